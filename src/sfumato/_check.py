@@ -1,0 +1,71 @@
+"""Parameter checks with one shape of message: parameter, rule, value, remedy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from fractions import Fraction
+from numbers import Integral, Rational, Real
+from typing import NoReturn
+
+from sfumato.errors import ParameterError
+
+__all__ = ["finite", "fraction", "integer", "non_negative", "positive", "probability", "refuse", "unit_interval"]
+
+
+def refuse(
+    name: str, rule: str, value: object, remedy: str = "", *, error: type[ParameterError] = ParameterError
+) -> NoReturn:
+    """Raise the one-shape error: ``name must rule, got value; remedy``."""
+    raise error(f"{name} must {rule}, got {value!r}" + (f"; {remedy}" if remedy else ""))
+
+
+def _number(name: str, value: object, rule: str, remedy: str, accept: Callable[[float], bool]) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real):
+        refuse(name, rule, value, remedy)
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.inf
+    if math.isnan(number) or not accept(number):
+        refuse(name, rule, value, remedy)
+    return number
+
+
+def finite(name: str, value: object, remedy: str = "") -> float:
+    """Return ``value`` as a float, or refuse what is not a finite real number."""
+    return _number(name, value, "be a finite number", remedy, math.isfinite)
+
+
+def positive(name: str, value: object, remedy: str = "") -> float:
+    """Return ``value`` as a float, or refuse what is not positive and finite."""
+    return _number(name, value, "be positive and finite", remedy, lambda x: 0 < x < math.inf)
+
+
+def non_negative(name: str, value: object, remedy: str = "") -> float:
+    """Return ``value`` as a float, or refuse what is negative or not finite."""
+    return _number(name, value, "be non-negative and finite", remedy, lambda x: 0 <= x < math.inf)
+
+
+def probability(name: str, value: object, remedy: str = "") -> float:
+    """Return ``value`` as a float in [0, 1)."""
+    return _number(name, value, "be in [0, 1)", remedy, lambda x: 0 <= x < 1)
+
+
+def unit_interval(name: str, value: object, remedy: str = "") -> float:
+    """Return ``value`` as a float strictly between 0 and 1."""
+    return _number(name, value, "be strictly between 0 and 1", remedy, lambda x: 0 < x < 1)
+
+
+def integer(name: str, value: object, *, minimum: int = 0, remedy: str = "") -> int:
+    """Return ``value`` as an int of at least ``minimum``; booleans and floats are refused."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < minimum:
+        refuse(name, f"be an integer of at least {minimum}", value, remedy)
+    return int(value)
+
+
+def fraction(name: str, value: object, remedy: str = "") -> Fraction:
+    """Return a positive finite int, float or Fraction as the exact rational it is."""
+    if isinstance(value, Rational) and not isinstance(value, bool) and value > 0:
+        return Fraction(value.numerator, value.denominator)
+    return Fraction(positive(name, value, remedy))

@@ -1,0 +1,147 @@
+"""The tree of exceptions; every error that sfumato raises on purpose is in it.
+
+::
+
+    SfumatoError
+    +-- ParameterError             a parameter breaks its rule          (also a ValueError)
+    |   +-- NeighboringMismatch    two losses protect different things
+    |   +-- UnboundedSensitivity   no finite sensitivity can be stated
+    +-- UnsupportedView            a loss cannot be seen in that notion (also a TypeError)
+    +-- QueryError                 a query was refused before anything was charged (also a ValueError)
+    |   +-- SqlSyntaxError         the text is not SQL
+    |   +-- UnsupportedSql         SQL that has no private meaning here
+    |   +-- SchemaError            an unknown table or column, or a wrong type
+    |   +-- OptionError            OPTIONS(...) or an argument breaks its rule
+    +-- SourceError                a data source cannot be opened or read
+    +-- EngineError                the engine failed after the charge; the charge stays
+    +-- LedgerError
+    |   +-- BudgetExceeded         the charge does not fit; nothing was charged
+    |   +-- LedgerMismatch         the ledger belongs to another dataset, unit or budget
+    |   +-- LedgerCorrupt          the file is damaged or was altered
+    |   +-- LedgerUnavailable      the file cannot be read or written
+    |   +-- SimulatedCharge        simulated randomness against a real budget
+    +-- MissingExtra               an optional library is absent        (also an ImportError)
+
+Messages have one shape: parameter, rule, value, remedy. They depend on the schema and on parameters
+only, never on the data.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sfumato.privacy.guarantee import Guarantee
+
+__all__ = [
+    "BudgetExceeded",
+    "EngineError",
+    "LedgerCorrupt",
+    "LedgerError",
+    "LedgerMismatch",
+    "LedgerUnavailable",
+    "MissingExtra",
+    "NeighboringMismatch",
+    "OptionError",
+    "ParameterError",
+    "QueryError",
+    "SchemaError",
+    "SfumatoError",
+    "SimulatedCharge",
+    "SourceError",
+    "SqlSyntaxError",
+    "UnboundedSensitivity",
+    "UnsupportedSql",
+    "UnsupportedView",
+]
+
+
+class SfumatoError(Exception):
+    """Root of every error that sfumato raises on purpose."""
+
+
+class ParameterError(SfumatoError, ValueError):
+    """A parameter breaks its rule."""
+
+
+class NeighboringMismatch(ParameterError):
+    """Two things that protect different neighboring relations were put together."""
+
+
+class UnboundedSensitivity(ParameterError):
+    """One unit may move the result without limit, so no noise can hide it."""
+
+
+class UnsupportedView(SfumatoError, TypeError):
+    """A privacy loss has no proof in the notion that was asked for."""
+
+
+class QueryError(SfumatoError, ValueError):
+    """A query was refused before anything was charged."""
+
+
+class SqlSyntaxError(QueryError):
+    """The text could not be parsed as SQL."""
+
+
+class UnsupportedSql(QueryError):
+    """The SQL is valid but has no private meaning here."""
+
+
+class SchemaError(QueryError):
+    """The query names an unknown table or column, or uses one with the wrong type."""
+
+
+class OptionError(QueryError):
+    """An entry of OPTIONS(...) or a named argument breaks its rule."""
+
+
+class SourceError(SfumatoError):
+    """A data source cannot be opened or read."""
+
+
+class EngineError(SfumatoError):
+    """The engine failed after the charge was recorded; the charge stays."""
+
+
+class LedgerError(SfumatoError):
+    """Root of the ledger's errors."""
+
+
+class BudgetExceeded(LedgerError):
+    """The charge does not fit into the budget; nothing was charged and no data was read.
+
+    Parameters
+    ----------
+    message : str
+        What was refused, and the remedy.
+    remaining : Guarantee
+        What is left, with the largest epsilon still answerable at the query's delta.
+    requested : Guarantee
+        What the refused charge would have cost.
+    """
+
+    def __init__(self, message: str, *, remaining: Guarantee, requested: Guarantee) -> None:
+        super().__init__(message)
+        self.remaining = remaining
+        self.requested = requested
+
+
+class LedgerMismatch(LedgerError):
+    """The ledger belongs to another dataset, privacy unit or budget."""
+
+
+class LedgerCorrupt(LedgerError):
+    """The ledger's file is damaged, truncated or was altered."""
+
+
+class LedgerUnavailable(LedgerError):
+    """The ledger's file cannot be read or written; nothing was charged."""
+
+
+class SimulatedCharge(LedgerError):
+    """Simulated randomness was to be charged against a real budget."""
+
+
+class MissingExtra(SfumatoError, ImportError):
+    """An optional library is absent; the message names the extra that installs it."""

@@ -1,0 +1,297 @@
+"""The typed plan: what a query asks, with unit column, stability and bounds on every node.
+
+The front end makes a :class:`Query` (user expressions only: no bounding can be written by the user, so nothing
+can redefine a key behind it). The price step turns its aggregates into :class:`Measure` values, exact
+integers per unit and group, and an :class:`AggregationJob` for the engine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+from sqlglot import exp
+
+__all__ = [
+    "Aggregate",
+    "AggregateKind",
+    "AggregationJob",
+    "Column",
+    "ColumnType",
+    "Expression",
+    "Filter",
+    "GroupSelection",
+    "Measure",
+    "MeasureKind",
+    "Named",
+    "Options",
+    "OrderItem",
+    "Project",
+    "PublicGroups",
+    "PublicTable",
+    "PublicValues",
+    "Query",
+    "Relation",
+    "Scan",
+    "Schema",
+]
+
+
+class ColumnType(Enum):
+    """The types that a private query may compute with."""
+
+    BOOLEAN = "BOOL"
+    INTEGER = "INT64"
+    FLOAT = "FLOAT64"
+    TEXT = "STRING"
+    DATE = "DATE"
+    TIMESTAMP = "TIMESTAMP"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: its name as the source spells it, and its type (None: not usable in a query)."""
+
+    name: str
+    type: ColumnType | None
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a table, looked up without regard to case, as SQL does."""
+
+    columns: tuple[Column, ...]
+
+    def find(self, name: str) -> Column | None:
+        """Return the column of that name, or None."""
+        folded = name.casefold()
+        return next((column for column in self.columns if column.name.casefold() == folded), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A checked scalar expression over one row.
+
+    ``tree`` holds only whitelisted nodes; every column in it is unqualified and spelled as the relation
+    below it names that column.
+    """
+
+    tree: exp.Expression
+    type: ColumnType
+
+    @property
+    def sql(self) -> str:
+        """The expression as text, for people and for identity."""
+        return self.tree.sql(dialect="bigquery")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An expression and the name it has in the relation it makes."""
+
+    name: str
+    expression: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """All rows of a private table; ``unit`` is its privacy-unit column, None where each row is a unit."""
+
+    table: str
+    schema: Schema
+    unit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """The rows for which ``predicate`` is true; stability 1."""
+
+    child: Relation
+    predicate: Expression
+
+    @property
+    def unit(self) -> str | None:
+        """The unit column, passed through."""
+        return self.child.unit
+
+    @property
+    def schema(self) -> Schema:
+        """The columns, passed through."""
+        return self.child.schema
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """New columns computed row by row; stability 1. Holds the unit column, renamed to ``unit``, unless rows are units."""
+
+    child: Relation
+    columns: tuple[Named, ...]
+    unit: str | None
+
+    @property
+    def schema(self) -> Schema:
+        """The columns this node makes."""
+        return Schema(tuple(Column(named.name, named.expression.type) for named in self.columns))
+
+
+Relation: TypeAlias = Scan | Filter | Project
+
+
+class AggregateKind(Enum):
+    """The aggregates of a private SELECT."""
+
+    COUNT_ROWS = "COUNT(*)"
+    COUNT_VALUES = "COUNT(x)"
+    COUNT_UNITS = "COUNT(DISTINCT unit)"
+    SUM = "SUM"
+    AVG = "AVG"
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate of the SELECT list, as the analyst wrote it.
+
+    ``group_bounds`` clamp what one unit adds to one group, ``row_bounds`` clamp one row's value.
+    """
+
+    kind: AggregateKind
+    name: str
+    expression: Expression | None = None
+    group_bounds: tuple[float, float] | None = None
+    row_bounds: tuple[float, float] | None = None
+
+
+class GroupSelection(Enum):
+    """How the groups that are shown get chosen."""
+
+    LAPLACE_THRESHOLD = "LAPLACE_THRESHOLD"
+    GAUSSIAN_THRESHOLD = "GAUSSIAN_THRESHOLD"
+    PUBLIC_GROUPS = "PUBLIC_GROUPS"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """The OPTIONS(...) clause after the session's defaults were filled in and checked.
+
+    ``max_groups_contributed`` is None only where a unit cannot be in two groups (no GROUP BY, or rows as units).
+    ``group_selection`` is None where the planner may choose the law.
+    """
+
+    epsilon: float
+    delta: float
+    max_groups_contributed: int | None
+    max_rows_per_group: int | None
+    group_selection: GroupSelection | None
+
+
+@dataclass(frozen=True, slots=True)
+class PublicValues:
+    """Group keys listed in the query or by the caller: one tuple of Python values per group."""
+
+    rows: tuple[tuple[object, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PublicTable:
+    """Group keys read as the distinct rows of columns of a public table, in the order of the query's keys."""
+
+    table: str
+    columns: tuple[str, ...]
+
+
+PublicGroups: TypeAlias = PublicValues | PublicTable
+
+
+@dataclass(frozen=True, slots=True)
+class OrderItem:
+    """One ORDER BY term over the released columns; post-processing."""
+
+    name: str
+    descending: bool
+    nulls_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """A private SELECT, checked: rows of ``relation``, grouped by ``keys``, aggregated under ``options``.
+
+    ``output`` lists the released columns in the order of the SELECT list: names of keys and of aggregates.
+    ``text`` is the canonical text, equal for queries that differ only in spelling.
+    """
+
+    relation: Relation
+    keys: tuple[Named, ...]
+    aggregates: tuple[Aggregate, ...]
+    options: Options
+    public_groups: PublicGroups | None
+    output: tuple[str, ...]
+    order_by: tuple[OrderItem, ...]
+    limit: int | None
+    text: str
+
+
+class MeasureKind(Enum):
+    """What the engine computes per unit and group, before it adds up over units."""
+
+    UNITS = "units"
+    ROWS = "rows"
+    VALUES = "values"
+    VALUE_UNITS = "units with a value"
+    SUM = "sum"
+    MEAN = "mean"
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One integer per unit and group, clamped to [lower, upper], then summed exactly over the units of a group.
+
+    UNITS: 1. ROWS: number of rows. VALUES: number of rows with a value. VALUE_UNITS: 1 if any row has a
+    value. SUM: sum over rows of the value on the grid. MEAN: rounded mean over rows with a value of the value
+    on the grid, minus ``center``; nothing where no row has a value.
+
+    Parameters
+    ----------
+    kind : MeasureKind
+    expression : Expression or None
+        None for UNITS and ROWS.
+    exponent : int
+        The grid is ``2**exponent``: a value x counts as the integer nearest to ``x / 2**exponent``.
+    lower, upper : int
+        Clamp of one unit's contribution to one group, in grid units (for MEAN before the center is subtracted).
+    row_lower, row_upper : int or None
+        Clamp of one row's value, in grid units.
+    center : int
+        For MEAN: subtracted after the clamp, so that the range is symmetric around zero.
+    """
+
+    kind: MeasureKind
+    expression: Expression | None = None
+    exponent: int = 0
+    lower: int = 0
+    upper: int = 1
+    row_lower: int | None = None
+    row_upper: int | None = None
+    center: int = 0
+
+    @property
+    def sensitivity(self) -> int:
+        """The most that one unit can add to one group, in grid units: the worst case under add/remove."""
+        return max(abs(self.lower - self.center), abs(self.upper - self.center))
+
+
+@dataclass(frozen=True, slots=True)
+class AggregationJob:
+    """What an engine must compute: exact bounded integers per group, before any noise.
+
+    ``max_groups`` None means that a unit cannot be in more than one group; ``max_rows`` None means no
+    limit on rows of one unit in one group. With ``public_groups`` rows of other groups are dropped before
+    bounding and every public group is in the answer.
+    """
+
+    relation: Relation
+    keys: tuple[Named, ...]
+    measures: tuple[Measure, ...]
+    max_groups: int | None
+    max_rows: int | None
+    public_groups: PublicGroups | None
