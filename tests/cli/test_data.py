@@ -24,7 +24,7 @@ def people() -> pa.Table:
     return pq.read_table(ACS)
 
 
-def counts(column: pa.ChunkedArray) -> dict[str, int]:
+def counts(column: pa.ChunkedArray) -> dict[str | None, int]:
     return {item["values"]: item["counts"] for item in pc.value_counts(column).to_pylist()}
 
 
