@@ -1,0 +1,34 @@
+"""How the documentation is built: ``sphinx-build -W -b html docs docs/_build`` with sfumato installed."""
+
+from __future__ import annotations
+
+import sfumato
+
+project = "sfumato"
+author = "The sfumato founders"
+copyright = "2026, The sfumato founders"
+version = release = sfumato.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+
+# The reference is written from the rooms' faces: a page for each name in __all__, under its public path.
+autosummary_generate = True
+autosummary_imported_members = True
+autosummary_ignore_module_all = False
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "inherited-members": False, "show-inheritance": True}
+numpydoc_show_class_members = False
+
+html_theme = "furo"
+html_title = f"sfumato {release}"
