@@ -1,0 +1,40 @@
+"""Numerics: secure randomness, exact noise, certified probabilities, outward rounding.
+
+Raw samplers live here: they add no privacy by themselves and charge no ledger.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sfumato._lazy import attach
+
+if TYPE_CHECKING:
+    from sfumato.numerics.interval import Interval
+    from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
+    from sfumato.numerics.source import RandomSource, Rng, SecureSource, SimulatedSource, random_source
+
+__all__ = [
+    "DiscreteGaussianLaw",
+    "DiscreteLaplaceLaw",
+    "Interval",
+    "RandomSource",
+    "Rng",
+    "SecureSource",
+    "SimulatedSource",
+    "random_source",
+]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "DiscreteGaussianLaw": "sfumato.numerics.laws",
+        "DiscreteLaplaceLaw": "sfumato.numerics.laws",
+        "Interval": "sfumato.numerics.interval",
+        "RandomSource": "sfumato.numerics.source",
+        "Rng": "sfumato.numerics.source",
+        "SecureSource": "sfumato.numerics.source",
+        "SimulatedSource": "sfumato.numerics.source",
+        "random_source": "sfumato.numerics.source",
+    },
+)
