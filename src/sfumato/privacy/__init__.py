@@ -1,0 +1,87 @@
+"""Privacy: what was run, and what each notion of privacy can say about it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sfumato._lazy import attach
+
+if TYPE_CHECKING:
+    from sfumato.privacy.calibration import analytic_gaussian_stddev
+    from sfumato.privacy.conversion import (
+        gdp_delta,
+        gdp_epsilon,
+        pure_to_gdp,
+        pure_to_zcdp,
+        rho_for,
+        zcdp_delta,
+        zcdp_epsilon,
+    )
+    from sfumato.privacy.declared import ZCDP, ApproximateDP, PureDP
+    from sfumato.privacy.discrete_gaussian import DiscreteGaussian
+    from sfumato.privacy.discrete_laplace import DiscreteLaplace
+    from sfumato.privacy.gaussian import Gaussian
+    from sfumato.privacy.guarantee import Guarantee
+    from sfumato.privacy.laplace import Laplace
+    from sfumato.privacy.loss import Composed, PrivacyLoss, Repeated, compose
+    from sfumato.privacy.neighboring import Neighboring
+    from sfumato.privacy.receipt import Receipt
+    from sfumato.privacy.serial import loss_from_json
+    from sfumato.privacy.views import GDPView, PureView, ZCDPView
+
+__all__ = [
+    "ZCDP",
+    "ApproximateDP",
+    "Composed",
+    "DiscreteGaussian",
+    "DiscreteLaplace",
+    "GDPView",
+    "Gaussian",
+    "Guarantee",
+    "Laplace",
+    "Neighboring",
+    "PrivacyLoss",
+    "PureDP",
+    "PureView",
+    "Receipt",
+    "Repeated",
+    "ZCDPView",
+    "analytic_gaussian_stddev",
+    "compose",
+    "gdp_delta",
+    "gdp_epsilon",
+    "loss_from_json",
+    "pure_to_gdp",
+    "pure_to_zcdp",
+    "rho_for",
+    "zcdp_delta",
+    "zcdp_epsilon",
+]
+
+_HOMES = {
+    "calibration": ["analytic_gaussian_stddev"],
+    "conversion": [
+        "gdp_delta",
+        "gdp_epsilon",
+        "pure_to_gdp",
+        "pure_to_zcdp",
+        "rho_for",
+        "zcdp_delta",
+        "zcdp_epsilon",
+    ],
+    "declared": ["ApproximateDP", "PureDP", "ZCDP"],
+    "discrete_gaussian": ["DiscreteGaussian"],
+    "discrete_laplace": ["DiscreteLaplace"],
+    "gaussian": ["Gaussian"],
+    "guarantee": ["Guarantee"],
+    "laplace": ["Laplace"],
+    "loss": ["Composed", "PrivacyLoss", "Repeated", "compose"],
+    "neighboring": ["Neighboring"],
+    "receipt": ["Receipt"],
+    "serial": ["loss_from_json"],
+    "views": ["GDPView", "PureView", "ZCDPView"],
+}
+
+__getattr__, __dir__ = attach(
+    __name__, {name: f"{__name__}.{module}" for module, names in _HOMES.items() for name in names}
+)

@@ -1,0 +1,58 @@
+"""Float arithmetic that errs on the private side.
+
+Every formula of this room is a short chain of IEEE operations and of libm or scipy functions with a small
+relative error. Instead of rounding each step, a result is moved outward once, by more than the chain can have
+lost: the caller names the allowance in units of ``2 ** -53`` relative to the largest magnitude that entered
+the chain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from fractions import Fraction
+
+__all__ = ["UNIT", "above", "below", "ceiling", "floor", "sum_above", "times_above"]
+
+UNIT = 2.0**-53
+
+
+def above(value: float, units: float = 2.0, scale: float = 0.0) -> float:
+    """Return a float above ``value`` by ``units`` rounding errors of ``max(|value|, |scale|)``."""
+    if math.isinf(value):
+        return value
+    return math.nextafter(value + units * UNIT * max(abs(value), abs(scale)), math.inf)
+
+
+def below(value: float, units: float = 2.0, scale: float = 0.0) -> float:
+    """Return a float below ``value`` by ``units`` rounding errors of ``max(|value|, |scale|)``."""
+    return -above(-value, units, scale)
+
+
+def ceiling(value: Fraction) -> float:
+    """Return the least float at or above an exact rational; infinity if there is none."""
+    try:
+        nearest = value.numerator / value.denominator
+    except OverflowError:
+        return math.inf if value > 0 else -math.nextafter(math.inf, 0)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def floor(value: Fraction) -> float:
+    """Return the greatest float at or below an exact rational; minus infinity if there is none."""
+    return -ceiling(-value)
+
+
+def times_above(count: int, value: float) -> float:
+    """Return the least float at or above ``count * value``, for a count of any size."""
+    return value if count == 1 or math.isinf(value) else ceiling(count * Fraction(value))
+
+
+def sum_above(values: Iterable[float]) -> float:
+    """Return the least float at or above a sum of non-negative numbers."""
+    numbers = list(values)
+    if math.inf in numbers:
+        return math.inf
+    # fsum is correctly rounded, so what it leaves out has the sign of the error.
+    total = math.fsum(numbers)
+    return math.nextafter(total, math.inf) if math.fsum([*numbers, -total]) > 0 else total

@@ -1,0 +1,245 @@
+"""Reading numbers off a composition; written once, against the views that its parts prove.
+
+A composition is a sequence of *terms*, each a loss that is not itself a repetition or a composition, with the
+number of times it ran. Nothing here knows what kind of loss a term is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import UnsupportedView
+from sfumato.privacy import conversion
+from sfumato.privacy._outward import UNIT, above, below, sum_above, times_above
+from sfumato.privacy.normal import log_profile
+from sfumato.privacy.views import GDPView, PureView, ZCDPView
+
+__all__ = ["Terms", "Views", "gdp", "pure", "rdp", "smallest_delta", "smallest_epsilon", "split", "zcdp"]
+
+
+class Views(Protocol):
+    """What accounting asks of a loss; a view without a proof raises `UnsupportedView`."""
+
+    def log_profile(self, epsilon: float) -> float:
+        """Bound the log of delta at ``epsilon``."""
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Bound the Rényi divergence at every order."""
+
+    def zcdp(self) -> ZCDPView:
+        """Bound the loss in approximate zCDP."""
+
+    def gdp(self) -> GDPView:
+        """Bound the trade-off function by Gaussian DP, up to a mass."""
+
+    def pure(self) -> PureView:
+        """Bound the loss itself, up to a mass."""
+
+    def split(self) -> tuple[float, Sequence[tuple[Views, int]]]:
+        """Part the loss into a mass of total failure and the terms that act otherwise."""
+
+
+Terms: TypeAlias = Sequence[tuple[Views, int]]
+
+
+def pure(terms: Terms) -> PureView:
+    """Add epsilons and deltas (basic composition)."""
+    views = [(term.pure(), count) for term, count in terms]
+    return PureView(
+        sum_above(times_above(count, view.epsilon) for view, count in views),
+        min(1.0, sum_above(times_above(count, view.delta) for view, count in views)),
+    )
+
+
+def zcdp(terms: Terms) -> ZCDPView:
+    """Add rhos and deltas (Bun and Steinke 2016, composition of approximate zCDP)."""
+    views = [(term.zcdp(), count) for term, count in terms]
+    return ZCDPView(
+        sum_above(times_above(count, view.rho) for view, count in views),
+        min(1.0, sum_above(times_above(count, view.delta) for view, count in views)),
+    )
+
+
+def gdp(terms: Terms) -> GDPView:
+    """Add the squares of mu (Dong, Roth, Su 2022, composition of Gaussian DP) and the masses."""
+    views = [(term.gdp(), count) for term, count in terms]
+    delta = min(1.0, sum_above(times_above(count, view.delta) for view, count in views))
+    if len(views) == 1 and views[0][1] == 1:
+        return GDPView(views[0][0].mu, delta)
+    # Scaled by the largest, so that no square overflows or vanishes.
+    top = max((view.mu for view, _ in views), default=0.0)
+    if top in {0.0, math.inf}:
+        return GDPView(top, delta)
+    squares = sum_above(times_above(count, above((view.mu / top) ** 2)) for view, count in views)
+    return GDPView(above(top * math.sqrt(squares), 4.0), delta)
+
+
+def rdp(terms: Terms, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Add Rényi divergences of the same orders (Mironov 2017, Proposition 1)."""
+    total = np.zeros_like(orders)
+    for term, count in terms:
+        total = total + (float(count) if count < 1 << 53 else times_above(count, 1.0)) * term.rdp_curve(
+            orders
+        )
+    return np.nextafter(total * (1 + 2 * (len(terms) + 1) * UNIT), np.inf)
+
+
+def split(terms: Terms) -> tuple[float, list[tuple[Views, int]]]:
+    r"""Part a composition into one mass of total failure and the terms that act otherwise.
+
+    Notes
+    -----
+    If each term's pair is, for both datasets, a mixture of a telltale output with weight :math:`\delta_i` and
+    of the term's remainder, then at least one telltale occurs with probability :math:`1 - \prod (1 -
+    \delta_i)`, and otherwise the remainders are composed (the argument of Kairouz, Oh and Viswanath 2015).
+    """
+    mass, log_kept, remainder = 0.0, 0.0, []
+    parted = 0
+    for term, count in terms:
+        delta, parts = term.split()
+        remainder += [(part, times * count) for part, times in parts]
+        if delta:
+            parted += count
+            mass = delta
+            log_kept -= times_above(count, -math.log1p(-delta)) if delta < 1 else math.inf
+    if parted > 1:
+        mass = min(1.0, above(-math.expm1(log_kept), 8.0))
+    return mass, remainder
+
+
+def smallest_epsilon(terms: Terms, delta: float) -> float:
+    """Return the least epsilon that any view proves at ``delta``, rounded up; infinity where none does.
+
+    Raises
+    ------
+    UnsupportedView
+        If no view exists for the whole composition.
+    """
+    mass, rest = split(terms)
+    if delta < mass:
+        return math.inf
+    left = delta if mass == 0 else max(0.0, below((delta - mass) / (1 - mass), 4.0, delta / (1 - mass)))
+    return max(0.0, _epsilon(rest, left))
+
+
+def smallest_delta(terms: Terms, epsilon: float) -> float:
+    """Return the least delta that any view proves at ``epsilon``, rounded up; see `smallest_epsilon`."""
+    mass, rest = split(terms)
+    log_delta = _log_delta(rest, epsilon) if mass < 1 else -math.inf
+    delta = 0.0 if math.isinf(log_delta) else min(1.0, above(math.exp(log_delta), 4.0))
+    return delta if mass == 0 else min(1.0, above(mass + (1 - mass) * delta, 4.0))
+
+
+def _epsilon(terms: Terms, delta: float) -> float:
+    """Take the least epsilon over all proofs, with the terms of pure DP inside or added afterwards.
+
+    A part that is pure with ``e`` turns (epsilon, delta)-DP of the rest into (epsilon + e, delta)-DP of the
+    whole.
+    """
+    certain, rest = _certain(terms)
+    if not rest and delta == 0:
+        return certain
+    candidates = [certain] if not rest else []
+    if delta > 0:
+        candidates += _proved(_EPSILON_PROOFS, terms, delta)
+        if rest and len(rest) < len(terms):
+            candidates += [above(certain + e) for e in _proved(_EPSILON_PROOFS, rest, delta)]
+    return min(candidates, default=math.inf)
+
+
+def _log_delta(terms: Terms, epsilon: float) -> float:
+    """Take the least log delta over all proofs, as `_epsilon` does."""
+    certain, rest = _certain(terms)
+    if not rest and epsilon >= certain:
+        return -math.inf
+    candidates = [0.0, *_proved(_DELTA_PROOFS, terms, epsilon)]
+    if rest and len(rest) < len(terms) and epsilon > certain:
+        candidates += _proved(_DELTA_PROOFS, rest, below(epsilon - certain))
+    return min(candidates)
+
+
+def _certain(terms: Terms) -> tuple[float, list[tuple[Views, int]]]:
+    """Sum the epsilons of the terms of pure DP and return the other terms."""
+    epsilons, rest = [], []
+    for term, count in terms:
+        try:
+            view = term.pure()
+        except UnsupportedView:
+            view = PureView(math.inf, 0.0)
+        if view.delta or math.isinf(view.epsilon):
+            rest.append((term, count))
+        else:
+            epsilons.append(times_above(count, view.epsilon))
+    return sum_above(epsilons), rest
+
+
+def _proved(proofs: Sequence[_Proof], terms: Terms, argument: float) -> list[float]:
+    found, missing = [], []
+    for proof in proofs:
+        try:
+            found.append(proof(terms, argument))
+        except UnsupportedView as error:
+            missing.append(str(error))
+    if not found:
+        raise UnsupportedView("; ".join(dict.fromkeys(missing)))
+    return found
+
+
+def _profile(terms: Terms) -> Callable[[float], float]:
+    if len(terms) != 1 or terms[0][1] != 1:
+        raise UnsupportedView("a composition has no profile in closed form")
+    return terms[0][0].log_profile
+
+
+def _profile_epsilon(terms: Terms, delta: float) -> float:
+    log_delta = math.log(delta) * (1 + 2 * UNIT)
+    return conversion.least_epsilon(
+        _profile(terms), log_delta, start=conversion.zcdp_start(_rho(terms), log_delta)
+    )
+
+
+def _profile_log_delta(terms: Terms, epsilon: float) -> float:
+    return min(0.0, _profile(terms)(epsilon))
+
+
+def _gdp_epsilon(terms: Terms, delta: float) -> float:
+    mu, mass = gdp(terms)
+    return conversion.gdp_epsilon(mu, delta if mass == 0 else max(0.0, below(delta - mass)))
+
+
+def _gdp_log_delta(terms: Terms, epsilon: float) -> float:
+    mu, mass = gdp(terms)
+    log_delta = log_profile(mu, epsilon)
+    return log_delta if mass == 0 else min(0.0, above(math.log(math.exp(log_delta) + mass), 8.0, 1.0))
+
+
+def _rdp_epsilon(terms: Terms, delta: float) -> float:
+    log_delta = math.log(delta) * (1 + 2 * UNIT)
+    rho = _rho(terms)
+    centre = math.sqrt(-log_delta / rho) if 0 < rho < math.inf else 1.0
+    return conversion.rdp_epsilon(partial(rdp, terms), log_delta, centre=centre)
+
+
+def _rdp_log_delta(terms: Terms, epsilon: float) -> float:
+    rho = _rho(terms)
+    centre = max((epsilon - rho) / (2 * rho), 1 / (1 + rho)) if 0 < rho < math.inf else 1.0
+    return conversion.rdp_log_delta(partial(rdp, terms), epsilon, centre=centre)
+
+
+def _rho(terms: Terms) -> float:
+    """Return the zCDP parameter, which tells where to look for the best order; infinity where there is none."""
+    try:
+        return zcdp(terms).rho
+    except UnsupportedView:
+        return math.inf
+
+
+_Proof: TypeAlias = Callable[[Terms, float], float]
+_EPSILON_PROOFS: tuple[_Proof, ...] = (_profile_epsilon, _gdp_epsilon, _rdp_epsilon)
+_DELTA_PROOFS: tuple[_Proof, ...] = (_profile_log_delta, _gdp_log_delta, _rdp_log_delta)

@@ -1,0 +1,284 @@
+"""From one notion of privacy to another, each by a named theorem and rounded outward."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.privacy._outward import UNIT, above, below
+from sfumato.privacy.normal import log_profile, upper_quantile
+
+__all__ = [
+    "gdp_delta",
+    "gdp_epsilon",
+    "least_epsilon",
+    "pure_to_gdp",
+    "pure_to_zcdp",
+    "rdp_epsilon",
+    "rdp_log_delta",
+    "rho_for",
+    "zcdp_delta",
+    "zcdp_epsilon",
+    "zcdp_start",
+]
+
+Curve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+
+_COARSE = np.exp2(np.linspace(-8.0, 8.0, 49))
+_FINE = np.linspace(-1.0, 1.0, 25) / 3.0
+_SLACK = 16 * UNIT
+
+
+def _least(objective: Curve, centre: float) -> float:
+    """Return a value of ``objective(order - 1)`` close to its least one; every value taken is a valid bound."""
+    if not 0 < centre < math.inf:
+        centre = 1.0
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        grid = np.clip(centre, 1e-12, 1e12) * _COARSE
+        values = objective(grid)
+        best = float(np.fmin.reduce(values))
+        middle = grid[int(np.argmin(np.where(np.isnan(values), np.inf, values)))]
+        grid = middle * np.exp2(_FINE)
+        values = objective(grid)
+        k = min(max(int(np.argmin(np.where(np.isnan(values), np.inf, values))), 1), len(grid) - 2)
+        left, centre_value, right = (float(v) for v in values[k - 1 : k + 2])
+        bend = left - 2 * centre_value + right
+        best = min(best, float(np.fmin.reduce(values)))
+        if bend > 0 and math.isfinite(bend):
+            step = min(max(0.5 * (left - right) / bend, -1.0), 1.0) * float(_FINE[1] - _FINE[0])
+            best = min(best, *objective(grid[k] * np.exp2([step])).tolist())
+    return best
+
+
+def rdp_epsilon(curve: Curve, log_delta: float, *, centre: float = 8.0) -> float:
+    r"""Return the epsilon that a curve of Rényi divergences proves at ``exp(log_delta)``.
+
+    Parameters
+    ----------
+    curve : callable
+        Maps an array of orders, all above 1, to upper bounds on the divergences.
+    log_delta : float
+        Natural logarithm of delta; below 0.
+    centre : float
+        Where to look first for the best ``order - 1``; any value gives a valid bound.
+
+    Returns
+    -------
+    float
+        :math:`\min_\alpha D_\alpha + \log(1 - 1/\alpha) - \log(\delta\alpha)/(\alpha - 1)`, rounded up.
+
+    References
+    ----------
+    Canonne, Kamath, Steinke (2020), Proposition 12; Balle, Barthe, Gaboardi, Hsu, Sato (2020), the conversion
+    from Rényi DP.
+    """
+
+    def objective(gap: NDArray[np.float64]) -> NDArray[np.float64]:
+        order = 1.0 + gap
+        gap = order - 1.0
+        divergence = curve(order)
+        share = (-log_delta - np.log(order)) / gap
+        value = divergence + share - np.log1p(1.0 / gap)
+        return value + _SLACK * (np.abs(divergence) + np.abs(share) - log_delta / gap + np.log1p(1.0 / gap))
+
+    return max(0.0, _least(objective, centre))
+
+
+def rdp_log_delta(curve: Curve, epsilon: float, *, centre: float = 8.0) -> float:
+    """Return the log of the delta that a curve of Rényi divergences proves at ``epsilon``; see `rdp_epsilon`."""
+
+    def objective(gap: NDArray[np.float64]) -> NDArray[np.float64]:
+        order = 1.0 + gap
+        gap = order - 1.0
+        divergence = curve(order)
+        value = gap * (divergence - epsilon) - gap * np.log1p(1.0 / gap) - np.log(order)
+        return value + _SLACK * (gap * (divergence + epsilon + 1.0) + np.log(order) + 1.0)
+
+    return min(0.0, _least(objective, centre))
+
+
+def least_epsilon(profile: Callable[[float], float], log_delta: float, *, start: float) -> float:
+    """Return an epsilon at which a falling log profile is certified to be at most ``log_delta``.
+
+    Parameters
+    ----------
+    profile : callable
+        Maps epsilon to an upper bound on the log of delta.
+    log_delta : float
+        Natural logarithm of delta.
+    start : float
+        A first guess from above; any positive number will do.
+
+    Returns
+    -------
+    float
+        An evaluated point where the bound holds, within about 1e-14 (relative) of the least one; infinity if
+        none.
+    """
+    low, at_low = 0.0, profile(0.0) - log_delta
+    if at_low <= 0:
+        return 0.0
+    high = start if 0 < start < math.inf else 1.0
+    at_high = profile(high) - log_delta
+    while at_high > 0:
+        low, at_low, high = high, at_high, 2 * high
+        if math.isinf(high):
+            return math.inf
+        at_high = profile(high) - log_delta
+    for step in range(200):
+        tolerance = 8 * UNIT * high
+        if high - low <= 2 * tolerance:
+            break
+        secant = math.isfinite(at_high) and step % 4 != 3
+        point = high - at_high * (high - low) / (at_high - at_low) if secant else 0.5 * (low + high)
+        point = min(max(point, low + tolerance), high - tolerance)
+        value = profile(point) - log_delta
+        if value > 0:
+            low, at_low = point, value
+        else:
+            high, at_high = point, value
+    return high
+
+
+def zcdp_start(rho: float, log_delta: float) -> float:
+    """Return a quick epsilon for rho-zCDP, to search below (Bun and Steinke 2016, Proposition 1.3)."""
+    return rho + 2 * math.sqrt(-rho * log_delta)
+
+
+def gdp_epsilon(mu: float, delta: float) -> float:
+    """Return the exact epsilon of mu-Gaussian DP at ``delta``, rounded up.
+
+    References
+    ----------
+    Dong, Roth, Su (2022), the conversion of Gaussian DP; Balle, Wang (2018), the expression.
+
+    Examples
+    --------
+    >>> round(gdp_epsilon(10.0, 1e-6), 4)
+    96.7173
+    """
+    if mu == 0 or delta >= 1:
+        return 0.0
+    if delta <= 0 or math.isinf(mu):
+        return math.inf
+    log_delta = math.log(delta) * (1 + 2 * UNIT)
+    start = zcdp_start(mu * mu / 2, log_delta)
+    return least_epsilon(lambda epsilon: log_profile(mu, epsilon), log_delta, start=start)
+
+
+def gdp_delta(mu: float, epsilon: float) -> float:
+    """Return the exact delta of mu-Gaussian DP at ``epsilon``, rounded up; see `gdp_epsilon`."""
+    return min(1.0, above(math.exp(log_profile(mu, epsilon)), 4.0))
+
+
+def zcdp_epsilon(rho: float, delta: float) -> float:
+    """Return the epsilon that rho-zCDP proves at ``delta``: the optimal order of `rdp_epsilon`.
+
+    Parameters
+    ----------
+    rho : float
+        Non-negative.
+    delta : float
+        In [0, 1).
+
+    Examples
+    --------
+    The certificate of the 2020 Census (persons, production settings):
+
+    >>> round(zcdp_epsilon(293764 / 114921, 1e-10), 4)
+    17.1436
+    """
+    rho = _check.non_negative("rho", rho)
+    delta = _check.probability("delta", delta)
+    if rho == 0:
+        return 0.0
+    if delta == 0:
+        return math.inf
+    log_delta = math.log(delta) * (1 + 2 * UNIT)
+    return rdp_epsilon(lambda orders: rho * orders, log_delta, centre=math.sqrt(-log_delta / rho))
+
+
+def zcdp_delta(rho: float, epsilon: float) -> float:
+    """Return the delta that rho-zCDP proves at ``epsilon``; see `zcdp_epsilon`."""
+    rho = _check.non_negative("rho", rho)
+    epsilon = _check.non_negative("epsilon", epsilon)
+    if rho == 0:
+        return 0.0
+    centre = max((epsilon - rho) / (2 * rho), 1.0 / (1.0 + rho))
+    return min(1.0, above(math.exp(rdp_log_delta(lambda orders: rho * orders, epsilon, centre=centre)), 4.0))
+
+
+def rho_for(epsilon: float, delta: float) -> float:
+    """Return the largest rho whose zCDP proves (epsilon, delta)-DP, rounded down.
+
+    Parameters
+    ----------
+    epsilon : float
+        Non-negative.
+    delta : float
+        In [0, 1); at 0 no positive rho will do and 0 is returned.
+
+    Returns
+    -------
+    float
+        A rho with ``zcdp_epsilon(rho, delta) <= epsilon``, within about 1e-9 (relative) of the largest.
+
+    Examples
+    --------
+    >>> rho = rho_for(1.0, 1e-6)
+    >>> zcdp_epsilon(rho, 1e-6) <= 1.0 < zcdp_epsilon(rho * 1.000001, 1e-6)
+    True
+    """
+    epsilon = _check.non_negative("epsilon", epsilon)
+    delta = _check.probability("delta", delta)
+    if delta == 0 or epsilon == 0:
+        return 0.0
+    low, high = 0.0, epsilon
+    while zcdp_epsilon(high, delta) <= epsilon:
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = 0.5 * (low + high)
+        if high - low <= 1e-12 * high or not low < middle < high:
+            break
+        if zcdp_epsilon(middle, delta) <= epsilon:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+def pure_to_zcdp(epsilon: float) -> float:
+    r"""Return the least rho that every epsilon-DP mechanism satisfies, ``epsilon * tanh(epsilon / 2)``,
+    rounded up.
+
+    Notes
+    -----
+    Every epsilon-DP pair is a post-processing of randomized response (Kairouz, Oh, Viswanath 2015), for
+    which, with :math:`u = \alpha - 1/2`, :math:`(\alpha-1) D_\alpha = g(u^2) - g(1/4)` and :math:`g(v) =
+    \log\cosh(\epsilon\sqrt v)`. As :math:`g'(v) = \epsilon \tanh(\epsilon\sqrt v) / (2\sqrt v)` falls,
+    :math:`g` is concave and :math:`D_\alpha/\alpha = (g(u^2) - g(1/4))/(u^2 - 1/4) \le g'(1/4)`, with
+    equality as the order tends to 1. It is below the ``epsilon ** 2 / 2`` of Bun and Steinke (2016),
+    Proposition 1.4.
+    """
+    return above(epsilon * math.tanh(epsilon / 2), 8.0) if math.isfinite(epsilon) else epsilon
+
+
+def pure_to_gdp(epsilon: float) -> float:
+    r"""Return the least mu that every epsilon-DP mechanism satisfies, rounded up.
+
+    Notes
+    -----
+    Randomized response with :math:`a = 1/(1 + e^\epsilon)` has the trade-off vertices (0, 1), (a, a), (1, 0).
+    A convex curve that passes at or below the vertices of a piecewise linear one is below it everywhere, so
+    :math:`G_\mu(a) \le a` suffices: :math:`\mu = -2 \Phi^{-1}(a)`. For a small epsilon, the bound
+    :math:`\epsilon \sqrt{\pi/2}` on it (the logit of :math:`\Phi` is convex on the positive reals) has less
+    round-off.
+    """
+    if math.isinf(epsilon):
+        return math.inf
+    quantile = upper_quantile(below(-(epsilon + math.log1p(math.exp(-epsilon))), 4.0))
+    return max(0.0, min(2 * quantile, above(epsilon * math.sqrt(math.pi / 2), 4.0)))

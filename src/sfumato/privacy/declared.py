@@ -1,0 +1,176 @@
+"""Losses known only by a declared guarantee."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
+from sfumato.privacy.leaf import Leaf, bounded_log_profile, bounded_rdp
+from sfumato.privacy.loss import Term
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.views import GDPView, PureView, ZCDPView
+
+__all__ = ["ZCDP", "ApproximateDP", "PureDP"]
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False, init=False)
+class PureDP(Leaf):
+    """Any mechanism that is epsilon-DP: priced as randomized response, the worst of them.
+
+    Parameters
+    ----------
+    epsilon : float
+        Bound on the privacy loss, non-negative.
+    neighboring : Neighboring
+        The relation that the bound is about.
+
+    Notes
+    -----
+    Guarantee: the views of two-valued randomized response, of which every epsilon-DP pair is a
+    post-processing, under the relation that the bound is stated for.
+
+    References
+    ----------
+    Kairouz, Oh, Viswanath (2015), "The composition theorem for differential privacy", the dominating pair.
+
+    Examples
+    --------
+    >>> PureDP(0.5).epsilon(0.0)
+    0.5
+    """
+
+    _epsilon: float
+    neighboring: Neighboring = field(kw_only=True)
+
+    def __init__(self, epsilon: float, *, neighboring: Neighboring = Neighboring.ADD_REMOVE) -> None:
+        self._set_rounded("_epsilon", epsilon, up=True)
+        self._set_relation(neighboring)
+
+    def pure(self) -> PureView:
+        """Return the declared epsilon."""
+        return PureView(self._epsilon, 0.0)
+
+    def zcdp(self) -> ZCDPView:
+        """Return the least rho of every epsilon-DP mechanism; see `conversion.pure_to_zcdp`."""
+        return ZCDPView(pure_to_zcdp(self._epsilon), 0.0)
+
+    def gdp(self) -> GDPView:
+        """Return the least mu of every epsilon-DP mechanism; see `conversion.pure_to_gdp`."""
+        return GDPView(pure_to_gdp(self._epsilon), 0.0)
+
+    def log_profile(self, epsilon: float) -> float:
+        r"""Return :math:`\log((e^{\epsilon_0} - e^\epsilon) / (1 + e^{\epsilon_0}))`, exact for the dominating pair."""
+        return bounded_log_profile(self._epsilon - epsilon, 1 + math.exp(-self._epsilon))
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the divergences of randomized response."""
+        share = (1 + np.exp((1 - 2 * orders) * self._epsilon)) / (1 + math.exp(-self._epsilon))
+        return bounded_rdp(self._epsilon, self.zcdp().rho, orders, share)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False, init=False)
+class ApproximateDP(Leaf):
+    """Any mechanism that is (epsilon, delta)-DP: with probability delta it may tell everything.
+
+    Parameters
+    ----------
+    epsilon : float
+        Non-negative.
+    delta : float
+        In [0, 1).
+    neighboring : Neighboring
+        The relation that the guarantee is about.
+
+    Notes
+    -----
+    Guarantee: the pair is a post-processing of one that tells everything with probability delta and is
+    randomized response otherwise, so the mass delta is split off and the rest composes as `PureDP`.
+
+    References
+    ----------
+    Kairouz, Oh, Viswanath (2015), "The composition theorem for differential privacy", the dominating pair.
+
+    Examples
+    --------
+    >>> ApproximateDP(0.5, 1e-6).epsilon(1e-6)
+    0.5
+    """
+
+    _epsilon: float
+    _delta: float
+    neighboring: Neighboring = field(kw_only=True)
+
+    def __init__(
+        self, epsilon: float, delta: float, *, neighboring: Neighboring = Neighboring.ADD_REMOVE
+    ) -> None:
+        self._set_rounded("_epsilon", epsilon, up=True)
+        self._set_rounded("_delta", delta, up=True)
+        _check.probability("delta", self._delta)
+        self._set_relation(neighboring)
+
+    def pure(self) -> PureView:
+        """Return the declared numbers."""
+        return PureView(self._epsilon, self._delta)
+
+    def zcdp(self) -> ZCDPView:
+        """Return the zCDP of the part that is pure, and the mass."""
+        return ZCDPView(pure_to_zcdp(self._epsilon), self._delta)
+
+    def gdp(self) -> GDPView:
+        """Return the Gaussian DP of the part that is pure, and the mass."""
+        return GDPView(pure_to_gdp(self._epsilon), self._delta)
+
+    def split(self) -> tuple[float, tuple[Term, ...]]:
+        """Return the mass and the pure part."""
+        return self._delta, ((PureDP(self._epsilon, neighboring=self.neighboring), 1),)
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class ZCDP(Leaf):
+    """Any mechanism that is rho-zCDP.
+
+    Parameters
+    ----------
+    rho : float
+        Every Rényi divergence of order ``a > 1`` is at most ``rho * a``; non-negative.
+    neighboring : Neighboring
+        The relation that the bound is about.
+
+    Notes
+    -----
+    Guarantee: the declared rho, under the relation that it is stated for. There is no Gaussian DP view: zCDP
+    alone does not imply Gaussian DP.
+
+    References
+    ----------
+    Bun, Steinke (2016), "Concentrated differential privacy: simplifications, extensions, and lower bounds".
+
+    Examples
+    --------
+    >>> round(ZCDP(0.1).epsilon(1e-6), 6)
+    2.141939
+    """
+
+    rho: float
+    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._set_rounded("rho", self.rho, up=True)
+        self._set_relation(self.neighboring)
+
+    def zcdp(self) -> ZCDPView:
+        """Return the declared rho."""
+        return ZCDPView(self.rho, 0.0)
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``rho`` times the order."""
+        return np.nextafter(self.rho * orders, np.inf)

@@ -1,0 +1,108 @@
+"""Continuous Laplace noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.privacy._outward import above, below, ceiling
+from sfumato.privacy.conversion import pure_to_gdp
+from sfumato.privacy.leaf import Leaf, bounded_log_profile, bounded_rdp
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.normal import upper_quantile
+from sfumato.privacy.views import GDPView, PureView, ZCDPView
+
+__all__ = ["Laplace", "laplace_kl"]
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Laplace(Leaf):
+    r"""Real Laplace noise on a value that moves by at most one sensitivity.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Scale over L1 sensitivity; 0 is no noise.
+    neighboring : Neighboring
+        The relation that the sensitivity is about.
+
+    Notes
+    -----
+    Guarantee: with :math:`\epsilon_0` = 1/noise_multiplier, every view is that of the pair of two Laplace
+    laws one sensitivity apart, under the relation that the sensitivity is stated for. A vector whose L1 norm
+    moves by one sensitivity has no greater loss only in the pure sense: price it as ``PureDP(1 /
+    noise_multiplier)``.
+
+    *Gaussian DP.* Between its linear ends the trade-off function satisfies :math:`\log\alpha + \log\beta =
+    -\epsilon_0 - \log 4`. As the log of the normal upper tail is concave, the sum of the two normal quantiles
+    is largest at :math:`\alpha = \beta`, so :math:`\mu = -2\Phi^{-1}(e^{-\epsilon_0/2}/2)`; the linear ends
+    are chords between points where the Gaussian curve is not above.
+
+    *zCDP.* With :math:`u = \alpha - 1/2` and :math:`v = u^2`, :math:`(\alpha - 1)D_\alpha = F(v) - F(1/4)`
+    for :math:`F(v) = \log(\cosh w + \epsilon_0 \sinh w / (2w))`, :math:`w = \epsilon_0\sqrt v`. The argument
+    is entire of order 1/2 in :math:`v`, and its zeros are the negated eigenvalues of a Sturm-Liouville
+    problem (:math:`-f'' = y^2 f`, :math:`f(0) = 0`, :math:`f'(1) + (\epsilon_0/2) f(1) = 0`), real and
+    negative; by Hadamard's product :math:`F` is concave. Hence :math:`D_\alpha / \alpha \le F'(1/4)`, the
+    Kullback-Leibler divergence :math:`\epsilon_0 + e^{-\epsilon_0} - 1`.
+
+    References
+    ----------
+    Dwork, McSherry, Nissim, Smith (2006), the Laplace mechanism; Mironov (2017), its Rényi divergences.
+
+    Examples
+    --------
+    >>> Laplace(2.0).epsilon(0.0)
+    0.5
+    """
+
+    noise_multiplier: float
+    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._set_rounded("noise_multiplier", self.noise_multiplier, up=False)
+        self._set_relation(self.neighboring)
+
+    def _bound(self) -> float:
+        """Return the greatest privacy loss, the inverse noise multiplier, rounded up."""
+        noise = self.noise_multiplier
+        return ceiling(1 / Fraction(noise)) if noise > 0 else math.inf
+
+    def pure(self) -> PureView:
+        """Return the inverse noise multiplier."""
+        return PureView(self._bound(), 0.0)
+
+    def zcdp(self) -> ZCDPView:
+        """Return the Kullback-Leibler divergence; the proof is in the class's notes."""
+        return ZCDPView(laplace_kl(self._bound()), 0.0)
+
+    def gdp(self) -> GDPView:
+        """Return the exact Gaussian DP parameter; the proof is in the class's notes."""
+        bound = self._bound()
+        if math.isinf(bound):
+            return GDPView(math.inf, 0.0)
+        quantile = upper_quantile(below(-bound / 2 - math.log(2), 4.0))
+        return GDPView(max(0.0, min(2 * quantile, pure_to_gdp(bound))), 0.0)
+
+    def log_profile(self, epsilon: float) -> float:
+        r"""Return :math:`\log(1 - e^{(\epsilon - \epsilon_0)/2})`, the exact profile."""
+        return bounded_log_profile((self._bound() - epsilon) / 2)
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the exact divergences (Mironov 2017, Proposition 6)."""
+        bound = self._bound()
+        odd = 2 * orders - 1
+        share = (orders + (orders - 1) * np.exp(-odd * min(bound, 1e308))) / odd
+        return bounded_rdp(bound, self.zcdp().rho, orders, share)
+
+
+def laplace_kl(epsilon: float) -> float:
+    """Return ``epsilon + exp(-epsilon) - 1``, rounded up."""
+    if epsilon < 1e-3:
+        return above(epsilon * epsilon * (0.5 - epsilon / 6 + epsilon * epsilon / 24), 8.0)
+    return above(epsilon + math.expm1(-epsilon), 2.0, 2 * epsilon)

@@ -1,0 +1,82 @@
+"""What all leaves share: checked parameters, a short repr, and the shape of bounds on pure losses."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.privacy._outward import UNIT, above, ceiling, floor
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["Leaf", "bounded_log_profile", "bounded_rdp"]
+
+
+class Leaf(PrivacyLoss):
+    """A loss without parts: frozen, checked parameters and the views they prove."""
+
+    __slots__ = ()
+
+    def _set(self, name: str, value: object) -> None:
+        object.__setattr__(self, name, value)
+
+    def _set_rounded(self, name: str, value: object, *, up: bool) -> None:
+        """Check that a parameter is non-negative and finite, and keep it as a float on the private side."""
+        nearest = _check.non_negative(name.lstrip("_"), value)
+        if isinstance(value, int | Fraction):
+            nearest = (ceiling if up else floor)(Fraction(value))
+        self._set(name, _check.non_negative(name.lstrip("_"), nearest))
+
+    def _set_exact(self, name: str, value: object) -> None:
+        """Check that a parameter is non-negative and finite, and keep it as the rational it is."""
+        _check.non_negative(name, value)
+        self._set(name, Fraction(0) if value == 0 else _check.fraction(name, value))
+
+    def _set_relation(self, value: object) -> None:
+        if not isinstance(value, Neighboring):
+            _check.refuse("neighboring", "be a Neighboring", value, "pass Neighboring.ADD_REMOVE or another")
+        self._set("neighboring", value)
+
+    def __repr__(self) -> str:
+        shown = (
+            f"{name}={value if isinstance(value, Fraction) else repr(value)}"
+            for name, value in self.parameters().items()
+            if value is not Neighboring.ADD_REMOVE
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+def bounded_rdp(
+    epsilon: float, rho: float, orders: NDArray[np.float64], share: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    r"""Return the divergences :math:`\epsilon + \log(s)/(\alpha - 1)` of a loss bounded by ``epsilon``,
+    rounded up.
+
+    Parameters
+    ----------
+    epsilon, rho : float
+        The pure bound and the zCDP bound, which also hold.
+    orders : ndarray
+        Orders above 1.
+    share : ndarray
+        The :math:`s` of each order: the tilted mass that is left when the greatest loss is factored out, in
+        (0, 1]. Its relative error is at most 32 roundings, plus one for each unit of :math:`\epsilon\alpha`.
+    """
+    if math.isinf(epsilon):
+        return np.full_like(orders, np.inf)
+    gap = orders - 1.0
+    tilt = np.log(share) / gap
+    slack = UNIT * (4 * epsilon + 4 * np.abs(tilt) + 40 / gap)
+    return np.fmin(np.fmin(epsilon, np.nextafter(rho * orders, np.inf)), epsilon + tilt + slack)
+
+
+def bounded_log_profile(distance: float, divisor: float = 1.0) -> float:
+    """Return the log of ``(1 - exp(-distance)) / divisor``, rounded up; minus infinity where it is not positive."""
+    if distance <= 0:
+        return -math.inf
+    value = -math.expm1(-above(distance, 2.0)) / divisor
+    return min(0.0, above(math.log(value), 8.0, 1.0))

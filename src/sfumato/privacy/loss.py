@@ -1,0 +1,327 @@
+"""The privacy loss: an immutable tree that says what was run, and what each notion of privacy can say about
+it.
+
+A *leaf* states the views it can prove in closed form and nothing else. Repetition and composition are two
+nodes, written once against those views. The normal form makes equal things equal: a composition is flat,
+sorted, without duplicates, and repetition is a number beside a part.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from enum import Enum
+from fractions import Fraction
+from functools import lru_cache
+from typing import NoReturn, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.errors import NeighboringMismatch, UnsupportedView
+from sfumato.privacy import accounting
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.views import GDPView, PureView, ZCDPView
+
+__all__ = ["FORMAT", "Composed", "PrivacyLoss", "Repeated", "Term", "compose"]
+
+FORMAT = 1
+"""Version of the JSON form; it changes only when an old reader could misread a new text."""
+
+
+class PrivacyLoss(ABC):
+    """What was run on the data, as far as privacy is concerned; never anything about the data itself.
+
+    Losses are frozen, compare by what was run, and compose with ``+`` and ``*``. Every number is an upper
+    bound, rounded outward, and holds for the relation ``neighboring``.
+
+    Notes
+    -----
+    Guarantee: under `epsilon` and `delta` the parts may be chosen adaptively from earlier answers, but each
+    part's parameters are fixed beforehand. Under the three additive views (`pure`, `zcdp`, `gdp`) the
+    parameters may depend on earlier answers as well, provided that the sum stays below a limit fixed
+    beforehand (a filter).
+
+    A subclass that is neither repetition nor composition overrides the views that it can prove; a view left
+    alone raises `UnsupportedView`, which names the loss.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def neighboring(self) -> Neighboring | None:
+        """The relation that the loss is about; None only for the empty composition, which holds under all."""
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The parts that are neither repetitions nor compositions, each with its count."""
+        return ((self, 1),)
+
+    def epsilon(self, delta: float = 0.0) -> float:
+        """Return the least epsilon that the views prove at ``delta``.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+
+        Returns
+        -------
+        float
+            An upper bound, rounded up; infinity where nothing finite is proven.
+
+        Raises
+        ------
+        ParameterError
+            If ``delta`` is outside [0, 1).
+        UnsupportedView
+            If no view exists for the whole loss.
+
+        Notes
+        -----
+        The least of: the exact profile of a single mechanism; the sum of pure epsilons; Gaussian DP (exact
+        for continuous Gaussians); Rényi DP at its best order; and pure parts added to the bound of the rest.
+        A mass of total failure is split off first.
+        """
+        return _epsilon(self, _check.probability("delta", delta))
+
+    def delta(self, epsilon: float) -> float:
+        """Return the least delta that the views prove at ``epsilon``; see `epsilon`."""
+        return _delta(self, _check.non_negative("epsilon", epsilon))
+
+    def rdp(self, order: float) -> float:
+        """Return an upper bound on the Rényi divergence of an order above 1."""
+        order = _check.finite("order", order)
+        if order <= 1:
+            _check.refuse("order", "be above 1", order, "the limit at order 1 is not offered")
+        return float(self.rdp_curve(np.array([order]))[0])
+
+    def log_profile(self, epsilon: float) -> float:
+        """Return an upper bound on the log of the hockey-stick divergence at a non-negative ``epsilon``."""
+        self._missing("profile", epsilon)
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return upper bounds on the Rényi divergences of ``orders``, all above 1."""
+        self._missing("rdp", orders)
+
+    def zcdp(self) -> ZCDPView:
+        """Return a bound in approximate zero-concentrated DP; it adds under full adaptivity."""
+        self._missing("zcdp")
+
+    def gdp(self) -> GDPView:
+        """Return a bound in Gaussian DP up to a mass; ``mu ** 2`` adds under full adaptivity."""
+        self._missing("gdp")
+
+    def pure(self) -> PureView:
+        """Return a bound in (epsilon, delta)-DP; it adds under full adaptivity."""
+        self._missing("pure")
+
+    def split(self) -> tuple[float, tuple[Term, ...]]:
+        """Return a mass of total failure and the terms that act otherwise; by default no mass."""
+        return 0.0, self.terms
+
+    def parameters(self) -> dict[str, object]:
+        """Return what the constructor takes, by keyword; this is what JSON stores."""
+        return {f.name.lstrip("_"): getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+
+    def to_json(self) -> str:
+        """Return the loss as JSON text that every later version reads to the same or a smaller number.
+
+        Examples
+        --------
+        >>> from sfumato.privacy import PureDP
+        >>> (PureDP(0.5) * 2).to_json()
+        '{"loss":{"count":2,"loss":{"epsilon":0.5,"neighboring":"add-remove","node":"PureDP"},"node":"Repeated"},"version":1}'
+        """
+        return _dump({"version": FORMAT, "loss": _document(self)})
+
+    def __mul__(self, count: int) -> PrivacyLoss:
+        count = _check.integer("count", count, remedy="a mechanism runs a natural number of times")
+        return _compose((term, times * count) for term, times in self.terms)
+
+    __rmul__ = __mul__
+
+    def __add__(self, other: PrivacyLoss) -> PrivacyLoss:
+        if not isinstance(other, PrivacyLoss):
+            return NotImplemented
+        return _compose((*self.terms, *other.terms))
+
+    def _missing(self, view: str, *_: object) -> NoReturn:
+        raise UnsupportedView(f"{self!r} has no {view} view: no theorem bounds it in that notion")
+
+
+Term: TypeAlias = tuple[PrivacyLoss, int]
+
+
+class _Sum(PrivacyLoss):
+    """What repetition and composition share: every view is that of their terms, added."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def terms(self) -> tuple[Term, ...]:
+        """The parts with their counts."""
+
+    @property
+    def neighboring(self) -> Neighboring | None:
+        """The relation that all parts are about."""
+        return next((term.neighboring for term, _ in self.terms), None)
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Add the divergences of the parts (Mironov 2017, Proposition 1)."""
+        return accounting.rdp(self.terms, orders)
+
+    def zcdp(self) -> ZCDPView:
+        """Add rhos and deltas (Bun and Steinke 2016)."""
+        return accounting.zcdp(self.terms)
+
+    def gdp(self) -> GDPView:
+        """Add the squares of mu and the masses (Dong, Roth and Su 2022)."""
+        return accounting.gdp(self.terms)
+
+    def pure(self) -> PureView:
+        """Add epsilons and deltas (basic composition)."""
+        return accounting.pure(self.terms)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Repeated(_Sum):
+    """One loss, many times; written ``loss * count``.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss
+        Neither a repetition nor a composition.
+    count : int
+        At least 2.
+    """
+
+    loss: PrivacyLoss
+    count: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "count", _check.integer("count", self.count, minimum=2, remedy=_WRITE))
+        if isinstance(self.loss, _Sum):
+            _check.refuse(
+                "loss", "be neither a repetition nor a composition", type(self.loss).__name__, _WRITE
+            )
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The repeated loss with its count."""
+        return ((self.loss, self.count),)
+
+    def __repr__(self) -> str:
+        return f"{self.loss!r} * {self.count}"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Composed(_Sum):
+    """Several different losses together; written ``a + b``. ``Composed(())`` is the loss of doing nothing.
+
+    Parameters
+    ----------
+    losses : tuple of PrivacyLoss
+        None, or two or more that stay different; put into normal form.
+
+    Examples
+    --------
+    >>> Composed(()).epsilon(0.0)
+    0.0
+    """
+
+    losses: tuple[PrivacyLoss, ...]
+
+    def __post_init__(self) -> None:
+        parts = _normal(term for loss in self.losses for term in loss.terms)
+        if len(parts) == 1:
+            _check.refuse("losses", "hold none or several different losses", len(self.losses), _WRITE)
+        object.__setattr__(self, "losses", parts)
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """All parts with their counts."""
+        return tuple(term for loss in self.losses for term in loss.terms)
+
+    def __repr__(self) -> str:
+        return " + ".join(map(repr, self.losses)) or "Composed(())"
+
+
+_WRITE = "write a + b and loss * count, which keep the normal form"
+
+
+def compose(losses: Iterable[PrivacyLoss]) -> PrivacyLoss:
+    """Return the composition of any number of losses, in one pass.
+
+    Parameters
+    ----------
+    losses : iterable of PrivacyLoss
+        All about the same neighboring relation.
+
+    Raises
+    ------
+    NeighboringMismatch
+        If two losses protect different relations.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian, Laplace
+    >>> compose([Laplace(2.0), Gaussian(1.0), Laplace(2.0)])
+    Gaussian(noise_multiplier=1.0) + Laplace(noise_multiplier=2.0) * 2
+    """
+    return _compose(term for loss in losses for term in loss.terms)
+
+
+def _compose(terms: Iterable[Term]) -> PrivacyLoss:
+    parts = _normal(terms)
+    return parts[0] if len(parts) == 1 else Composed(parts)
+
+
+def _normal(terms: Iterable[Term]) -> tuple[PrivacyLoss, ...]:
+    """Merge equal terms and sort them by their serialised form."""
+    counts: Counter[PrivacyLoss] = Counter()
+    for term, count in terms:
+        counts[term] += count
+    kept = [term for term, count in counts.items() if count]
+    relations = sorted({str(term.neighboring) for term in kept})
+    if len(relations) > 1:
+        raise NeighboringMismatch(
+            f"losses must protect one neighboring relation, got {' and '.join(relations)}; "
+            "state every loss under the same relation before composing"
+        )
+    if len(kept) > 1:
+        kept.sort(key=lambda term: _dump(_document(term)))
+    return tuple(term if counts[term] == 1 else Repeated(term, counts[term]) for term in kept)
+
+
+def _document(value: object) -> object:
+    """Return the JSON form of a loss or of one of its parameters."""
+    if isinstance(value, PrivacyLoss):
+        return {"node": type(value).__name__} | {k: _document(v) for k, v in value.parameters().items()}
+    if isinstance(value, tuple):
+        return [_document(item) for item in value]
+    if isinstance(value, Enum):
+        return value.value
+    return f"{value.numerator}/{value.denominator}" if isinstance(value, Fraction) else value
+
+
+def _dump(document: object) -> str:
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+@lru_cache(maxsize=4096)
+def _epsilon(loss: PrivacyLoss, delta: float) -> float:
+    return accounting.smallest_epsilon(loss.terms, delta)
+
+
+@lru_cache(maxsize=4096)
+def _delta(loss: PrivacyLoss, epsilon: float) -> float:
+    return accounting.smallest_delta(loss.terms, epsilon)

@@ -1,0 +1,146 @@
+"""Reading losses from JSON; an unknown node or parameter is refused, never skipped."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, NoReturn
+
+from sfumato import _check
+from sfumato.errors import ParameterError
+from sfumato.privacy.declared import ZCDP, ApproximateDP, PureDP
+from sfumato.privacy.discrete_gaussian import DiscreteGaussian
+from sfumato.privacy.discrete_laplace import DiscreteLaplace
+from sfumato.privacy.gaussian import Gaussian
+from sfumato.privacy.laplace import Laplace
+from sfumato.privacy.loss import FORMAT, PrivacyLoss, compose
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["LEAVES", "loss_from_json"]
+
+LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
+    ApproximateDP,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    PureDP,
+    ZCDP,
+)
+"""Every leaf that JSON may name, by the name of its class."""
+
+_BY_NAME: Mapping[str, Callable[..., PrivacyLoss]] = {leaf.__name__: leaf for leaf in LEAVES}
+_RATIONAL = re.compile(r"[0-9]+/[0-9]+")
+_MAX_DEPTH = 64
+_REMEDY = "pass text written by to_json, in this or an earlier version of sfumato"
+
+
+def loss_from_json(text: str) -> PrivacyLoss:
+    """Read a loss that `PrivacyLoss.to_json` wrote, now or in an earlier version.
+
+    Parameters
+    ----------
+    text : str
+        The JSON text.
+
+    Returns
+    -------
+    PrivacyLoss
+        The same loss, in normal form.
+
+    Raises
+    ------
+    ParameterError
+        If the text is malformed, or names a node, a parameter or a version that is not known here.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian
+    >>> loss_from_json((Gaussian(1.5) * 3).to_json())
+    Gaussian(noise_multiplier=1.5) * 3
+    """
+    if not isinstance(text, str):
+        _refuse("be JSON text", type(text).__name__)
+    try:
+        document = json.loads(text, object_pairs_hook=_object, parse_constant=_refuse_constant)
+    except ParameterError:
+        raise
+    except (ValueError, RecursionError):
+        _refuse("be well-formed JSON", "other text")
+    if not isinstance(document, dict) or document.keys() != {"version", "loss"}:
+        _refuse("be an object with version and loss", _kind(document))
+    if type(document["version"]) is not int or not 1 <= document["version"] <= FORMAT:
+        _refuse(f"have a version from 1 to {FORMAT}", _kind(document["version"]))
+    return _loss(document["loss"], 0)
+
+
+def _loss(document: object, depth: int) -> PrivacyLoss:
+    if depth > _MAX_DEPTH:
+        _refuse(f"be nested at most {_MAX_DEPTH} deep", "deeper")
+    if not isinstance(document, dict) or not isinstance(document.get("node"), str):
+        _refuse("describe each loss as an object with a node", _kind(document))
+    parameters = {name: value for name, value in document.items() if name != "node"}
+    node = document["node"]
+    if node == "Repeated":
+        _require(node, parameters, {"loss", "count"})
+        return _loss(parameters["loss"], depth + 1) * parameters["count"]
+    if node == "Composed":
+        _require(node, parameters, {"losses"})
+        if not isinstance(parameters["losses"], list):
+            _refuse("list the losses of Composed", _kind(parameters["losses"]))
+        return compose([_loss(item, depth + 1) for item in parameters["losses"]])
+    return _leaf(node, parameters)
+
+
+def _leaf(node: str, parameters: dict[str, object]) -> PrivacyLoss:
+    if node not in _BY_NAME:
+        _refuse("name known nodes only", node[:40])
+    values = {name: _value(name, value) for name, value in parameters.items()}
+    try:
+        loss: PrivacyLoss = _BY_NAME[node](**values)
+    except TypeError:
+        _refuse(f"give {node} its parameters", ", ".join(sorted(parameters))[:200])
+    # A parameter left out would take a default, whose meaning the text did not fix.
+    _require(node, parameters, set(loss.parameters()))
+    return loss
+
+
+def _value(name: str, value: object) -> Any:
+    if name == "neighboring":
+        try:
+            return Neighboring(value)
+        except ValueError:
+            _refuse("name a known neighboring relation", _kind(value))
+    if isinstance(value, str):
+        if not _RATIONAL.fullmatch(value) or len(value) > 10_000:
+            _refuse(f"write {name} as a number or as p/q", "other text")
+        top, bottom = (int(part) for part in value.split("/"))
+        return Fraction(top, bottom) if bottom else _refuse(f"give {name} a positive denominator", 0)
+    return value
+
+
+def _require(node: str, parameters: Mapping[str, object], names: set[str]) -> None:
+    if parameters.keys() != names:
+        _refuse(f"give {node} exactly {', '.join(sorted(names))}", ", ".join(sorted(parameters))[:200])
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    names = dict(pairs)
+    if len(names) != len(pairs):
+        _refuse("name each parameter once", "a parameter twice")
+    return names
+
+
+def _refuse_constant(constant: str) -> NoReturn:
+    _refuse("hold finite numbers only", constant)
+
+
+def _kind(value: object) -> object:
+    """Return a short value as it is, and only the type of anything else."""
+    return value if value is None or isinstance(value, bool | int | float) else type(value).__name__
+
+
+def _refuse(rule: str, value: object) -> NoReturn:
+    _check.refuse("text", rule, value, _REMEDY)
