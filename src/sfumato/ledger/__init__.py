@@ -1,0 +1,36 @@
+"""Budgets, filters, receipts and their store: what refuses or records a charge before anything is read.
+
+>>> from sfumato.ledger import Budget
+>>> print(Budget.approximate(epsilon=2.0, delta=1e-7))
+(2, 1e-07)-DP
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sfumato._lazy import attach
+
+if TYPE_CHECKING:
+    from sfumato.ledger.budget import Budget
+    from sfumato.ledger.entry import Entry
+    from sfumato.ledger.filters import Spent
+    from sfumato.ledger.head import Head
+    from sfumato.ledger.identity import Dataset
+    from sfumato.ledger.ledger import Ledger
+    from sfumato.ledger.verification import Verification
+
+__all__ = ["Budget", "Dataset", "Entry", "Head", "Ledger", "Spent", "Verification"]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "Budget": "sfumato.ledger.budget",
+        "Dataset": "sfumato.ledger.identity",
+        "Entry": "sfumato.ledger.entry",
+        "Head": "sfumato.ledger.head",
+        "Ledger": "sfumato.ledger.ledger",
+        "Spent": "sfumato.ledger.filters",
+        "Verification": "sfumato.ledger.verification",
+    },
+)

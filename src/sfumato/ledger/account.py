@@ -1,0 +1,212 @@
+"""The reading face of a ledger: who it belongs to, what was spent, what is left, whether it is whole."""
+
+from __future__ import annotations
+
+import math
+import sqlite3
+from pathlib import Path
+from typing import Self
+
+from sfumato import _check
+from sfumato.errors import NeighboringMismatch
+from sfumato.ledger.budget import Budget
+from sfumato.ledger.chain import Event
+from sfumato.ledger.entry import Entry, entry_of
+from sfumato.ledger.filters import Spent
+from sfumato.ledger.head import Head
+from sfumato.ledger.identity import keyed
+from sfumato.ledger.log import CHARGE, COMMIT, State, corrupt, event_at, last_state, walk
+from sfumato.ledger.refusal import remaining_of
+from sfumato.ledger.registration import check_text, read_identity
+from sfumato.ledger.releases import find_release
+from sfumato.ledger.store import Store
+from sfumato.ledger.verification import Verification, verify_log
+from sfumato.privacy.guarantee import Guarantee
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["Account"]
+
+
+class Account:
+    """What can be read of a ledger, by any number of processes while others charge; base of `Ledger`."""
+
+    def __init__(self, store: Store, version: int) -> None:
+        self._store = store
+        self._version = version
+        self._seen: tuple[int, str] = (0, "")
+        with store.transaction(write=False) as connection:
+            self._identity, self._key = read_identity(connection)
+            self._state(connection)
+
+    @property
+    def budget(self) -> Budget:
+        """What may be spent in all, with the split it was made with."""
+        return self._identity.budget
+
+    @property
+    def privacy_unit(self) -> str:
+        """What one unit is."""
+        return self._identity.privacy_unit
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """How two datasets that must look alike may differ."""
+        return self._identity.neighboring
+
+    @property
+    def ledger_id(self) -> str:
+        """The random id that receipts and heads carry."""
+        return self._identity.ledger
+
+    @property
+    def dataset_id(self) -> str:
+        """The random id of the dataset, whatever its version."""
+        return self._identity.dataset
+
+    @property
+    def version(self) -> int:
+        """Version of the dataset that this ledger was opened with, from 1."""
+        return self._version
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the ledger takes simulated noise and so protects nobody."""
+        return self._identity.simulated
+
+    @property
+    def path(self) -> Path | None:
+        """The file, or None in memory."""
+        return self._store.path
+
+    def would_accept(self, loss: PrivacyLoss, *, delta: float) -> bool:
+        """Whether `charge` would accept this loss now; nothing is written."""
+        _, _, cost = self._price(loss, delta)
+        with self._store.transaction(write=False) as connection:
+            state = self._state(connection)
+        return self.budget.filters.hold(self.budget.filters.after(state.totals, cost))
+
+    def find(self, request: str) -> bytes | None:
+        """Return the latest release committed for this very request on this version of the dataset.
+
+        Handing the same bytes out again costs nothing: it is post-processing. None if there is none.
+        """
+        mac = self._request(request)
+        if not mac:
+            return None
+        with self._store.transaction(write=False) as connection:
+            return find_release(connection, mac, self._version)
+
+    def remaining(self, delta: float | None = None) -> Guarantee:
+        """Return what is left, in the budget's own unit.
+
+        Parameters
+        ----------
+        delta : float, optional
+            Where the epsilon of one more answer is read; 0 by default.
+
+        Returns
+        -------
+        Guarantee
+            For an (epsilon, delta) budget ``epsilon`` and ``delta`` are what the filter that adds up each
+            charge's own guarantee has left, and ``rho`` what the zCDP filter has left; a charge need fit
+            into one of them. ``answerable_epsilon`` is the largest epsilon of one more answer with Gaussian
+            or Laplace noise that would be accepted at ``answerable_delta``. All are rounded down.
+        """
+        delta = _check.probability("delta", 0.0 if delta is None else delta)
+        with self._store.transaction(write=False) as connection:
+            state = self._state(connection)
+        return remaining_of(self._identity, state.totals, delta)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return all charges in order, after checking every link of the chain."""
+        with self._store.transaction(write=False) as connection:
+            self._state(connection)
+            events = list(walk(connection, (CHARGE, COMMIT)))
+        committed = {event.charge for event in events if event.kind == COMMIT}
+        charges = (event for event in events if event.kind == CHARGE)
+        return tuple(entry_of(event, self.budget, committed=event.charge in committed) for event in charges)
+
+    def verify(self, head: Head | None = None) -> Verification:
+        """Check the whole file and price every loss again.
+
+        Parameters
+        ----------
+        head : Head, optional
+            The latest exported head: only against it does a file that was put back as it once was show.
+
+        Returns
+        -------
+        Verification
+            Charges that cost more at today's prices than was recorded, and whether the budget still holds.
+
+        Raises
+        ------
+        LedgerCorrupt
+            Anything was damaged, altered, dropped or swapped, or the chain does not continue ``head``.
+        LedgerMismatch
+            The head is not one of this ledger.
+        """
+        with self._store.transaction(write=False) as connection:
+            self._state(connection)
+            return verify_log(connection, self._identity, self._key, head)
+
+    def head(self) -> Head:
+        """Return where the chain stands, to be kept where those who can write the file cannot."""
+        with self._store.transaction(write=False) as connection:
+            state = self._state(connection)
+        return Head.signed(
+            self._key,
+            ledger=self.ledger_id,
+            position=state.event.position,
+            charges=state.charges,
+            digest=state.event.digest,
+        )
+
+    def close(self) -> None:
+        """Close the file; everything is already on the disk."""
+        self._store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Ledger {self.ledger_id} of {self.budget} in {self._store.name}>"
+
+    def _price(self, loss: PrivacyLoss, delta: float) -> tuple[float, float, tuple[Spent, ...]]:
+        delta = _check.probability("delta", delta)
+        if not isinstance(loss, PrivacyLoss):
+            _check.refuse("loss", "be a PrivacyLoss", loss, "pass a mechanism's privacy_loss")
+        # The loss of doing nothing holds under every relation.
+        if loss.neighboring not in (None, self.neighboring):
+            raise NeighboringMismatch(
+                f"loss must be about the ledger's relation, {self.neighboring}, got {loss.neighboring}; "
+                "state the mechanism under the ledger's relation"
+            )
+        epsilon, cost = loss.epsilon(delta), self.budget.filters.price(loss, delta)
+        if self.budget.kind == "approximate" and math.isinf(epsilon) and self.budget.filters.hold(cost):
+            # Accepted by the zCDP filter, it would use up the other one for ever.
+            remedy = "pass the delta of the query's own guarantee"
+            _check.refuse("delta", "be one at which the loss has a finite epsilon", delta, remedy)
+        return epsilon, delta, cost
+
+    def _request(self, request: str) -> str:
+        return keyed(self._key, "request", request) if check_text("request", request) else ""
+
+    def _state(self, connection: sqlite3.Connection) -> State:
+        """Read the last event and check that the log still holds what this process has already seen."""
+        state = last_state(connection)
+        position, digest = self._seen
+        if position:
+            seen = event_at(connection, position)
+            if seen is None or seen.digest != digest:
+                raise corrupt("never go back", f"another event {position} than was there before")
+        self._see(state.event)
+        return state
+
+    def _see(self, event: Event) -> None:
+        if event.position > self._seen[0]:
+            self._seen = (event.position, event.digest)

@@ -1,0 +1,66 @@
+"""The largest epsilon of one more answer, given what it may cost."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from sfumato.privacy.gaussian import Gaussian
+from sfumato.privacy.laplace import Laplace
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["SHY", "largest_epsilon"]
+
+SHY = 1 - 2**-30
+"""Factor on an epsilon that is offered: a mechanism calibrated to it fits in spite of rounding on its way."""
+
+MOST_NOISE = 2.0**100
+
+
+def largest_epsilon(fits: Callable[[PrivacyLoss], bool], delta: float, neighboring: Neighboring) -> float:
+    """Return the largest epsilon, read at ``delta``, of one Gaussian or Laplace answer that fits.
+
+    Parameters
+    ----------
+    fits : callable
+        Whether a loss fits; with more noise it must still fit.
+    delta : float
+        Where the answer's epsilon is read. At 0 only a Laplace answer has one.
+    neighboring : Neighboring
+        The relation of the answer.
+
+    Returns
+    -------
+    float
+        Rounded down by one part in a thousand million; 0 if no answer fits.
+    """
+    return max(_loosest_epsilon(leaf, fits, delta, neighboring) for leaf in (Gaussian, Laplace))
+
+
+def _loosest_epsilon(
+    leaf: Callable[..., PrivacyLoss],
+    fits: Callable[[PrivacyLoss], bool],
+    delta: float,
+    neighboring: Neighboring,
+) -> float:
+    """Return the epsilon at ``delta`` of the least noise that fits, found by bisection of its multiplier.
+
+    0 if no noise is enough, or if the leaf has no finite epsilon at this delta.
+    """
+    enough = 1.0
+    while not fits(leaf(enough, neighboring=neighboring)):
+        enough *= 2
+        if enough > MOST_NOISE:
+            return 0.0
+    too_little = enough / 2
+    while fits(leaf(too_little, neighboring=neighboring)):
+        enough, too_little = too_little, too_little / 2
+    while enough > too_little * (1 + 2**-36):
+        middle = math.sqrt(enough * too_little)
+        if fits(leaf(middle, neighboring=neighboring)):
+            enough = middle
+        else:
+            too_little = middle
+    epsilon = leaf(enough, neighboring=neighboring).epsilon(delta)
+    return epsilon * SHY if math.isfinite(epsilon) else 0.0

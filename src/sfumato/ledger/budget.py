@@ -1,0 +1,184 @@
+"""What may be spent on one dataset in all its life, and the filters that watch it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato import _check
+from sfumato.ledger.filters import (
+    BasicFilter,
+    Filter,
+    Filters,
+    GDPFilter,
+    PureFilter,
+    ZCDPFilter,
+    filter_from_json,
+)
+from sfumato.privacy.conversion import rho_for
+from sfumato.privacy.guarantee import Guarantee
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["Budget"]
+
+LIMITS = ("epsilon", "delta", "rho", "mu")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """A total that all answers together must not pass; made by one of the four constructors.
+
+    Two budgets are equal if what they promise is equal. How an (epsilon, delta) budget is split between its
+    filters is decided once, when the budget is made, and kept with the ledger: a later version of this
+    library with a better conversion leaves the split of an existing ledger alone.
+
+    Attributes
+    ----------
+    kind : str
+        ``"approximate"``, ``"pure"``, ``"zcdp"`` or ``"gaussian"``.
+    epsilon, delta, rho, mu : float or None
+        The promised numbers, None where they do not apply.
+    filters : Filters
+        What enforces them.
+
+    Examples
+    --------
+    >>> print(Budget.approximate(epsilon=2.0, delta=1e-7))
+    (2, 1e-07)-DP
+    >>> print(Budget.zcdp(rho=0.5, delta=1e-9))
+    1e-09-approximate 0.5-zCDP
+    >>> Budget.approximate(epsilon=1.0, delta=0.0) == Budget.pure(epsilon=1.0)
+    True
+    """
+
+    kind: str
+    epsilon: float | None = None
+    delta: float = 0.0
+    rho: float | None = None
+    mu: float | None = None
+    filters: Filters
+
+    @classmethod
+    def approximate(cls, *, epsilon: float, delta: float) -> Budget:
+        """Make an (epsilon, delta) budget, watched by two filters of which one must hold.
+
+        Half of delta belongs to the basic filter, which adds up the (epsilon, delta) of each charge. A
+        quarter converts rho to epsilon and a quarter is the mass that charges may spend (on selecting groups
+        by a threshold, say) in the approximate-zCDP filter. So any charges whose epsilons sum to at most
+        epsilon, and whose deltas sum to at most delta / 2, fit; and small Gaussian charges fit many times
+        over, since their rho grows with the square of their epsilon.
+
+        Parameters
+        ----------
+        epsilon : float
+            Positive.
+        delta : float
+            In [0, 1); 0 makes a pure budget.
+
+        Notes
+        -----
+        Guarantee: (epsilon, delta)-DP of everything that is ever answered, under full adaptivity: the proof
+        is in :class:`~sfumato.ledger.filters.Filters`. The zCDP filter promises
+        (epsilon, delta / 2)-DP: outside a mass of delta / 4 the interaction is rho-zCDP, which is
+        (epsilon, delta / 4)-DP by the choice of rho (see `sfumato.privacy.conversion.rho_for`).
+        """
+        epsilon = _check.positive("epsilon", epsilon)
+        delta = _check.probability("delta", delta)
+        if delta == 0:
+            return cls.pure(epsilon=epsilon)
+        quarter = delta / 4
+        if quarter == 0 or quarter * 4 != delta:
+            _check.refuse("delta", "be 0 or at least 1e-300", delta)
+        filters = Filters((BasicFilter(epsilon, delta / 2), ZCDPFilter(rho_for(epsilon, quarter), quarter)))
+        return cls(kind="approximate", epsilon=epsilon, delta=delta, filters=filters)
+
+    @classmethod
+    def pure(cls, *, epsilon: float) -> Budget:
+        """Make a pure epsilon budget: the pure epsilons of all charges are summed.
+
+        Parameters
+        ----------
+        epsilon : float
+            Positive.
+        """
+        epsilon = _check.positive("epsilon", epsilon)
+        return cls(kind="pure", epsilon=epsilon, filters=Filters((PureFilter(epsilon, 0.0),)))
+
+    @classmethod
+    def zcdp(cls, *, rho: float, delta: float = 0.0) -> Budget:
+        """Make a delta-approximate rho-zCDP budget: rho and delta of all charges are summed.
+
+        Parameters
+        ----------
+        rho : float
+            Positive.
+        delta : float
+            In [0, 1): the mass that charges may spend, on thresholds for instance.
+        """
+        rho, delta = _check.positive("rho", rho), _check.probability("delta", delta)
+        return cls(kind="zcdp", rho=rho, delta=delta, filters=Filters((ZCDPFilter(rho, delta),)))
+
+    @classmethod
+    def gaussian(cls, *, mu: float, delta: float = 0.0) -> Budget:
+        """Make a mu-GDP budget, up to a mass delta: the squares of mu, and delta, are summed.
+
+        Parameters
+        ----------
+        mu : float
+            Positive, between 1e-150 and 1e150, so that its square is a number.
+        delta : float
+            In [0, 1): the mass that charges may spend.
+        """
+        mu, delta = _check.positive("mu", mu), _check.probability("delta", delta)
+        if not 1e-150 <= mu <= 1e150:
+            _check.refuse("mu", "be between 1e-150 and 1e150", mu)
+        return cls(kind="gaussian", mu=mu, delta=delta, filters=Filters((GDPFilter.of(mu, delta),)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Budget) and self._promise() == other._promise()
+
+    def __hash__(self) -> int:
+        return hash(self._promise())
+
+    def __str__(self) -> str:
+        promised = str(self.guarantee(Neighboring.ADD_REMOVE))
+        return promised.removesuffix(f", {Neighboring.ADD_REMOVE}")
+
+    def guarantee(self, neighboring: Neighboring) -> Guarantee:
+        """Return what the whole budget promises under one neighboring relation."""
+        return Guarantee(
+            neighboring=neighboring, epsilon=self.epsilon, delta=self.delta, rho=self.rho, mu=self.mu
+        )
+
+    def weakest(self, filters: Filters) -> Filters:
+        """Return these filters with no limit above those of ``filters``, which watch an equal budget."""
+        pairs = zip(self.filters.members, filters.members, strict=True)
+        return Filters(
+            tuple(
+                type(mine)(min(mine.limit, other.limit), min(mine.delta, other.delta))
+                for mine, other in pairs
+            )
+        )
+
+    def remade(self) -> Budget:
+        """Return the budget as it would be split today."""
+        promised = {name: getattr(self, name) for name in LIMITS if getattr(self, name) is not None}
+        if self.kind == "pure":
+            del promised["delta"]
+        budget: Budget = getattr(type(self), self.kind)(**promised)
+        return budget
+
+    def to_json(self) -> dict[str, object]:
+        """Return the budget and its split as plain values."""
+        fields: dict[str, object] = {name: getattr(self, name) for name in ("kind", *LIMITS)}
+        return fields | {"filters": [member.to_json() for member in self.filters.members]}
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Budget:
+        """Return the budget that `to_json` wrote, split as it was then."""
+        members: tuple[Filter, ...] = tuple(filter_from_json(member) for member in fields["filters"])
+        return cls(**{name: fields[name] for name in ("kind", *LIMITS)}, filters=Filters(members))
+
+    def _promise(self) -> tuple[object, ...]:
+        return (self.kind, self.epsilon, self.delta, self.rho, self.mu)

@@ -1,0 +1,86 @@
+"""One recorded charge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+
+from sfumato.errors import ParameterError
+from sfumato.ledger.budget import Budget
+from sfumato.ledger.chain import Event, decode_number
+from sfumato.ledger.filters import Spent
+from sfumato.ledger.log import content_of, corrupt, decode_spent
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.serial import loss_from_json
+
+__all__ = ["Entry", "entry_of"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One charge, as the ledger recorded it before any data was read.
+
+    Attributes
+    ----------
+    sequence : int
+        Number of the charge, from 1.
+    time : datetime
+        When it was recorded, in UTC.
+    description : str
+        What was asked, as the caller put it.
+    loss : PrivacyLoss
+        What was run.
+    epsilon, delta : float
+        The guarantee of this charge alone, its epsilon read at ``delta``.
+    costs : mapping of str to Spent
+        What it added to each filter of the budget, by the filter's kind.
+    version : int
+        Version of the dataset that it was charged for.
+    simulated : bool
+        Whether the noise was simulated.
+    committed : bool
+        Whether its release was stored; if not, the answer never left.
+    previous, digest : str
+        Hashes of the chain before and with this charge, in hexadecimal.
+    """
+
+    sequence: int
+    time: datetime
+    description: str
+    loss: PrivacyLoss
+    epsilon: float
+    delta: float
+    costs: Mapping[str, Spent]
+    version: int
+    simulated: bool
+    committed: bool
+    previous: str
+    digest: str
+
+
+def entry_of(event: Event, budget: Budget, *, committed: bool) -> Entry:
+    """Return the entry that a charge's event holds."""
+    content = content_of(event)
+    try:
+        loss = loss_from_json(content["loss"])
+    except ParameterError as error:
+        raise corrupt(
+            "hold losses that this version knows", f"another one in charge {event.charge}"
+        ) from error
+    costs = zip(budget.filters.members, decode_spent(content["costs"]), strict=True)
+    return Entry(
+        sequence=event.charge or 0,
+        time=datetime.fromisoformat(content["time"]),
+        description=content["description"],
+        loss=loss,
+        epsilon=decode_number(content["epsilon"]),
+        delta=decode_number(content["delta"]),
+        costs=MappingProxyType({member.kind: cost for member, cost in costs}),
+        version=content["version"],
+        simulated=content["simulated"],
+        committed=committed,
+        previous=event.previous,
+        digest=event.digest,
+    )

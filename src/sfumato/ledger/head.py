@@ -1,0 +1,87 @@
+"""The exported head: the one thing kept elsewhere that makes a roll-back visible."""
+
+from __future__ import annotations
+
+import hmac
+import json
+from dataclasses import asdict, dataclass
+
+from sfumato import _check
+from sfumato.ledger.chain import canonical
+from sfumato.ledger.identity import keyed
+
+__all__ = ["Head"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """Where a ledger's chain stood when the head was exported.
+
+    A ledger is one file, and a file can be put back as it was last week, together with everything in it
+    that could tell. Only a value kept outside the file shows that: keep heads where those who can write the
+    ledger cannot, and pass the latest one to `Ledger.verify`.
+
+    Parameters
+    ----------
+    ledger : str
+        Id of the ledger.
+    position : int
+        Position of the last event.
+    charges : int
+        How many charges there were.
+    digest : str
+        Hash of the last event, in hexadecimal.
+    mac : str
+        HMAC-SHA-256 of the other fields under the ledger's key: a head that was made up is refused.
+
+    Examples
+    --------
+    >>> head = Head.signed(bytes(32), ledger="ab", position=3, charges=2, digest="cd")
+    >>> Head.from_json(head.to_json()) == head, head.signed_by(bytes(32)), head.signed_by(bytes(31) + b"!")
+    (True, True, False)
+    """
+
+    ledger: str
+    position: int
+    charges: int
+    digest: str
+    mac: str
+
+    @classmethod
+    def signed(cls, key: bytes, *, ledger: str, position: int, charges: int, digest: str) -> Head:
+        """Return the head with its MAC under ``key``."""
+        unsigned = cls(ledger=ledger, position=position, charges=charges, digest=digest, mac="")
+        return cls(
+            ledger=ledger, position=position, charges=charges, digest=digest, mac=unsigned._mac_under(key)
+        )
+
+    def signed_by(self, key: bytes) -> bool:
+        """Whether the MAC is that of the other fields under ``key``."""
+        return hmac.compare_digest(self._mac_under(key).encode(), self.mac.encode("utf-8", "surrogatepass"))
+
+    def to_json(self) -> str:
+        """Return the head as one line of JSON."""
+        return canonical(asdict(self))
+
+    @classmethod
+    def from_json(cls, text: str) -> Head:
+        """Read a head that `to_json` wrote.
+
+        Raises
+        ------
+        ParameterError
+            The text is not a head.
+        """
+        rule = "be the JSON of an exported head"
+        try:
+            fields = json.loads(text)
+        except (TypeError, ValueError):
+            fields = None
+        shape = {"ledger": str, "position": int, "charges": int, "digest": str, "mac": str}
+        if not isinstance(fields, dict) or {name: type(value) for name, value in fields.items()} != shape:
+            _check.refuse("text", rule, text, "pass what Head.to_json() wrote")
+        return cls(**fields)
+
+    def _mac_under(self, key: bytes) -> str:
+        fields = {name: value for name, value in asdict(self).items() if name != "mac"}
+        return keyed(key, "head", canonical(fields))

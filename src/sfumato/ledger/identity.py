@@ -1,0 +1,159 @@
+"""What a ledger belongs to: one dataset, in one or more versions.
+
+A dataset is given a random id when its ledger is created. Its content is recognised by a keyed fingerprint:
+the key is drawn by the ledger and stays in the curator's file, so the fingerprint tells nobody else whether
+a guessed dataset is the real one, and two ledgers of the same data show different fingerprints.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sfumato import _check
+from sfumato.errors import LedgerMismatch
+from sfumato.ledger.budget import Budget
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["Dataset", "Identity", "draw_id", "draw_key", "keyed"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dataset:
+    r"""A dataset as a ledger sees it: its schema in the clear, its content through a keyed fingerprint only.
+
+    Parameters
+    ----------
+    schema : str
+        Canonical text of the tables, columns and types; equal datasets must give equal texts.
+    fingerprint : callable
+        Takes a secret key of 32 bytes and returns the HMAC-SHA-256 of the content under that key, as 64
+        hexadecimal digits. Called when a ledger is opened, never while it is charged.
+
+    Examples
+    --------
+    >>> import hashlib, hmac
+    >>> content = b"id,age\n1,30\n"
+    >>> dataset = Dataset(
+    ...     schema="people(id BIGINT, age BIGINT)",
+    ...     fingerprint=lambda key: hmac.new(key, content, hashlib.sha256).hexdigest(),
+    ... )
+    >>> len(dataset.digest(bytes(32)))
+    64
+    """
+
+    schema: str
+    fingerprint: Callable[[bytes], str]
+
+    def __post_init__(self) -> None:
+        schema: object = self.schema
+        if not isinstance(schema, str) or not schema:
+            _check.refuse("schema", "be a non-empty text", schema)
+        if not callable(self.fingerprint):
+            _check.refuse("fingerprint", "be a function of a key", type(self.fingerprint).__name__)
+
+    def digest(self, key: bytes) -> str:
+        """Return the content's fingerprint under ``key``, checked to be one."""
+        digest: object = self.fingerprint(key)
+        if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
+            # The value is not shown: it was computed from the data.
+            _check.refuse("fingerprint", "return 64 hexadecimal digits", type(digest).__name__)
+        return digest
+
+
+def draw_id() -> str:
+    """Return a fresh random id of 128 bits, in hexadecimal."""
+    return secrets.token_hex(16)
+
+
+def draw_key() -> bytes:
+    """Return a fresh secret key of 256 bits from the operating system."""
+    return secrets.token_bytes(32)
+
+
+def keyed(key: bytes, purpose: str, text: str) -> str:
+    """Return the HMAC-SHA-256 of ``text`` for one purpose: no output can stand in for another purpose's.
+
+    >>> keyed(bytes(32), "request", "x") == keyed(bytes(32), "head", "x")
+    False
+    """
+    message = f"sfumato ledger {purpose}\n{text}".encode("utf-8", "surrogatepass")
+    return hmac.new(key, message, hashlib.sha256).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """What a ledger was made for; fixed with its first event.
+
+    Attributes
+    ----------
+    ledger, dataset : str
+        Random ids.
+    privacy_unit : str
+        What one unit is.
+    neighboring : Neighboring
+        How two datasets that must look alike may differ.
+    budget : Budget
+        What may be spent in all.
+    simulated : bool
+        Whether simulated noise may be charged; such a ledger protects nobody.
+    """
+
+    ledger: str
+    dataset: str
+    privacy_unit: str
+    neighboring: Neighboring
+    budget: Budget
+    simulated: bool
+
+    @classmethod
+    def drawn(
+        cls, *, privacy_unit: str, neighboring: Neighboring, budget: Budget, simulated: bool
+    ) -> Identity:
+        """Return the identity of a new ledger of a new dataset."""
+        return cls(
+            ledger=draw_id(),
+            dataset=draw_id(),
+            privacy_unit=privacy_unit,
+            neighboring=neighboring,
+            budget=budget,
+            simulated=simulated,
+        )
+
+    def require_same_use(self, other: Identity) -> None:
+        """Refuse to be opened for another unit, relation, budget or kind of noise than it was made for."""
+        for name in ("privacy_unit", "neighboring", "budget", "simulated"):
+            kept, given = getattr(self, name), getattr(other, name)
+            if kept != given:
+                raise LedgerMismatch(
+                    f"{name} must be the one that the ledger was made with, {kept}, got {given}; "
+                    "pass that one, or give another dataset its own ledger"
+                )
+
+    def to_json(self) -> dict[str, object]:
+        """Return the identity as plain values."""
+        return {
+            "ledger": self.ledger,
+            "dataset": self.dataset,
+            "privacy_unit": self.privacy_unit,
+            "neighboring": self.neighboring.value,
+            "budget": self.budget.to_json(),
+            "simulated": self.simulated,
+        }
+
+    @classmethod
+    def from_json(cls, fields: Mapping[str, Any]) -> Identity:
+        """Return the identity that `to_json` wrote."""
+        return cls(
+            ledger=fields["ledger"],
+            dataset=fields["dataset"],
+            privacy_unit=fields["privacy_unit"],
+            neighboring=Neighboring(fields["neighboring"]),
+            budget=Budget.from_json(fields["budget"]),
+            simulated=fields["simulated"],
+        )

@@ -1,0 +1,269 @@
+"""The ledger of one dataset: the only mutable thing, which refuses or records before anything is read."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+from typing import final
+
+from sfumato import _check
+from sfumato.errors import LedgerMismatch, SimulatedCharge
+from sfumato.ledger.account import Account
+from sfumato.ledger.budget import Budget
+from sfumato.ledger.chain import Event, encode_number
+from sfumato.ledger.identity import Dataset, Identity
+from sfumato.ledger.log import CHARGE, append, encode_spent
+from sfumato.ledger.refusal import refusal
+from sfumato.ledger.registration import (
+    absolute,
+    admit,
+    check_opening,
+    check_text,
+    closed_on_error,
+    first_event,
+    has_ledger,
+    known_versions,
+    read_identity,
+)
+from sfumato.ledger.releases import check_payload, store_release
+from sfumato.ledger.store import Store, create_file
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.receipt import Receipt
+from sfumato.privacy.serial import loss_from_json
+
+__all__ = ["Ledger"]
+
+
+@final
+class Ledger(Account):
+    """The account of everything ever answered about one dataset; made by `open` or `read`.
+
+    A charge is recorded, durably, before the data is touched, and is never given back. Everything is safe to
+    use from several threads and processes at once, also after a fork; a ledger in memory refuses to work in
+    a forked child, where two processes would spend one budget.
+
+    Notes
+    -----
+    Guarantee: whatever is charged here, by whom and in whatever order, however each charge depends on
+    earlier answers, and whatever crashes in between, all answers together satisfy the budget's guarantee,
+    for the ledger's privacy unit and neighboring relation. Conditions: every answer is charged before it is
+    computed, with a loss that is true of it; the file is not rolled back (see :class:`Head`) nor written by
+    other programs. How charges add up, and by which theorems, is said in `sfumato.ledger.filters`.
+
+    Examples
+    --------
+    >>> from sfumato.ledger import Budget, Dataset, Ledger
+    >>> from sfumato.privacy import Laplace, Neighboring
+    >>> ledger = Ledger.open(
+    ...     None,
+    ...     budget=Budget.pure(epsilon=1.0),
+    ...     privacy_unit="person_id",
+    ...     neighboring=Neighboring.ADD_REMOVE,
+    ...     dataset=Dataset(schema="people(age BIGINT)", fingerprint=lambda key: "0" * 64),
+    ... )
+    >>> ledger.charge(Laplace(2.0), delta=0.0, description="how many people").sequence
+    1
+    >>> ledger.remaining().epsilon
+    0.5
+    >>> ledger.would_accept(Laplace(1.0), delta=0.0)
+    False
+    >>> ledger.close()
+    """
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str] | None,
+        *,
+        budget: Budget,
+        privacy_unit: str,
+        neighboring: Neighboring,
+        dataset: Dataset,
+        new_version: bool = False,
+        simulated: bool = False,
+        lock_timeout: float = 30.0,
+    ) -> Ledger:
+        """Open the ledger in a file, or make it if there is no such file.
+
+        Opening checks every link of the chain; the time grows with the number of charges.
+
+        Parameters
+        ----------
+        path : str or path-like or None
+            The file; it is made readable for its owner only. None keeps the ledger in memory.
+        budget : Budget
+            What may be spent in all, the same as when the ledger was made.
+        privacy_unit : str
+            What one unit is: the column that names it, or a word for the row.
+        neighboring : Neighboring
+            How two datasets that must look alike may differ.
+        dataset : Dataset
+            The data that will be asked about.
+        new_version : bool
+            Accept content or a schema that the ledger has not seen, as a new version of its dataset. All
+            versions share one budget: the units are the same.
+        simulated : bool
+            Make a ledger that also takes charges for simulated noise; it protects nobody.
+        lock_timeout : float
+            Seconds to wait while other processes write.
+
+        Returns
+        -------
+        Ledger
+            To be closed, or used as a context manager.
+
+        Raises
+        ------
+        LedgerMismatch
+            The ledger was made for another dataset, unit, relation or budget.
+        LedgerCorrupt
+            The file is damaged, truncated, empty, altered, or no ledger.
+        LedgerUnavailable
+            The file cannot be read, written or made, or is of a later version.
+        """
+        check_opening(budget, privacy_unit, neighboring, dataset)
+        lock_timeout = _check.non_negative("lock_timeout", lock_timeout)
+        wanted = Identity.drawn(
+            privacy_unit=privacy_unit, neighboring=neighboring, budget=budget, simulated=bool(simulated)
+        )
+        # Reading all of the data may take long: once is enough.
+        dataset = dataclasses.replace(dataset, fingerprint=functools.cache(dataset.fingerprint))
+        if path is None:
+            store = Store(None, fill=first_event(wanted, dataset))
+        else:
+            file = absolute(path)
+            if not has_ledger(file):
+                create_file(file, first_event(wanted, dataset))
+            store = Store(file, lock_timeout=lock_timeout)
+        with closed_on_error(store):
+            with store.transaction(write=False) as connection:
+                kept, key = read_identity(connection)
+            kept.require_same_use(wanted)
+            return cls(store, admit(store, dataset, key, new_version=bool(new_version)))
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], *, lock_timeout: float = 30.0) -> Ledger:
+        """Open an existing ledger to look at, without its dataset; it takes no charges.
+
+        Raises
+        ------
+        LedgerCorrupt, LedgerUnavailable
+            As for `open`; there must be a file.
+        """
+        lock_timeout = _check.non_negative("lock_timeout", lock_timeout)
+        store = Store(absolute(path), read_only=True, lock_timeout=lock_timeout)
+        with closed_on_error(store):
+            with store.transaction(write=False) as connection:
+                version = len(known_versions(connection))
+            return cls(store, version)
+
+    def charge(
+        self,
+        loss: PrivacyLoss,
+        *,
+        delta: float,
+        request: str = "",
+        description: str = "",
+        simulated: bool = False,
+    ) -> Receipt:
+        """Record a charge durably, or refuse it and leave no trace.
+
+        Parameters
+        ----------
+        loss : PrivacyLoss
+            What will be run.
+        delta : float
+            Where the charge's own guarantee is read: the delta of the query. An (epsilon, delta) budget
+            charges this guarantee to one of its filters.
+        request : str
+            What makes two questions the same, for `find`; "" if the answer is never to be found again.
+            Only its keyed hash is stored.
+        description : str
+            For people who read the ledger; stored in the clear.
+        simulated : bool
+            Whether the noise is simulated.
+
+        Returns
+        -------
+        Receipt
+            Only returned once the charge is on the disk.
+
+        Raises
+        ------
+        BudgetExceeded
+            The charge does not fit.
+        SimulatedCharge
+            Simulated noise against a real budget.
+        NeighboringMismatch
+            The loss is about another relation than the ledger.
+        LedgerUnavailable, LedgerCorrupt
+            The file cannot be written or is damaged. If the disk failed at the very end of the write, the
+            charge may have been recorded without a receipt; it is never the other way round.
+        """
+        epsilon, delta, cost = self._price(loss, delta)
+        if simulated and not self.simulated:
+            raise SimulatedCharge(
+                "rng must be the operating system's entropy when a real budget is charged, got a simulated "
+                "source; pass rng=None, or open a ledger with simulated=True"
+            )
+        text = loss.to_json()
+        # A loss that cannot be read back could never be verified: refused before anything is recorded.
+        loss_from_json(text)
+        content = {
+            "loss": text,
+            "epsilon": encode_number(epsilon),
+            "delta": delta,
+            "costs": encode_spent(cost),
+            "description": check_text("description", description),
+            "request": self._request(request),
+            "version": self._version,
+            "simulated": bool(simulated),
+        }
+        event: Event | None = None
+        with self._store.transaction(write=True) as connection:
+            state = self._state(connection)
+            totals = self.budget.filters.after(state.totals, cost)
+            if self.budget.filters.hold(totals):
+                number = state.charges + 1
+                event = append(connection, state, CHARGE, content, totals=totals, charge=number)
+        if event is None:
+            raise refusal(self._identity, state.totals, cost, delta)
+        self._see(event)
+        return Receipt(
+            ledger=self.ledger_id,
+            sequence=number,
+            digest=event.digest,
+            neighboring=self.neighboring,
+            privacy_unit=self.privacy_unit,
+        )
+
+    def commit(self, receipt: Receipt, payload: bytes) -> None:
+        """Store the noised release of a charge, durably; to be done before it is delivered.
+
+        Committing the same bytes again does nothing.
+
+        Parameters
+        ----------
+        receipt : Receipt
+            What `charge` returned.
+        payload : bytes
+            The release, at most 900 MB.
+
+        Raises
+        ------
+        LedgerMismatch
+            The receipt is another ledger's.
+        LedgerCorrupt
+            The charge is no longer in the ledger: it was rolled back.
+        ParameterError
+            Something else was committed for this receipt.
+        """
+        check_payload(payload)
+        if receipt.ledger != self.ledger_id:
+            raise LedgerMismatch(
+                f"receipt must be of ledger {self.ledger_id}, got one of {receipt.ledger}; commit it there"
+            )
+        with self._store.transaction(write=True) as connection:
+            store_release(connection, self._state(connection), receipt, payload)

@@ -1,0 +1,163 @@
+"""How a dataset comes to its ledger: making one, recognising one, adding a version."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from sfumato import _check
+from sfumato.errors import LedgerCorrupt, LedgerMismatch
+from sfumato.ledger.budget import Budget
+from sfumato.ledger.failures import explained
+from sfumato.ledger.identity import Dataset, Identity, draw_key, keyed
+from sfumato.ledger.log import (
+    OPENED,
+    VERSION,
+    append,
+    content_of,
+    corrupt,
+    event_at,
+    last_state,
+    walk,
+)
+from sfumato.ledger.store import Store
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = [
+    "absolute",
+    "admit",
+    "check_opening",
+    "check_text",
+    "closed_on_error",
+    "first_event",
+    "has_ledger",
+    "known_versions",
+    "read_identity",
+]
+
+
+def check_text(name: str, value: str) -> str:
+    """Return a text, or refuse what is none."""
+    if not isinstance(value, str):
+        _check.refuse(name, "be a text", type(value).__name__)
+    return value
+
+
+def check_opening(budget: Budget, privacy_unit: str, neighboring: Neighboring, dataset: Dataset) -> None:
+    """Refuse arguments of the wrong kind before any file is made."""
+    for name, value, kind in (
+        ("budget", budget, Budget),
+        ("neighboring", neighboring, Neighboring),
+        ("dataset", dataset, Dataset),
+    ):
+        if not isinstance(value, kind):
+            _check.refuse(name, f"be a {kind.__name__}", type(value).__name__)
+    if not check_text("privacy_unit", privacy_unit):
+        _check.refuse("privacy_unit", "be a non-empty text", privacy_unit, "name what one unit is")
+
+
+def absolute(path: str | os.PathLike[str]) -> Path:
+    """Return the file that a path means now, whatever the working directory is later."""
+    text = os.fsdecode(path)
+    if not text or "\0" in text:
+        _check.refuse("path", "be a path, or None for a ledger in memory", path)
+    return Path(os.path.realpath(text))
+
+
+def has_ledger(path: Path) -> bool:
+    """Whether there is a file; a journal whose file is gone is damage, not a place for a new ledger."""
+    with explained(repr(str(path))):
+        # A journal is made after its file, so it is looked for first.
+        orphans = [path.with_name(path.name + end) for end in ("-journal", "-wal")]
+        orphaned = any(os.path.lexists(orphan) for orphan in orphans)
+        there = os.path.lexists(path)
+    if orphaned and not there:
+        raise LedgerCorrupt(
+            f"ledger must lie beside its journal, got a journal without its file at {str(path)!r}; restore "
+            "the file from a backup, or remove the journal if the ledger is to be forgotten"
+        )
+    return there
+
+
+@contextlib.contextmanager
+def closed_on_error(store: Store) -> Iterator[None]:
+    """Close a store that could not be opened as a ledger."""
+    try:
+        yield
+    except BaseException:
+        store.close()
+        raise
+
+
+def first_event(identity: Identity, dataset: Dataset) -> Callable[[sqlite3.Connection], None]:
+    """Return what writes the first rows of a new ledger; the data is read before, not in the transaction."""
+    key = draw_key()
+    content = {**identity.to_json(), "key": _commitment(key), **_described(dataset, key)}
+
+    def write(connection: sqlite3.Connection) -> None:
+        connection.execute("INSERT INTO secret VALUES (1, ?)", (key,))
+        append(connection, None, OPENED, content, totals=identity.budget.filters.nothing)
+
+    return write
+
+
+def read_identity(connection: sqlite3.Connection) -> tuple[Identity, bytes]:
+    """Return what the ledger was made for, and its key."""
+    row = connection.execute("SELECT key FROM secret").fetchone()
+    first = event_at(connection, 1)
+    if row is None or first is None or not first.intact or first.kind != OPENED:
+        raise corrupt("begin with its identity and hold its key", "neither or one of them")
+    key, content = bytes(row[0]), content_of(first)
+    if content.get("key") != _commitment(key):
+        raise corrupt("hold the key it was made with", "another one")
+    try:
+        return Identity.from_json(content), key
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise corrupt("begin with a readable identity", "another event") from error
+
+
+def known_versions(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Return schema and fingerprint of every version so far, after checking every link of the chain."""
+    contents = [content_of(event) for event in walk(connection, (OPENED, VERSION))]
+    return [(content.get("schema", ""), content.get("fingerprint", "")) for content in contents]
+
+
+def admit(store: Store, dataset: Dataset, key: bytes, *, new_version: bool) -> int:
+    """Return the number of the version that the dataset is, adding one if that is wanted.
+
+    Raises
+    ------
+    LedgerMismatch
+        The ledger has not seen this dataset, and ``new_version`` is False.
+    """
+    described = _described(dataset, key)
+    found = (described["schema"], described["fingerprint"])
+    with store.transaction(write=False) as connection:
+        known = known_versions(connection)
+    if found not in known and new_version:
+        with store.transaction(write=True) as connection:
+            # Another process may have added it since.
+            known = known_versions(connection)
+            if found not in known:
+                state = last_state(connection)
+                append(connection, state, VERSION, described, totals=state.totals)
+                known.append(found)
+    if found not in known:
+        part = "content" if found[0] in [schema for schema, _ in known] else "schema"
+        raise LedgerMismatch(
+            f"dataset must be one that the ledger at {store.name} belongs to, got another {part}; pass "
+            "new_version=True if it is a new version of the same dataset about the same units, which shares "
+            "the budget, or give another dataset its own ledger"
+        )
+    return len(known) - known[::-1].index(found)
+
+
+def _described(dataset: Dataset, key: bytes) -> dict[str, str]:
+    return {"schema": dataset.schema, "fingerprint": dataset.digest(key)}
+
+
+def _commitment(key: bytes) -> str:
+    return keyed(key, "key", "")
