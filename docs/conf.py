@@ -2,7 +2,30 @@
 
 from __future__ import annotations
 
+import importlib
+from types import ModuleType
+
 import sfumato
+
+FACES = (
+    "sfumato",
+    *(f"sfumato.{name}" for name in sfumato.__all__ if isinstance(getattr(sfumato, name), ModuleType)),
+)
+
+
+def names_by_face() -> dict[str, list[str]]:
+    """Return the names that each face's page shows: a thing that two faces export is shown by the first."""
+    seen: set[int] = set()
+    shown: dict[str, list[str]] = {}
+    for face in FACES:
+        module = importlib.import_module(face)
+        things = {name: getattr(module, name) for name in module.__all__}
+        shown[face] = [
+            n for n, thing in things.items() if id(thing) not in seen and not isinstance(thing, ModuleType)
+        ]
+        seen.update(map(id, things.values()))
+    return shown
+
 
 project = "sfumato"
 author = "The sfumato founders"
@@ -23,6 +46,7 @@ myst_heading_anchors = 3
 
 # The reference is written from the rooms' faces: a page for each name in __all__, under its public path.
 autosummary_generate = True
+autosummary_context = {"shown": names_by_face()}
 autosummary_imported_members = True
 autosummary_ignore_module_all = False
 autodoc_typehints = "signature"
