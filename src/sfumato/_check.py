@@ -66,6 +66,6 @@ def integer(name: str, value: object, *, minimum: int = 0, remedy: str = "") -> 
 
 def fraction(name: str, value: object, remedy: str = "") -> Fraction:
     """Return a positive finite int, float or Fraction as the exact rational it is."""
-    if isinstance(value, Rational) and not isinstance(value, bool) and value > 0:
-        return Fraction(value.numerator, value.denominator)
+    if not isinstance(value, bool) and isinstance(value, Rational) and int(value.numerator) > 0:
+        return Fraction(int(value.numerator), int(value.denominator))
     return Fraction(positive(name, value, remedy))
