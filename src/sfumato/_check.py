@@ -10,7 +10,16 @@ from typing import NoReturn
 
 from sfumato.errors import ParameterError
 
-__all__ = ["finite", "fraction", "integer", "non_negative", "positive", "probability", "refuse", "unit_interval"]
+__all__ = [
+    "finite",
+    "fraction",
+    "integer",
+    "non_negative",
+    "positive",
+    "probability",
+    "refuse",
+    "unit_interval",
+]
 
 
 def refuse(
