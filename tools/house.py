@@ -140,14 +140,23 @@ class Module:
         value = self.assigned("__all__")
         return None if value is None else list(ast.literal_eval(value))
 
-    @property
+    @cached_property
     def attached(self) -> dict[str, str] | None:
         """The names that a lazy face exports, with the modules that define them; None for an eager face."""
-        for node in statements(self.tree.body):
-            call = node.value if isinstance(node, ast.Assign) else None
-            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "attach":
-                return dict(ast.literal_eval(call.args[1]))
-        return None
+        calls = (node.func for node in ast.walk(self.tree) if isinstance(node, ast.Call))
+        if not any(isinstance(called, ast.Name) and called.id == "attach" for called in calls):
+            return None
+        homes: dict[str, str] = {}
+
+        def attach(_: str, given: Mapping[str, str]) -> tuple[None, None]:
+            homes.update(given)
+            return None, None
+
+        # A face may compute its mapping, so its assignments are run, with this attach in the real one's place.
+        plain = [node for node in statements(self.tree.body) if isinstance(node, ast.Assign | ast.AnnAssign)]
+        code = compile(ast.Module(plain, []), str(self.path), "exec")
+        exec(code, {"__name__": self.name, "attach": attach})
+        return homes
 
 
 def _stored(name: ast.Name) -> bool:

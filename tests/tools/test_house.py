@@ -104,6 +104,12 @@ def test_what_only_a_type_checker_reads_closes_no_circle(tmp_path: Path) -> None
     assert house(tmp_path, {"_a.py": lazy, "_b.py": "from demo import _a\n"}).faults() == []
 
 
+def test_a_face_may_compute_its_mapping(tmp_path: Path) -> None:
+    computed = FACE.replace('{"Leaf": "demo.leaf"}', '{name: f"{__name__}.leaf" for name in __all__}')
+    assert computed != FACE
+    assert house(tmp_path, {"__init__.py": computed}).faults() == []
+
+
 def test_long_functions_and_a_long_median_are_named(tmp_path: Path) -> None:
     long = '"""D."""\ndef f() -> None:\n    """D."""\n' + "    print()\n" * 200
     faults = house(tmp_path, {"a.py": long, "b.py": long, "c.py": long}).faults()
