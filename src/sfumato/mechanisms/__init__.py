@@ -1,0 +1,80 @@
+"""Mechanisms: exact answers in, noisy releases out, with a loss derived from the parameters that ran.
+
+A :class:`Query` knows how far one unit moves it; a mechanism (:class:`Laplace`, :class:`Gaussian`) adds exact
+noise to hide that much; a :class:`Release` carries the value with its error and its loss. These are the raw
+tools: they charge no ledger, and the caller's sensitivity is believed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sfumato._lazy import attach
+
+if TYPE_CHECKING:
+    from sfumato.mechanisms.additive import AdditiveMechanism
+    from sfumato.mechanisms.counting import Count
+    from sfumato.mechanisms.gaussian import Gaussian
+    from sfumato.mechanisms.grid import Grid
+    from sfumato.mechanisms.histogram import Histogram
+    from sfumato.mechanisms.laplace import Laplace
+    from sfumato.mechanisms.linear import LinearWorkload
+    from sfumato.mechanisms.lipschitz import LipschitzMap
+    from sfumato.mechanisms.measurement import Measurement
+    from sfumato.mechanisms.mechanism import Mechanism
+    from sfumato.mechanisms.query import Query, TransformedQuery
+    from sfumato.mechanisms.release import Release
+    from sfumato.mechanisms.sensitivity_check import SensitivityReport, Witness, check_sensitivity
+    from sfumato.mechanisms.shift import Norm, Shift, Stability
+    from sfumato.mechanisms.sums import BoundedSum, Mean
+
+__all__ = [
+    "AdditiveMechanism",
+    "BoundedSum",
+    "Count",
+    "Gaussian",
+    "Grid",
+    "Histogram",
+    "Laplace",
+    "LinearWorkload",
+    "LipschitzMap",
+    "Mean",
+    "Measurement",
+    "Mechanism",
+    "Norm",
+    "Query",
+    "Release",
+    "SensitivityReport",
+    "Shift",
+    "Stability",
+    "TransformedQuery",
+    "Witness",
+    "check_sensitivity",
+]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "AdditiveMechanism": "sfumato.mechanisms.additive",
+        "BoundedSum": "sfumato.mechanisms.sums",
+        "Count": "sfumato.mechanisms.counting",
+        "Gaussian": "sfumato.mechanisms.gaussian",
+        "Grid": "sfumato.mechanisms.grid",
+        "Histogram": "sfumato.mechanisms.histogram",
+        "Laplace": "sfumato.mechanisms.laplace",
+        "LinearWorkload": "sfumato.mechanisms.linear",
+        "LipschitzMap": "sfumato.mechanisms.lipschitz",
+        "Mean": "sfumato.mechanisms.sums",
+        "Measurement": "sfumato.mechanisms.measurement",
+        "Mechanism": "sfumato.mechanisms.mechanism",
+        "Norm": "sfumato.mechanisms.shift",
+        "Query": "sfumato.mechanisms.query",
+        "Release": "sfumato.mechanisms.release",
+        "SensitivityReport": "sfumato.mechanisms.sensitivity_check",
+        "Shift": "sfumato.mechanisms.shift",
+        "Stability": "sfumato.mechanisms.shift",
+        "TransformedQuery": "sfumato.mechanisms.query",
+        "Witness": "sfumato.mechanisms.sensitivity_check",
+        "check_sensitivity": "sfumato.mechanisms.sensitivity_check",
+    },
+)

@@ -1,0 +1,165 @@
+"""What the additive mechanisms share: whole numbers in, noise on whole numbers, whole numbers out."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from fractions import Fraction
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from sfumato import _check
+from sfumato.errors import UnboundedSensitivity
+from sfumato.mechanisms.grid import Grid, whole
+from sfumato.mechanisms.mechanism import Mechanism
+from sfumato.mechanisms.rational import Number
+from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.shift import Shift
+from sfumato.numerics.laws import SymmetricLaw
+from sfumato.numerics.source import RandomSource, Rng, random_source
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["AdditiveMechanism"]
+
+_WIDEST = 1 << 40  # the samplers' range, in steps
+_REALS = "pass a float sensitivity, or a grid, to the mechanism where values are real"
+
+
+class AdditiveMechanism(Mechanism):
+    """Integer noise on values that are integers, or were rounded to a power-of-two grid first.
+
+    A subclass is a frozen dataclass with the fields below, a noise parameter, and one for a norm over all
+    entries.
+    """
+
+    __slots__ = ()
+
+    sensitivity: Number | None
+    l0: int
+    grid: Grid
+    neighboring: Neighboring
+    integral: bool
+
+    @abstractmethod
+    def _noise(self) -> Fraction:
+        """Return the noise parameter, in the unit of the values."""
+
+    @abstractmethod
+    def _overall(self) -> tuple[str, Number | None]:
+        """Return name and value of the parameter that bounds a norm over all entries together."""
+
+    @abstractmethod
+    def _price(self, noise: Fraction) -> PrivacyLoss:
+        """Return the loss of noise with that parameter, in steps."""
+
+    @abstractmethod
+    def covers(self, shift: Shift) -> bool:
+        """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says."""
+
+    @property
+    @abstractmethod
+    def law(self) -> SymmetricLaw:
+        """The law of the noise on each entry, in steps."""
+
+    @abstractmethod
+    def _draw(self, size: tuple[int, ...] | None, source: RandomSource) -> Any:
+        """Draw noise in steps: an integer, or an array of them."""
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """The loss of one release."""
+        return self._price(self._noise() / self.grid.step)
+
+    def release(self, value: Any, rng: Rng = None) -> Release:
+        """Add noise to a value or to every entry of an array.
+
+        Parameters
+        ----------
+        value : int, float, Fraction or numpy array
+            Integers where the mechanism works on whole numbers. NaN counts as 0; infinities and what is out
+            of the grid's range are clamped.
+        rng : None, int, numpy Generator or RandomSource
+            None draws from the operating system's entropy; anything seeded only simulates.
+
+        Returns
+        -------
+        Release
+
+        Raises
+        ------
+        ParameterError
+            If the type does not fit; never for a value.
+        """
+        steps = whole(value, remedy=_REALS) if self.integral else self.grid.round(value)
+        source = random_source(rng)
+        noise = self._draw(None if isinstance(steps, int) else steps.shape, source)
+        return Release(
+            steps=steps + int(noise) if isinstance(steps, int) else np.add(steps, noise),
+            step=1 if self.integral else self.grid.step,
+            law=self.law,
+            loss=self.privacy_loss,
+            neighboring=self.neighboring,
+            simulated=source.simulated,
+        )
+
+    def _per_entry(self) -> int:
+        """Return the most steps that one unit moves an entry, where ``sensitivity`` states it."""
+        exact = Fraction(self.sensitivity or 0)
+        return max(1, math.floor(exact)) if self.integral else self.grid.shift(exact)
+
+    def _settle(self) -> None:
+        """Check the shared parameters, and resolve what was left open: l0, the grid, the kind of values."""
+        name, overall = self._overall()
+        if (self.sensitivity is None) == (overall is None):
+            _check.refuse(
+                "sensitivity", f"be given, or else {name}", self.sensitivity, "pass exactly one of them"
+            )
+        name, bound = ("sensitivity", self.sensitivity) if overall is None else (name, overall)
+        bound = _bound(name, bound)
+        object.__setattr__(self, name, bound)
+        chosen: Grid | None = self.grid
+        integral: bool | None = self.integral
+        if integral is None:
+            integral = isinstance(bound, int) and chosen is None
+        if integral and chosen not in (None, Grid(exponent=0)):
+            _check.refuse("grid", "be left out where values are whole numbers", chosen, "pass integral=False")
+        l0 = self._entries(self.l0, name, integral=integral)
+        if chosen is None:
+            # Of a bound on all entries together, each may take its share of the rounding.
+            share = Fraction(bound) / (l0 if overall is not None else 1)
+            chosen = Grid.choose(sensitivity=share, noise=self._noise())
+        object.__setattr__(self, "grid", Grid(exponent=0) if integral else chosen)
+        object.__setattr__(self, "integral", integral)
+        object.__setattr__(self, "l0", l0)
+        if not isinstance(self.neighboring, Neighboring):
+            _check.refuse(
+                "neighboring", "be a Neighboring", self.neighboring, "pass Neighboring.ADD_REMOVE, ..."
+            )
+
+    @staticmethod
+    def _entries(l0: int | None, name: str, *, integral: bool) -> int:
+        if l0 is not None:
+            return _check.integer("l0", l0, minimum=1)
+        if name != "sensitivity" and not integral:
+            remedy = f"each entry that moves may be rounded: pass the most entries that can, beside {name}"
+            _check.refuse("l0", "be given", l0, remedy)
+        return 1
+
+    def _check_noise(self, name: str) -> None:
+        steps = self._noise() / self.grid.step
+        if steps > _WIDEST:
+            _check.refuse(
+                name, f"be at most 2**40 steps of {self.grid}", getattr(self, name), "pass a coarser grid"
+            )
+
+
+def _bound(name: str, value: object) -> Number:
+    if value == float("inf"):
+        raise UnboundedSensitivity(f"{name} must be finite, got {value!r}; bound what one unit contributes")
+    exact = _check.fraction(name, value)
+    if isinstance(value, Integral):
+        return int(value)
+    return float(value) if isinstance(value, float) else exact

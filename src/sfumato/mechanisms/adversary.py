@@ -1,0 +1,155 @@
+"""Neighboring pairs of made-up data that try to move a function as far as they can."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = [
+    "ABSENT",
+    "Domain",
+    "Pair",
+    "boundary_pairs",
+    "bounded_domain",
+    "finite_domain",
+    "random_pair",
+    "variation",
+]
+
+ABSENT = object()
+"""In place of a record that one of the two neighbors does not have."""
+
+_UNBOUNDED = (0.0, 1.0, -1.0, 1e3, -1e3, 1e9, -1e9)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Domain:
+    """What a record may be: how to draw one, and the ones most likely to do harm."""
+
+    draw: Callable[[np.random.Generator], Any]
+    extremes: tuple[Any, ...]
+
+    def pick(self, generator: np.random.Generator) -> Any:
+        """Draw a record, an extreme one half of the time."""
+        if self.extremes and generator.random() < 0.5:
+            return self.extremes[int(generator.integers(len(self.extremes)))]
+        return self.draw(generator)
+
+
+def bounded_domain(lower: float, upper: float) -> Domain:
+    """Return the numbers between two bounds, which may be infinite; whole numbers if both are ints."""
+    if isinstance(lower, int) and isinstance(upper, int):
+        ends = tuple(dict.fromkeys((lower, upper, (lower + upper) // 2)))
+        return Domain(
+            draw=lambda generator: int(generator.integers(lower, upper, endpoint=True)), extremes=ends
+        )
+    if math.isinf(lower) or math.isinf(upper):
+        inside = [value for value in _UNBOUNDED if lower <= value <= upper]
+        finite = [end for end in (lower, upper) if math.isfinite(end)]
+
+        def heavy_tailed(generator: np.random.Generator) -> float:
+            return float(
+                np.clip(generator.standard_cauchy() * 10.0 ** generator.integers(-2, 7), lower, upper)
+            )
+
+        return Domain(draw=heavy_tailed, extremes=tuple(dict.fromkeys([*finite, *inside])))
+    middle = lower + (upper - lower) / 2
+    return Domain(
+        draw=lambda generator: float(generator.uniform(lower, upper)), extremes=(lower, upper, middle)
+    )
+
+
+def finite_domain(values: Sequence[Any]) -> Domain:
+    """Return a finite set of records."""
+    return Domain(
+        draw=lambda generator: values[int(generator.integers(len(values)))], extremes=tuple(values[:8])
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two neighbors: the records that they share, and what one unit has in each, at the same place."""
+
+    others: tuple[Any, ...]
+    place: int
+    first: Any
+    second: Any
+
+    def datasets(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Return both as arrays."""
+        return self._with(self.first), self._with(self.second)
+
+    def _with(self, record: Any) -> NDArray[Any]:
+        own = () if record is ABSENT else (record,)
+        return np.asarray([*self.others[: self.place], *own, *self.others[self.place :]])
+
+
+def _second(neighboring: Neighboring, drawn: Any, neutral: Any) -> Any:
+    return {Neighboring.ADD_REMOVE: ABSENT, Neighboring.REPLACE_ONE: drawn, Neighboring.ZERO_OUT: neutral}[
+        neighboring
+    ]
+
+
+def boundary_pairs(
+    domain: Domain, neighboring: Neighboring, sizes: tuple[int, int], neutral: Any
+) -> Iterator[Pair]:
+    """Yield pairs made of extreme records: all alike, or half and half, at the ends of the range of sizes."""
+    low, high = sizes
+    for size in dict.fromkeys((low, min(low + 1, high), (low + high) // 2, high)):
+        for one, other in product(domain.extremes, repeat=2):
+            others = (one,) * (size // 2) + (other,) * (size - size // 2)
+            for first, drawn in product(domain.extremes, repeat=2):
+                second = _second(neighboring, drawn, neutral)
+                if neighboring is Neighboring.REPLACE_ONE or drawn is domain.extremes[0]:
+                    yield Pair(others=others, place=size // 2, first=first, second=second)
+
+
+def random_pair(
+    domain: Domain,
+    neighboring: Neighboring,
+    sizes: tuple[int, int],
+    neutral: Any,
+    generator: np.random.Generator,
+) -> Pair:
+    """Draw a pair; the sizes are log-uniform, because the smallest data are the most sensitive."""
+    low, high = sizes
+    size = min(high, int((low + 1) * ((high + 1) / (low + 1)) ** generator.random() + generator.random()) - 1)
+    others = tuple(domain.pick(generator) for _ in range(max(low, size)))
+    second = _second(neighboring, domain.pick(generator), neutral)
+    place = int(generator.integers(len(others) + 1))
+    return Pair(others=others, place=place, first=domain.pick(generator), second=second)
+
+
+def variation(
+    pair: Pair,
+    domain: Domain,
+    neighboring: Neighboring,
+    sizes: tuple[int, int],
+    generator: np.random.Generator,
+) -> Pair:
+    """Return a pair that differs in one thing: a record, the unit's own, the size, the place."""
+    move = int(generator.integers(5))
+    size = len(pair.others)
+    at = int(generator.integers(size)) if size else 0
+    if move == 0:
+        return replace(pair, first=domain.pick(generator))
+    if move == 1 and neighboring is Neighboring.REPLACE_ONE:
+        return replace(pair, second=domain.pick(generator))
+    if move == 2 and size > sizes[0]:
+        shorter = pair.others[:at] + pair.others[at + 1 :]
+        return replace(pair, others=shorter, place=min(pair.place, size - 1))
+    if move == 3 and size < sizes[1]:
+        return replace(pair, others=(*pair.others, domain.pick(generator)))
+    if move == 4:
+        return replace(pair, place=int(generator.integers(size + 1)))
+    return replace(pair, others=(*pair.others[:at], domain.pick(generator), *pair.others[at + 1 :])[:size])

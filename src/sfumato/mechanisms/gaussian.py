@@ -1,0 +1,210 @@
+"""The Gaussian mechanism: discrete Gaussian noise, priced as the discrete law it is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, final
+
+from sfumato import _check
+from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.mechanisms.calibrate import Request, least_noise
+from sfumato.mechanisms.grid import Grid
+from sfumato.mechanisms.measurement import Measurement
+from sfumato.mechanisms.query import Query
+from sfumato.mechanisms.rational import Number, plain, sqrt_up
+from sfumato.mechanisms.shift import Shift
+from sfumato.numerics.laws import DiscreteGaussianLaw
+from sfumato.numerics.rounding import fraction_up
+from sfumato.numerics.samplers import discrete_gaussian
+from sfumato.numerics.source import RandomSource
+from sfumato.privacy.calibration import analytic_gaussian_stddev
+from sfumato.privacy.declared import ZCDP
+from sfumato.privacy.discrete_gaussian import DiscreteGaussian
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["Gaussian"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gaussian(AdditiveMechanism):
+    """Noise with ``P(x)`` proportional to ``exp(-x**2 / (2 stddev**2))``, on the integers or on a grid.
+
+    Parameters
+    ----------
+    sensitivity : int, float or Fraction, optional
+        The most that one unit moves an entry.
+    stddev : int, float or Fraction
+        Standard deviation of the noise, in the unit of the values (the parameter of the law, above its true
+        standard deviation where that is under a few steps).
+    l0 : int, optional
+        The most entries of an array that one unit moves; 1 unless given. Where ``l2`` is given and values are
+        real it must be given too (the array's size always holds).
+    l2 : int, float or Fraction, optional
+        Instead of ``sensitivity``: the most that one unit moves all entries together, in the L2 norm.
+    grid : Grid, optional
+        What values are rounded to; chosen from ``sensitivity`` and ``stddev`` unless given.
+    integral : bool, optional
+        Whether values are whole numbers, to which the noise is added as they are; else they are real and
+        rounded to the grid first. Unless given: whether the sensitivity is an int and no grid is given.
+    neighboring : Neighboring
+        The relation under which ``sensitivity``, ``l0`` and ``l2`` are stated.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter breaks its rule.
+    UnboundedSensitivity
+        If the sensitivity is infinite.
+
+    Notes
+    -----
+    Guarantee: the loss is ``DiscreteGaussian(stddev, s) * l0`` in steps, where s is the sensitivity with the
+    rounding counted (see ``Grid.shift``), under ``neighboring``: at most l0 entries move, each by at most s.
+    With ``l2`` it is ``ZCDP(l2**2 / (2 stddev**2))``, which holds for every integer shift of that norm.
+    Condition: the caller's sensitivity holds. The law is not rotation-invariant, so it is never priced as a
+    continuous Gaussian.
+
+    References
+    ----------
+    Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy" (NeurIPS 2020): the law, its
+    zCDP in one and more dimensions, and its exact profile. The continuous Gaussian's analytic calibration is
+    ``sfumato.privacy.analytic_gaussian_stddev`` (Balle, Wang, ICML 2018); here it only starts the search.
+
+    Examples
+    --------
+    >>> count = Gaussian.calibrated(sensitivity=1, epsilon=1.0, delta=1e-6)
+    >>> round(float(count.stddev), 2), count.privacy_loss.epsilon(1e-6) <= 1.0
+    (4.22, True)
+    """
+
+    sensitivity: Number | None = None
+    stddev: Number
+    l0: int = None  # type: ignore[assignment]  # settled in __post_init__
+    l2: Number | None = None
+    grid: Grid = None  # type: ignore[assignment]  # settled in __post_init__
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
+    integral: bool = field(default=None, repr=False)  # type: ignore[assignment]  # settled in __post_init__
+
+    def __post_init__(self) -> None:
+        _check.fraction(
+            "stddev", self.stddev, "pass epsilon= and delta= to Gaussian.calibrated to have it chosen"
+        )
+        self._settle()
+        self._check_noise("stddev")
+
+    @classmethod
+    def calibrated(
+        cls,
+        *,
+        epsilon: float,
+        delta: float,
+        sensitivity: Number | None = None,
+        l0: int | None = None,
+        l2: Number | None = None,
+        grid: Grid | None = None,
+        integral: bool | None = None,
+        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+    ) -> Gaussian:
+        """Return the mechanism with the least noise whose discrete loss meets (epsilon, delta).
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            The guarantee; delta must be positive.
+        sensitivity, l0, l2, grid, integral, neighboring
+            As in the class.
+
+        Returns
+        -------
+        Gaussian
+            Its stddev is the least, to one part in a million, at which ``privacy_loss.epsilon(delta)`` is at
+            most epsilon.
+        """
+        request = Request(
+            epsilon=epsilon, delta=_check.unit_interval("delta", delta, "use Laplace for delta 0")
+        )
+        bound = sensitivity if l2 is None else l2
+        most = 1.0 if bound is None else float(_check.fraction("sensitivity", bound))
+        norm = most * math.sqrt(1 if l2 else l0 or 1)
+        template = cls(
+            sensitivity=sensitivity,
+            stddev=analytic_gaussian_stddev(sensitivity=norm, epsilon=epsilon, delta=delta),
+            l0=l0,  # type: ignore[arg-type]
+            l2=l2,
+            grid=grid,  # type: ignore[arg-type]
+            integral=integral,  # type: ignore[arg-type]
+            neighboring=neighboring,
+        )
+        steps = float(sqrt_up(Fraction(template._total_squared())))
+        start = analytic_gaussian_stddev(sensitivity=steps, epsilon=epsilon, delta=delta)
+        stddev = least_noise(template._price, request, Fraction(start))
+        return replace(template, stddev=plain(stddev * template.grid.step))
+
+    @classmethod
+    def for_query(
+        cls,
+        query: Query,
+        *,
+        epsilon: float,
+        delta: float,
+        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+    ) -> Measurement:
+        """Return the measurement of a query with the least Gaussian noise that meets (epsilon, delta).
+
+        Examples
+        --------
+        >>> from sfumato.mechanisms import Count
+        >>> count = Gaussian.for_query(Count(), epsilon=1.0, delta=1e-6)
+        >>> round(float(count.mechanism.stddev), 2)
+        4.22
+        """
+        shift = query.shift(neighboring)
+        if shift.l0 * shift.linf**2 <= shift.l2_squared:
+            mechanism = cls.calibrated(
+                sensitivity=shift.linf, l0=shift.l0, epsilon=epsilon, delta=delta, neighboring=neighboring
+            )
+        else:
+            mechanism = cls.calibrated(
+                l2=sqrt_up(Fraction(shift.l2_squared)),
+                integral=True,
+                epsilon=epsilon,
+                delta=delta,
+                neighboring=neighboring,
+            )
+        return Measurement(query=query, mechanism=mechanism)
+
+    @property
+    def law(self) -> DiscreteGaussianLaw:
+        """The law of the noise on each entry, in steps."""
+        return DiscreteGaussianLaw(self._noise() / self.grid.step)
+
+    def covers(self, shift: Shift) -> bool:
+        """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says."""
+        if self.l2 is not None:
+            return shift.l2_squared <= self._total_squared()
+        return shift.within(Shift.entries(self.l0, self._per_entry()))
+
+    def _draw(self, size: tuple[int, ...] | None, source: RandomSource) -> Any:
+        return discrete_gaussian(self._noise() / self.grid.step, size, source)
+
+    def _noise(self) -> Fraction:
+        return Fraction(self.stddev)
+
+    def _overall(self) -> tuple[str, Number | None]:
+        return "l2", self.l2
+
+    def _total_squared(self) -> int:
+        if self.l2 is None:
+            return self._per_entry() ** 2 * self.l0
+        if self.integral:
+            return max(1, math.floor(Fraction(self.l2) ** 2))
+        return self.grid.l2_squared_shift(Fraction(self.l2), self.l0)
+
+    def _price(self, noise: Fraction) -> PrivacyLoss:
+        if self.l2 is not None:
+            return ZCDP(fraction_up(self._total_squared() / (2 * noise**2)), neighboring=self.neighboring)
+        return DiscreteGaussian(noise, self._per_entry(), neighboring=self.neighboring) * self.l0

@@ -1,0 +1,212 @@
+"""The Laplace mechanism: discrete Laplace noise, priced as the discrete law it is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any, final
+
+from sfumato import _check
+from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.mechanisms.calibrate import Request, least_noise, least_pure_noise
+from sfumato.mechanisms.grid import Grid
+from sfumato.mechanisms.measurement import Measurement
+from sfumato.mechanisms.query import Query
+from sfumato.mechanisms.rational import Number, plain
+from sfumato.mechanisms.shift import Shift
+from sfumato.numerics.laws import DiscreteLaplaceLaw
+from sfumato.numerics.rounding import fraction_up
+from sfumato.numerics.samplers import discrete_laplace
+from sfumato.numerics.source import RandomSource
+from sfumato.privacy.declared import PureDP
+from sfumato.privacy.discrete_laplace import DiscreteLaplace
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["Laplace"]
+
+_WORTH = 1 - Fraction(1, 1 << 10)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laplace(AdditiveMechanism):
+    """Noise with ``P(x)`` proportional to ``exp(-|x| / scale)``, on the integers or on a grid.
+
+    Parameters
+    ----------
+    sensitivity : int, float or Fraction, optional
+        The most that one unit moves an entry.
+    scale : int, float or Fraction
+        Scale b of the noise, in the unit of the values.
+    l0 : int, optional
+        The most entries of an array that one unit moves; 1 unless given. Where ``l1`` is given and values are
+        real it must be given too (the array's size always holds).
+    l1 : int, float or Fraction, optional
+        Instead of ``sensitivity``: the most that one unit moves all entries together, in the L1 norm.
+    grid : Grid, optional
+        What values are rounded to; chosen from ``sensitivity`` and ``scale`` unless given.
+    integral : bool, optional
+        Whether values are whole numbers, to which the noise is added as they are; else they are real and
+        rounded to the grid first. Unless given: whether the sensitivity is an int and no grid is given.
+    neighboring : Neighboring
+        The relation under which ``sensitivity``, ``l0`` and ``l1`` are stated.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter breaks its rule.
+    UnboundedSensitivity
+        If the sensitivity is infinite.
+
+    Notes
+    -----
+    Guarantee: ``s * l0 / scale``-DP in steps, where s is the sensitivity with the rounding counted (see
+    ``Grid.shift``), under ``neighboring``; condition: the caller's sensitivity holds. The loss is
+    ``DiscreteLaplace(scale, s) * l0``, which also knows its profile at every delta; with ``l1`` it is the
+    pure bound ``PureDP(l1 / scale)``, which holds for every shift of that norm.
+
+    References
+    ----------
+    Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity in private data analysis" (TCC 2006);
+    Ghosh, Roughgarden, Sundararajan, "Universally utility-maximizing privacy mechanisms" (STOC 2009) for the
+    discrete law.
+
+    Examples
+    --------
+    >>> Laplace(sensitivity=1, scale=2).privacy_loss.epsilon()
+    0.5
+    >>> Laplace.calibrated(sensitivity=1, epsilon=0.1).scale
+    10
+    >>> Laplace(sensitivity=0.5, scale=1.0).grid
+    Grid(exponent=-21)
+    """
+
+    sensitivity: Number | None = None
+    scale: Number
+    l0: int = None  # type: ignore[assignment]  # settled in __post_init__
+    l1: Number | None = None
+    grid: Grid = None  # type: ignore[assignment]  # settled in __post_init__
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
+    integral: bool = field(default=None, repr=False)  # type: ignore[assignment]  # settled in __post_init__
+
+    def __post_init__(self) -> None:
+        _check.fraction("scale", self.scale, "pass epsilon= to Laplace.calibrated to have it chosen")
+        self._settle()
+        self._check_noise("scale")
+
+    @classmethod
+    def calibrated(
+        cls,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        sensitivity: Number | None = None,
+        l0: int | None = None,
+        l1: Number | None = None,
+        grid: Grid | None = None,
+        integral: bool | None = None,
+        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+    ) -> Laplace:
+        """Return the mechanism with the least noise whose loss meets (epsilon, delta).
+
+        Parameters
+        ----------
+        epsilon : float
+        delta : float
+            Used only where it buys less noise: for many entries at once.
+        sensitivity, l0, l1, grid, integral, neighboring
+            As in the class.
+
+        Returns
+        -------
+        Laplace
+            At ``delta=0`` the scale is ``s * l0 / epsilon`` (``l1 / epsilon``), rounded up by less than 1e-9
+            to a fraction with a small denominator; at ``delta > 0`` the least that the loss proves, to 1e-6, where
+            that is less by a thousandth or more.
+        """
+        request = Request(epsilon=epsilon, delta=delta)
+        bound = sensitivity if l1 is None else l1
+        most = (
+            Fraction(1) if bound is None else _check.fraction("sensitivity", bound) * (1 if l1 else l0 or 1)
+        )
+        template = cls(
+            sensitivity=sensitivity,
+            scale=most / Fraction(epsilon),
+            l0=l0,  # type: ignore[arg-type]
+            l1=l1,
+            grid=grid,  # type: ignore[arg-type]
+            integral=integral,  # type: ignore[arg-type]
+            neighboring=neighboring,
+        )
+        steps = least_pure_noise(template._price, request, template._total() / Fraction(epsilon))
+        if delta > 0:
+            # A delta saves one entry next to nothing, many entries a lot: not worth an odd scale otherwise.
+            approximate = least_noise(template._price, request, steps)
+            steps = approximate if approximate < steps * _WORTH else steps
+        return replace(template, scale=plain(steps * template.grid.step))
+
+    @classmethod
+    def for_query(
+        cls,
+        query: Query,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+    ) -> Measurement:
+        """Return the measurement of a query with the least Laplace noise that meets (epsilon, delta).
+
+        Examples
+        --------
+        >>> from sfumato.mechanisms import Histogram
+        >>> Laplace.for_query(Histogram(categories=("a", "b")), epsilon=1.0).mechanism.scale
+        1
+        """
+        shift = query.shift(neighboring)
+        if shift.l0 * shift.linf <= shift.l1:
+            mechanism = cls.calibrated(
+                sensitivity=shift.linf, l0=shift.l0, epsilon=epsilon, delta=delta, neighboring=neighboring
+            )
+        else:
+            mechanism = cls.calibrated(l1=shift.l1, epsilon=epsilon, delta=delta, neighboring=neighboring)
+        return Measurement(query=query, mechanism=mechanism)
+
+    @property
+    def law(self) -> DiscreteLaplaceLaw:
+        """The law of the noise on each entry, in steps."""
+        return DiscreteLaplaceLaw(self._noise() / self.grid.step)
+
+    @property
+    def stddev(self) -> float:
+        """Standard deviation of the noise on each entry, in the unit of the values."""
+        return self.law.stddev * float(self.grid.step)
+
+    def covers(self, shift: Shift) -> bool:
+        """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says."""
+        if self.l1 is not None:
+            return shift.l1 <= self._total()
+        return shift.within(Shift.entries(self.l0, self._per_entry()))
+
+    def _draw(self, size: tuple[int, ...] | None, source: RandomSource) -> Any:
+        return discrete_laplace(self._noise() / self.grid.step, size, source)
+
+    def _noise(self) -> Fraction:
+        return Fraction(self.scale)
+
+    def _overall(self) -> tuple[str, Number | None]:
+        return "l1", self.l1
+
+    def _total(self) -> int:
+        if self.l1 is None:
+            return self._per_entry() * self.l0
+        return (
+            max(1, math.floor(self.l1)) if self.integral else self.grid.l1_shift(Fraction(self.l1), self.l0)
+        )
+
+    def _price(self, noise: Fraction) -> PrivacyLoss:
+        if self.l1 is not None:
+            return PureDP(fraction_up(self._total() / noise), neighboring=self.neighboring)
+        per_entry = self._per_entry()
+        return DiscreteLaplace(noise, per_entry, neighboring=self.neighboring) * self.l0

@@ -1,0 +1,47 @@
+"""Records as numpy arrays, and sums of integers that never overflow silently."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.mechanisms.grid import clamp
+
+__all__ = ["as_records", "exact_sum", "numbers"]
+
+_HALF = 32  # each half of a summand has at most 32 bits, so 2**31 of them fit into int64
+
+
+def as_records(data: Any) -> NDArray[Any]:
+    """Return the data as an array with one record per entry of its first axis."""
+    array = np.asarray(data)
+    if array.ndim == 0:
+        _check.refuse("data", "be an array of records", type(data), "pass numpy.asarray([...])")
+    return array
+
+
+def numbers(data: Any, *, integral: bool) -> NDArray[Any]:
+    """Return one real number per record.
+
+    Raises
+    ------
+    ParameterError
+        If the type or the number of axes does not fit; never for a value.
+    """
+    array = as_records(data)
+    kinds = "biu" if integral else "biuf"
+    # An empty list has no type of its own.
+    if array.ndim != 1 or (array.dtype.kind not in kinds and array.size):
+        rule = f"be a one-dimensional array of {'integers' if integral else 'real numbers'}"
+        remedy = "convert it, or pass float bounds where records are real" if integral else "convert it"
+        _check.refuse("data", rule, f"{array.ndim} axes of {array.dtype}", remedy)
+    return array.astype(np.int8) if array.dtype.kind == "b" else array
+
+
+def exact_sum(steps: NDArray[np.int64]) -> int:
+    """Return the sum of int64 numbers, exact for up to 2**31 of them, clamped to 2**62 either way."""
+    high, low = steps >> _HALF, steps & ((1 << _HALF) - 1)
+    return clamp((int(high.sum(dtype=np.int64)) << _HALF) + int(low.sum(dtype=np.int64)))
