@@ -152,9 +152,9 @@ class Module:
             homes.update(given)
             return None, None
 
-        # A face may compute its mapping, so its assignments are run, with this attach in the real one's place.
+        # A face may compute its mapping, so its assignments are run, with this attach in the other's place.
         plain = [node for node in statements(self.tree.body) if isinstance(node, ast.Assign | ast.AnnAssign)]
-        code = compile(ast.Module(plain, []), str(self.path), "exec")
+        code = compile(ast.Module([*plain], []), str(self.path), "exec")
         exec(code, {"__name__": self.name, "attach": attach})
         return homes
 
