@@ -1,0 +1,98 @@
+"""Budgets: what they promise, how they are split, and that the split is stored."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.errors import ParameterError
+from sfumato.ledger import Budget
+from sfumato.ledger.filters import BasicFilter, Filters, ZCDPFilter
+from sfumato.privacy import Neighboring, zcdp_epsilon
+
+BUDGETS = [
+    Budget.approximate(epsilon=2.0, delta=1e-7),
+    Budget.pure(epsilon=0.7),
+    Budget.zcdp(rho=0.3, delta=1e-9),
+    Budget.zcdp(rho=0.3),
+    Budget.gaussian(mu=1.1, delta=1e-9),
+]
+
+
+@given(st.floats(0.01, 20.0), st.floats(1e-30, 0.5))
+def test_the_two_filters_together_promise_no_more_than_the_budget(epsilon: float, delta: float) -> None:
+    basic, zcdp = Budget.approximate(epsilon=epsilon, delta=delta).filters.members
+    assert basic.limit == epsilon
+    conversion = delta / 4
+    assert zcdp_epsilon(zcdp.limit, conversion) <= epsilon
+    assert basic.delta + conversion + zcdp.delta <= delta
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+def test_a_budget_survives_json_with_its_split(budget: Budget) -> None:
+    kept = Budget.from_json(budget.to_json())
+    assert kept == budget
+    assert kept.filters == budget.filters
+    assert hash(kept) == hash(budget)
+
+
+@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+def test_a_budget_is_remade_alike(budget: Budget) -> None:
+    assert budget.remade() == budget
+    assert budget.remade().filters == budget.filters
+
+
+def test_a_stored_split_outlives_a_better_conversion() -> None:
+    fields = Budget.approximate(epsilon=2.0, delta=1e-7).to_json()
+    kept = Budget.from_json(
+        fields | {"filters": [BasicFilter(2.0, 5e-8).to_json(), ZCDPFilter(0.01, 2.5e-8).to_json()]}
+    )
+    assert kept == Budget.approximate(epsilon=2.0, delta=1e-7)
+    assert kept.filters.members[1].limit == 0.01
+    assert kept.weakest(kept.remade().filters).members[1].limit == 0.01
+
+
+def test_a_limit_that_is_too_high_today_is_lowered() -> None:
+    budget = Budget.approximate(epsilon=2.0, delta=1e-7)
+    generous = Filters((BasicFilter(2.0, 5e-8), ZCDPFilter(5.0, 2.5e-8)))
+    assert budget.weakest(generous) == budget.filters
+
+
+def test_the_mu_filter_sums_squares_below_the_square_of_mu() -> None:
+    (member,) = Budget.gaussian(mu=1.1).filters.members
+    assert member.limit <= 1.1 * 1.1 <= math.nextafter(member.limit, 2)
+
+
+@pytest.mark.parametrize(
+    ("make", "arguments"),
+    [
+        (Budget.approximate, {"epsilon": 0.0, "delta": 1e-7}),
+        (Budget.approximate, {"epsilon": -1.0, "delta": 1e-7}),
+        (Budget.approximate, {"epsilon": math.inf, "delta": 1e-7}),
+        (Budget.approximate, {"epsilon": math.nan, "delta": 1e-7}),
+        (Budget.approximate, {"epsilon": 1.0, "delta": 1.0}),
+        (Budget.approximate, {"epsilon": 1.0, "delta": -1e-9}),
+        (Budget.approximate, {"epsilon": 1.0, "delta": 5e-324}),
+        (Budget.approximate, {"epsilon": "1", "delta": 0.0}),
+        (Budget.pure, {"epsilon": 0.0}),
+        (Budget.zcdp, {"rho": 0.0}),
+        (Budget.zcdp, {"rho": 1.0, "delta": 1.0}),
+        (Budget.gaussian, {"mu": math.inf}),
+        (Budget.gaussian, {"mu": 1e200}),
+        (Budget.gaussian, {"mu": True}),
+    ],
+)
+def test_bad_budgets_are_refused(make: Any, arguments: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match="must"):
+        make(**arguments)
+
+
+def test_budgets_differ_by_what_they_promise() -> None:
+    assert len({*BUDGETS, Budget.pure(epsilon=0.7)}) == len(BUDGETS)
+    assert Budget.approximate(epsilon=1.0, delta=0.0) == Budget.pure(epsilon=1.0)
+    assert BUDGETS[0].guarantee(Neighboring.REPLACE_ONE).epsilon == 2.0
+    assert BUDGETS[0] != "budget"

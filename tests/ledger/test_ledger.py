@@ -1,0 +1,457 @@
+"""What a user of a ledger relies on."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sfumato.errors import (
+    BudgetExceeded,
+    LedgerMismatch,
+    LedgerUnavailable,
+    NeighboringMismatch,
+    ParameterError,
+    SimulatedCharge,
+)
+from sfumato.ledger import Budget, Dataset, Ledger
+from sfumato.privacy import (
+    ApproximateDP,
+    Composed,
+    Gaussian,
+    Laplace,
+    Neighboring,
+    PrivacyLoss,
+    PureDP,
+    Receipt,
+    analytic_gaussian_stddev,
+)
+
+Open = Callable[..., Ledger]
+APPROXIMATE = Budget.approximate(epsilon=2.0, delta=1e-7)
+
+
+def gaussian(epsilon: float, delta: float) -> Gaussian:
+    return Gaussian(analytic_gaussian_stddev(sensitivity=1.0, epsilon=epsilon, delta=delta))
+
+
+def spend(ledger: Ledger, loss: PrivacyLoss, delta: float, most: int = 10_000) -> int:
+    for number in range(most):
+        try:
+            ledger.charge(loss, delta=delta)
+        except BudgetExceeded:
+            return number
+    return most
+
+
+def test_a_charge_gives_a_receipt_and_an_entry(open_ledger: Open) -> None:
+    ledger = open_ledger(budget=APPROXIMATE)
+    loss = gaussian(0.5, 1e-8)
+    receipt = ledger.charge(loss, delta=1e-8, description="how many?")
+    assert receipt == Receipt(
+        ledger=ledger.ledger_id,
+        sequence=1,
+        digest=receipt.digest,
+        neighboring=Neighboring.ADD_REMOVE,
+        privacy_unit="id",
+    )
+    (entry,) = ledger.entries()
+    assert (entry.sequence, entry.description, entry.loss) == (1, "how many?", loss)
+    assert (entry.epsilon, entry.delta) == (loss.epsilon(1e-8), 1e-8)
+    assert entry.costs == {"basic": (entry.epsilon, 1e-8), "zcdp": tuple(loss.zcdp())}
+    assert (entry.version, entry.committed, entry.simulated) == (1, False, False)
+    assert entry.time.utcoffset() is not None
+    assert entry.digest == receipt.digest
+
+
+def test_the_promised_four_answers_fit_and_what_is_left_is_said(open_ledger: Open) -> None:
+    ledger = open_ledger(budget=APPROXIMATE)
+    for _ in range(4):
+        ledger.charge(gaussian(0.5, 1e-8), delta=1e-8)
+    assert ledger.verify().sound
+
+
+@pytest.mark.parametrize("shares", [(0.5,) * 4, (1.0, 0.5, 0.25, 0.25), (1.75, 0.25)])
+def test_epsilons_that_sum_to_the_budget_always_fit(open_ledger: Open, shares: tuple[float, ...]) -> None:
+    ledger = open_ledger(budget=APPROXIMATE)
+    for epsilon in shares:
+        ledger.charge(ApproximateDP(epsilon, 1e-8), delta=1e-8)
+
+
+def test_many_small_gaussian_answers_cost_far_less_than_their_sum(open_ledger: Open) -> None:
+    ledger = open_ledger(budget=APPROXIMATE)
+    epsilon = 0.05
+    answered = spend(ledger, gaussian(epsilon, 1e-9), 1e-9)
+    assert answered > 500
+    assert answered * epsilon > 10 * 2.0
+    assert not ledger.would_accept(gaussian(epsilon, 1e-9), delta=1e-9)
+
+
+def test_a_refusal_says_what_is_left_and_what_to_do(open_ledger: Open) -> None:
+    ledger = open_ledger(budget=APPROXIMATE)
+    ledger.charge(ApproximateDP(1.5, 1e-8), delta=1e-8)
+    remedy = r"ask for an epsilon of at most 0\.49999\d at delta 1e-08"
+    with pytest.raises(BudgetExceeded, match=remedy) as caught:
+        ledger.charge(gaussian(1.0, 1e-8), delta=1e-8)
+    remaining, requested = caught.value.remaining, caught.value.requested
+    assert requested.epsilon == gaussian(1.0, 1e-8).epsilon(1e-8)
+    assert remaining == ledger.remaining(1e-8)
+    assert remaining.epsilon == pytest.approx(0.5)
+    assert remaining.delta == pytest.approx(4e-8)
+    assert remaining.rho == 0.0
+
+
+@pytest.mark.parametrize(
+    "budget",
+    [APPROXIMATE, Budget.pure(epsilon=1.0), Budget.zcdp(rho=0.1), Budget.gaussian(mu=0.5, delta=1e-6)],
+    ids=str,
+)
+@pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-6])
+def test_the_answerable_epsilon_is_accepted_and_hardly_more_is(
+    open_ledger: Open, budget: Budget, delta: float
+) -> None:
+    ledger = open_ledger(budget=budget)
+    for loss in (PureDP(0.11), PureDP(0.013)):
+        ledger.charge(loss, delta=delta)
+    remaining = ledger.remaining(delta)
+    assert remaining.answerable_delta == delta
+    epsilon = remaining.answerable_epsilon
+    assert epsilon is not None
+    assert epsilon > 0.05
+
+    def answers(asked: float) -> list[PrivacyLoss]:
+        # Laplace noise whose epsilon at delta is the one asked for, by bisection from the accepted side.
+        low, high = 0.5 / asked, 4.0 / asked
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (middle, high) if Laplace(middle).epsilon(delta) > asked else (low, middle)
+        return [Laplace(high), *([gaussian(asked, delta)] if delta else [])]
+
+    assert any(ledger.would_accept(loss, delta=delta) for loss in answers(epsilon))
+    assert not any(ledger.would_accept(loss, delta=delta) for loss in answers(epsilon * (1 + 1e-6)))
+
+
+def test_a_spent_budget_answers_nothing(open_ledger: Open) -> None:
+    ledger = open_ledger(budget=Budget.pure(epsilon=1.0))
+    ledger.charge(PureDP(1.0), delta=0.0)
+    assert ledger.remaining().epsilon == 0.0
+    assert ledger.remaining().answerable_epsilon == 0.0
+    with pytest.raises(BudgetExceeded, match="no answer at this delta fits any more"):
+        ledger.charge(PureDP(1e-9), delta=0.0)
+    ledger.charge(PureDP(1.0) * 0, delta=0.0)
+
+
+@pytest.mark.parametrize(
+    ("budget", "unit"),
+    [
+        (Budget.zcdp(rho=0.1, delta=1e-9), {"rho": 0.1, "delta": 1e-9}),
+        (Budget.gaussian(mu=0.5, delta=1e-9), {"mu": 0.5, "delta": 1e-9}),
+        (Budget.pure(epsilon=1.0), {"epsilon": 1.0}),
+    ],
+    ids=str,
+)
+def test_remaining_states_the_budgets_own_unit(open_ledger: Open, budget: Budget, unit: Any) -> None:
+    left = open_ledger(budget=budget).remaining()
+    for name in ("epsilon", "delta", "rho", "mu"):
+        value = getattr(left, name)
+        assert value is None if name not in unit else value == pytest.approx(unit[name], rel=1e-12)
+
+
+@pytest.mark.parametrize("budget", [Budget.zcdp(rho=0.1), Budget.gaussian(mu=math.sqrt(0.2))], ids=str)
+def test_gaussian_answers_use_concentrated_budgets_up_exactly(open_ledger: Open, budget: Budget) -> None:
+    # rho = 1 / (2 * 5**2) = 0.02 and mu = 1/5: five answers, up to the rounding of the sixth digit.
+    assert spend(open_ledger(budget=budget), Gaussian(5.001), 1e-9) == 5
+
+
+def test_a_concentrated_budget_says_what_a_refused_charge_costs(open_ledger: Open) -> None:
+    with pytest.raises(BudgetExceeded) as caught:
+        open_ledger(budget=Budget.gaussian(mu=0.5)).charge(Gaussian(1.0), delta=1e-9)
+    assert caught.value.requested.mu == pytest.approx(1.0)
+
+
+def test_a_refused_charge_leaves_no_byte_changed(open_ledger: Open, tmp_path: Path) -> None:
+    path = tmp_path / "l"
+    ledger = open_ledger(path)
+    ledger.charge(PureDP(0.9), delta=0.0)
+    before, head = path.read_bytes(), ledger.head()
+    for _ in range(3):
+        with pytest.raises(BudgetExceeded):
+            ledger.charge(PureDP(0.2), delta=0.0, request="r", description="d")
+    assert path.read_bytes() == before
+    assert ledger.head() == head
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_noise_that_is_none_is_never_charged(open_ledger: Open) -> None:
+    for budget in (APPROXIMATE, Budget.pure(epsilon=1.0), Budget.zcdp(rho=1.0)):
+        with pytest.raises(BudgetExceeded):
+            open_ledger(budget=budget).charge(Gaussian(0.0), delta=1e-9)
+
+
+def test_a_loss_without_an_epsilon_at_that_delta_is_refused_before_it_spoils_a_filter(
+    open_ledger: Open,
+) -> None:
+    with pytest.raises(ParameterError, match="delta must be one at which the loss has a finite epsilon"):
+        open_ledger(budget=APPROXIMATE).charge(Gaussian(100.0), delta=0.0)
+
+
+def test_a_loss_of_another_relation_is_refused(open_ledger: Open) -> None:
+    ledger = open_ledger()
+    with pytest.raises(NeighboringMismatch, match="add/remove one unit"):
+        ledger.charge(PureDP(0.1, neighboring=Neighboring.REPLACE_ONE), delta=0.0)
+    assert ledger.entries() == ()
+    assert ledger.charge(Composed(()), delta=0.0).sequence == 1
+
+
+def test_simulated_noise_is_charged_only_to_a_simulated_ledger(open_ledger: Open, tmp_path: Path) -> None:
+    with pytest.raises(SimulatedCharge, match="rng=None"):
+        open_ledger(tmp_path / "real").charge(PureDP(0.1), delta=0.0, simulated=True)
+    ledger = open_ledger(tmp_path / "simulated", simulated=True)
+    ledger.charge(PureDP(0.1), delta=0.0, simulated=True)
+    assert ledger.entries()[0].simulated
+    assert ledger.simulated
+    with pytest.raises(LedgerMismatch, match="simulated"):
+        open_ledger(tmp_path / "simulated")
+
+
+class Homemade(PrivacyLoss):
+    """A loss that no reader knows."""
+
+    @property
+    def neighboring(self) -> Neighboring:
+        return Neighboring.ADD_REMOVE
+
+    def epsilon(self, delta: float = 0.0) -> float:
+        return delta
+
+    def to_json(self) -> str:
+        return '{"version": 1, "loss": {"node": "Homemade"}}'
+
+
+def test_a_loss_that_cannot_be_read_back_is_refused(open_ledger: Open) -> None:
+    ledger = open_ledger(budget=APPROXIMATE)
+    with pytest.raises(ParameterError, match="known nodes"):
+        ledger.charge(Homemade(), delta=0.0)
+    assert ledger.entries() == ()
+
+
+def test_an_answer_is_found_again_only_for_the_same_request_and_version(
+    open_ledger: Open, tmp_path: Path, make_dataset: Callable[..., Dataset]
+) -> None:
+    path = tmp_path / "l"
+    ledger = open_ledger(path)
+    assert ledger.find("q") is None
+    first = ledger.charge(PureDP(0.1), delta=0.0, request="q")
+    assert ledger.find("q") is None, "nothing was committed"
+    ledger.commit(first, b"one")
+    ledger.commit(first, b"one")
+    assert ledger.find("q") == b"one"
+    assert ledger.find("Q") is None
+    with pytest.raises(ParameterError, match="one release"):
+        ledger.commit(first, b"other")
+    ledger.commit(ledger.charge(PureDP(0.1), delta=0.0, request="q"), b"two")
+    assert ledger.find("q") == b"two"
+    assert [entry.committed for entry in ledger.entries()] == [True, True]
+
+    newer = open_ledger(path, dataset=make_dataset("b"), new_version=True)
+    assert newer.find("q") is None
+    assert ledger.find("q") == b"two"
+    assert b"q\0" not in path.read_bytes()
+
+
+def test_an_unnamed_request_is_never_found(open_ledger: Open) -> None:
+    ledger = open_ledger()
+    ledger.commit(ledger.charge(PureDP(0.1), delta=0.0), b"one")
+    assert ledger.find("") is None
+
+
+def test_requests_are_stored_as_keyed_hashes(open_ledger: Open, tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path / "l")
+    ledger.commit(ledger.charge(PureDP(0.1), delta=0.0, request="SELECT secret"), b"answer")
+    assert b"SELECT secret" not in (tmp_path / "l").read_bytes()
+
+
+def test_another_ledgers_receipt_is_refused(open_ledger: Open) -> None:
+    receipt = open_ledger().charge(PureDP(0.1), delta=0.0)
+    with pytest.raises(LedgerMismatch, match="receipt"):
+        open_ledger().commit(receipt, b"x")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("privacy_unit", "other"),
+        ("neighboring", Neighboring.REPLACE_ONE),
+        ("budget", Budget.pure(epsilon=2.0)),
+        ("simulated", True),
+    ],
+)
+def test_a_ledger_is_not_opened_for_another_use(
+    open_ledger: Open, tmp_path: Path, name: str, value: object
+) -> None:
+    open_ledger(tmp_path / "l")
+    with pytest.raises(LedgerMismatch, match=f"{name} must be the one that the ledger was made with"):
+        open_ledger(tmp_path / "l", **{name: value})
+
+
+def test_other_data_is_refused_or_a_new_version_that_shares_the_budget(
+    open_ledger: Open, tmp_path: Path, make_dataset: Callable[..., Dataset]
+) -> None:
+    path = tmp_path / "l"
+    first = open_ledger(path)
+    first.charge(PureDP(0.75), delta=0.0)
+    for other, part in ((make_dataset("b"), "content"), (make_dataset("a", schema="x"), "schema")):
+        with pytest.raises(LedgerMismatch, match=f"another {part}; pass new_version=True"):
+            open_ledger(path, dataset=other)
+    second = open_ledger(path, dataset=make_dataset("b"), new_version=True)
+    third = open_ledger(path, dataset=make_dataset("c", schema="x"), new_version=True)
+    again = open_ledger(path, dataset=make_dataset("b"), new_version=True)
+    assert [ledger.version for ledger in (first, second, third, again)] == [1, 2, 3, 2]
+    assert {ledger.dataset_id for ledger in (first, second, third)} == {first.dataset_id}
+    with pytest.raises(BudgetExceeded):
+        third.charge(PureDP(0.5), delta=0.0)
+    third.charge(PureDP(0.25), delta=0.0)
+    assert [entry.version for entry in first.entries()] == [1, 3]
+    assert first.verify().sound
+
+
+def test_the_data_is_read_once_and_its_fingerprint_is_keyed(open_ledger: Open) -> None:
+    keys: list[bytes] = []
+
+    def fingerprint(key: bytes) -> str:
+        keys.append(key)
+        return "0" * 64
+
+    for _ in range(2):
+        open_ledger(dataset=Dataset(schema="s", fingerprint=fingerprint))
+    assert len(keys) == len(set(keys)) == 2
+    assert all(len(key) == 32 for key in keys)
+
+
+def test_a_ledger_is_read_without_its_dataset(open_ledger: Open, tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path / "l")
+    receipt = ledger.charge(PureDP(0.1), delta=0.0, request="q")
+    ledger.commit(receipt, b"answer")
+    with Ledger.read(tmp_path / "l") as seen:
+        assert seen.entries() == ledger.entries()
+        assert seen.head() == ledger.head()
+        assert seen.verify() == ledger.verify()
+        assert seen.remaining() == ledger.remaining()
+        assert seen.find("q") == b"answer"
+        assert (seen.budget, seen.privacy_unit, seen.neighboring) == (
+            ledger.budget,
+            ledger.privacy_unit,
+            ledger.neighboring,
+        )
+        for write in (
+            lambda: seen.charge(PureDP(0.1), delta=0.0),
+            lambda: seen.commit(receipt, b"answer"),
+        ):
+            with pytest.raises(LedgerUnavailable, match=r"use Ledger\.open"):
+                write()
+
+
+def test_a_closed_ledger_says_so(open_ledger: Open, tmp_path: Path) -> None:
+    for path in (None, tmp_path / "l"):
+        with open_ledger(path) as ledger:
+            ledger.charge(PureDP(0.1), delta=0.0)
+        ledger.close()
+        with pytest.raises(LedgerUnavailable, match="closed"):
+            ledger.charge(PureDP(0.1), delta=0.0)
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan, "0", None])
+def test_bad_deltas_are_refused(open_ledger: Open, delta: Any) -> None:
+    ledger = open_ledger()
+    with pytest.raises(ParameterError, match="delta must be in"):
+        ledger.charge(PureDP(0.1), delta=delta)
+    assert ledger.entries() == ()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"loss": 0.1}, {"loss": None}, {"request": 1}, {"description": b"x"}],
+)
+def test_bad_charges_are_refused(open_ledger: Open, arguments: dict[str, Any]) -> None:
+    ledger = open_ledger()
+    with pytest.raises(ParameterError, match="must be"):
+        ledger.charge(**{"loss": PureDP(0.1), "delta": 0.0, **arguments})
+    with pytest.raises(ParameterError, match="payload must be bytes"):
+        ledger.commit(ledger.charge(PureDP(0.1), delta=0.0), "text")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"budget": 1.0},
+        {"privacy_unit": ""},
+        {"privacy_unit": 3},
+        {"neighboring": "add-remove"},
+        {"dataset": "people"},
+        {"lock_timeout": -1.0},
+        {"path": ""},
+        {"path": "a\0b"},
+        {"dataset": Dataset(schema="s", fingerprint=lambda key: key.hex() + "0")},
+        {"dataset": Dataset(schema="s", fingerprint=lambda key: key)},  # type: ignore[arg-type,return-value]
+    ],
+)
+def test_bad_openings_are_refused_and_leave_no_file(
+    open_ledger: Open, tmp_path: Path, arguments: dict[str, Any]
+) -> None:
+    with pytest.raises(ParameterError, match="must"):
+        open_ledger(**({"path": tmp_path / "l"} | arguments))
+    assert [*tmp_path.iterdir()] == []
+
+
+@pytest.mark.parametrize("arguments", [{"schema": ""}, {"schema": 1}, {"fingerprint": "x"}])
+def test_bad_datasets_are_refused(arguments: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError, match="must be"):
+        Dataset(**{"schema": "s", "fingerprint": str, **arguments})
+
+
+def test_texts_of_every_kind_are_kept(open_ledger: Open, tmp_path: Path) -> None:
+    texts = ["", "é\n\0\x7f\u2028", "\ud800", "x" * 100_000]
+    ledger = open_ledger(tmp_path / "l", budget=Budget.zcdp(rho=1.0))
+    for text in texts:
+        receipt = ledger.charge(Gaussian(100.0), delta=1e-9, description=text, request=text + "!")
+        ledger.commit(receipt, text.encode("utf-8", "surrogatepass"))
+    assert [entry.description for entry in ledger.entries()] == texts
+    assert all(ledger.find(text + "!") == text.encode("utf-8", "surrogatepass") for text in texts)
+
+
+def steps(ledger: Ledger, action: Callable[[], object]) -> tuple[int, int]:
+    """Count the SQL statements and the instructions of SQLite's machine that an action takes."""
+    connection = ledger._store._connection
+    assert connection is not None
+    statements, instructions = itertools.count(), itertools.count()
+    connection.set_trace_callback(lambda _: next(statements) and None)
+    connection.set_progress_handler(lambda: next(instructions) and None, 1)
+    action()
+    connection.set_trace_callback(None)
+    connection.set_progress_handler(None, 1)
+    return next(statements), next(instructions)
+
+
+@pytest.mark.parametrize("kind", ["charge", "refused", "remaining"])
+def test_a_charge_costs_the_same_however_long_the_ledger_is(open_ledger: Open, kind: str) -> None:
+    ledger = open_ledger(budget=Budget.zcdp(rho=10.0))
+
+    def act() -> None:
+        if kind == "charge":
+            ledger.charge(Gaussian(100.0), delta=1e-9)
+        elif kind == "remaining":
+            ledger.remaining(1e-9)
+        else:
+            with pytest.raises(BudgetExceeded):
+                ledger.charge(Gaussian(0.01), delta=1e-9)
+
+    spend(ledger, Gaussian(100.0), 1e-9, most=10)
+    short = steps(ledger, act)
+    spend(ledger, Gaussian(100.0), 1e-9, most=1500)
+    long = steps(ledger, act)
+    assert long[0] == short[0] <= 8
+    assert long[1] <= short[1] + 8
