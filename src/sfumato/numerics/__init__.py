@@ -12,6 +12,7 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato.numerics.interval import Interval
     from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
+    from sfumato.numerics.samplers import discrete_gaussian, discrete_laplace
     from sfumato.numerics.source import RandomSource, Rng, SecureSource, SimulatedSource, random_source
 
 __all__ = [
@@ -22,6 +23,8 @@ __all__ = [
     "Rng",
     "SecureSource",
     "SimulatedSource",
+    "discrete_gaussian",
+    "discrete_laplace",
     "random_source",
 ]
 
@@ -35,6 +38,8 @@ __getattr__, __dir__ = attach(
         "Rng": "sfumato.numerics.source",
         "SecureSource": "sfumato.numerics.source",
         "SimulatedSource": "sfumato.numerics.source",
+        "discrete_gaussian": "sfumato.numerics.samplers",
+        "discrete_laplace": "sfumato.numerics.samplers",
         "random_source": "sfumato.numerics.source",
     },
 )

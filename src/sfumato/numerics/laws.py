@@ -15,8 +15,9 @@ from statistics import NormalDist
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from sfumato._check import fraction, refuse, unit_interval
+from sfumato._check import refuse, unit_interval
 from sfumato.numerics.gaussian_tail import normaliser, tail
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import (
@@ -35,24 +36,16 @@ from sfumato.numerics.rounding import (
     sub_down,
     sub_up,
 )
+from sfumato.numerics.samplers import discrete_gaussian, discrete_laplace
+from sfumato.numerics.scale import exact_scale
+from sfumato.numerics.source import Rng
 
-__all__ = ["LARGEST_SCALE", "DiscreteGaussianLaw", "DiscreteLaplaceLaw", "SymmetricLaw"]
-
-LARGEST_SCALE = 2**40
-"""Largest scale and standard deviation that are drawn: beyond it a value could leave 64 bits."""
+__all__ = ["DiscreteGaussianLaw", "DiscreteLaplaceLaw", "SymmetricLaw"]
 
 _NORMAL = NormalDist()
 _LEAST = 5e-324
 # exp(-_FAR) is below the least positive float.
 _FAR = 800
-
-
-def exact_scale(name: str, value: object) -> Fraction:
-    """Return a scale as the exact rational it is, or refuse what is not positive or is above 2^40."""
-    exact = fraction(name, value, "pass epsilon= to a mechanism to have it chosen")
-    if exact > LARGEST_SCALE:
-        refuse(name, "be at most 2**40", value, "measure the value in larger steps")
-    return exact
 
 
 def exp_minus(x: Fraction) -> Interval:
@@ -102,6 +95,10 @@ class SymmetricLaw(ABC):
     @abstractmethod
     def _guess(self, p: float) -> int:
         """Return a k near the quantile for 0 < p < 1; only speed depends on it."""
+
+    @abstractmethod
+    def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> NDArray[np.int64] | int:
+        """Draw from the law, exactly; an int where ``size`` is None, else an array of that shape."""
 
     @property
     def variance(self) -> float:
@@ -232,6 +229,10 @@ class DiscreteLaplaceLaw(SymmetricLaw):
         upper = mul_up(-expm1_down(-fraction_up(rate)), ratio.upper)
         return Interval(div_down(lower, self._sides.upper), div_up(upper, self._sides.lower))
 
+    def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> NDArray[np.int64] | int:
+        """Draw from the law, exactly: `discrete_laplace`."""
+        return discrete_laplace(self._exact, size, rng)
+
     def _positive_tail(self, k: int) -> Interval:
         ratio = exp_minus(k / self._exact)
         return Interval(div_down(ratio.lower, self._sides.upper), div_up(ratio.upper, self._sides.lower))
@@ -295,6 +296,10 @@ class DiscreteGaussianLaw(SymmetricLaw):
         """Bound ``P(X = k)``."""
         ratio = exp_minus((k / self._exact) ** 2 / 2)
         return Interval(div_down(ratio.lower, self._sum.upper), div_up(ratio.upper, self._sum.lower))
+
+    def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> NDArray[np.int64] | int:
+        """Draw from the law, exactly: `discrete_gaussian`."""
+        return discrete_gaussian(self._exact, size, rng)
 
     def _positive_tail(self, k: int) -> Interval:
         first = exp_minus((k / self._exact) ** 2 / 2)
