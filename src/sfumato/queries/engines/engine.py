@@ -1,0 +1,61 @@
+"""What every engine must offer to a session."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from sfumato.queries.plan import AggregationJob, Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Engine"]
+
+
+class Engine(Protocol):
+    """A place where tables lie and bounded integers are computed.
+
+    An engine adds no noise and applies no threshold: what it returns is exact and must never leave the process.
+
+    Notes
+    -----
+    Guarantee: for one ``job`` and one ``secret`` let T and T' be tables that differ in all rows of one privacy
+    unit. The answers differ in at most ``job.max_groups`` groups (one where that is None), and in each of them
+    measure i differs by at most ``job.measures[i].sensitivity``. The reason is the same for every engine: the
+    rows a unit keeps, and the groups it keeps, are a function of that unit's own rows and of ``secret``; every
+    kept number is clamped; sums are exact integers.
+    """
+
+    @property
+    def schemas(self) -> Mapping[str, Schema]:
+        """The tables by name, with their columns."""
+        ...
+
+    @property
+    def schema_text(self) -> str:
+        """Canonical text of all tables, columns and types, for the identity of a dataset."""
+        ...
+
+    def fingerprint(self, key: bytes) -> str:
+        """Keyed HMAC-SHA-256 of the content of all tables, in hexadecimal."""
+        ...
+
+    def check(self, job: AggregationJob) -> None:
+        """Refuse a job that cannot run, reading no row; a session calls it before it charges."""
+        ...
+
+    def aggregate(self, job: AggregationJob, secret: bytes) -> pa.Table:
+        """Compute the job.
+
+        Returns
+        -------
+        pyarrow.Table
+            Columns ``k0``, ``k1``, ... (the keys) and ``m0``, ``m1``, ... (int64 measures), one row per group,
+            sorted by key with NULL last; exactly one row where there are no keys.
+        """
+        ...
+
+    def close(self) -> None:
+        """Release what the engine holds; calling it again does nothing."""
+        ...

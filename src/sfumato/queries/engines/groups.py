@@ -1,0 +1,80 @@
+"""Public groups as a table that rows are matched with, before anything is bounded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pyarrow as pa
+
+from sfumato.errors import OptionError, SchemaError
+from sfumato.queries.engines.relations import StoredTable, canonical, scan_columns
+from sfumato.queries.engines.rendering import SQL_TYPES
+from sfumato.queries.literals import stored_value
+from sfumato.queries.plan import ColumnType, PublicTable, PublicValues
+
+__all__ = ["ARROW_TYPES", "listed_groups", "numbered_groups", "table_groups"]
+
+ARROW_TYPES = {
+    ColumnType.BOOLEAN: pa.bool_(),
+    ColumnType.INTEGER: pa.int64(),
+    ColumnType.FLOAT: pa.float64(),
+    ColumnType.TEXT: pa.string(),
+    ColumnType.DATE: pa.date32(),
+    ColumnType.TIMESTAMP: pa.timestamp("us"),
+}
+"""The Arrow type of a key of each type."""
+
+
+def listed_groups(groups: PublicValues, types: Sequence[ColumnType]) -> pa.Table:
+    """Return listed keys as columns ``k0, k1, ...``.
+
+    Raises
+    ------
+    OptionError
+        If a row has not one value for each key, or a value is not of its key's type.
+    """
+    for row in groups.rows:
+        if len(row) != len(types):
+            raise OptionError(f"public groups must have {len(types)} values each, got {len(row)}; list one for each key")
+    columns = {}
+    for i, type_ in enumerate(types):
+        values = [stored_value(row[i], type_, "public groups") for row in groups.rows]
+        columns[f"k{i}"] = pa.array(values, ARROW_TYPES[type_])
+    return pa.table(columns)
+
+
+def table_groups(groups: PublicTable, tables: Mapping[str, StoredTable], types: Sequence[ColumnType]) -> str:
+    """Return the SELECT of the keys in a public table, as columns ``k0, k1, ...``.
+
+    Raises
+    ------
+    SchemaError
+        If a table or column is missing, or its type is not the key's.
+    """
+    table = tables.get(groups.table)
+    if table is None or len(groups.columns) != len(types):
+        raise SchemaError(f"public groups must name a table and a column for each key, got {groups.table!r}")
+    items, columns = scan_columns(table)
+    keys = []
+    for i, (name, type_) in enumerate(zip(groups.columns, types, strict=True)):
+        column = columns.get(name.casefold())
+        if column is None:
+            raise SchemaError(f"public groups must name a usable column of {groups.table!r}, got {name!r}")
+        widens = column.type is ColumnType.INTEGER and type_ is ColumnType.FLOAT
+        if column.type is not type_ and not widens:
+            got = "no type" if column.type is None else column.type.value
+            raise SchemaError(f"public column {name!r} must be {type_.value} like the key, got {got}; cast one")
+        keys.append(f"CAST({column.sql} AS {SQL_TYPES[type_]}) AS k{i}")
+    return f"SELECT {', '.join(keys)} FROM (SELECT {', '.join(items)} FROM {table.name})"
+
+
+def numbered_groups(source: str, types: Sequence[ColumnType]) -> str:
+    """Return the statement that makes ``groups``: each key once, numbered ``g`` in the order of the keys."""
+    keys = [f"k{i}" for i in range(len(types))]
+    forms = ", ".join(f"{canonical(key, type_)} AS {key}" for key, type_ in zip(keys, types, strict=True))
+    order = ", ".join(f"{key} NULLS LAST" for key in keys)
+    distinct = f"SELECT DISTINCT * FROM (SELECT {forms} FROM {source})"
+    return (
+        f"CREATE TEMP TABLE groups AS SELECT CAST(row_number() OVER (ORDER BY {order}) AS BIGINT) AS g, * "
+        f"FROM ({distinct})"
+    )

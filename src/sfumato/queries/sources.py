@@ -1,0 +1,214 @@
+"""Sources: the files and frames that hold the private rows, recognised before anything is charged.
+
+A source is a path (Parquet, CSV, a DuckDB file, a folder or pattern of Parquet files), a pyarrow Table, or a pandas or Polars
+DataFrame. Nothing here reads rows of a file, and nothing ever writes to one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+
+from sfumato.errors import SchemaError, SourceError
+from sfumato.queries.plan import Schema
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["ROW", "FileKind", "FileSource", "FrameSource", "Row", "Source", "open_source", "require_unit"]
+
+_DEFAULT_NAME = "data"
+_GLOB = frozenset("*?[")
+_CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst")
+
+
+@final
+class Row(Enum):
+    """The type of :data:`ROW`."""
+
+    ROW = "ROW"
+
+    def __repr__(self) -> str:
+        return "ROW"
+
+
+ROW: Final = Row.ROW
+"""As ``privacy_unit``: each row is a unit of its own.
+
+Examples
+--------
+>>> ROW
+ROW
+"""
+
+
+class FileKind(Enum):
+    """The formats that are read."""
+
+    PARQUET = "Parquet"
+    CSV = "CSV"
+    DUCKDB = "DuckDB"
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """Files that make one table.
+
+    ``table`` is the table meant in a DuckDB file; None where the file must hold a single table.
+    """
+
+    kind: FileKind
+    paths: tuple[Path, ...]
+    table: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSource:
+    """A table in memory, as Arrow. It may share memory with the caller's frame, and is only ever read."""
+
+    frame: pa.Table
+
+
+Source: TypeAlias = FileSource | FrameSource
+
+
+def open_source(source: object) -> dict[str, Source]:
+    """Recognise a source, or several by name.
+
+    Parameters
+    ----------
+    source : path, pyarrow Table, DataFrame, or mapping of str to these
+        A single source is the table ``data``. In a mapping each name is a table; a DuckDB file with several
+        tables gives the one of that name.
+
+    Returns
+    -------
+    dict of str to Source
+
+    Raises
+    ------
+    SourceError
+        If a file is missing, cannot be read, or is of no known kind, or a frame has no usable columns.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> sorted(open_source(pa.table({"person": [1, 2]})))
+    ['data']
+    """
+    if not isinstance(source, Mapping):
+        return {_DEFAULT_NAME: _one(_DEFAULT_NAME, source, named=False)}
+    if not source:
+        raise SourceError("source must name at least one table, got an empty mapping; pass {'data': source}")
+    tables: dict[str, Source] = {}
+    folded: set[str] = set()
+    for name, part in source.items():
+        if not isinstance(name, str) or not name:
+            raise SourceError(f"a table's name must be a non-empty string, got {name!r}; pass {{'data': source}}")
+        if name.casefold() in folded:
+            raise SourceError(f"table names must differ beyond case, got {name!r} twice; rename one")
+        folded.add(name.casefold())
+        tables[name] = _one(name, part, named=True)
+    return tables
+
+
+def require_unit(schema: Schema, table: str, unit: str) -> str:
+    """Return the privacy-unit column as the table spells it.
+
+    Raises
+    ------
+    SchemaError
+        If the table has no such column, or its type cannot identify a unit.
+    """
+    column = schema.find(unit)
+    if column is None:
+        names = ", ".join(repr(c.name) for c in schema.columns[:20])
+        raise SchemaError(
+            f"privacy_unit must be a column of table {table!r}, got {unit!r}; name one of {names}, or pass sf.ROW "
+            "where each row is a person of its own"
+        )
+    if column.type is None:
+        raise SchemaError(f"privacy_unit must be a plain column, got {unit!r}; use an integer, text or date column")
+    return column.name
+
+
+def _one(name: str, source: Any, *, named: bool) -> Source:
+    if isinstance(source, (str, os.PathLike)):
+        return _file(Path(os.fspath(source)).expanduser(), name if named else None)
+    frame = _frame(name, source)
+    if not frame.column_names:
+        raise SourceError(f"table {name!r} must have at least one column, got none; pass a frame with columns")
+    folded = [column.casefold() for column in frame.column_names]
+    if len(set(folded)) < len(folded) or "" in folded:
+        raise SourceError(f"the columns of table {name!r} must have names that differ beyond case; rename them")
+    return FrameSource(frame)
+
+
+def _frame(name: str, source: Any) -> pa.Table:
+    """Return a frame as Arrow; libraries that were never imported are not imported for it."""
+    import pyarrow as pa  # noqa: PLC0415  loaded with the first frame, not with the package
+
+    if isinstance(source, pa.Table):
+        return source
+    if isinstance(source, pa.RecordBatch):
+        return pa.Table.from_batches([source])
+    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    try:
+        if pandas is not None and isinstance(source, pandas.DataFrame):
+            if not all(isinstance(column, str) for column in source.columns):
+                raise SourceError(f"the columns of table {name!r} must have strings as names; rename them")
+            return pa.Table.from_pandas(source, preserve_index=False).replace_schema_metadata(None)
+        if polars is not None and isinstance(source, polars.DataFrame):
+            return source.to_arrow()
+    except (pa.ArrowException, TypeError, ValueError):
+        pass
+    else:
+        raise SourceError(
+            f"table {name!r} must be a path, a pyarrow Table or a pandas or Polars DataFrame, got "
+            f"{type(source).__name__}; convert it (collect a lazy frame first)"
+        )
+    raise SourceError(f"table {name!r} must hold one type in each column; convert mixed columns, such as to str")
+
+
+def _file(path: Path, table: str | None) -> FileSource:
+    if _GLOB & set(str(path)) and not path.exists():
+        return _many(path, sorted(path.parent.glob(path.name)))
+    if path.is_dir():
+        return _many(path, sorted(path.glob("*.parquet")))
+    if not path.exists():
+        raise SourceError(f"source must be a file that exists, got {str(path)!r}; check the path")
+    return _recognised(path, table)
+
+
+def _many(path: Path, found: list[Path]) -> FileSource:
+    if not found:
+        raise SourceError(f"source must hold Parquet files, found none at {str(path)!r}; check the path")
+    for part in found:
+        if _recognised(part, None).kind is not FileKind.PARQUET:
+            raise SourceError(f"a folder or pattern must hold Parquet files only, got {part.name!r}; take it out")
+    return FileSource(FileKind.PARQUET, tuple(part.resolve() for part in found))
+
+
+def _recognised(path: Path, table: str | None) -> FileSource:
+    """Tell the kind by the file's first bytes; CSV has none and is told by its suffix."""
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(16)
+    except OSError:
+        raise SourceError(f"source must be a readable file, got {str(path)!r}; check its permissions") from None
+    resolved = (path.resolve(),)
+    if head[:4] == b"PAR1":
+        return FileSource(FileKind.PARQUET, resolved)
+    if head[8:12] == b"DUCK":
+        return FileSource(FileKind.DUCKDB, resolved, table)
+    if path.name.lower().endswith(_CSV_SUFFIXES):
+        return FileSource(FileKind.CSV, resolved)
+    raise SourceError(
+        f"source must be a Parquet, CSV or DuckDB file, got {str(path)!r}; it is damaged or of another kind"
+        " (a CSV file's name must end in .csv)"
+    )
