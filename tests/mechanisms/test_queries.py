@@ -194,7 +194,7 @@ def test_histogram_of_unhashable_objects() -> None:
 
 @given(st.lists(st.integers(-5, 300), max_size=30), st.sampled_from([np.int8, np.uint8, np.int64, np.uint64]))
 def test_histogram_of_integers(records: list[int], dtype: type) -> None:
-    data = np.array(records).astype(dtype)
+    data: np.ndarray[Any, Any] = np.array(records).astype(dtype)
     counts = Histogram(categories=(7, -1, 200, 2**70))(data)
     assert np.asarray(counts).tolist() == [int((data == c).sum()) for c in (7, -1, 200)] + [0]
 

@@ -22,7 +22,7 @@ from sfumato.numerics.source import RandomSource, Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["AdditiveMechanism"]
+__all__ = ["AdditiveMechanism", "as_bound", "as_number"]
 
 _WIDEST = 1 << 40  # the samplers' range, in steps
 _REALS = "pass a float sensitivity, or a grid, to the mechanism where values are real"
@@ -118,7 +118,7 @@ class AdditiveMechanism(Mechanism):
                 "sensitivity", f"be given, or else {name}", self.sensitivity, "pass exactly one of them"
             )
         name, bound = ("sensitivity", self.sensitivity) if overall is None else (name, overall)
-        bound = _bound(name, bound)
+        bound = as_bound(name, bound)
         object.__setattr__(self, name, bound)
         chosen: Grid | None = self.grid
         integral: bool | None = self.integral
@@ -156,10 +156,16 @@ class AdditiveMechanism(Mechanism):
             )
 
 
-def _bound(name: str, value: object) -> Number:
-    if value == float("inf"):
-        raise UnboundedSensitivity(f"{name} must be finite, got {value!r}; bound what one unit contributes")
-    exact = _check.fraction(name, value)
+def as_number(name: str, value: object, remedy: str = "") -> Number:
+    """Return a positive parameter as an int, a float or a Fraction, the same number exactly."""
+    exact = _check.fraction(name, value, remedy)
     if isinstance(value, Integral):
         return int(value)
     return float(value) if isinstance(value, float) else exact
+
+
+def as_bound(name: str, value: object) -> Number:
+    """Return a sensitivity as a number; an infinite one is refused as such."""
+    if value == math.inf:
+        raise UnboundedSensitivity(f"{name} must be finite, got {value!r}; bound what one unit contributes")
+    return as_number(name, value)

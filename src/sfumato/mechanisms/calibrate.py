@@ -28,12 +28,17 @@ class Request:
     delta: float
 
     def __post_init__(self) -> None:
-        _check.positive("epsilon", self.epsilon)
-        _check.probability("delta", self.delta)
+        object.__setattr__(self, "epsilon", _check.positive("epsilon", self.epsilon))
+        object.__setattr__(self, "delta", _check.probability("delta", self.delta))
+
+    @property
+    def exact_epsilon(self) -> Fraction:
+        """Epsilon as the rational it is."""
+        return Fraction(self.epsilon)
 
     def met_by(self, loss: PrivacyLoss) -> bool:
         """Return whether the loss proves it."""
-        return loss.epsilon(float(self.delta)) <= self.epsilon
+        return loss.epsilon(self.delta) <= self.epsilon
 
 
 Price = Callable[[Fraction], PrivacyLoss]

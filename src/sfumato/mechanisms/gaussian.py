@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, final
 
 from sfumato import _check
-from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.mechanisms.additive import AdditiveMechanism, as_bound, as_number
 from sfumato.mechanisms.calibrate import Request, least_noise
 from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.measurement import Measurement
@@ -90,9 +90,8 @@ class Gaussian(AdditiveMechanism):
     integral: bool = field(default=None, repr=False)  # type: ignore[assignment]  # settled in __post_init__
 
     def __post_init__(self) -> None:
-        _check.fraction(
-            "stddev", self.stddev, "pass epsilon= and delta= to Gaussian.calibrated to have it chosen"
-        )
+        remedy = "pass epsilon= and delta= to Gaussian.calibrated to have it chosen"
+        object.__setattr__(self, "stddev", as_number("stddev", self.stddev, remedy))
         self._settle()
         self._check_noise("stddev")
 
@@ -127,12 +126,13 @@ class Gaussian(AdditiveMechanism):
         request = Request(
             epsilon=epsilon, delta=_check.unit_interval("delta", delta, "use Laplace for delta 0")
         )
-        bound = sensitivity if l2 is None else l2
-        most = 1.0 if bound is None else float(_check.fraction("sensitivity", bound))
-        norm = most * math.sqrt(1 if l2 else l0 or 1)
+        if l2 is not None:
+            norm = float(as_bound("l2", l2))
+        else:
+            norm = float(as_bound("sensitivity", sensitivity)) * math.sqrt(l0 or 1)
         template = cls(
             sensitivity=sensitivity,
-            stddev=analytic_gaussian_stddev(sensitivity=norm, epsilon=epsilon, delta=delta),
+            stddev=analytic_gaussian_stddev(sensitivity=norm, epsilon=request.epsilon, delta=request.delta),
             l0=l0,  # type: ignore[arg-type]
             l2=l2,
             grid=grid,  # type: ignore[arg-type]
@@ -140,7 +140,7 @@ class Gaussian(AdditiveMechanism):
             neighboring=neighboring,
         )
         steps = float(sqrt_up(Fraction(template._total_squared())))
-        start = analytic_gaussian_stddev(sensitivity=steps, epsilon=epsilon, delta=delta)
+        start = analytic_gaussian_stddev(sensitivity=steps, epsilon=request.epsilon, delta=request.delta)
         stddev = least_noise(template._price, request, Fraction(start))
         return replace(template, stddev=plain(stddev * template.grid.step))
 

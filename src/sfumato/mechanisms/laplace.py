@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, final
 
-from sfumato import _check
-from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.mechanisms.additive import AdditiveMechanism, as_bound, as_number
 from sfumato.mechanisms.calibrate import Request, least_noise, least_pure_noise
 from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.measurement import Measurement
@@ -92,7 +91,8 @@ class Laplace(AdditiveMechanism):
     integral: bool = field(default=None, repr=False)  # type: ignore[assignment]  # settled in __post_init__
 
     def __post_init__(self) -> None:
-        _check.fraction("scale", self.scale, "pass epsilon= to Laplace.calibrated to have it chosen")
+        remedy = "pass epsilon= to Laplace.calibrated to have it chosen"
+        object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
         self._settle()
         self._check_noise("scale")
 
@@ -123,25 +123,24 @@ class Laplace(AdditiveMechanism):
         -------
         Laplace
             At ``delta=0`` the scale is ``s * l0 / epsilon`` (``l1 / epsilon``), rounded up by less than 1e-9
-            to a fraction with a small denominator; at ``delta > 0`` the least that the loss proves, to 1e-6, where
-            that is less by a thousandth or more.
+            to a fraction with a small denominator; at ``delta > 0`` the least that the loss proves, to 1e-6,
+            where that is less by a thousandth or more.
         """
         request = Request(epsilon=epsilon, delta=delta)
-        bound = sensitivity if l1 is None else l1
-        most = (
-            Fraction(1) if bound is None else _check.fraction("sensitivity", bound) * (1 if l1 else l0 or 1)
+        most = Fraction(
+            as_bound("l1", l1) if l1 is not None else as_bound("sensitivity", sensitivity) * (l0 or 1)
         )
         template = cls(
             sensitivity=sensitivity,
-            scale=most / Fraction(epsilon),
+            scale=most / request.exact_epsilon,
             l0=l0,  # type: ignore[arg-type]
             l1=l1,
             grid=grid,  # type: ignore[arg-type]
             integral=integral,  # type: ignore[arg-type]
             neighboring=neighboring,
         )
-        steps = least_pure_noise(template._price, request, template._total() / Fraction(epsilon))
-        if delta > 0:
+        steps = least_pure_noise(template._price, request, template._total() / request.exact_epsilon)
+        if request.delta > 0:
             # A delta saves one entry next to nothing, many entries a lot: not worth an odd scale otherwise.
             approximate = least_noise(template._price, request, steps)
             steps = approximate if approximate < steps * _WORTH else steps
