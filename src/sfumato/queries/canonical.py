@@ -1,0 +1,120 @@
+"""The canonical text of a checked query: equal for queries that differ only in spelling.
+
+It is written from the plan alone, so case, white space, comments, aliases of tables, parentheses, the order
+of OPTIONS, and defaults that OPTIONS repeats leave no trace. It is for people and for identity: no engine
+runs it.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Sequence
+
+from sqlglot import exp
+
+from sfumato.queries.plan import (
+    Aggregate,
+    AggregateKind,
+    Filter,
+    Named,
+    Options,
+    OrderItem,
+    PublicGroups,
+    PublicTable,
+    Query,
+    Relation,
+    Scan,
+)
+
+__all__ = ["canonical_text"]
+
+
+def canonical_text(query: Query) -> str:
+    """Write a query as one line of SQL; its own ``text`` is not looked at."""
+    columns = {key.name: f"{key.expression.sql} AS {_quoted(key.name)}" for key in query.keys}
+    columns |= {aggregate.name: _aggregate(aggregate, query.relation.unit) for aggregate in query.aggregates}
+    parts = [
+        f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({_options(query.options)})",
+        ", ".join(columns[name] for name in query.output),
+        f"FROM {_relation(query.relation)}",
+    ]
+    if query.public_groups is not None:
+        parts.append(_groups(query.public_groups, query.keys))
+    if query.keys:
+        parts.append("GROUP BY " + ", ".join(key.expression.sql for key in query.keys))
+    if query.order_by:
+        parts.append("ORDER BY " + ", ".join(_order(item) for item in query.order_by))
+    if query.limit is not None:
+        parts.append(f"LIMIT {query.limit}")
+    return " ".join(parts)
+
+
+def _quoted(name: str) -> str:
+    return exp.to_identifier(name, quoted=True).sql(dialect="bigquery")
+
+
+def _options(options: Options) -> str:
+    entries = {
+        "epsilon": options.epsilon,
+        "delta": options.delta,
+        "max_groups_contributed": options.max_groups_contributed,
+        "max_rows_per_group": options.max_rows_per_group,
+        "group_selection_strategy": None
+        if options.group_selection is None
+        else options.group_selection.value,
+    }
+    return ", ".join(f"{name}={value}" for name, value in entries.items() if value is not None)
+
+
+def _aggregate(aggregate: Aggregate, unit: str | None) -> str:
+    function, argument = aggregate.kind.value, ""
+    if aggregate.expression is not None:
+        function, argument = function.partition("(")[0], aggregate.expression.sql
+    elif aggregate.kind is AggregateKind.COUNT_ROWS:
+        function, argument = "COUNT", "*"
+    elif unit is not None:
+        function, argument = "COUNT", f"DISTINCT {_quoted(unit)}"
+    bounds = {
+        "contribution_bounds_per_group": aggregate.group_bounds,
+        "contribution_bounds_per_row": aggregate.row_bounds,
+    }
+    named = [f"{name} => ({pair[0]}, {pair[1]})" for name, pair in bounds.items() if pair is not None]
+    return f"{function}({', '.join([argument, *named])}) AS {_quoted(aggregate.name)}"
+
+
+def _relation(relation: Relation) -> str:
+    if isinstance(relation, Scan):
+        return _quoted(relation.table)
+    below = _relation(relation.child)
+    if isinstance(relation, Filter):
+        return f"(SELECT * FROM {below} WHERE {relation.predicate.sql})"  # noqa: S608
+    columns = ", ".join(f"{named.expression.sql} AS {_quoted(named.name)}" for named in relation.columns)
+    return f"(SELECT {columns} FROM {below})"  # noqa: S608
+
+
+def _groups(groups: PublicGroups, keys: Sequence[Named]) -> str:
+    names = [f"g{place}" for place in range(len(keys))]
+    if isinstance(groups, PublicTable):
+        pairs = zip(groups.columns, names, strict=True)
+        columns = ", ".join(f"{_quoted(column)} AS {name}" for column, name in pairs)
+        listed = f"(SELECT DISTINCT {columns} FROM {_quoted(groups.table)})"  # noqa: S608
+    else:
+        rows = ", ".join(f"({', '.join(_constant(value) for value in row)})" for row in groups.rows)
+        listed = f"(VALUES {rows})"
+    tests = " AND ".join(f"{key.expression.sql} = p.{name}" for key, name in zip(keys, names, strict=True))
+    return f"RIGHT JOIN {listed} AS p ON {tests}"
+
+
+def _constant(value: object) -> str:
+    if isinstance(value, dt.datetime):
+        return f"TIMESTAMP '{value.isoformat(sep=' ')}'"
+    if isinstance(value, dt.date):
+        return f"DATE '{value.isoformat()}'"
+    if isinstance(value, str):
+        return exp.Literal.string(value).sql(dialect="bigquery")
+    return "NULL" if value is None else repr(value)
+
+
+def _order(item: OrderItem) -> str:
+    direction = "DESC" if item.descending else "ASC"
+    return f"{_quoted(item.name)} {direction} NULLS {'FIRST' if item.nulls_first else 'LAST'}"

@@ -1,0 +1,113 @@
+"""What a query may name: the session's tables, and the common table expressions written above a SELECT."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from sfumato.errors import SchemaError, UnsupportedSql
+from sfumato.queries.plan import Scan, Schema
+from sfumato.queries.terms import only
+
+__all__ = ["Catalog", "CommonTable", "PublicSource", "Source", "Tables", "suggestion"]
+
+
+@dataclass(frozen=True, slots=True)
+class Catalog:
+    """The tables that a session owns.
+
+    Parameters
+    ----------
+    private : mapping of str to Scan
+        Tables whose rows belong to privacy units.
+    public : mapping of str to Schema
+        Tables that anyone may see; they may list groups.
+    """
+
+    private: Mapping[str, Scan]
+    public: Mapping[str, Schema] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicSource:
+    """A public table, by the name the session knows it by."""
+
+    name: str
+    schema: Schema
+
+
+@dataclass(frozen=True, slots=True)
+class CommonTable:
+    """A common table expression: its SELECT, and the tables that it may name."""
+
+    select: exp.Expr
+    tables: Tables
+
+
+Source: TypeAlias = Scan | PublicSource | CommonTable
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The names in reach of a SELECT: its common table expressions, then the catalog."""
+
+    catalog: Catalog
+    common: tuple[tuple[str, CommonTable], ...] = ()
+
+    def find(self, name: str) -> Source:
+        """Return the table of that name.
+
+        Raises
+        ------
+        SchemaError
+            If there is none; a file, a path or another database is never opened.
+        """
+        for known, table in reversed(self.common):
+            if known.casefold() == name.casefold():
+                return table
+        private = _lookup(self.catalog.private, name)
+        if private is not None:
+            return self.catalog.private[private]
+        public = _lookup(self.catalog.public, name)
+        if public is not None:
+            return PublicSource(public, self.catalog.public[public])
+        names = [*self.catalog.private, *self.catalog.public]
+        raise SchemaError(
+            f"the table {name!r} is not part of this session; {suggestion(name, names, 'tables')}"
+        )
+
+    def with_common(self, clause: exp.Expr | None) -> Tables:
+        """Add the expressions of a WITH clause; each sees the ones before it."""
+        if clause is None:
+            return self
+        if clause.args.get("recursive"):
+            raise UnsupportedSql("WITH RECURSIVE is not supported; write a plain WITH or a subquery")
+        tables = self
+        for cte in clause.expressions:
+            only(cte, "this", "alias", what="WITH")
+            only(cte.args["alias"], "this", what="a name in WITH")
+            tables = Tables(self.catalog, (*tables.common, (cte.alias, CommonTable(cte.this, tables))))
+        return tables
+
+
+def _lookup(names: Iterable[str], name: str) -> str | None:
+    """Find a name, exactly as written first, else without regard to case."""
+    known = list(names)
+    if name in known:
+        return name
+    return next((candidate for candidate in known if candidate.casefold() == name.casefold()), None)
+
+
+def suggestion(name: str, known: Iterable[str], what: str) -> str:
+    """Say what may have been meant: the closest name, else the names there are."""
+    names = sorted(set(known))
+    folded = {candidate.casefold(): candidate for candidate in names}
+    close = difflib.get_close_matches(name.casefold(), folded, 1)
+    if close:
+        return f"did you mean {folded[close[0]]!r}?"
+    shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
+    return f"the {what} are {shown}" if names else f"there are no {what}"

@@ -1,0 +1,180 @@
+"""The front door of SQL: from text to a checked, typed :class:`~sfumato.queries.plan.Query`.
+
+What comes out holds only whitelisted expressions over one private table, with the unit column kept at every
+node, so that the price step and the engine can bound each unit's contribution behind every user expression.
+Nothing here looks at data: an error depends on the text, the schema and the session's parameters only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from sqlglot import exp
+
+from sfumato.errors import OptionError, UnsupportedSql
+from sfumato.queries.canonical import canonical_text
+from sfumato.queries.catalog import Catalog, Tables
+from sfumato.queries.dialect import parse
+from sfumato.queries.expressions import read_predicate
+from sfumato.queries.groups import groups_from_caller
+from sfumato.queries.joins import Source, read_from
+from sfumato.queries.options import Situation, given_options, resolve_options
+from sfumato.queries.outputs import Outputs, read_items, read_keys, read_order, read_outputs
+from sfumato.queries.plan import Filter, PublicGroups, Query, Relation
+from sfumato.queries.terms import only
+
+__all__ = ["read"]
+
+_REFUSED = {
+    "distinct": "SELECT DISTINCT is not supported; GROUP BY the columns, unknown groups pass a threshold",
+    "having": "HAVING is not supported; filter the released table, which costs no privacy",
+    "qualify": "QUALIFY is not supported; filter the released table, which costs no privacy",
+    "windows": "WINDOW is not supported; aggregate with GROUP BY",
+    "offset": "OFFSET is not supported; ORDER BY and LIMIT the released table",
+    "kind": "SELECT AS STRUCT and AS VALUE are not supported; select columns",
+    "into": "SELECT INTO is not supported; write the released table to a file yourself",
+    "laterals": "LATERAL is not supported; name a private table or a subquery over it",
+}
+
+
+def read(
+    text: str,
+    catalog: Catalog,
+    *,
+    defaults: Mapping[str, object] | None = None,
+    public_groups: Mapping[str, Sequence[object]] | None = None,
+) -> Query:
+    """Read one private SELECT.
+
+    Parameters
+    ----------
+    text : str
+        The SQL, in BigQuery's spelling.
+    catalog : Catalog
+        The tables of the session.
+    defaults : mapping, optional
+        Values of options that OPTIONS leaves out; a plain SELECT is answered only where they give an epsilon.
+    public_groups : mapping, optional
+        Groups known without the data: for each GROUP BY item its values (several items make the cross
+        product), or one tuple of items with rows of values.
+
+    Returns
+    -------
+    Query
+
+    Raises
+    ------
+    SqlSyntaxError
+        If the text is not SQL.
+    UnsupportedSql
+        If the SQL has no private meaning here; the message says what to write instead.
+    SchemaError
+        If a table or column is unknown, or a type does not fit.
+    OptionError
+        If an option or a bound is missing, unknown, or out of range.
+
+    Examples
+    --------
+    >>> from sfumato.queries.plan import Column, ColumnType, Scan, Schema
+    >>> schema = Schema((Column("id", ColumnType.INTEGER), Column("state", ColumnType.TEXT)))
+    >>> query = read(
+    ...     '''SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-8, max_groups_contributed=1)
+    ...        state, COUNT(*) AS n FROM data GROUP BY state''',
+    ...     Catalog({"data": Scan("data", schema, "id")}),
+    ... )
+    >>> query.output
+    ('state', 'n')
+    """
+    try:
+        return _read(text, catalog, defaults or {}, public_groups)
+    except RecursionError:
+        raise UnsupportedSql("the query is nested too deep; simplify it") from None
+
+
+def _read(
+    text: str,
+    catalog: Catalog,
+    defaults: Mapping[str, object],
+    public_groups: Mapping[str, Sequence[object]] | None,
+) -> Query:
+    statement = parse(text)
+    given = None if statement.options is None else given_options(statement.options)
+    select = statement.select
+    for slot, message in _REFUSED.items():
+        if select.args.get(slot):
+            raise UnsupportedSql(message)
+    only(select, "with_", "expressions", "from_", "joins", "where", "group", "order", "limit", what="SELECT")
+    items = read_items(select)
+    source = read_from(select, Tables(catalog).with_common(select.args.get("with_")))
+    relation = _filtered(select, source)
+    keys = read_keys(select, items, source)
+    situation = Situation(relation.unit, bool(keys), _how_listed(source, public_groups, grouped=bool(keys)))
+    options = resolve_options(given, defaults, situation)
+    max_rows = 1 if relation.unit is None else options.max_rows_per_group
+    outputs = read_outputs(items, keys, source, max_rows=max_rows)
+    groups = _listed_groups(source, public_groups, outputs)
+    if not outputs.aggregates and (groups is not None or not keys):
+        raise UnsupportedSql(
+            "there is nothing to release but the listed groups; add an aggregate such as COUNT(*)"
+        )
+    query = Query(
+        relation=relation,
+        keys=outputs.keys,
+        aggregates=outputs.aggregates,
+        options=options,
+        public_groups=groups,
+        output=outputs.names,
+        order_by=read_order(select, outputs, source),
+        limit=_limit(select),
+        text="",
+    )
+    return replace(query, text=canonical_text(query))
+
+
+def _filtered(select: exp.Select, source: Source) -> Relation:
+    where = select.args.get("where")
+    if where is None:
+        return source.rows.relation
+    return Filter(source.rows.relation, read_predicate(where.this, source.rows, "the condition of WHERE"))
+
+
+def _how_listed(
+    source: Source, public_groups: Mapping[str, Sequence[object]] | None, *, grouped: bool
+) -> str:
+    if public_groups is not None and source.groups is not None:
+        raise OptionError(
+            "public_groups must not be given for a query that joins a public list; keep one of them"
+        )
+    if public_groups is not None and not grouped:
+        raise OptionError(
+            "public_groups must come with GROUP BY, got none; add GROUP BY, or leave public_groups out"
+        )
+    if source.groups is not None and not grouped:
+        raise UnsupportedSql(
+            "the join with a public list needs GROUP BY; add GROUP BY, or leave the join out"
+        )
+    if source.groups is not None:
+        return "join"
+    return "" if public_groups is None else "argument"
+
+
+def _listed_groups(
+    source: Source, public_groups: Mapping[str, Sequence[object]] | None, outputs: Outputs
+) -> PublicGroups | None:
+    if source.groups is not None:
+        return source.groups.in_order_of(outputs.keys)
+    return None if public_groups is None else groups_from_caller(public_groups, outputs.keys)
+
+
+def _limit(select: exp.Select) -> int | None:
+    limit = select.args.get("limit")
+    if limit is None:
+        return None
+    if not isinstance(limit, exp.Limit):
+        raise UnsupportedSql("FETCH is not supported; write LIMIT n")
+    only(limit, "expression", what="LIMIT")
+    count = limit.expression
+    if not isinstance(count, exp.Literal) or not count.name.isdigit() or len(count.name) > 18:
+        raise UnsupportedSql("LIMIT must be a whole number; write LIMIT 10")
+    return int(count.name)

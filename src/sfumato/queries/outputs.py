@@ -1,0 +1,251 @@
+"""The SELECT list, GROUP BY and ORDER BY of a private SELECT: keys, aggregates and their names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from sfumato.errors import SchemaError, UnsupportedSql
+from sfumato.queries.aggregates import read_aggregate
+from sfumato.queries.expressions import is_aggregate, read_expression
+from sfumato.queries.joins import GroupScope, Source
+from sfumato.queries.plan import Aggregate, Expression, Named, OrderItem
+from sfumato.queries.relations import output_name
+from sfumato.queries.terms import only
+
+__all__ = ["Item", "Outputs", "read_items", "read_keys", "read_order", "read_outputs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One item of the SELECT list: its tree, and the alias if it has one."""
+
+    node: exp.Expr
+    alias: str | None
+
+    @property
+    def aggregates(self) -> bool:
+        """Whether it is a call of an aggregate."""
+        return is_aggregate(self.node)
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """What a query releases: keys and aggregates by name, and their order in the answer."""
+
+    keys: tuple[Named, ...]
+    aggregates: tuple[Aggregate, ...]
+    names: tuple[str, ...]
+
+
+def read_items(select: exp.Select) -> list[Item]:
+    """Read the SELECT list; rows as they are, and computations on aggregates, are refused."""
+    items = [
+        Item(node.this.unnest(), output_name(node.alias))
+        if isinstance(node, exp.Alias)
+        else Item(node.unnest(), None)
+        for node in select.expressions
+    ]
+    for item in items:
+        if item.node.is_star and not item.aggregates:
+            raise UnsupportedSql("SELECT * would show raw rows; name GROUP BY items and aggregates")
+        if isinstance(item.node, exp.Window):
+            raise UnsupportedSql(
+                "a window function mixes the rows of several units; aggregate with GROUP BY instead"
+            )
+        if not item.aggregates and any(is_aggregate(node) for node in item.node.walk()):
+            raise UnsupportedSql(
+                "an expression over aggregates is not supported; select the aggregates and compute on the "
+                "released table, which costs no privacy"
+            )
+    return items
+
+
+def read_keys(select: exp.Select, items: Sequence[Item], source: Source) -> list[Expression]:
+    """Read GROUP BY: columns, aliases and positions of the SELECT list, or expressions."""
+    group = select.args.get("group")
+    if group is None:
+        return []
+    if group.args.get("all"):
+        nodes = [item.node for item in items if not item.aggregates]
+    else:
+        nodes = [_group_node(node.unnest(), items) for node in group.expressions]
+    for slot in ("rollup", "cube", "grouping_sets", "totals"):
+        if group.args.get(slot):
+            raise UnsupportedSql(_several_groupings(slot.upper().replace("_", " ")))
+    only(group, "expressions", "all", what="GROUP BY")
+    keys: list[Expression] = []
+    for node in nodes:
+        key = read_expression(node, GroupScope(source), "a GROUP BY item")
+        if not any(isinstance(part, exp.Column) for part in key.tree.walk()):
+            raise UnsupportedSql(
+                "a GROUP BY item must name a column, a constant makes one group; leave it out"
+            )
+        if source.rows.is_unit(key):
+            raise UnsupportedSql(
+                "GROUP BY the privacy unit would show groups of one unit each; group by something several "
+                "units share, and count units with COUNT(DISTINCT unit)"
+            )
+        if key not in keys:
+            keys.append(key)
+    return keys
+
+
+def _several_groupings(name: str) -> str:
+    return f"{name} makes several groupings at once, which is not supported; send one query for each grouping"
+
+
+def _group_node(node: exp.Expr, items: Sequence[Item]) -> exp.Expr:
+    if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets)):
+        raise UnsupportedSql(
+            _several_groupings("GROUPING SETS" if isinstance(node, exp.GroupingSets) else node.key.upper())
+        )
+    chosen: Item | None = None
+    if isinstance(node, exp.Literal) and not node.is_string:
+        place = int(node.name) if node.name.isdigit() and len(node.name) < 9 else 0
+        if not 1 <= place <= len(items):
+            raise SchemaError(
+                f"a position in GROUP BY must be from 1 to {len(items)}, got {node.name}; correct it"
+            )
+        chosen = items[place - 1]
+    elif isinstance(node, exp.Column) and not node.table:
+        wanted = node.name.casefold()
+        chosen = next(
+            (item for item in items if item.alias is not None and item.alias.casefold() == wanted), None
+        )
+    if chosen is None:
+        return node
+    if chosen.aggregates:
+        raise UnsupportedSql(
+            "GROUP BY must not name an aggregate; group by columns, and ORDER BY the aggregate"
+        )
+    return chosen.node
+
+
+def read_outputs(
+    items: Sequence[Item], keys: Sequence[Expression], source: Source, *, max_rows: int | None
+) -> Outputs:
+    """Name the keys and aggregates of the answer.
+
+    Raises
+    ------
+    UnsupportedSql
+        If an item is neither a key nor an aggregate.
+    SchemaError
+        If two columns of the answer would have the same name.
+    """
+    shown = [None if item.aggregates else _key_place(item, keys, source) for item in items]
+    names = _names(items, shown, keys)
+    key_names = {place: name for place, name in zip(shown, names, strict=True) if place is not None}
+    if len(key_names) != sum(place is not None for place in shown):
+        raise UnsupportedSql("the SELECT list shows a GROUP BY item twice; leave one out")
+    taken = {name.casefold() for name in names}
+    for place, key in enumerate(keys):
+        if place not in key_names:
+            key_names[place] = _free(_default_key_name(key, place), taken)
+    aggregates = [
+        read_aggregate(item.node, name, source.rows, max_rows=max_rows)
+        for item, name in zip(items, names, strict=True)
+        if item.aggregates
+    ]
+    named = tuple(Named(key_names[place], key) for place, key in enumerate(keys))
+    return Outputs(named, tuple(aggregates), tuple(names))
+
+
+def _key_place(item: Item, keys: Sequence[Expression], source: Source) -> int:
+    expression = read_expression(item.node, GroupScope(source), "an item of the SELECT list")
+    if expression in keys:
+        return keys.index(expression)
+    shown = repr(item.alias or _plain(expression))
+    if not keys:
+        raise UnsupportedSql(f"{shown} would show raw rows; aggregate it, or add it to GROUP BY")
+    raise UnsupportedSql(
+        f"{shown} is neither a GROUP BY item nor an aggregate; add it to GROUP BY, or compute it after"
+    )
+
+
+def _plain(expression: Expression) -> str:
+    return expression.sql.replace("`", "")
+
+
+def _names(items: Sequence[Item], shown: Sequence[int | None], keys: Sequence[Expression]) -> list[str]:
+    """Name the columns: aliases and columns keep their names, others get free ones."""
+    fixed = [item.alias or _column_name(item, place, keys) for item, place in zip(items, shown, strict=True)]
+    taken: set[str] = set()
+    for name in fixed:
+        if name is not None and name.casefold() in taken:
+            raise SchemaError(f"two columns of the answer are named {name!r}; rename one with AS")
+        taken.add("" if name is None else name.casefold())
+    return [
+        _free(_default_name(item, place, keys), taken) if name is None else name
+        for name, item, place in zip(fixed, items, shown, strict=True)
+    ]
+
+
+def _column_name(item: Item, place: int | None, keys: Sequence[Expression]) -> str | None:
+    if place is None or not isinstance(item.node, exp.Column):
+        return None
+    tree, written = keys[place].tree, item.node.name
+    # as the source spells it; a column of a public list keeps the name it has there
+    as_source = isinstance(tree, exp.Column) and tree.name.casefold() == written.casefold()
+    return tree.name if as_source else output_name(written)
+
+
+def _default_name(item: Item, place: int | None, keys: Sequence[Expression]) -> str:
+    if place is not None:
+        return _default_key_name(keys[place], place)
+    function = item.node.name.lower()
+    argument = next((part for part in item.node.expressions if not isinstance(part, exp.Kwarg)), None)
+    if isinstance(argument, exp.Distinct):
+        return f"{function}_units"
+    return f"{function}_{argument.name}" if isinstance(argument, exp.Column) else function
+
+
+def _default_key_name(key: Expression, place: int) -> str:
+    return key.tree.name if isinstance(key.tree, exp.Column) else f"key_{place + 1}"
+
+
+def _free(name: str, taken: set[str]) -> str:
+    candidate, number = name, 2
+    while candidate.casefold() in taken:
+        candidate, number = f"{name}_{number}", number + 1
+    taken.add(candidate.casefold())
+    return candidate
+
+
+def read_order(select: exp.Select, outputs: Outputs, source: Source) -> tuple[OrderItem, ...]:
+    """Read ORDER BY over the released columns: by name, by position, or by the expression of a key."""
+    order = select.args.get("order")
+    if order is None:
+        return ()
+    only(order, "expressions", what="ORDER BY")
+    items = []
+    for ordered in order.expressions:
+        only(ordered, "this", "desc", "nulls_first", what="ORDER BY")
+        name = _released(ordered.this.unnest(), outputs, source)
+        items.append(OrderItem(name, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first"))))
+    return tuple(items)
+
+
+def _released(node: exp.Expr, outputs: Outputs, source: Source) -> str:
+    if isinstance(node, exp.Literal) and node.name.isdigit() and len(node.name) < 9:
+        if 1 <= int(node.name) <= len(outputs.names):
+            return outputs.names[int(node.name) - 1]
+        raise SchemaError(
+            f"a position in ORDER BY must be from 1 to {len(outputs.names)}, got {node.name}; correct it"
+        )
+    if isinstance(node, exp.Column) and not node.table:
+        for name in outputs.names:
+            if name.casefold() == node.name.casefold():
+                return name
+    if not any(is_aggregate(part) for part in node.walk()):
+        expression = read_expression(node, GroupScope(source), "an item of ORDER BY")
+        for key in outputs.keys:
+            if key.name in outputs.names and key.expression == expression:
+                return key.name
+    raise UnsupportedSql(
+        f"ORDER BY must name released columns, they are {', '.join(outputs.names)}; "
+        "give the aggregate an alias and order by that"
+    )

@@ -1,0 +1,97 @@
+"""Typed terms: canonical trees with their types.
+
+A canonical tree is built afresh from whitelisted nodes; nothing of the parser's tree is kept. Operands that
+are operators themselves stand in parentheses, so a tree means the same whatever precedence a dialect has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from sqlglot import exp
+
+from sfumato.errors import SchemaError, UnsupportedSql
+from sfumato.queries.plan import ColumnType
+
+__all__ = [
+    "ANY",
+    "DATA_TYPES",
+    "NUMERIC",
+    "TEMPORAL",
+    "Compile",
+    "Term",
+    "cast",
+    "column",
+    "listing",
+    "only",
+    "operand",
+    "require",
+]
+
+NUMERIC = frozenset({ColumnType.INTEGER, ColumnType.FLOAT})
+TEMPORAL = frozenset({ColumnType.DATE, ColumnType.TIMESTAMP})
+ANY = frozenset(ColumnType)
+
+DATA_TYPES = {type_: exp.DataType.build(type_.value, dialect="bigquery") for type_ in ColumnType}
+"""The type node that a canonical tree casts to."""
+
+_OPERATORS: tuple[type[exp.Expr], ...] = (
+    exp.Add, exp.And, exp.Between, exp.Div, exp.DPipe, exp.EQ, exp.GT, exp.GTE, exp.In, exp.Is, exp.LT,
+    exp.LTE, exp.Like, exp.Mod, exp.Mul, exp.NEQ, exp.Neg, exp.Not, exp.Or, exp.Sub,
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A canonical tree and its type; the type is None for a bare NULL, which fits everywhere."""
+
+    tree: exp.Expression
+    type: ColumnType | None
+
+
+Compile: TypeAlias = Callable[[exp.Expr], Term]
+
+
+def only(node: exp.Expr, *slots: str, what: str) -> None:
+    """Refuse a node that carries more than the slots that are understood."""
+    for slot, value in node.args.items():
+        if slot not in slots and value not in (None, False, []):
+            word = slot.strip("_").replace("_", " ").upper()
+            raise UnsupportedSql(f"{what} must not carry {word}; leave it out")
+
+
+def listing(names: Collection[str]) -> str:
+    """Join names for a message, in a stable order."""
+    return ", ".join(sorted(names))
+
+
+def operand(term: Term) -> exp.Expression:
+    """Return the tree as an operand: in parentheses where it is an operator itself."""
+    return exp.Paren(this=term.tree) if isinstance(term.tree, _OPERATORS) else term.tree
+
+
+def column(name: str, type_: ColumnType | None) -> Term:
+    """Return a column, unqualified and spelled as its relation names it."""
+    return Term(exp.Column(this=exp.to_identifier(name, quoted=True)), type_)
+
+
+def cast(term: Term, type_: ColumnType) -> Term:
+    """Return the term cast to a type; what cannot be cast becomes NULL."""
+    return Term(exp.TryCast(this=term.tree, to=DATA_TYPES[type_].copy(), safe=True), type_)
+
+
+def require(term: Term, accepted: Collection[ColumnType], what: str) -> Term:
+    """Return the term if its type is accepted, else refuse it."""
+    if term.type in accepted:
+        return term
+    names = [type_.value for type_ in ColumnType if type_ in accepted]
+    rule = " or ".join(names)
+    if term.type is None:
+        raise SchemaError(f"{what} must be {rule}, got a bare NULL; write CAST(NULL AS {names[0]})")
+    if term.type is ColumnType.BOOLEAN and ColumnType.INTEGER in accepted:
+        raise SchemaError(f"{what} must be {rule}, got BOOL; write IF(condition, 1, 0)")
+    if names == ["BOOL"]:
+        raise SchemaError(f"{what} must be BOOL, got {term.type.value}; write a comparison")
+    raise SchemaError(f"{what} must be {rule}, got {term.type.value}; use CAST(... AS {names[0]})")
