@@ -3,7 +3,7 @@
  * A table holds, for k = 1, 2, ..., the integers T[k] = floor(2^63 P(K >= k)), decreasing. A 63-bit uniform u stands for the
  * first bits of an infinite uniform U: u < T[k] proves U < P(K >= k), u > T[k] proves the contrary, and u == T[k] decides nothing. So
  * K = #{k : T[k] > u} exactly, unless u is in the table; then the draw is left to the caller, who appends bits.
- * Beyond the table T is 0, so u == 0 is undecided there.
+ * A u below LEAST_UNIFORM (probability 2^-47) is also left to the caller, so the table may end there.
  *
  * The place of u is found without a data-dependent branch: its leading bit and the next `mantissa` bits name a bucket of
  * relative width 2^-mantissa, whose guide entry is followed by a fixed number of halving steps.
@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define BLOCK 256
+#define LEAST_UNIFORM 65536
 #define MAX_THRESHOLDS (1 << 20)
 #define LEAST_MANTISSA 5
 #define MOST_MANTISSA 10
@@ -74,7 +75,8 @@ static uint64_t bucket_start(uint64_t index, int mantissa) {
     return ((uint64_t)1 << e) + ((low + ((uint64_t)1 << drop) - 1) >> drop);
 }
 
-/* Fill the guide for one mantissa; return the most thresholds that one bucket leaves open. */
+/* Fill the guide for one mantissa; return the most thresholds that one bucket leaves to be searched. Buckets of
+ * uniforms that are open anyway do not count: there, rounded thresholds crowd. */
 static uint32_t build_guide(uint32_t *guide, const uint64_t *T, uint32_t count, int mantissa) {
     uint64_t buckets = (uint64_t)63 << mantissa;
     uint32_t above = 0, widest = 0; /* above = #{k : T[k] > last u of the bucket} */
@@ -83,7 +85,7 @@ static uint32_t build_guide(uint32_t *guide, const uint64_t *T, uint32_t count, 
         uint32_t at_first = above;
         guide[i] = above;
         while (at_first < count && T[at_first + 1] > first) at_first++;
-        if (at_first - above > widest) widest = at_first - above;
+        if (first >= LEAST_UNIFORM && at_first - above > widest) widest = at_first - above;
         /* The next bucket down ends at first - 1: thresholds equal to `first` are above it. */
         above = at_first;
         while (above < count && first > 0 && T[above + 1] > first - 1) above++;
@@ -138,16 +140,17 @@ INLINE uint64_t look_up(uint64_t u, const uint64_t *T, const uint32_t *guide, in
         uint64_t half = (uint64_t)1 << s;
         place += T[place + half] > u ? half : 0;
     }
-    *open = T[place + 1] == u;
+    *open = (T[place + 1] == u) | (u < LEAST_UNIFORM);
     return place;
 }
 
 /* An integer below 2^52 as a double, exactly and without a conversion instruction. */
 INLINE double as_double(uint64_t x) {
-    double d;
-    x |= 0x4330000000000000u;
-    memcpy(&d, &x, sizeof d);
-    return d - 4503599627370496.0;
+    union {
+        uint64_t bits;
+        double number;
+    } both = {x | 0x4330000000000000u};
+    return both.number - 4503599627370496.0;
 }
 
 /* exp(-g) for 0 <= g <= 1/8 to 2^-50: Taylor's polynomial of degree 9 leaves g^10 / 10! < 2^-51, and every rounding
@@ -166,44 +169,50 @@ INLINE double exp_minus(double g) {
 
 /* ---- blocks ---- */
 
-/* One word a draw: 63 bits look up |X|, the lowest is the sign. Returns nonzero if any draw is open. */
-INLINE uint64_t direct_block(const uint64_t *words, int64_t *value, uint64_t *open, ptrdiff_t n, const uint64_t *T,
-                             const uint32_t *guide, int mantissa, int steps) {
-    uint64_t any = 0;
+/* Look up every `stride`-th word: 63 bits give the place, the lowest is the sign, left alone here. */
+INLINE void look_up_block(const uint64_t *restrict words, uint64_t *restrict place, uint64_t *restrict open, ptrdiff_t n,
+                          int stride, const uint64_t *restrict T, const uint32_t *restrict guide, int mantissa,
+                          int steps) {
+    for (ptrdiff_t i = 0; i < n; i++)
+        place[i] = look_up(words[stride * i] >> 1, T, guide, mantissa, steps, &open[i]);
+}
+
+/* One word a draw. Returns nonzero if any draw is open. */
+INLINE uint64_t direct_block(const uint64_t *restrict words, int64_t *restrict value, uint64_t *restrict open,
+                             ptrdiff_t n, const Table *t, int steps) {
+    uint64_t place[BLOCK], any = 0;
+    look_up_block(words, place, open, n, 1, t->thresholds, t->guide, t->mantissa, steps);
     for (ptrdiff_t i = 0; i < n; i++) {
-        uint64_t o, sign = 0 - (words[i] & 1);
-        uint64_t k = look_up(words[i] >> 1, T, guide, mantissa, steps, &o);
-        value[i] = (int64_t)((k ^ sign) - sign);
-        open[i] = o;
-        any |= o;
+        uint64_t sign = 0 - (words[i] & 1);
+        value[i] = (int64_t)((place[i] ^ sign) - sign);
+        any |= open[i];
     }
     return any;
 }
 
-/* Two words a draw. The first looks up a cell c and gives a sign; the second gives a place r in the cell, its low bits,
- * and a uniform v, the rest. The magnitude x = c 2^low_bits + r is accepted with probability exp(-g),
+/* Two words a draw. The first looks up a cell c and gives a sign; the second gives a place r in the cell, its low
+ * bits, and a uniform v, the rest. The magnitude x = c 2^low_bits + r is accepted with probability exp(-g),
  * g = r (alpha c + beta r + delta) <= 1/8, except that minus zero is refused.
  * g is off by at most 8 roundings, exp_minus by 2^-50, so a v farther than 2^-48 from exp(-g) is decided.
  * verdict: 0 refused, 1 accepted, 2 open. */
-INLINE uint64_t cells_block(const uint64_t *words, int64_t *value, uint64_t *verdict, ptrdiff_t n, const uint64_t *T,
-                            const uint32_t *guide, int mantissa, int steps, Cell cell) {
+INLINE uint64_t cells_block(const uint64_t *restrict words, int64_t *restrict value, uint64_t *restrict verdict,
+                            ptrdiff_t n, const Table *t, Cell cell, int steps) {
     const double guard = 0x1p-48;
     const int low = cell.low_bits, drop = low > 12 ? low : 12;
     const uint64_t mask = ((uint64_t)1 << low) - 1;
     const double unit = 1.0 / (double)((uint64_t)1 << (64 - drop));
-    uint64_t any = 0;
+    uint64_t place[BLOCK], open[BLOCK], any = 0;
+    look_up_block(words, place, open, n, 2, t->thresholds, t->guide, t->mantissa, steps);
     for (ptrdiff_t i = 0; i < n; i++) {
-        uint64_t first = words[2 * i], second = words[2 * i + 1], o;
-        uint64_t c = look_up(first >> 1, T, guide, mantissa, steps, &o);
-        uint64_t r = second & mask, sign = 0 - (first & 1), x = (c << low) + r;
+        uint64_t second = words[2 * i + 1], r = second & mask;
+        uint64_t sign = 0 - (words[2 * i] & 1), x = (place[i] << low) + r;
         double at = as_double(r), v = as_double(second >> drop) * unit;
-        double p = exp_minus(at * (cell.alpha * as_double(c) + cell.beta * at + cell.delta));
-        uint64_t inside = v + unit + guard <= p, outside = v - guard >= p;
-        uint64_t refused = outside | ((sign & 1) & (x == 0));
-        uint64_t decided = (inside | refused) & (o ^ 1);
+        double p = exp_minus(at * (cell.alpha * as_double(place[i]) + cell.beta * at + cell.delta));
+        uint64_t undecided = v + unit + guard <= p ? 1 : v - guard >= p ? 0 : 2;
+        uint64_t minus_zero = x | ~sign ? 3 : 0;
+        verdict[i] = open[i] ? 2 : undecided & minus_zero;
         value[i] = (int64_t)((x ^ sign) - sign);
-        verdict[i] = (decided & inside & (refused ^ 1)) | ((decided ^ 1) << 1);
-        any |= decided ^ 1;
+        any |= verdict[i] & 2;
     }
     return any;
 }
@@ -214,7 +223,7 @@ INLINE Progress direct_body(const Table *t, const uint64_t *words, int64_t *out,
     uint64_t open[BLOCK];
     for (ptrdiff_t at = 0; at < n; at += BLOCK) {
         ptrdiff_t m = n - at < BLOCK ? n - at : BLOCK;
-        if (direct_block(words + at, out + at, open, m, t->thresholds, t->guide, t->mantissa, steps)) {
+        if (direct_block(words + at, out + at, open, m, t, steps)) {
             ptrdiff_t i = 0;
             while (!open[i]) i++;
             return (Progress){at + i, at + i};
@@ -229,7 +238,7 @@ INLINE Progress cells_body(const Table *t, Cell cell, const uint64_t *words, int
     ptrdiff_t made = 0;
     for (ptrdiff_t at = 0; at < n; at += BLOCK) {
         ptrdiff_t m = n - at < BLOCK ? n - at : BLOCK, stop = m;
-        if (cells_block(words + 2 * at, value, verdict, m, t->thresholds, t->guide, t->mantissa, steps, cell)) {
+        if (cells_block(words + 2 * at, value, verdict, m, t, cell, steps)) {
             stop = 0;
             while (verdict[stop] != 2) stop++;
         }

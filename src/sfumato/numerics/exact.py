@@ -92,14 +92,14 @@ def laplace_tail(scale: Fraction, *, folded: bool) -> Tail:
 
 
 def _gaussian_weights(stddev: Fraction, bits: int) -> tuple[list[int], list[int], int]:
-    """Bounds on ``exp(-j^2 / (2 s^2))``, j = 0, 1, ..., until they vanish, and one on the sum of all further."""
+    """Bounds on ``exp(-j^2 / (2 s^2))``, j = 0, 1, ..., until they vanish, and one on the rest's sum."""
     one = 1 << bits
     rate = 1 / (stddev * stddev)
     step_low, step_high = exp_bounds(rate, bits)
     ratio_low, ratio_high = exp_bounds(rate / 2, bits)
     lows, highs = [one], [one]
     low = high = one
-    # ratio_high is the weights' quotient from the last one kept on, so the rest is a geometric series at most.
+    # Quotients fall, so from the last weight kept on the rest is at most a geometric series.
     while low:
         low, high = low * ratio_low >> bits, -(-high * ratio_high >> bits)
         lows.append(low)

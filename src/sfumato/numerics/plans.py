@@ -29,8 +29,12 @@ from sfumato.numerics.source import RandomSource
 __all__ = ["Coarse", "Plan", "gaussian_plan", "laplace_plan"]
 
 LAPLACE_DIRECT = 128
-GAUSSIAN_DIRECT = 512
-"""Scales up to these are looked up directly; cells are chosen so that theirs is at most this and above half of it."""
+GAUSSIAN_DIRECT = 1024
+"""Scales up to these are looked up directly."""
+
+LAPLACE_CELLS = 128
+GAUSSIAN_CELLS = 256
+"""Beyond, the scale in cells is at most this and above half of it."""
 
 _TABLE_BITS = 63
 _GUARD = 32
@@ -201,9 +205,9 @@ def laplace_plan(scale: Fraction) -> Plan:
     scale : Fraction
         Positive, at most 2^40.
     """
-    low = _low_bits(scale, LAPLACE_DIRECT)
-    if not low:
+    if scale <= LAPLACE_DIRECT:
         return Plan(laplace_tail(scale, folded=True), None)
+    low = _low_bits(scale, LAPLACE_CELLS)
     return Plan(laplace_tail(scale / 2**low, folded=False), Coarse(low, Fraction(0), Fraction(0), 1 / scale))
 
 
@@ -216,9 +220,9 @@ def gaussian_plan(stddev: Fraction) -> Plan:
     stddev : Fraction
         Positive, at most 2^40.
     """
-    low = _low_bits(stddev, GAUSSIAN_DIRECT)
-    if not low:
+    if stddev <= GAUSSIAN_DIRECT:
         return Plan(gaussian_tail(stddev, folded=True), None)
+    low = _low_bits(stddev, GAUSSIAN_CELLS)
     rate = 1 / (stddev * stddev)
     coarse = Coarse(low, 2**low * rate, rate / 2, Fraction(0))
     return Plan(gaussian_tail(stddev / 2**low, folded=False), coarse)

@@ -6,8 +6,8 @@ whose result is representable stays exact: four charges of 0.5 make 2.0, not a l
 
 Elementary functions (exp, log, expm1, log1p) come from the C library, which is not correctly rounded.
 The error bounds stated by glibc (manual, "Known Maximum Errors in Math Functions") and by FreeBSD's msun,
-from which musl and others derive, are at most 2 units in the last place (ulp) for these four; results are widened
-by `LIBM_ULPS` = 8 ulp. Where the value is rational (``exp(0)``, ``log(1)``) it is returned exactly.
+from which musl and others derive, are at most 2 units in the last place (ulp) for these four; results are
+widened by `LIBM_ULPS` = 8 ulp. Where the value is rational (``exp(0)``, ``log(1)``) it is returned exactly.
 
 Infinities follow the usual rules; a NaN stays a NaN.
 """

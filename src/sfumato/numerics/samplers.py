@@ -9,7 +9,7 @@ Timing: words are drawn and looked up in blocks of at least 256 with a fixed num
 for fewer hands out the front of a block, so its time does not follow the values handed out. What remains is
 the processor's cache and the rare open draws.
 
-These functions add noise to nothing and charge no ledger; `sfumato.mechanisms` does the former, a session the latter.
+These functions add noise to nothing and charge no ledger: `sfumato.mechanisms` and a session do.
 
 References
 ----------
@@ -75,7 +75,7 @@ def discrete_laplace(
 def discrete_laplace(
     scale: int | float | Fraction, size: int | tuple[int, ...] | None = None, rng: Rng = None
 ) -> NDArray[np.int64] | int:
-    """Draw from the discrete Laplace law, ``P(X = k)`` proportional to ``exp(-|k| / scale)``, exactly.
+    """Draw from the discrete Laplace law, ``P(X = k) ~ exp(-|k| / scale)``, exactly.
 
     Parameters
     ----------
@@ -98,8 +98,8 @@ def discrete_laplace(
 
     Notes
     -----
-    Guarantee: noise of scale ``s / epsilon`` on an integer query of sensitivity s is (epsilon, 0)-DP under the
-    relation that s was taken for (Ghosh, Roughgarden, Sundararajan 2009).
+    Guarantee: noise of scale ``s / epsilon`` on an integer query of sensitivity s is (epsilon, 0)-DP under
+    the relation that s was taken for (Ghosh, Roughgarden, Sundararajan 2009).
 
     Examples
     --------
@@ -124,7 +124,7 @@ def discrete_gaussian(
 def discrete_gaussian(
     stddev: int | float | Fraction, size: int | tuple[int, ...] | None = None, rng: Rng = None
 ) -> NDArray[np.int64] | int:
-    """Draw from the discrete Gaussian law, ``P(X = k)`` proportional to ``exp(-k^2 / (2 stddev^2))``, exactly.
+    """Draw from the discrete Gaussian law, ``P(X = k) ~ exp(-k^2 / (2 stddev^2))``, exactly.
 
     Parameters
     ----------
