@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
+from typing import Any
 
-from sfumato.errors import ParameterError
+from sfumato.errors import LedgerUnavailable, ParameterError
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.chain import Event, decode_number
 from sfumato.ledger.filters import Spent
@@ -64,17 +65,18 @@ def entry_of(event: Event, budget: Budget, *, committed: bool) -> Entry:
     """Return the entry that a charge's event holds."""
     content = content_of(event)
     try:
-        loss = loss_from_json(content["loss"])
-    except ParameterError as error:
-        raise corrupt(
-            "hold losses that this version knows", f"another one in charge {event.charge}"
-        ) from error
+        return _read(event, content, budget, committed=committed)
+    except (KeyError, TypeError, ValueError) as error:
+        raise corrupt("hold readable charges", f"an unreadable charge {event.charge}") from error
+
+
+def _read(event: Event, content: Mapping[str, Any], budget: Budget, *, committed: bool) -> Entry:
     costs = zip(budget.filters.members, decode_spent(content["costs"]), strict=True)
     return Entry(
         sequence=event.charge or 0,
         time=datetime.fromisoformat(content["time"]),
         description=content["description"],
-        loss=loss,
+        loss=_known_loss(event, content["loss"]),
         epsilon=decode_number(content["epsilon"]),
         delta=decode_number(content["delta"]),
         costs=MappingProxyType({member.kind: cost for member, cost in costs}),
@@ -84,3 +86,13 @@ def entry_of(event: Event, budget: Budget, *, committed: bool) -> Entry:
         previous=event.previous,
         digest=event.digest,
     )
+
+
+def _known_loss(event: Event, text: str) -> PrivacyLoss:
+    try:
+        return loss_from_json(text)
+    except ParameterError as error:
+        raise LedgerUnavailable(
+            f"ledger must hold losses that this version knows, got another one in charge {event.charge}; "
+            "upgrade sfumato to read it"
+        ) from error
