@@ -12,7 +12,9 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
-__all__ = ["UNIT", "above", "below", "ceiling", "floor", "sum_above", "times_above"]
+from sfumato.numerics.rounding import fraction_up
+
+__all__ = ["UNIT", "above", "below", "sum_above", "times_above"]
 
 UNIT = 2.0**-53
 
@@ -29,23 +31,9 @@ def below(value: float, units: float = 2.0, scale: float = 0.0) -> float:
     return -above(-value, units, scale)
 
 
-def ceiling(value: Fraction) -> float:
-    """Return the least float at or above an exact rational; infinity if there is none."""
-    try:
-        nearest = value.numerator / value.denominator
-    except OverflowError:
-        return math.inf if value > 0 else -math.nextafter(math.inf, 0)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
-
-
-def floor(value: Fraction) -> float:
-    """Return the greatest float at or below an exact rational; minus infinity if there is none."""
-    return -ceiling(-value)
-
-
 def times_above(count: int, value: float) -> float:
     """Return the least float at or above ``count * value``, for a count of any size."""
-    return value if count == 1 or math.isinf(value) else ceiling(count * Fraction(value))
+    return value if count == 1 or math.isinf(value) else fraction_up(count * Fraction(value))
 
 
 def sum_above(values: Iterable[float]) -> float:

@@ -233,7 +233,7 @@ def _rdp_log_delta(terms: Terms, epsilon: float) -> float:
 
 
 def _rho(terms: Terms) -> float:
-    """Return the zCDP parameter, which tells where to look for the best order; infinity where there is none."""
+    """Return the zCDP parameter, which tells where to look for the best order; infinity if unknown."""
     try:
         return zcdp(terms).rho
     except UnsupportedView:

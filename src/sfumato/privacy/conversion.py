@@ -34,20 +34,20 @@ _SLACK = 16 * UNIT
 
 
 def _least(objective: Curve, centre: float) -> float:
-    """Return a value of ``objective(order - 1)`` close to its least one; every value taken is a valid bound."""
+    """Return a value of ``objective(order - 1)`` close to its least; every value taken is a valid bound."""
     if not 0 < centre < math.inf:
         centre = 1.0
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         grid = np.clip(centre, 1e-12, 1e12) * _COARSE
-        values = objective(grid)
-        best = float(np.fmin.reduce(values))
-        middle = grid[int(np.argmin(np.where(np.isnan(values), np.inf, values)))]
-        grid = middle * np.exp2(_FINE)
-        values = objective(grid)
-        k = min(max(int(np.argmin(np.where(np.isnan(values), np.inf, values))), 1), len(grid) - 2)
-        left, centre_value, right = (float(v) for v in values[k - 1 : k + 2])
-        bend = left - 2 * centre_value + right
-        best = min(best, float(np.fmin.reduce(values)))
+        # Where infinities cancel, nothing is known.
+        values = np.nan_to_num(objective(grid), nan=np.inf, posinf=np.inf)
+        best = float(values.min())
+        grid = grid[int(values.argmin())] * np.exp2(_FINE)
+        values = np.nan_to_num(objective(grid), nan=np.inf, posinf=np.inf)
+        k = min(max(int(values.argmin()), 1), len(grid) - 2)
+        left, middle, right = (float(v) for v in values[k - 1 : k + 2])
+        bend = left - 2 * middle + right
+        best = min(best, float(values.min()))
         if bend > 0 and math.isfinite(bend):
             step = min(max(0.5 * (left - right) / bend, -1.0), 1.0) * float(_FINE[1] - _FINE[0])
             best = min(best, *objective(grid[k] * np.exp2([step])).tolist())
@@ -89,7 +89,7 @@ def rdp_epsilon(curve: Curve, log_delta: float, *, centre: float = 8.0) -> float
 
 
 def rdp_log_delta(curve: Curve, epsilon: float, *, centre: float = 8.0) -> float:
-    """Return the log of the delta that a curve of Rényi divergences proves at ``epsilon``; see `rdp_epsilon`."""
+    """Return the log of the delta that Rényi divergences prove at ``epsilon``; see `rdp_epsilon`."""
 
     def objective(gap: NDArray[np.float64]) -> NDArray[np.float64]:
         order = 1.0 + gap
@@ -116,7 +116,7 @@ def least_epsilon(profile: Callable[[float], float], log_delta: float, *, start:
     Returns
     -------
     float
-        An evaluated point where the bound holds, within about 1e-14 (relative) of the least one; infinity if
+        An evaluated point where the bound holds, within about 1e-13 (relative) of the least one; infinity if
         none.
     """
     low, at_low = 0.0, profile(0.0) - log_delta
@@ -129,18 +129,22 @@ def least_epsilon(profile: Callable[[float], float], log_delta: float, *, start:
         if math.isinf(high):
             return math.inf
         at_high = profile(high) - log_delta
+    rose: bool | None = None
     for step in range(200):
-        tolerance = 8 * UNIT * high
+        tolerance = 512 * UNIT * high
         if high - low <= 2 * tolerance:
             break
-        secant = math.isfinite(at_high) and step % 4 != 3
+        secant = math.isfinite(at_high) and step % 8 != 7
         point = high - at_high * (high - low) / (at_high - at_low) if secant else 0.5 * (low + high)
         point = min(max(point, low + tolerance), high - tolerance)
         value = profile(point) - log_delta
-        if value > 0:
-            low, at_low = point, value
+        # The weight of an end that stays put twice is halved (the Illinois rule), so that both ends close in.
+        again = (value > 0) == rose
+        rose = value > 0
+        if rose:
+            low, at_low, at_high = point, value, at_high / 2 if again else at_high
         else:
-            high, at_high = point, value
+            high, at_high, at_low = point, value, at_low / 2 if again else at_low
     return high
 
 
@@ -252,8 +256,7 @@ def rho_for(epsilon: float, delta: float) -> float:
 
 
 def pure_to_zcdp(epsilon: float) -> float:
-    r"""Return the least rho that every epsilon-DP mechanism satisfies, ``epsilon * tanh(epsilon / 2)``,
-    rounded up.
+    r"""Return the least rho of every epsilon-DP mechanism, ``epsilon * tanh(epsilon / 2)``, rounded up.
 
     Notes
     -----

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
 from sfumato.privacy.leaf import Leaf, bounded_log_profile, bounded_rdp
-from sfumato.privacy.loss import Term
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
@@ -66,7 +65,7 @@ class PureDP(Leaf):
         return GDPView(pure_to_gdp(self._epsilon), 0.0)
 
     def log_profile(self, epsilon: float) -> float:
-        r"""Return :math:`\log((e^{\epsilon_0} - e^\epsilon) / (1 + e^{\epsilon_0}))`, exact for the dominating pair."""
+        r"""Return the log of :math:`(e^{\epsilon_0} - e^\epsilon)/(1 + e^{\epsilon_0})`, exact."""
         return bounded_log_profile(self._epsilon - epsilon, 1 + math.exp(-self._epsilon))
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -128,7 +127,7 @@ class ApproximateDP(Leaf):
         """Return the Gaussian DP of the part that is pure, and the mass."""
         return GDPView(pure_to_gdp(self._epsilon), self._delta)
 
-    def split(self) -> tuple[float, tuple[Term, ...]]:
+    def split(self) -> tuple[float, tuple[tuple[PureDP, int]]]:
         """Return the mass and the pure part."""
         return self._delta, ((PureDP(self._epsilon, neighboring=self.neighboring), 1),)
 

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.privacy._outward import above, below, ceiling
+from sfumato.numerics.rounding import fraction_up
+from sfumato.privacy._outward import above, below
 from sfumato.privacy.conversion import pure_to_gdp
 from sfumato.privacy.laplace import laplace_kl
 from sfumato.privacy.leaf import Leaf, bounded_rdp
@@ -77,35 +78,36 @@ class DiscreteLaplace(Leaf):
     scale: Fraction
     sensitivity: int = 1
     neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    # Rounded up: the inverse scale, the greatest loss, and the Kullback-Leibler divergence.
+    _rate: float = field(init=False, compare=False)
+    _bound: float = field(init=False, compare=False)
+    _rho: float = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         self._set_exact("scale", self.scale)
         remedy = "a value that no unit can move needs neither noise nor a loss"
         self._set("sensitivity", _check.integer("sensitivity", self.sensitivity, minimum=1, remedy=remedy))
         self._set_relation(self.neighboring)
-
-    def _bound(self) -> float:
-        return ceiling(self.sensitivity / self.scale) if self.scale else math.inf
-
-    def _rate(self) -> float:
-        return ceiling(1 / self.scale) if self.scale else math.inf
+        rate = fraction_up(1 / self.scale) if self.scale else math.inf
+        bound = fraction_up(self.sensitivity / self.scale) if self.scale else math.inf
+        rho = bound
+        if math.isfinite(bound):
+            rho = min(bound, above(laplace_kl(bound) - math.expm1(-bound) * _lattice_excess(rate), 4.0))
+        self._set("_rate", rate)
+        self._set("_bound", bound)
+        self._set("_rho", rho)
 
     def pure(self) -> PureView:
         """Return sensitivity over scale."""
-        return PureView(self._bound(), 0.0)
+        return PureView(self._bound, 0.0)
 
     def zcdp(self) -> ZCDPView:
         """Return the Kullback-Leibler divergence; the proof is in the class's notes."""
-        bound, rate = self._bound(), self._rate()
-        if math.isinf(bound):
-            return ZCDPView(math.inf, 0.0)
-        return ZCDPView(
-            min(bound, above(laplace_kl(bound) - math.expm1(-bound) * _lattice_excess(rate), 4.0)), 0.0
-        )
+        return ZCDPView(self._rho, 0.0)
 
     def gdp(self) -> GDPView:
         """Return the Gaussian DP parameter of the middle vertex; the proof is in the class's notes."""
-        bound, rate = self._bound(), self._rate()
+        bound, rate = self._bound, self._rate
         if math.isinf(bound):
             return GDPView(math.inf, 0.0)
         log_vertex = below(-(bound + rate) / 2 - math.log1p(math.exp(-rate)), 8.0)
@@ -120,21 +122,21 @@ class DiscreteLaplace(Leaf):
         if reach <= 0:
             return -math.inf
         j = math.ceil(reach / 2) - 1
-        rate = self._rate()
-        near = -math.expm1(-above(rate * ceiling(reach - j), 2.0))
+        rate = self._rate
+        near = -math.expm1(-above(rate * fraction_up(reach - j), 2.0))
         far = -math.expm1(-above(rate * j, 2.0)) * math.exp(-rate)
         return min(0.0, above(math.log((near + far) / (1 + math.exp(-rate))), 16.0, 1.0))
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the exact divergences, the sum over the lattice in closed form."""
-        bound, rate = self._bound(), self._rate()
+        bound, rate = self._bound, self._rate
         if math.isinf(bound):
             return np.full_like(orders, np.inf)
         odd = 2 * orders - 1
         r = math.exp(-rate)
         middle = np.expm1(-odd * (bound + rate)) / np.expm1(-odd * rate)
         share = (r * (1 + np.exp(-odd * bound)) - math.expm1(-rate) * middle) / (1 + r)
-        return bounded_rdp(bound, self.zcdp().rho, orders, share)
+        return bounded_rdp(bound, self._rho, orders, share)
 
 
 def _lattice_excess(rate: float) -> float:

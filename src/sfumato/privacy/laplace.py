@@ -10,7 +10,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.privacy._outward import above, below, ceiling
+from sfumato.numerics.rounding import fraction_up
+from sfumato.privacy._outward import above, below
 from sfumato.privacy.conversion import pure_to_gdp
 from sfumato.privacy.leaf import Leaf, bounded_log_profile, bounded_rdp
 from sfumato.privacy.neighboring import Neighboring
@@ -63,27 +64,26 @@ class Laplace(Leaf):
 
     noise_multiplier: float
     neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    # Rounded up: the greatest loss.
+    _bound: float = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         self._set_rounded("noise_multiplier", self.noise_multiplier, up=False)
         self._set_relation(self.neighboring)
-
-    def _bound(self) -> float:
-        """Return the greatest privacy loss, the inverse noise multiplier, rounded up."""
         noise = self.noise_multiplier
-        return ceiling(1 / Fraction(noise)) if noise > 0 else math.inf
+        self._set("_bound", fraction_up(1 / Fraction(noise)) if noise > 0 else math.inf)
 
     def pure(self) -> PureView:
         """Return the inverse noise multiplier."""
-        return PureView(self._bound(), 0.0)
+        return PureView(self._bound, 0.0)
 
     def zcdp(self) -> ZCDPView:
         """Return the Kullback-Leibler divergence; the proof is in the class's notes."""
-        return ZCDPView(laplace_kl(self._bound()), 0.0)
+        return ZCDPView(laplace_kl(self._bound), 0.0)
 
     def gdp(self) -> GDPView:
         """Return the exact Gaussian DP parameter; the proof is in the class's notes."""
-        bound = self._bound()
+        bound = self._bound
         if math.isinf(bound):
             return GDPView(math.inf, 0.0)
         quantile = upper_quantile(below(-bound / 2 - math.log(2), 4.0))
@@ -91,11 +91,11 @@ class Laplace(Leaf):
 
     def log_profile(self, epsilon: float) -> float:
         r"""Return :math:`\log(1 - e^{(\epsilon - \epsilon_0)/2})`, the exact profile."""
-        return bounded_log_profile((self._bound() - epsilon) / 2)
+        return bounded_log_profile((self._bound - epsilon) / 2)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the exact divergences (Mironov 2017, Proposition 6)."""
-        bound = self._bound()
+        bound = self._bound
         odd = 2 * orders - 1
         share = (orders + (orders - 1) * np.exp(-odd * min(bound, 1e308))) / odd
         return bounded_rdp(bound, self.zcdp().rho, orders, share)

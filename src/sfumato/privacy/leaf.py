@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from numbers import Rational
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.privacy._outward import UNIT, above, ceiling, floor
+from sfumato.numerics.rounding import fraction_down, fraction_up
+from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["Leaf", "bounded_log_profile", "bounded_rdp"]
+
+# Enough for every float; keeps the serialised form short.
+_MAX_BITS = 4096
 
 
 class Leaf(PrivacyLoss):
@@ -27,14 +32,18 @@ class Leaf(PrivacyLoss):
     def _set_rounded(self, name: str, value: object, *, up: bool) -> None:
         """Check that a parameter is non-negative and finite, and keep it as a float on the private side."""
         nearest = _check.non_negative(name.lstrip("_"), value)
-        if isinstance(value, int | Fraction):
-            nearest = (ceiling if up else floor)(Fraction(value))
-        self._set(name, _check.non_negative(name.lstrip("_"), nearest))
+        if isinstance(value, Rational):
+            exact = Fraction(int(value.numerator), int(value.denominator))
+            nearest = _check.non_negative(name.lstrip("_"), (fraction_up if up else fraction_down)(exact))
+        self._set(name, nearest + 0.0)
 
     def _set_exact(self, name: str, value: object) -> None:
         """Check that a parameter is non-negative and finite, and keep it as the rational it is."""
         _check.non_negative(name, value)
-        self._set(name, Fraction(0) if value == 0 else _check.fraction(name, value))
+        exact = Fraction(0) if value == 0 else _check.fraction(name, value)
+        if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _MAX_BITS:
+            _check.refuse(name, f"have at most {_MAX_BITS} bits above and below the bar", "a longer fraction")
+        self._set(name, exact)
 
     def _set_relation(self, value: object) -> None:
         if not isinstance(value, Neighboring):
@@ -53,8 +62,7 @@ class Leaf(PrivacyLoss):
 def bounded_rdp(
     epsilon: float, rho: float, orders: NDArray[np.float64], share: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    r"""Return the divergences :math:`\epsilon + \log(s)/(\alpha - 1)` of a loss bounded by ``epsilon``,
-    rounded up.
+    r"""Return :math:`\epsilon + \log(s)/(\alpha - 1)`, the divergences of a bounded loss, rounded up.
 
     Parameters
     ----------
@@ -75,7 +83,7 @@ def bounded_rdp(
 
 
 def bounded_log_profile(distance: float, divisor: float = 1.0) -> float:
-    """Return the log of ``(1 - exp(-distance)) / divisor``, rounded up; minus infinity where it is not positive."""
+    """Return the log of ``(1 - exp(-distance)) / divisor``, rounded up; minus infinity below 0."""
     if distance <= 0:
         return -math.inf
     value = -math.expm1(-above(distance, 2.0)) / divisor

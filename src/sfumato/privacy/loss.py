@@ -1,5 +1,4 @@
-"""The privacy loss: an immutable tree that says what was run, and what each notion of privacy can say about
-it.
+"""The privacy loss: an immutable tree that says what was run, and what each notion of privacy says of it.
 
 A *leaf* states the views it can prove in closed form and nothing else. Repetition and composition are two
 nodes, written once against those views. The normal form makes equal things equal: a composition is flat,
@@ -121,13 +120,17 @@ class PrivacyLoss(ABC):
         """Return a bound in (epsilon, delta)-DP; it adds under full adaptivity."""
         self._missing("pure")
 
-    def split(self) -> tuple[float, tuple[Term, ...]]:
+    def split(self) -> tuple[float, accounting.Terms]:
         """Return a mass of total failure and the terms that act otherwise; by default no mass."""
         return 0.0, self.terms
 
     def parameters(self) -> dict[str, object]:
         """Return what the constructor takes, by keyword; this is what JSON stores."""
-        return {f.name.lstrip("_"): getattr(self, f.name) for f in fields(self)}  # type: ignore[arg-type]
+        return {
+            f.name.lstrip("_"): getattr(self, f.name)
+            for f in fields(self)  # type: ignore[arg-type]
+            if f.compare
+        }
 
     def to_json(self) -> str:
         """Return the loss as JSON text that every later version reads to the same or a smaller number.
@@ -188,6 +191,10 @@ class _Sum(PrivacyLoss):
     def pure(self) -> PureView:
         """Add epsilons and deltas (basic composition)."""
         return accounting.pure(self.terms)
+
+    def split(self) -> tuple[float, accounting.Terms]:
+        """Part off the chance that any part fails."""
+        return accounting.split(self.terms)
 
 
 @final

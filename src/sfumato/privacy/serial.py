@@ -34,6 +34,7 @@ LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
 _BY_NAME: Mapping[str, Callable[..., PrivacyLoss]] = {leaf.__name__: leaf for leaf in LEAVES}
 _RATIONAL = re.compile(r"[0-9]+/[0-9]+")
 _MAX_DEPTH = 64
+_MAX_LENGTH = 2600
 _REMEDY = "pass text written by to_json, in this or an earlier version of sfumato"
 
 
@@ -85,7 +86,8 @@ def _loss(document: object, depth: int) -> PrivacyLoss:
     node = document["node"]
     if node == "Repeated":
         _require(node, parameters, {"loss", "count"})
-        return _loss(parameters["loss"], depth + 1) * parameters["count"]
+        repeated: PrivacyLoss = _loss(parameters["loss"], depth + 1) * parameters["count"]
+        return repeated
     if node == "Composed":
         _require(node, parameters, {"losses"})
         if not isinstance(parameters["losses"], list):
@@ -114,7 +116,7 @@ def _value(name: str, value: object) -> Any:
         except ValueError:
             _refuse("name a known neighboring relation", _kind(value))
     if isinstance(value, str):
-        if not _RATIONAL.fullmatch(value) or len(value) > 10_000:
+        if not _RATIONAL.fullmatch(value) or len(value) > _MAX_LENGTH:
             _refuse(f"write {name} as a number or as p/q", "other text")
         top, bottom = (int(part) for part in value.split("/"))
         return Fraction(top, bottom) if bottom else _refuse(f"give {name} a positive denominator", 0)
