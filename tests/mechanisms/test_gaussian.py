@@ -72,7 +72,7 @@ def test_calibration_is_tight_on_the_loss(l0: int) -> None:
 
 
 def test_on_a_fine_grid_it_meets_the_analytic_calibration() -> None:
-    """There the discrete law is the continuous one to many digits; the classical formula needs 13 % more here."""
+    """There the discrete law is nearly the continuous one; the classical formula takes 13 % more noise."""
     analytic = analytic_gaussian_stddev(sensitivity=0.1, epsilon=1.0, delta=1e-6)
     mechanism = Gaussian.calibrated(sensitivity=0.1, epsilon=1.0, delta=1e-6)
     assert analytic * (1 - 1e-6) <= float(mechanism.stddev) <= analytic * (1 + 3e-6)

@@ -152,7 +152,10 @@ class AdditiveMechanism(Mechanism):
         steps = self._noise() / self.grid.step
         if steps > _WIDEST:
             _check.refuse(
-                name, f"be at most 2**40 steps of {self.grid}", getattr(self, name), "pass a coarser grid"
+                name,
+                f"be at most 2**40 steps of {self.grid}",
+                getattr(self, name),
+                "pass a coarser grid, or values in larger units",
             )
 
 

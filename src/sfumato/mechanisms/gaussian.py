@@ -78,7 +78,7 @@ class Gaussian(AdditiveMechanism):
     --------
     >>> count = Gaussian.calibrated(sensitivity=1, epsilon=1.0, delta=1e-6)
     >>> round(float(count.stddev), 2), count.privacy_loss.epsilon(1e-6) <= 1.0
-    (4.22, True)
+    (4.23, True)
     """
 
     sensitivity: Number | None = None
@@ -160,7 +160,7 @@ class Gaussian(AdditiveMechanism):
         >>> from sfumato.mechanisms import Count
         >>> count = Gaussian.for_query(Count(), epsilon=1.0, delta=1e-6)
         >>> round(float(count.mechanism.stddev), 2)
-        4.22
+        4.23
         """
         shift = query.shift(neighboring)
         if shift.l0 * shift.linf**2 <= shift.l2_squared:

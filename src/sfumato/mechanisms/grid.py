@@ -27,7 +27,7 @@ LIMIT = 1 << 62
 
 _FINEST, _COARSEST = -1074, 960  # every multiple of the step up to 2**63 steps is then a finite float
 _FINE_BITS = 20  # the automatic step is this many bits below the sensitivity
-_NOISE_BITS = 40  # the samplers' range
+_NOISE_BITS = 39  # half the samplers' range: calibration may still raise the noise a little
 
 
 @final
@@ -66,7 +66,7 @@ class Grid:
         """Choose a grid from public parameters alone.
 
         The step is about a millionth (2**-20) of the sensitivity, so that rounding costs at most a millionth
-        of the noise, or coarser where the noise would otherwise exceed 2**40 steps. Values beyond ``2**42``
+        of the noise, or coarser where the noise would otherwise exceed 2**39 steps. Values beyond ``2**42``
         sensitivities are then out of range and clamped; pass a coarser grid if that can happen.
         """
         fine = floor_log2(sensitivity) - _FINE_BITS
