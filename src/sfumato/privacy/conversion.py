@@ -30,6 +30,7 @@ Curve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 _COARSE = np.exp2(np.linspace(-8.0, 8.0, 49))
 _FINE = np.linspace(-1.0, 1.0, 25) / 3.0
+_RECENTRED = 6
 _SLACK = 16 * UNIT
 
 
@@ -38,11 +39,14 @@ def _least(objective: Curve, centre: float) -> float:
     if not 0 < centre < math.inf:
         centre = 1.0
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        grid = np.clip(centre, 1e-12, 1e12) * _COARSE
-        # Where infinities cancel, nothing is known.
-        values = np.nan_to_num(objective(grid), nan=np.inf, posinf=np.inf)
-        best = float(values.min())
-        grid = grid[int(values.argmin())] * np.exp2(_FINE)
+        for _ in range(_RECENTRED):
+            grid = np.clip(centre, 1e-12, 1e12) * _COARSE
+            # Where infinities cancel, nothing is known.
+            values = np.nan_to_num(objective(grid), nan=np.inf, posinf=np.inf)
+            best, centre = float(values.min()), float(grid[int(values.argmin())])
+            if grid[0] < centre < grid[-1]:
+                break
+        grid = centre * np.exp2(_FINE)
         values = np.nan_to_num(objective(grid), nan=np.inf, posinf=np.inf)
         k = min(max(int(values.argmin()), 1), len(grid) - 2)
         left, middle, right = (float(v) for v in values[k - 1 : k + 2])
@@ -267,7 +271,9 @@ def pure_to_zcdp(epsilon: float) -> float:
     equality as the order tends to 1. It is below the ``epsilon ** 2 / 2`` of Bun and Steinke (2016),
     Proposition 1.4.
     """
-    return above(epsilon * math.tanh(epsilon / 2), 8.0) if math.isfinite(epsilon) else epsilon
+    if epsilon == 0 or math.isinf(epsilon):
+        return epsilon
+    return above(epsilon * math.tanh(epsilon / 2), 8.0)
 
 
 def pure_to_gdp(epsilon: float) -> float:
@@ -281,7 +287,7 @@ def pure_to_gdp(epsilon: float) -> float:
     :math:`\epsilon \sqrt{\pi/2}` on it (the logit of :math:`\Phi` is convex on the positive reals) has less
     round-off.
     """
-    if math.isinf(epsilon):
-        return math.inf
+    if epsilon == 0 or math.isinf(epsilon):
+        return epsilon
     quantile = upper_quantile(below(-(epsilon + math.log1p(math.exp(-epsilon))), 4.0))
     return max(0.0, min(2 * quantile, above(epsilon * math.sqrt(math.pi / 2), 4.0)))

@@ -170,6 +170,14 @@ class ZCDP(Leaf):
         """Return the declared rho."""
         return ZCDPView(self.rho, 0.0)
 
+    def pure(self) -> PureView:
+        """Return 0 where rho is 0: then the two laws are equal. Otherwise there is no such view."""
+        return PureView(0.0, 0.0) if self.rho == 0 else self._missing("pure")
+
+    def gdp(self) -> GDPView:
+        """Return 0 where rho is 0: then the two laws are equal. Otherwise there is no such view."""
+        return GDPView(0.0, 0.0) if self.rho == 0 else self._missing("gdp")
+
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``rho`` times the order."""
         return np.nextafter(self.rho * orders, np.inf)

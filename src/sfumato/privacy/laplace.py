@@ -96,8 +96,10 @@ class Laplace(Leaf):
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the exact divergences (Mironov 2017, Proposition 6)."""
         bound = self._bound
+        if math.isinf(bound):
+            return np.full_like(orders, np.inf)
         odd = 2 * orders - 1
-        share = (orders + (orders - 1) * np.exp(-odd * min(bound, 1e308))) / odd
+        share = (orders + (orders - 1) * np.exp(-odd * bound)) / odd
         return bounded_rdp(bound, self.zcdp().rho, orders, share)
 
 

@@ -1,0 +1,352 @@
+"""The laws of the house, over every loss in a catalogue; two losses are equal if they cost the same at every delta."""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+from fractions import Fraction
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from sfumato.errors import NeighboringMismatch, ParameterError, UnsupportedView
+from sfumato.privacy import (
+    ZCDP,
+    ApproximateDP,
+    Composed,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Neighboring,
+    PrivacyLoss,
+    PureDP,
+    Repeated,
+    compose,
+    gdp_delta,
+    gdp_epsilon,
+    loss_from_json,
+    zcdp_delta,
+    zcdp_epsilon,
+)
+
+NOTHING = Composed(())
+DELTAS = [0.0, 1e-300, 1e-100, 1e-30, 1e-10, 1e-6, 1e-2, 0.5]
+EPSILONS = [0.0, 1e-3, 0.5, 3.0, 50.0, 1000.0]
+# Readings search for the best order or root: equal in theory, they may differ by this much.
+CLOSE = 1e-8
+
+noise = st.floats(0.05, 1e5)
+scales = st.one_of(
+    noise.map(Fraction), st.integers(1, 10**6), st.fractions(Fraction(1, 10), 1000, max_denominator=50)
+)
+sensitivities = st.integers(1, 40)
+magnitudes = st.one_of(st.just(0.0), st.floats(1e-6, 30.0))
+
+NOISE = {
+    "Gaussian": st.builds(Gaussian, noise),
+    "Laplace": st.builds(Laplace, noise),
+    "DiscreteGaussian": st.builds(DiscreteGaussian, scales, sensitivities),
+    "DiscreteLaplace": st.builds(DiscreteLaplace, scales, sensitivities),
+}
+DECLARED = {
+    "PureDP": st.builds(PureDP, magnitudes),
+    "ApproximateDP": st.builds(ApproximateDP, magnitudes, st.sampled_from([0.0, 1e-200, 1e-9, 1e-3])),
+    "ZCDP": st.builds(ZCDP, magnitudes),
+}
+leaves = st.one_of(*NOISE.values(), *DECLARED.values())
+terms = st.lists(st.tuples(leaves, st.integers(1, 4)), min_size=0, max_size=4)
+losses = terms.map(lambda parts: compose([leaf * count for leaf, count in parts]))
+deltas = st.one_of(st.sampled_from(DELTAS), st.floats(1e-12, 0.9))
+epsilons = st.one_of(st.sampled_from(EPSILONS), st.floats(0, 20))
+laws = settings(max_examples=60, deadline=None)
+
+
+def at_most(left: float, right: float, slack: float = CLOSE) -> bool:
+    """Compare two readings up to the accuracy of the search."""
+    return left <= right * (1 + slack) + 1e-300 or left <= right + 1e-13
+
+
+@laws
+@given(losses, st.integers(0, 5))
+def test_repetition_is_repeated_addition(loss: PrivacyLoss, count: int) -> None:
+    added = functools.reduce(operator.add, [loss] * count, NOTHING)
+    assert loss * count == added
+    assert count * loss == added
+    assert hash(loss * count) == hash(added)
+    assert (loss * count).to_json() == added.to_json()
+
+
+@laws
+@given(losses, st.integers(0, 4), st.integers(0, 4))
+def test_repetition_multiplies(loss: PrivacyLoss, m: int, n: int) -> None:
+    assert (loss * m) * n == loss * (m * n)
+    assert loss * m + loss * n == loss * (m + n)
+
+
+@laws
+@given(losses, losses, losses, st.integers(0, 3))
+def test_order_and_grouping_are_irrelevant(a: PrivacyLoss, b: PrivacyLoss, c: PrivacyLoss, n: int) -> None:
+    assert a + b == b + a
+    assert (a + b) + c == a + (b + c) == compose([c, a, b])
+    assert (a + b) * n == a * n + b * n
+
+
+@laws
+@given(losses)
+def test_one_is_the_identity_and_none_is_nothing(loss: PrivacyLoss) -> None:
+    assert loss * 1 == loss
+    assert loss * 0 == NOTHING
+    assert loss + NOTHING == loss
+    assert all(NOTHING.epsilon(delta) == 0 for delta in DELTAS)
+    assert all(NOTHING.delta(epsilon) == 0 for epsilon in EPSILONS)
+
+
+@laws
+@given(losses, deltas, st.integers(1, 4))
+def test_more_runs_cost_more(loss: PrivacyLoss, delta: float, count: int) -> None:
+    assert at_most((loss * count).epsilon(delta), (loss * (count + 1)).epsilon(delta))
+
+
+@laws
+@given(losses, leaves, deltas)
+def test_more_parts_cost_more(loss: PrivacyLoss, part: PrivacyLoss, delta: float) -> None:
+    assert at_most(loss.epsilon(delta), (loss + part).epsilon(delta))
+    assert at_most(part.epsilon(delta), (loss + part).epsilon(delta))
+
+
+@laws
+@given(losses, deltas, deltas)
+def test_epsilon_falls_with_delta(loss: PrivacyLoss, a: float, b: float) -> None:
+    assert at_most(loss.epsilon(max(a, b)), loss.epsilon(min(a, b)))
+
+
+@laws
+@given(losses, epsilons, epsilons)
+def test_delta_falls_with_epsilon(loss: PrivacyLoss, a: float, b: float) -> None:
+    assert at_most(loss.delta(max(a, b)), loss.delta(min(a, b)), 1e-6)
+
+
+@laws
+@given(losses, deltas)
+def test_epsilon_and_delta_invert_each_other(loss: PrivacyLoss, delta: float) -> None:
+    epsilon = loss.epsilon(delta)
+    assume(math.isfinite(epsilon))
+    # A relative step of epsilon moves the log of delta by up to epsilon times a slope of up to a few thousand.
+    assert loss.delta(epsilon * (1 + 1e-9) + 1e-300) <= delta * (1 + 1e-5) + 1e-300
+
+
+@laws
+@given(losses, deltas)
+def test_every_view_is_at_least_the_answer(loss: PrivacyLoss, delta: float) -> None:
+    answer = loss.epsilon(delta)
+    rho, mass = loss.zcdp() if _has(loss, "zcdp") else (math.inf, 0.0)
+    if math.isfinite(rho) and delta > mass:
+        assert at_most(answer, zcdp_epsilon(rho, delta - mass))
+    if _has(loss, "gdp"):
+        mu, mass = loss.gdp()
+        if delta > mass:
+            assert at_most(answer, gdp_epsilon(mu, delta - mass))
+    if _has(loss, "pure"):
+        epsilon, mass = loss.pure()
+        assert delta < mass or at_most(answer, epsilon)
+
+
+@laws
+@given(st.one_of(*(NOISE[name] for name in NOISE if name != "Gaussian"), DECLARED["PureDP"]), epsilons)
+def test_every_view_of_a_leaf_is_at_least_its_exact_profile(leaf: PrivacyLoss, epsilon: float) -> None:
+    exact = math.exp(leaf.log_profile(epsilon)) * (1 - 1e-9)
+    mu, mass = leaf.gdp()
+    assert exact <= gdp_delta(mu, epsilon) + mass
+    assert math.isinf(leaf.zcdp().rho) or exact <= zcdp_delta(leaf.zcdp().rho, epsilon)
+    for order in (1.01, 2.0, 10.0, 300.0):
+        # Bun and Steinke 2016, the conversion by Markov's inequality.
+        assert exact <= math.exp(min(0.0, (order - 1) * (leaf.rdp(order) - epsilon)))
+
+
+@laws
+@given(losses)
+def test_views_add(loss: PrivacyLoss) -> None:
+    for view in ("zcdp", "gdp", "pure"):
+        if _has(loss, view):
+            one, three = getattr(loss, view)(), getattr(loss * 3, view)()
+            power = 2 if view == "gdp" else 1
+            assert three[0] ** power == pytest.approx(3 * one[0] ** power, rel=1e-12)
+            assert three[1] == pytest.approx(min(1.0, 3 * one[1]), rel=1e-12)
+    if _has(loss, "rdp_curve"):
+        assert (loss * 3).rdp(7.5) == pytest.approx(3 * loss.rdp(7.5), rel=1e-12)
+
+
+@laws
+@given(losses, deltas)
+def test_text_keeps_the_loss_and_its_number(loss: PrivacyLoss, delta: float) -> None:
+    again = loss_from_json(loss.to_json())
+    assert again == loss
+    assert again.to_json() == loss.to_json()
+    assert again.epsilon(delta) == loss.epsilon(delta)
+    assert repr(again) == repr(loss)
+
+
+@pytest.mark.parametrize("kind", [Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace])
+def test_noise_rules_the_loss(kind: type[PrivacyLoss]) -> None:
+    make = functools.partial(kind)
+    levels = [Fraction(1, 1000), Fraction(1, 10), Fraction(1, 3), 1, 3, 100, 10**4, 10**9, 10**14]
+    for loss in ([make(level) for level in levels], [make(level) * 3 for level in levels]):
+        costs = [one.epsilon(1e-9) for one in loss]
+        assert all(at_most(after, before) for before, after in zip(costs, costs[1:], strict=False))
+        assert costs[0] > 100
+        assert costs[-1] < 1e-4
+    for loss in (make(0), make(0) * 2):
+        assert loss.epsilon(0.5) == math.inf
+        assert loss.epsilon(0.0) == math.inf
+        assert loss.delta(1e300) == 1.0
+        assert loss.zcdp().rho == loss.gdp().mu == loss.rdp(2.0) == math.inf
+
+
+@pytest.mark.parametrize("kind", [DiscreteGaussian, DiscreteLaplace])
+@laws
+@given(scale=scales, sensitivity=st.integers(1, 20), delta=deltas)
+def test_a_larger_shift_costs_more(kind: type, scale: Fraction, sensitivity: int, delta: float) -> None:
+    assert at_most(kind(scale, sensitivity).epsilon(delta), kind(scale, sensitivity + 1).epsilon(delta))
+
+
+@laws
+@given(leaves, leaves)
+def test_relations_do_not_mix(a: PrivacyLoss, b: PrivacyLoss) -> None:
+    moved = type(b)(**{**b.parameters(), "neighboring": Neighboring.REPLACE_ONE})
+    with pytest.raises(NeighboringMismatch, match="one neighboring relation"):
+        _ = a + moved
+    assert a + moved * 0 == a
+    assert (moved * 2).neighboring is Neighboring.REPLACE_ONE
+    assert NOTHING.neighboring is None
+    assert moved.epsilon(1e-6) == b.epsilon(1e-6)
+
+
+@given(st.lists(st.floats(0.1, 1e4), min_size=1, max_size=6))
+@laws
+def test_continuous_gaussians_merge_exactly(multipliers: list[float]) -> None:
+    parts = compose([Gaussian(z) for z in multipliers])
+    merged = Gaussian(1 / math.sqrt(math.fsum(z**-2.0 for z in multipliers)))
+    for delta in DELTAS[1:]:
+        assert parts.epsilon(delta) == pytest.approx(merged.epsilon(delta), rel=1e-10, abs=1e-15)
+
+
+def test_discrete_gaussians_do_not_merge() -> None:
+    assert (DiscreteGaussian(1) * 4).epsilon(1e-5) > (Gaussian(1.0) * 4).epsilon(1e-5)
+
+
+@pytest.mark.parametrize("count", [-1, 1.5, True, "2", None])
+def test_only_natural_numbers_repeat(count: object) -> None:
+    with pytest.raises(ParameterError, match="count must be an integer"):
+        _ = Gaussian(1.0) * count  # type: ignore[operator]
+
+
+def test_nodes_keep_the_normal_form() -> None:
+    a, b = PureDP(0.5), Gaussian(1.0)
+    assert Composed((a, b, a)) == a + b + a
+    for build in (
+        lambda: Composed((a,)),
+        lambda: Composed((a, a)),
+        lambda: Repeated(a, 1),
+        lambda: Repeated(a + b, 2),
+        lambda: Repeated(a * 2, 2),
+    ):
+        with pytest.raises(ParameterError, match="write a \\+ b"):
+            build()
+    with pytest.raises(TypeError):
+        _ = a + 1  # type: ignore[operator]
+
+
+def test_counts_beyond_floats_still_bound() -> None:
+    assert (PureDP(1e-3) * 10**400).epsilon(0.5) == math.inf
+    assert (PureDP(0.0) * 10**400).epsilon(0.0) == 0.0
+    assert (Gaussian(1e6) * 10**30).epsilon(0.5) > 1e17
+
+
+def test_mass_is_split_off_before_the_rest() -> None:
+    loss = ApproximateDP(0.5, 1e-6) * 3 + PureDP(0.25)
+    assert loss.epsilon(0.0) == loss.epsilon(2e-6) == math.inf
+    # The three masses together are a little below their sum.
+    assert loss.epsilon(3e-6) == pytest.approx(1.75, rel=1e-4)
+    assert loss.delta(1.75) == pytest.approx(3e-6, rel=1e-5)
+    assert 1 - (1 - Fraction(1e-6)) ** 3 <= Fraction(loss.delta(1.75)) <= Fraction(3e-6)
+    assert loss.pure() == (1.75, pytest.approx(3e-6))
+
+
+def test_pure_sums_are_exact() -> None:
+    assert (PureDP(0.5) * 10).epsilon(0.0) == 5.0
+    assert (DiscreteLaplace(2) * 4 + PureDP(0.25)).epsilon(0.0) == 2.25
+    assert (PureDP(0.5) + Gaussian(1.0)).epsilon(0.0) == math.inf
+
+
+def test_pure_parts_may_be_added_afterwards() -> None:
+    assert (PureDP(0.01) + Gaussian(1.0)).epsilon(1e-6) <= 0.01 + Gaussian(1.0).epsilon(1e-6) + 1e-12
+
+
+def test_a_missing_view_names_the_leaf() -> None:
+    loss = Gaussian(1.0) + ZCDP(0.125) * 2
+    for view in ("gdp", "pure"):
+        with pytest.raises(UnsupportedView, match=rf"(ZCDP\(rho=0.125\)|Gaussian\(.*\)) has no {view} view"):
+            getattr(loss, view)()
+    assert loss.epsilon(1e-6) < math.inf
+
+
+@pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan, "x", True])
+def test_delta_is_a_probability(delta: object) -> None:
+    with pytest.raises(ParameterError, match="delta must"):
+        PureDP(1.0).epsilon(delta)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("epsilon", [-0.1, math.inf, math.nan])
+def test_epsilon_is_finite(epsilon: float) -> None:
+    with pytest.raises(ParameterError, match="epsilon must"):
+        PureDP(1.0).delta(epsilon)
+    with pytest.raises(ParameterError, match="order must"):
+        PureDP(1.0).rdp(1.0)
+
+
+@pytest.mark.parametrize(
+    ("build", "name"),
+    [
+        (lambda: Gaussian(-1.0), "noise_multiplier"),
+        (lambda: Laplace(math.nan), "noise_multiplier"),
+        (lambda: Laplace(math.inf), "noise_multiplier"),
+        (lambda: DiscreteGaussian(-1), "stddev"),
+        (lambda: DiscreteGaussian(10**400), "stddev"),
+        (lambda: DiscreteGaussian(Fraction(1, 10**2000)), "stddev"),
+        (lambda: DiscreteGaussian(1, 0), "sensitivity"),
+        (lambda: DiscreteGaussian(1, 1.0), "sensitivity"),
+        (lambda: DiscreteLaplace("1"), "scale"),
+        (lambda: DiscreteLaplace(True), "scale"),
+        (lambda: PureDP(-0.5), "epsilon"),
+        (lambda: PureDP(math.inf), "epsilon"),
+        (lambda: ApproximateDP(1.0, 1.0), "delta"),
+        (lambda: ApproximateDP(1.0, -0.1), "delta"),
+        (lambda: ZCDP(-1), "rho"),
+        (lambda: ZCDP(1, neighboring="add-remove"), "neighboring"),
+    ],
+)
+def test_parameters_are_checked(build: object, name: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{name} must"):
+        build()  # type: ignore[operator]
+
+
+def test_rationals_are_rounded_to_the_private_side() -> None:
+    third = Fraction(1, 3)
+    assert Fraction(Gaussian(third).parameters()["noise_multiplier"]) < third  # type: ignore[arg-type]
+    assert Fraction(PureDP(third).epsilon(0.0)) > third
+    assert Fraction(DiscreteLaplace(3).epsilon(0.0)) > third
+    assert Fraction(Laplace(3).epsilon(0.0)) > third
+    assert DiscreteGaussian(2) == DiscreteGaussian(2.0) == DiscreteGaussian(Fraction(4, 2))
+    assert Gaussian(-0.0) == Gaussian(0.0)
+    assert Gaussian(-0.0).to_json() == Gaussian(0.0).to_json()
+
+
+def _has(loss: PrivacyLoss, view: str) -> bool:
+    try:
+        getattr(loss, view)(*([__import__("numpy").array([2.0])] if view == "rdp_curve" else []))
+    except UnsupportedView:
+        return False
+    return True
