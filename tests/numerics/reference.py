@@ -1,6 +1,6 @@
-"""The samplers and the laws once more, slowly, in mpmath: no table, no fixed point, no float decides anything here.
+"""The samplers and the laws once more, slowly, in mpmath: no table, no fixed point, no float decides here.
 
-Reads the same words as `sfumato.numerics.plans`: the layout of words is the contract, everything else is written apart.
+Reads the same words as `sfumato.numerics.plans`: only the layout of words is shared.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def weight(law: str, scale: Fraction, k: int) -> mp.mpf:
 def gaussian_sums(scale: Fraction) -> tuple[list[mp.mpf], mp.mpf]:
     """Sums of the weights from k on, for k = 0, 1, ... while they matter at DIGITS digits."""
     with mp.workdps(DIGITS + 20):
-        last = int(scale * 25) + 3
+        last = int(scale * (40 if scale < 200 else 25)) + 3
         sums = [mp.mpf(0)]
         for k in range(last, -1, -1):
             sums.append(sums[-1] + weight("gaussian", scale, k))
@@ -46,14 +46,20 @@ def magnitude_tail(law: str, scale: Fraction, k: int, folded: bool) -> mp.mpf:
 
 
 def upper_tail(law: str, scale: Fraction, k: int) -> mp.mpf:
-    """P(X >= k) for k >= 1, by summation or, for large Gaussians, by Euler and Maclaurin's formula to high order."""
+    """P(X >= k) for k >= 1, by summation; for large Gaussians by Euler and Maclaurin's formula, order 28."""
     if law == "laplace" or scale <= 400:
         return magnitude_tail(law, scale, k, folded=True) / 2
     s = number(scale)
 
     def derivative(n: int) -> mp.mpf:
         z = k / s
-        return (-1) ** n * s**-n * mp.hermite(n, z / mp.sqrt(2)) * mp.mpf(2) ** (-mp.mpf(n) / 2) * mp.exp(-z * z / 2)
+        return (
+            (-1) ** n
+            * s**-n
+            * mp.hermite(n, z / mp.sqrt(2))
+            * mp.mpf(2) ** (-mp.mpf(n) / 2)
+            * mp.exp(-z * z / 2)
+        )
 
     total = s * mp.sqrt(mp.pi / 2) * mp.erfc(k / s / mp.sqrt(2)) + derivative(0) / 2
     for j in range(1, 15):
@@ -70,7 +76,7 @@ def low_bits(law: str, scale: Fraction) -> int:
 
 
 def compare(value: int, width: int, probability: mp.mpf, words: Iterator[int]) -> tuple[bool, int, int]:
-    """Whether the uniform that starts with these bits is below a probability; reads words until it is known."""
+    """Whether the uniform that starts with these bits is below a probability; reads words until known."""
     while True:
         scaled = probability * mp.mpf(2) ** width
         if value + 1 <= scaled:
