@@ -32,7 +32,7 @@ def path(open_ledger: Open, tmp_path: Path) -> Path:
 
 def test_the_file_is_for_its_owner_only(path: Path, open_ledger: Open) -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    modes = []
+    modes: list[int] = []
 
     def see(statement: str) -> None:
         del statement

@@ -108,11 +108,11 @@ def read_identity(connection: sqlite3.Connection) -> tuple[Identity, bytes]:
     """Return what the ledger was made for, and its key."""
     row = connection.execute("SELECT key FROM secret").fetchone()
     first = event_at(connection, 1)
-    if row is None or first is None or not first.intact or first.kind != OPENED:
-        raise corrupt("begin with its identity and hold its key", "neither or one of them")
-    key, content = bytes(row[0]), content_of(first)
-    if content.get("key") != _commitment(key):
-        raise corrupt("hold the key it was made with", "another one")
+    if first is None or not first.intact or first.kind != OPENED:
+        raise corrupt("begin with its identity", "another event or none")
+    content, key = content_of(first), None if row is None else row[0]
+    if not isinstance(key, bytes) or content.get("key") != _commitment(key):
+        raise corrupt("hold the key it was made with", "another one or none")
     try:
         return Identity.from_json(content), key
     except (AttributeError, KeyError, TypeError, ValueError) as error:

@@ -25,9 +25,9 @@ def check_payload(payload: bytes) -> None:
         _check.refuse("payload", f"be at most {MOST_BYTES} bytes", len(payload), "release fewer groups")
 
 
-def payload_digest(payload: bytes) -> str:
-    """Return the hash under which a release is chained."""
-    return hashlib.sha256(payload).hexdigest()
+def payload_digest(payload: object) -> str | None:
+    """Return the hash under which a release is chained; None for what is no bytes, as only damage leaves."""
+    return hashlib.sha256(payload).hexdigest() if isinstance(payload, bytes) else None
 
 
 def release_of(content: Mapping[str, Any]) -> list[object]:
@@ -64,7 +64,7 @@ def find_release(connection: sqlite3.Connection, request: str, version: int) -> 
     ).fetchone()
     if row is None:
         return None
-    payload = bytes(row[1])
+    payload: bytes = row[1]
     committed = event_of_charge(connection, COMMIT, row[0])
     expected = [request, version, payload_digest(payload)]
     if committed is None or release_of(content_of(committed)) != expected:
