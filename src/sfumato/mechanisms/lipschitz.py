@@ -42,8 +42,8 @@ class LipschitzMap(Query):
     size : int
         How many numbers the function returns.
     error : int, float or Fraction
-        Bound on what float arithmetic adds to each number the function returns, in the unit of the answer; with
-        the rounding of its argument to floats, where that is not a whole number or a multiple of a power of two.
+        Bound on what float arithmetic adds to each number the function returns, in the unit of the answer;
+        with the rounding of its argument to a float, where that is no multiple of a power of two.
     grid : Grid, optional
         What results are rounded to; unless given, a millionth of the constant times one step of the query.
 
