@@ -27,7 +27,7 @@ from sfumato.queries.plan import (
     PublicValues,
 )
 from sfumato.queries.relations import output_name, table_source, unwrapped
-from sfumato.queries.terms import NUMERIC, only
+from sfumato.queries.terms import only
 
 __all__ = ["LIST_HINT", "JoinedGroups", "PublicList", "comparable", "groups_from_caller", "read_public_list"]
 
@@ -97,9 +97,9 @@ class JoinedGroups:
         return _sorted_values(rows, keys, "the public list")
 
 
-def comparable(left: ColumnType | None, right: ColumnType | None) -> bool:
-    """Tell whether a public column can be equated with a key."""
-    return left is not None and (left is right or {left, right} <= NUMERIC)
+def comparable(public: ColumnType | None, key: ColumnType) -> bool:
+    """Tell whether a public column can be equated with a key: integers may list groups of floats."""
+    return public is key or (public is ColumnType.INTEGER and key is ColumnType.FLOAT)
 
 
 def read_public_list(item: exp.Expr, tables: Tables) -> PublicList:

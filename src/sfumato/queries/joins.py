@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from sqlglot import exp
 
-from sfumato.errors import SchemaError, UnsupportedSql
+from sfumato.errors import QueryError, SchemaError, UnsupportedSql
 from sfumato.queries.catalog import Tables
 from sfumato.queries.expressions import read_expression
 from sfumato.queries.groups import LIST_HINT, JoinedGroups, PublicList, comparable, read_public_list
@@ -83,7 +83,7 @@ def read_from(select: exp.Select, tables: Tables) -> Source:
 
 
 def _refuse_private_join(items: list[exp.Expr], join: exp.Join, tables: Tables) -> NoReturn:
-    units = [read_rows(item, tables).relation.unit for item in items[:2]]
+    units = [_unit_of(item, tables) for item in items[:2]]
     names = {unit.casefold() for unit in units if unit is not None}
     using = {column.name.casefold() for column in join.args.get("using") or ()}
     equated = [
@@ -99,6 +99,13 @@ def _refuse_private_join(items: list[exp.Expr], join: exp.Join, tables: Tables) 
     raise UnsupportedSql(
         "a join of two private tables is not supported yet; join them on the privacy unit before connecting"
     )
+
+
+def _unit_of(item: exp.Expr, tables: Tables) -> str | None:
+    try:
+        return read_rows(item, tables).relation.unit
+    except QueryError:  # the join is refused in any case, and that is the mistake to name
+        return None
 
 
 def _join(join: exp.Join, item: exp.Expr, rows: Rows, tables: Tables, *, private_first: bool) -> JoinedGroups:

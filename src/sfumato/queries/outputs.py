@@ -71,7 +71,7 @@ def read_keys(select: exp.Select, items: Sequence[Item], source: Source) -> list
     if group.args.get("all"):
         nodes = [item.node for item in items if not item.aggregates]
     else:
-        nodes = [_group_node(node.unnest(), items) for node in group.expressions]
+        nodes = [_group_node(node.unnest(), items, source) for node in group.expressions]
     for slot in ("rollup", "cube", "grouping_sets", "totals"):
         if group.args.get(slot):
             raise UnsupportedSql(_several_groupings(slot.upper().replace("_", " ")))
@@ -97,31 +97,33 @@ def _several_groupings(name: str) -> str:
     return f"{name} makes several groupings at once, which is not supported; send one query for each grouping"
 
 
-def _group_node(node: exp.Expr, items: Sequence[Item]) -> exp.Expr:
+def _group_node(node: exp.Expr, items: Sequence[Item], source: Source) -> exp.Expr:
     if isinstance(node, (exp.Rollup, exp.Cube, exp.GroupingSets)):
-        raise UnsupportedSql(
-            _several_groupings("GROUPING SETS" if isinstance(node, exp.GroupingSets) else node.key.upper())
-        )
-    chosen: Item | None = None
+        name = "GROUPING SETS" if isinstance(node, exp.GroupingSets) else node.key.upper()
+        raise UnsupportedSql(_several_groupings(name))
+    chosen = _named_item(node, items)
+    if chosen is None:
+        return node
+    if not chosen.aggregates:
+        return chosen.node
+    if isinstance(node, exp.Column) and source.rows.relation.schema.find(node.name) is not None:
+        return node  # COUNT(x) AS state ... GROUP BY state can only mean the column
+    raise UnsupportedSql("GROUP BY must not name an aggregate; group by columns, and ORDER BY the aggregate")
+
+
+def _named_item(node: exp.Expr, items: Sequence[Item]) -> Item | None:
+    """Return the item of the SELECT list that a GROUP BY item names by position or by alias."""
     if isinstance(node, exp.Literal) and not node.is_string:
         place = int(node.name) if node.name.isdigit() and len(node.name) < 9 else 0
         if not 1 <= place <= len(items):
             raise SchemaError(
                 f"a position in GROUP BY must be from 1 to {len(items)}, got {node.name}; correct it"
             )
-        chosen = items[place - 1]
-    elif isinstance(node, exp.Column) and not node.table:
-        wanted = node.name.casefold()
-        chosen = next(
-            (item for item in items if item.alias is not None and item.alias.casefold() == wanted), None
-        )
-    if chosen is None:
-        return node
-    if chosen.aggregates:
-        raise UnsupportedSql(
-            "GROUP BY must not name an aggregate; group by columns, and ORDER BY the aggregate"
-        )
-    return chosen.node
+        return items[place - 1]
+    if not isinstance(node, exp.Column) or node.table:
+        return None
+    wanted = node.name.casefold()
+    return next((item for item in items if item.alias is not None and item.alias.casefold() == wanted), None)
 
 
 def read_outputs(

@@ -92,6 +92,10 @@ def require(term: Term, accepted: Collection[ColumnType], what: str) -> Term:
         raise SchemaError(f"{what} must be {rule}, got a bare NULL; write CAST(NULL AS {names[0]})")
     if term.type is ColumnType.BOOLEAN and ColumnType.INTEGER in accepted:
         raise SchemaError(f"{what} must be {rule}, got BOOL; write IF(condition, 1, 0)")
+    if term.type in TEMPORAL and ColumnType.INTEGER in accepted:
+        raise SchemaError(
+            f"{what} must be {rule}, got {term.type.value}; use EXTRACT, or compare with a literal"
+        )
     if names == ["BOOL"]:
         raise SchemaError(f"{what} must be BOOL, got {term.type.value}; write a comparison")
     raise SchemaError(f"{what} must be {rule}, got {term.type.value}; use CAST(... AS {names[0]})")
