@@ -140,6 +140,10 @@ def test_relation_is_carried(neighboring: Neighboring) -> None:
             "delta must be strictly .* use Laplace",
         ),
         (lambda: Gaussian.calibrated(sensitivity=1, epsilon=-1, delta=0.1), "epsilon must be positive"),
+        (
+            lambda: Gaussian.calibrated(sensitivity=1, epsilon=1, delta=0.1, l0=-1),
+            "l0 must be an integer of at least 1",
+        ),
         (lambda: Gaussian(sensitivity=1, stddev=1).release(np.ones(2)), "value must be an int"),
     ],
 )

@@ -226,6 +226,7 @@ def test_stddev_is_that_of_the_noise(laplace_pmf: LaplacePmf) -> None:
         (lambda: Laplace.calibrated(sensitivity=1, epsilon=math.inf), "epsilon must be positive"),
         (lambda: Laplace.calibrated(sensitivity=1, epsilon=1, delta=1), "delta must be in"),
         (lambda: Laplace.calibrated(sensitivity=1, epsilon=1e-13), "scale must be at most"),
+        (lambda: Laplace.calibrated(sensitivity=1, epsilon=1, l0=-1), "l0 must be an integer"),
         (lambda: Laplace.calibrated(epsilon=1), "sensitivity must be positive"),
         (lambda: Laplace(sensitivity=1, scale=1).release(1.5), "value must be an int .* float sensitivity"),
         (lambda: Laplace(sensitivity=1, scale=1).release([1]), "value must be an int"),

@@ -22,7 +22,7 @@ from sfumato.numerics.source import RandomSource, Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["AdditiveMechanism", "as_bound", "as_number"]
+__all__ = ["AdditiveMechanism", "as_bound", "as_entries", "as_number"]
 
 _WIDEST = 1 << 40  # the samplers' range, in steps
 _REALS = "pass a float sensitivity, or a grid, to the mechanism where values are real"
@@ -141,12 +141,10 @@ class AdditiveMechanism(Mechanism):
 
     @staticmethod
     def _entries(l0: int | None, name: str, *, integral: bool) -> int:
-        if l0 is not None:
-            return _check.integer("l0", l0, minimum=1)
-        if name != "sensitivity" and not integral:
+        if l0 is None and name != "sensitivity" and not integral:
             remedy = f"each entry that moves may be rounded: pass the most entries that can, beside {name}"
             _check.refuse("l0", "be given", l0, remedy)
-        return 1
+        return as_entries(l0)
 
     def _check_noise(self, name: str) -> None:
         steps = self._noise() / self.grid.step
@@ -165,6 +163,11 @@ def as_number(name: str, value: object, remedy: str = "") -> Number:
     if isinstance(value, Integral):
         return int(value)
     return float(value) if isinstance(value, float) else exact
+
+
+def as_entries(l0: int | None) -> int:
+    """Return how many entries move: one, unless given."""
+    return 1 if l0 is None else _check.integer("l0", l0, minimum=1)
 
 
 def as_bound(name: str, value: object) -> Number:

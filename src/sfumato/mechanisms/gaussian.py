@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, final
 
 from sfumato import _check
-from sfumato.mechanisms.additive import AdditiveMechanism, as_bound, as_number
+from sfumato.mechanisms.additive import AdditiveMechanism, as_bound, as_entries, as_number
 from sfumato.mechanisms.calibrate import Request, least_noise
 from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.measurement import Measurement
@@ -129,7 +129,7 @@ class Gaussian(AdditiveMechanism):
         if l2 is not None:
             norm = float(as_bound("l2", l2))
         else:
-            norm = float(as_bound("sensitivity", sensitivity)) * math.sqrt(l0 or 1)
+            norm = float(as_bound("sensitivity", sensitivity)) * math.sqrt(as_entries(l0))
         template = cls(
             sensitivity=sensitivity,
             stddev=analytic_gaussian_stddev(sensitivity=norm, epsilon=request.epsilon, delta=request.delta),
@@ -154,6 +154,24 @@ class Gaussian(AdditiveMechanism):
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> Measurement:
         """Return the measurement of a query with the least Gaussian noise that meets (epsilon, delta).
+
+        Parameters
+        ----------
+        query : Query
+        epsilon, delta : float
+            The guarantee.
+        neighboring : Neighboring
+            Whose relation the query's sensitivity is taken under.
+
+        Returns
+        -------
+        Measurement
+            With the entries and their sensitivity, or the L2 norm where it is less.
+
+        Raises
+        ------
+        UnboundedSensitivity
+            If the query has no sensitivity under that relation.
 
         Examples
         --------

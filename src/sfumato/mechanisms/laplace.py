@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, final
 
-from sfumato.mechanisms.additive import AdditiveMechanism, as_bound, as_number
+from sfumato.mechanisms.additive import AdditiveMechanism, as_bound, as_entries, as_number
 from sfumato.mechanisms.calibrate import Request, least_noise, least_pure_noise
 from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.measurement import Measurement
@@ -127,12 +127,10 @@ class Laplace(AdditiveMechanism):
             where that is less by a thousandth or more.
         """
         request = Request(epsilon=epsilon, delta=delta)
-        most = Fraction(
-            as_bound("l1", l1) if l1 is not None else as_bound("sensitivity", sensitivity) * (l0 or 1)
-        )
+        most = as_bound("sensitivity", sensitivity) * as_entries(l0) if l1 is None else as_bound("l1", l1)
         template = cls(
             sensitivity=sensitivity,
-            scale=most / request.exact_epsilon,
+            scale=Fraction(most) / request.exact_epsilon,
             l0=l0,  # type: ignore[arg-type]
             l1=l1,
             grid=grid,  # type: ignore[arg-type]
@@ -156,6 +154,24 @@ class Laplace(AdditiveMechanism):
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> Measurement:
         """Return the measurement of a query with the least Laplace noise that meets (epsilon, delta).
+
+        Parameters
+        ----------
+        query : Query
+        epsilon, delta : float
+            The guarantee.
+        neighboring : Neighboring
+            Whose relation the query's sensitivity is taken under.
+
+        Returns
+        -------
+        Measurement
+            With the entries and their sensitivity, or the L1 norm where it is less.
+
+        Raises
+        ------
+        UnboundedSensitivity
+            If the query has no sensitivity under that relation.
 
         Examples
         --------
@@ -200,9 +216,9 @@ class Laplace(AdditiveMechanism):
     def _total(self) -> int:
         if self.l1 is None:
             return self._per_entry() * self.l0
-        return (
-            max(1, math.floor(self.l1)) if self.integral else self.grid.l1_shift(Fraction(self.l1), self.l0)
-        )
+        if self.integral:
+            return max(1, math.floor(self.l1))
+        return self.grid.l1_shift(Fraction(self.l1), self.l0)
 
     def _price(self, noise: Fraction) -> PrivacyLoss:
         if self.l1 is not None:
