@@ -1,0 +1,24 @@
+"""Run one benchmark by name; each is a module here with ``main(argv)``."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+BENCHMARKS = {
+    "import": "benchmarks.importing",
+    "noise": "benchmarks.noise",
+    "query": "benchmarks.query",
+}
+
+
+def main(argv: list[str]) -> int:
+    if not argv or argv[0] not in BENCHMARKS:
+        print(f"usage: python -m benchmarks {{{','.join(sorted(BENCHMARKS))}}} [options]", file=sys.stderr)
+        return 2
+    status: int | None = importlib.import_module(BENCHMARKS[argv[0]]).main(argv[1:])
+    return status or 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
