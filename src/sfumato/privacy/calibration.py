@@ -59,4 +59,7 @@ def analytic_gaussian_stddev(*, sensitivity: float, epsilon: float, delta: float
             high = middle
         else:
             low = middle
-    return above(high * sensitivity, 4.0)
+    stddev = above(high * sensitivity, 4.0)
+    if math.isinf(stddev):
+        _check.refuse("delta", "be reached by a finite standard deviation", delta, "allow a larger delta")
+    return stddev

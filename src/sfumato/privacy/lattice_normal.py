@@ -31,7 +31,7 @@ _REACH = Fraction(118, 5)
 _MAX_SHIFT = 24
 _LEAST_VISITED = Fraction(1, 3)
 _SCALING = 700.0
-# Up to this standard deviation every vertex is visited; beyond, the bound in closed form is within 4e-4.
+# Up to this standard deviation every vertex is visited; beyond, the bound in closed form is within 4e-4 (for shifts below it).
 _VISITED = 512
 
 

@@ -17,7 +17,7 @@ _RELATIVE = 32 * UNIT
 # Up to this distance Simpson's rule is the tighter bound, beyond it the difference of two ratios.
 _SMALL = 0.004
 # A smaller distance is taken for this one, which is worse, to stay clear of underflow.
-_LEAST = 1e-290
+_LEAST = 1e-306
 _LARGEST = sys.float_info.max
 _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 
