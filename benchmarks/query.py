@@ -49,11 +49,13 @@ def _job(engine: DuckDBEngine) -> AggregationJob:
         Measure(MeasureKind.UNITS),
         Measure(MeasureKind.ROWS, upper=5),
         Measure(MeasureKind.SUM, spent, _GRID, 0, 5 * most, 0, most),
-        Measure(MeasureKind.MEAN, spent, _GRID, 0, most, center=most // 2),
+        Measure(MeasureKind.MEAN, spent, _GRID, 0, most, 0, most, center=most // 2),
         Measure(MeasureKind.VALUE_UNITS, spent),
     )
     scan = Scan("data", engine.schemas["data"], "person")
-    return AggregationJob(scan, (Named("place", place),), measures, max_groups=10, max_rows=5, public_groups=None)
+    return AggregationJob(
+        scan, (Named("place", place),), measures, max_groups=10, max_rows=5, public_groups=None
+    )
 
 
 def _cpu(run: Callable[[], object]) -> float:

@@ -109,7 +109,9 @@ def open_source(source: object) -> dict[str, Source]:
     folded: set[str] = set()
     for name, part in source.items():
         if not isinstance(name, str) or not name:
-            raise SourceError(f"a table's name must be a non-empty string, got {name!r}; pass {{'data': source}}")
+            raise SourceError(
+                f"a table's name must be a non-empty string, got {name!r}; pass {{'data': source}}"
+            )
         if name.casefold() in folded:
             raise SourceError(f"table names must differ beyond case, got {name!r} twice; rename one")
         folded.add(name.casefold())
@@ -133,7 +135,9 @@ def require_unit(schema: Schema, table: str, unit: str) -> str:
             "where each row is a person of its own"
         )
     if column.type is None:
-        raise SchemaError(f"privacy_unit must be a plain column, got {unit!r}; use an integer, text or date column")
+        raise SchemaError(
+            f"privacy_unit must be a plain column, got {unit!r}; use an integer, text or date column"
+        )
     return column.name
 
 
@@ -142,10 +146,14 @@ def _one(name: str, source: Any, *, named: bool) -> Source:
         return _file(Path(os.fspath(source)).expanduser(), name if named else None)
     frame = _frame(name, source)
     if not frame.column_names:
-        raise SourceError(f"table {name!r} must have at least one column, got none; pass a frame with columns")
+        raise SourceError(
+            f"table {name!r} must have at least one column, got none; pass a frame with columns"
+        )
     folded = [column.casefold() for column in frame.column_names]
     if len(set(folded)) < len(folded) or "" in folded:
-        raise SourceError(f"the columns of table {name!r} must have names that differ beyond case; rename them")
+        raise SourceError(
+            f"the columns of table {name!r} must have names that differ beyond case; rename them"
+        )
     return FrameSource(frame)
 
 
@@ -172,7 +180,9 @@ def _frame(name: str, source: Any) -> pa.Table:
             f"table {name!r} must be a path, a pyarrow Table or a pandas or Polars DataFrame, got "
             f"{type(source).__name__}; convert it (collect a lazy frame first)"
         )
-    raise SourceError(f"table {name!r} must hold one type in each column; convert mixed columns, such as to str")
+    raise SourceError(
+        f"table {name!r} must hold one type in each column; convert mixed columns, such as to str"
+    )
 
 
 def _file(path: Path, table: str | None) -> FileSource:
@@ -190,7 +200,9 @@ def _many(path: Path, found: list[Path]) -> FileSource:
         raise SourceError(f"source must hold Parquet files, found none at {str(path)!r}; check the path")
     for part in found:
         if _recognised(part, None).kind is not FileKind.PARQUET:
-            raise SourceError(f"a folder or pattern must hold Parquet files only, got {part.name!r}; take it out")
+            raise SourceError(
+                f"a folder or pattern must hold Parquet files only, got {part.name!r}; take it out"
+            )
     return FileSource(FileKind.PARQUET, tuple(part.resolve() for part in found))
 
 
@@ -200,7 +212,9 @@ def _recognised(path: Path, table: str | None) -> FileSource:
         with path.open("rb") as stream:
             head = stream.read(16)
     except OSError:
-        raise SourceError(f"source must be a readable file, got {str(path)!r}; check its permissions") from None
+        raise SourceError(
+            f"source must be a readable file, got {str(path)!r}; check its permissions"
+        ) from None
     resolved = (path.resolve(),)
     if head[:4] == b"PAR1":
         return FileSource(FileKind.PARQUET, resolved)

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from sfumato.queries.engines.slots import REACH, Slots, clamped
@@ -33,8 +34,6 @@ __all__ = ["TEMPORARY", "Bounding"]
 
 TEMPORARY = ("parts", "cuts", "crowded", "trimmed")
 """The temporary tables, all of them raw data."""
-
-_MOST_KEPT_BY_HEAP = 1_000
 
 
 def _word(secret: bytes, purpose: str) -> str:
@@ -54,8 +53,9 @@ class Bounding:
 
     Parameters
     ----------
-    rows : str
-        A SELECT of the rows: ``u`` unless rows are units, the keys, and the slots' columns.
+    rows : callable
+        Returns a SELECT of the rows: ``u`` unless rows are units, the keys, and the slots' columns; given the name
+        of a table of units and keys, only of its parts.
     keys : tuple of str
         The key columns in ``rows``.
     slots : Slots
@@ -65,7 +65,7 @@ class Bounding:
         Keys the choice of rows and groups.
     """
 
-    rows: str
+    rows: Callable[[str | None], str]
     keys: tuple[str, ...]
     slots: Slots
     max_groups: int | None
@@ -81,7 +81,7 @@ class Bounding:
         """Return the statement that makes ``parts``."""
         by = ", ".join(("u", *self.keys))
         items = ", ".join(("u", *self.keys, *self.slots.grouped()))
-        return f"CREATE TEMP TABLE parts AS SELECT {items} FROM ({self.rows}) WHERE u IS NOT NULL GROUP BY {by}"
+        return f"CREATE TEMP TABLE parts AS SELECT {items} FROM ({self.rows(None)}) WHERE u IS NOT NULL GROUP BY {by}"
 
     def cuts(self) -> str:
         """Return the statement that makes ``cuts``: a group stays if its rank is below its unit's cut.
@@ -91,13 +91,10 @@ class Bounding:
         """
         assert self.max_groups is not None
         most = self.max_groups
-        rank = self._group_rank()
-        if most < _MOST_KEPT_BY_HEAP:
-            cut = f"min({rank}, {most + 1})[{most + 1}]"
-        else:
-            cut = f"list_sort(list({rank}))[{most + 1}]"
         heavy = f"SELECT u FROM parts GROUP BY u HAVING count(*) > {most}"
-        return f"CREATE TEMP TABLE cuts AS SELECT u, {cut} AS cut FROM parts SEMI JOIN ({heavy}) USING (u) GROUP BY u"
+        ranked = f"SELECT u, {self._group_rank()} AS cut FROM parts SEMI JOIN ({heavy}) USING (u)"
+        order = "row_number() OVER (PARTITION BY u ORDER BY cut)"
+        return f"CREATE TEMP TABLE cuts AS SELECT u, cut FROM ({ranked}) QUALIFY {order} = {most + 1}"
 
     def _group_rank(self) -> str:
         return _rank(self.secret, "groups", ["u", *self.keys])
@@ -121,10 +118,9 @@ class Bounding:
         number changes nothing, for they are the same in every way that counts.
         """
         key, values = ["u", *self.keys], self.slots.names
-        same = " AND ".join(("r.u = o.u", *(f"r.{k} IS NOT DISTINCT FROM o.{k}" for k in self.keys)))
         numbered = (
-            f"SELECT r.*, row_number() OVER (PARTITION BY {', '.join(key + values)}) AS i "
-            f"FROM ({self.rows}) AS r SEMI JOIN crowded AS o ON {same}"
+            f"SELECT *, row_number() OVER (PARTITION BY {', '.join(key + values)}) AS i "
+            f"FROM ({self.rows('crowded')})"
         )
         ranked = f"SELECT *, {_rank(self.secret, 'rows', [*key, *values, 'i'])} AS h FROM ({numbered})"
         # the values after the rank make the order total, so that equal ranks leave no choice to the engine
@@ -140,7 +136,7 @@ class Bounding:
         """Return the SELECT of the sums per group."""
         names = ", ".join((*self.keys, *self.slots.part_names))
         if not unit:
-            parts = f"SELECT {', '.join((*self.keys, *self.slots.single()))} FROM ({self.rows})"
+            parts = f"SELECT {', '.join((*self.keys, *self.slots.single()))} FROM ({self.rows(None)})"
         elif self.max_rows is None:
             parts = f"SELECT {names} {self._kept('TRUE')}"
         elif self.trims_rows:
@@ -149,8 +145,12 @@ class Bounding:
         else:
             cut = ", ".join((*self.keys, f"least(n, {self.max_rows}) AS n"))
             parts = f"SELECT {cut} {self._kept('TRUE')}"
-        count = range(len(self.slots.measures))
-        each = ", ".join((*self.keys, *(f"{self.slots.contribution(i)} AS m{i}" for i in count)))
-        sums = ", ".join((*self.keys, *(f"{clamped(f'coalesce(sum(m{i}), 0)', -REACH, REACH)} AS m{i}" for i in count)))
+        slots = self.slots
+        count = range(len(slots.measures))
+        means = ", ".join(("*", *slots.means()))
+        each = ", ".join((*self.keys, *(f"{slots.contribution(i)} AS m{i}" for i in count)))
+        sums = ", ".join((*self.keys, *(f"coalesce(sum(m{i}), 0) AS m{i}" for i in count)))
+        total = ", ".join((*self.keys, *(f"{clamped(f'm{i}', (-REACH, REACH))} AS m{i}" for i in count)))
         grouping = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
-        return f"SELECT {sums} FROM (SELECT {each} FROM ({parts})){grouping}"
+        contributions = f"SELECT {each} FROM (SELECT {means} FROM ({parts}))"
+        return f"SELECT {total} FROM (SELECT {sums} FROM ({contributions}){grouping})"

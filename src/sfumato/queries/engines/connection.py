@@ -31,6 +31,7 @@ def connect(spill: str, *, memory_limit: str | None, threads: int | None) -> duc
         config["threads"] = str(threads)
     connection = duckdb.connect(":memory:", config=config)
     connection.execute("SET TimeZone = 'UTC'")
+    connection.execute("SET enable_progress_bar = false")  # it would show how long private work takes
     return connection
 
 
@@ -52,7 +53,7 @@ def store(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, Source]) 
         If a file cannot be read as what it is, or a table has no columns.
     """
     attached: dict[str, str] = {}
-    tables = {}
+    tables: dict[str, StoredTable] = {}
     for name, source in sources.items():
         inside = f"t{len(tables)}"
         try:
@@ -66,7 +67,9 @@ def store(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, Source]) 
         except duckdb.Error:
             types = None
         if types is None:  # outside of the handler: DuckDB's message may quote the data
-            raise SourceError(f"table {name!r} must be readable as {_kind(source)}; the source is damaged or in use")
+            raise SourceError(
+                f"table {name!r} must be readable as {_kind(source)}; the source is damaged or in use"
+            )
         tables[name] = StoredTable(inside, tuple((str(row[0]), str(row[1])) for row in types))
     return tables
 
@@ -82,7 +85,9 @@ def _read(connection: duckdb.DuckDBPyConnection, inside: str, source: FileSource
         connection.execute(f"CREATE TABLE {inside} AS SELECT * FROM read_csv({path}, sample_size = -1)")
         return
     paths = ", ".join(quoted_text(str(path)) for path in source.paths)
-    connection.execute(f"CREATE VIEW {inside} AS SELECT * FROM read_parquet([{paths}], hive_partitioning = false)")
+    connection.execute(
+        f"CREATE VIEW {inside} AS SELECT * FROM read_parquet([{paths}], hive_partitioning = false)"
+    )
 
 
 def _attach(
@@ -94,10 +99,13 @@ def _attach(
         connection.execute(f"ATTACH {quoted_text(path)} AS {attached[path]} (READ_ONLY)")
     catalog = attached[path]
     found = connection.execute(
-        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = ? AND NOT internal", [catalog]
+        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = ? AND NOT internal",
+        [catalog],
     ).fetchall()
     wanted = (source.table or "").casefold()
-    matching = [row for row in found if str(row[1]).casefold() == wanted] or (found if len(found) == 1 else [])
+    matching = [row for row in found if str(row[1]).casefold() == wanted] or (
+        found if len(found) == 1 else []
+    )
     if len(matching) != 1:
         names = ", ".join(sorted(repr(str(row[1])) for row in found)) or "no table"
         raise SourceError(

@@ -8,7 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -38,9 +38,10 @@ _LISTED = "listed"
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """A job as SQL: rows with standard keys, before public groups are matched."""
+    """A job as SQL: ``base`` has the unit, the keys in canonical form and the values that ``values`` grid."""
 
-    rows: str
+    base: str
+    values: tuple[str, ...]
     types: tuple[ColumnType, ...]
     slots: Slots
     unit: bool
@@ -56,6 +57,26 @@ class _Prepared:
     @property
     def keys(self) -> tuple[str, ...]:
         return tuple(f"k{i}" for i in range(len(self.types)))
+
+    @property
+    def grouping(self) -> tuple[str, ...]:
+        """The columns to group by: a public group is known by its number."""
+        return ("g",) if self.public else self.keys
+
+    def rows(self, parts: str | None) -> str:
+        """Return the SELECT of the rows, of some parts only if a table of these is named.
+
+        NULL keys match NULL keys. Values are put on the grid last, so only for rows that matched.
+        """
+        source = f"({self.base}) AS r"
+        if self.public:
+            same = " AND ".join(f"r.{key} IS NOT DISTINCT FROM p.{key}" for key in self.keys)
+            source = f"(SELECT r.*, p.g FROM {source} JOIN groups AS p ON {same}) AS r"
+        if parts is not None:
+            keys = (f"r.{key} IS NOT DISTINCT FROM o.{key}" for key in self.grouping)
+            source += f" SEMI JOIN {parts} AS o ON {' AND '.join(('r.u = o.u', *keys))}"
+        items = [*(["r.u"] if self.unit else []), *(f"r.{key}" for key in self.grouping), *self.values]
+        return f"SELECT {_list(items)} FROM {source}"
 
 
 class DuckDBEngine:
@@ -149,7 +170,9 @@ class DuckDBEngine:
             return fingerprint(self._sources, key)
         except OSError:
             pass
-        raise SourceError("a source must stay readable, got a file that is gone; put it back and connect again")
+        raise SourceError(
+            "a source must stay readable, got a file that is gone; put it back and connect again"
+        )
 
     def close(self) -> None:
         """Close the database and remove the spill folder; calling it again does nothing."""
@@ -169,12 +192,16 @@ class DuckDBEngine:
         prepared = self._prepare(job)
         with self._lock:
             try:
-                self._connection.execute(f"EXPLAIN {prepared.rows}").fetchall()
+                self._connection.execute(
+                    f"EXPLAIN {replace(prepared, listed=None, table=None).rows(None)}"
+                ).fetchall()
             except duckdb.Error:
                 pass
             else:
                 return
-        raise SchemaError("the query must suit the engine, got an expression it refuses; simplify the expression")
+        raise SchemaError(
+            "the query must suit the engine, got an expression it refuses; simplify the expression"
+        )
 
     def aggregate(self, job: AggregationJob, secret: bytes) -> pa.Table:
         """Compute the exact bounded integers of a job.
@@ -210,26 +237,30 @@ class DuckDBEngine:
             if slot.expression not in values:
                 values.append(slot.expression)
         unit = ["u"] if layer.unit else []
-        below = [*unit, *(f"{render(key.expression, layer.columns)} AS e{i}" for i, key in enumerate(job.keys))]
+        below = [
+            *unit,
+            *(f"{render(key.expression, layer.columns)} AS e{i}" for i, key in enumerate(job.keys)),
+        ]
         below += [f"{render(value, layer.columns)} AS x{i}" for i, value in enumerate(values)]
         above = [*unit, *(f"{canonical(f'e{i}', type_)} AS k{i}" for i, type_ in enumerate(types))]
-        for i, slot in enumerate(slots.items):
-            above.append(f"{slot.sql(f'x{values.index(slot.expression)}')} AS v{i}")
-        rows = f"SELECT {_list(above)} FROM (SELECT {_list(below)} FROM ({layer.sql}))"
+        above += [f"x{i}" for i in range(len(values))]
+        base = f"SELECT {_list(above)} FROM (SELECT {_list(below)} FROM ({layer.sql}))"
+        gridded = tuple(
+            f"{slot.sql(f'r.x{values.index(slot.expression)}')} AS v{i}" for i, slot in enumerate(slots.items)
+        )
         listed, table = None, None
         if isinstance(job.public_groups, PublicValues):
             listed = listed_groups(job.public_groups, types)
         elif isinstance(job.public_groups, PublicTable):
             table = table_groups(job.public_groups, self._tables, types)
-        return _Prepared(rows, types, slots, layer.unit, max_groups, max_rows, listed, table)
+        return _Prepared(base, gridded, types, slots, layer.unit, max_groups, max_rows, listed, table)
 
     def _run(self, prepared: _Prepared, secret: bytes) -> pa.Table:
         with self._lock, self._temporary():
-            rows, keys = prepared.rows, prepared.keys
             if prepared.public:
                 self._make_groups(prepared)
-                rows, keys = _matched(prepared), ("g",)
-            bounding = Bounding(rows, keys, prepared.slots, prepared.max_groups, prepared.max_rows, secret)
+            limits = prepared.max_groups, prepared.max_rows
+            bounding = Bounding(prepared.rows, prepared.grouping, prepared.slots, *limits, secret)
             crowded = prepared.unit and self._bound(bounding)
             totals = bounding.totals(unit=prepared.unit, any_crowded=crowded)
             answer = self._connection.sql(_answer(prepared, totals)).to_arrow_table()
@@ -283,18 +314,13 @@ def _limits(job: AggregationJob, *, unit: bool) -> tuple[int | None, int | None]
     return integer("max_groups_contributed", job.max_groups, minimum=1), max_rows
 
 
-def _matched(prepared: _Prepared) -> str:
-    """The rows of public groups, keyed by the number of their group; NULL matches NULL."""
-    items = [*(["u"] if prepared.unit else []), "g", *prepared.slots.names]
-    same = " AND ".join(f"r.{key} IS NOT DISTINCT FROM p.{key}" for key in prepared.keys)
-    return f"SELECT {', '.join(items)} FROM ({prepared.rows}) AS r JOIN groups AS p ON {same}"
-
-
 def _answer(prepared: _Prepared, totals: str) -> str:
     measures = [f"m{i}" for i in range(len(prepared.slots.measures))]
     if prepared.public:
         items = [*(f"p.{key}" for key in prepared.keys), *(f"coalesce({m}, 0) AS {m}" for m in measures)]
-        return f"SELECT {', '.join(items)} FROM groups AS p LEFT JOIN ({totals}) AS t ON p.g = t.g ORDER BY p.g"
+        return (
+            f"SELECT {', '.join(items)} FROM groups AS p LEFT JOIN ({totals}) AS t ON p.g = t.g ORDER BY p.g"
+        )
     order = ", ".join(f"{key} NULLS LAST" for key in prepared.keys)
     return f"SELECT * FROM ({totals})" + (f" ORDER BY {order}" if order else "")
 

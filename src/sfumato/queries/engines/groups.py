@@ -35,7 +35,9 @@ def listed_groups(groups: PublicValues, types: Sequence[ColumnType]) -> pa.Table
     """
     for row in groups.rows:
         if len(row) != len(types):
-            raise OptionError(f"public groups must have {len(types)} values each, got {len(row)}; list one for each key")
+            raise OptionError(
+                f"public groups must have {len(types)} values each, got {len(row)}; list one for each key"
+            )
     columns = {}
     for i, type_ in enumerate(types):
         values = [stored_value(row[i], type_, "public groups") for row in groups.rows]
@@ -63,7 +65,9 @@ def table_groups(groups: PublicTable, tables: Mapping[str, StoredTable], types: 
         widens = column.type is ColumnType.INTEGER and type_ is ColumnType.FLOAT
         if column.type is not type_ and not widens:
             got = "no type" if column.type is None else column.type.value
-            raise SchemaError(f"public column {name!r} must be {type_.value} like the key, got {got}; cast one")
+            raise SchemaError(
+                f"public column {name!r} must be {type_.value} like the key, got {got}; cast one"
+            )
         keys.append(f"CAST({column.sql} AS {SQL_TYPES[type_]}) AS k{i}")
     return f"SELECT {', '.join(keys)} FROM (SELECT {', '.join(items)} FROM {table.name})"
 

@@ -13,7 +13,15 @@ from sfumato.errors import SchemaError
 from sfumato.queries.engines.rendering import Rendered, render
 from sfumato.queries.plan import Column, ColumnType, Filter, Relation, Scan, Schema
 
-__all__ = ["Layer", "StoredTable", "canonical", "column_type", "quoted_name", "relation_layer", "scan_columns"]
+__all__ = [
+    "Layer",
+    "StoredTable",
+    "canonical",
+    "column_type",
+    "quoted_name",
+    "relation_layer",
+    "scan_columns",
+]
 
 _SMALL_INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"})
 _LARGE_INTEGERS = frozenset({"UBIGINT", "HUGEINT", "UHUGEINT"})

@@ -71,10 +71,14 @@ def render(expression: Expression, columns: Mapping[str, Rendered]) -> str:
             return columns[node.name.casefold()]
         rule = _RULES.get(type(node))
         if rule is None:
-            raise UnsupportedSql(f"{type(node).__name__} is not supported by this engine; rewrite the expression")
+            raise UnsupportedSql(
+                f"{type(node).__name__} is not supported by this engine; rewrite the expression"
+            )
         made = rule(node, term)
         if len(made.sql) > _LONGEST_TEXT:
-            raise UnsupportedSql("an expression must be less nested for this engine; compute parts in a subquery")
+            raise UnsupportedSql(
+                "an expression must be less nested for this engine; compute parts in a subquery"
+            )
         return made
 
     return _as(term(expression.tree), expression.type)
@@ -126,7 +130,10 @@ def _negative(node: exp.Expr, term: _Render) -> Rendered:
     if isinstance(node.this, exp.Literal):
         return _number("-" + node.this.name)
     inner = term(node.this)
-    return Rendered(_guarded(f"-({inner.sql})", inner.type), inner.type)
+    if inner.type is ColumnType.FLOAT:
+        return Rendered(f"(-({inner.sql}))", inner.type)
+    # the minus sign before a constant would widen the type instead of overflowing
+    return Rendered(f"TRY({_number('0').sql} - {inner.sql})", inner.type)
 
 
 def _guarded(sql: str, type_: ColumnType | None) -> str:

@@ -54,7 +54,9 @@ class Slot:
         above = _integer(min(math.floor(self.upper * scale), 2**63 - 1))
         below = _integer(max(math.ceil(self.lower * scale), -(2**63)))
         nearest = _shifted(value, self.exponent)
-        return f"CASE WHEN {value} > {above} THEN {upper} WHEN {value} < {below} THEN {lower} ELSE {nearest} END"
+        return (
+            f"CASE WHEN {value} > {above} THEN {upper} WHEN {value} < {below} THEN {lower} ELSE {nearest} END"
+        )
 
 
 def _integer(value: int) -> str:
@@ -98,9 +100,12 @@ def _shifted(value: str, exponent: int) -> str:
     return f"(({half}) >> 1) + (({half}) & 1)"
 
 
-def clamped(sql: str, lower: int, upper: int) -> str:
-    """Return an integer that is not NULL, clamped."""
-    return f"CAST(least(greatest({sql}, {_integer(lower)}), {_integer(upper)}) AS BIGINT)"
+def clamped(column: str, bounds: tuple[int, int], known: tuple[int, int] | None = None) -> str:
+    """Return a column clamped to ``bounds``; NULL stays NULL. ``known`` is a range it cannot leave anyway."""
+    (lower, upper), (least, most) = bounds, known or (-math.inf, math.inf)
+    tests = [f"WHEN {column} > {_integer(upper)} THEN {_integer(upper)}"] if most > upper else []
+    tests += [f"WHEN {column} < {_integer(lower)} THEN {_integer(lower)}"] if least < lower else []
+    return f"CAST(CASE {' '.join(tests)} ELSE {column} END AS BIGINT)" if tests else column
 
 
 class Slots:
@@ -110,39 +115,40 @@ class Slots:
     ----------
     measures : sequence of Measure
     max_rows : int or None
-        Most rows of one unit in one group; it tells where a sum fits in 64 bits.
+        Most rows of one unit in one group, None for any number; it tells where a sum fits in 64 bits.
+
+    Raises
+    ------
+    ParameterError
+        If a bound is out of reach or reversed, or an expression is missing or of the wrong type.
     """
 
     def __init__(self, measures: Sequence[Measure], max_rows: int | None) -> None:
         for measure in measures:
             _check(measure)
-        self.max_rows = max_rows
-        self.items: list[Slot] = []
-        self._summed: set[int] = set()
-        # sums first: a count of values reads off any slot of the same expression
-        self._places: dict[int, int] = {}
-        ordered = sorted(range(len(measures)), key=lambda i: measures[i].kind not in _SUMMED)
-        for index in ordered:
-            if measures[index].expression is not None:
-                self._places[index] = self._place(measures[index])
         self.measures = tuple(measures)
+        self.items: list[Slot] = []
+        self._rows = max_rows
+        self._summed: dict[int, int] = {}  # measure to slot
+        self._counted: dict[int, int] = {}  # measure to the one slot that counts the values of its expression
+        # sums first: a count of values reads off any slot of the same expression
+        for index in sorted(range(len(measures)), key=lambda i: measures[i].kind not in _SUMMED):
+            self._place(index)
 
-    def _place(self, measure: Measure) -> int:
-        assert measure.expression is not None
-        if measure.kind not in _SUMMED:
-            for place, slot in enumerate(self.items):
-                if slot.expression == measure.expression:
-                    return place
+    def _place(self, index: int) -> None:
+        measure = self.measures[index]
+        if measure.expression is None:
+            return
+        if measure.kind in _SUMMED:
+            slot = Slot(measure.expression, measure.exponent, *_row_range(measure))
+            if slot not in self.items:
+                self.items.append(slot)
+            self._summed[index] = self.items.index(slot)
+        same = [place for place, slot in enumerate(self.items) if slot.expression == measure.expression]
+        if not same:
             self.items.append(Slot(measure.expression, None))
-            return len(self.items) - 1
-        lower = -REACH if measure.row_lower is None else measure.row_lower
-        upper = REACH if measure.row_upper is None else measure.row_upper
-        slot = Slot(measure.expression, measure.exponent, lower, upper)
-        if slot not in self.items:
-            self.items.append(slot)
-        place = self.items.index(slot)
-        self._summed.add(place)
-        return place
+            same = [len(self.items) - 1]
+        self._counted[index] = same[0]
 
     @property
     def names(self) -> list[str]:
@@ -152,60 +158,83 @@ class Slots:
     @property
     def part_names(self) -> list[str]:
         """The columns of a unit's part of a group."""
-        names = ["n"]
-        for i in range(len(self.items)):
-            names += [f"c{i}", *([f"s{i}"] if i in self._summed else [])]
-        return names
+        return ["n", *(f"c{i}" for i in self._counts()), *(f"s{i}" for i in self._sums())]
+
+    def _counts(self) -> list[int]:
+        return sorted(set(self._counted.values()))
+
+    def _sums(self) -> list[int]:
+        return sorted(set(self._summed.values()))
 
     def grouped(self) -> list[str]:
         """Return the aggregates that make a unit's part of a group from its rows."""
-        items = ["count(*) AS n"]
-        for i in range(len(self.items)):
-            items.append(f"count(v{i}) AS c{i}")
-            if i in self._summed:
-                # a part with more than max_rows rows is computed again from the rows that stay
-                total = f"TRY_CAST(sum(v{i}) AS BIGINT)" if self.max_rows is not None and self._small(i, self.max_rows) else f"sum(v{i})"
-                items.append(f"{total} AS s{i}")
+        items = ["count(*) AS n", *(f"count(v{i}) AS c{i}" for i in self._counts())]
+        for i in self._sums():
+            # where 64 bits do not hold the sum, the part has too many rows and is computed again from fewer
+            narrow = self._rows is not None and self._fits(i, self._rows)
+            items.append(f"{f'TRY_CAST(sum(v{i}) AS BIGINT)' if narrow else f'sum(v{i})'} AS s{i}")
         return items
 
     def single(self) -> list[str]:
         """Return the same for a row that is a unit of its own."""
-        items = ["1 AS n"]
-        for i in range(len(self.items)):
-            items.append(f"CASE WHEN v{i} IS NULL THEN 0 ELSE 1 END AS c{i}")
-            if i in self._summed:
-                items.append(f"{f'v{i}' if self._small(i, 1) else f'CAST(v{i} AS HUGEINT)'} AS s{i}")
+        items = ["1 AS n", *(f"CASE WHEN v{i} IS NULL THEN 0 ELSE 1 END AS c{i}" for i in self._counts())]
+        for i in self._sums():
+            items.append(f"{f'v{i}' if self._fits(i, 1) else f'CAST(v{i} AS HUGEINT)'} AS s{i}")
         return items
 
-    def _small(self, i: int, rows: int) -> bool:
+    def _fits(self, i: int, rows: int) -> bool:
         """Tell whether the sum of so many rows, and what a mean computes from it, fits in 64 bits."""
         bound = max(abs(self.items[i].lower), abs(self.items[i].upper))
         return 4 * (bound + 1) * rows < REACH
 
+    def means(self) -> list[str]:
+        """Return the means that measures need, ``q0, q1, ...`` by measure: exact, halves away from zero."""
+        items = []
+        for index, measure in enumerate(self.measures):
+            if measure.kind is MeasureKind.MEAN:
+                total, count = f"s{self._summed[index]}", f"c{self._counted[index]}"
+                rounded = f"(2 * abs({total}) + {count}) // (2 * {count})"
+                signed = f"CASE WHEN {total} < 0 THEN -({rounded}) ELSE {rounded} END"
+                items.append(f"CASE WHEN {count} > 0 THEN {signed} END AS q{index}")
+        return items
+
     def contribution(self, index: int) -> str:
-        """Return what one unit's part of a group adds to measure ``index``: an integer within its sensitivity."""
-        measure, place = self.measures[index], self._places.get(index)
-        lower, upper = measure.lower, measure.upper
+        """Return what one unit's part of a group adds to measure ``index``: within its sensitivity, or NULL."""
+        measure = self.measures[index]
+        bounds, most = (measure.lower, measure.upper), REACH if self._rows is None else self._rows
         match measure.kind:
             case MeasureKind.UNITS:
-                return clamped("1", lower, upper)
+                return _integer(min(max(1, measure.lower), measure.upper))
             case MeasureKind.ROWS:
-                return clamped("n", lower, upper)
+                return clamped("n", bounds, (1, most))
             case MeasureKind.VALUES:
-                return clamped(f"c{place}", lower, upper)
+                return clamped(f"c{self._counted[index]}", bounds, (0, most))
             case MeasureKind.VALUE_UNITS:
-                return clamped(f"least(c{place}, 1)", lower, upper)
+                one, none = (_integer(min(max(x, measure.lower), measure.upper)) for x in (1, 0))
+                return f"CASE WHEN c{self._counted[index]} > 0 THEN {one} ELSE {none} END"
             case MeasureKind.SUM:
-                return f"CASE WHEN c{place} > 0 THEN {clamped(f's{place}', lower, upper)} ELSE 0 END"
+                place = self._summed[index]
+                known = None if self._rows is None else self._sum_range(place, self._rows)
+                return clamped(f"s{place}", bounds, known)
             case MeasureKind.MEAN:
-                mean = clamped(_mean(f"s{place}", f"c{place}"), lower, upper)
-                return f"CASE WHEN c{place} > 0 THEN {mean} - {_integer(measure.center)} ELSE 0 END"
+                slot = self.items[self._summed[index]]
+                mean = clamped(f"q{index}", bounds, (slot.lower, slot.upper))
+                return f"{mean} - {_integer(measure.center)}"
+
+    def _sum_range(self, place: int, rows: int) -> tuple[int, int]:
+        slot = self.items[place]
+        return min(slot.lower, slot.lower * rows), max(slot.upper, slot.upper * rows)
 
 
-def _mean(total: str, count: str) -> str:
-    """The integer nearest to total / count, exactly; halves round away from zero."""
-    rounded = f"(2 * abs({total}) + {count}) // (2 * {count})"
-    return f"CASE WHEN {total} < 0 THEN -({rounded}) ELSE {rounded} END"
+def _row_range(measure: Measure) -> tuple[int, int]:
+    """The clamp of one row; without row bounds a row cannot pass 2**48 steps, or 2**62 under wide bounds.
+
+    A grid has about 2**24 steps up to a bound, so this is 2**24 bounds away; it keeps sums in 64 bits.
+    """
+    reach = 2**48 if max(abs(measure.lower), abs(measure.upper)) <= 2**44 else REACH
+    lower = -reach if measure.row_lower is None else measure.row_lower
+    upper = reach if measure.row_upper is None else measure.row_upper
+    return lower, upper
 
 
 def _check(measure: Measure) -> None:
@@ -213,13 +242,14 @@ def _check(measure: Measure) -> None:
     for bound in bounds:
         if bound is not None and abs(bound) > REACH:
             refuse("bounds", "be at most 2**62 grid steps", bound, "use a coarser grid")
-    lower, upper = (-REACH if measure.row_lower is None else measure.row_lower), (
-        REACH if measure.row_upper is None else measure.row_upper
-    )
+    lower, upper = _row_range(measure)
     if measure.lower > measure.upper or lower > upper:
         refuse("bounds", "have lower at most upper", (measure.lower, measure.upper), "swap them")
     if measure.kind in _SUMMED:
-        if measure.expression is None or measure.expression.type not in (ColumnType.INTEGER, ColumnType.FLOAT):
+        if measure.expression is None or measure.expression.type not in (
+            ColumnType.INTEGER,
+            ColumnType.FLOAT,
+        ):
             refuse("expression", f"be a number under {measure.kind.value}", measure.expression, "use CAST")
     elif measure.kind in (MeasureKind.VALUES, MeasureKind.VALUE_UNITS) and measure.expression is None:
         refuse("expression", f"be given for {measure.kind.value}", None, "pass the counted expression")
