@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,7 @@ from sfumato.numerics.plans import gaussian_plan, laplace_plan
 __all__ = ["main", "measure_speed", "measure_timing"]
 
 SCALES = (1, 1_000, 1_000_000)
-LAWS: dict[str, tuple[Callable[..., object], Callable[[Fraction], object]]] = {
+LAWS: dict[str, tuple[Callable[..., Any], Callable[[Fraction], object]]] = {
     "laplace": (discrete_laplace, laplace_plan),
     "gaussian": (discrete_gaussian, gaussian_plan),
 }

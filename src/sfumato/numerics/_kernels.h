@@ -265,12 +265,14 @@ INLINE Progress cells_body(const Table *t, Cell cell, const uint64_t *words, int
     }
 
 DEFINE(portable, )
-#if defined(__x86_64__) && defined(__GNUC__)
+#if !defined(WIDE) && defined(__x86_64__) && defined(__GNUC__)
 #define WIDE 1
+#elif !defined(WIDE)
+#define WIDE 0
+#endif
+#if WIDE
 DEFINE(avx2, __attribute__((target("avx2,bmi,bmi2,lzcnt"))))
 DEFINE(avx512, __attribute__((target("avx2,bmi,bmi2,lzcnt,avx512f,avx512cd,avx512dq,avx512vl,avx512bw"))))
-#else
-#define WIDE 0
 #endif
 
 #endif
