@@ -354,7 +354,7 @@ EXPRESSIONS = [
     ("CAST(born AS INT64) = 3", SchemaError, "CAST cannot turn DATE into INT64"),
     ("age = 99999999999999999999", SchemaError, "must fit in 64 bits"),
     ("income < 1e999", SchemaError, "a number must be finite"),
-    ("state = 'a\\x00b'", SchemaError, "characters only"),
+    ("state = 'a\0b'", SchemaError, "characters only"),
     ("agee > 3", SchemaError, "did you mean 'age'?"),
     ("zzz > 3", SchemaError, "the columns are"),
     ("d.age > 3", SchemaError, "the qualifier 'd' names no table"),

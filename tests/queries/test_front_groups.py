@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from sfumato.errors import OptionError, UnsupportedSql
@@ -166,6 +167,9 @@ def test_values_are_stored_in_the_type_of_the_key(key: str, given: object, store
         ("state", {"state": []}, "at least one group"),
         ("state", {"state": "xyz"}, "a list for each key, got str"),
         ("state", {"state": 3}, "a list for each key, got int"),
+        ("state", [("state", ["x"])], "must map keys to values, got list"),
+        ("age", {"age": [np.array([1, 2])]}, "must hold INT64 values"),
+        ("seen", {"seen": [pd.NaT]}, "must hold TIMESTAMP values, got NaT"),
         ("state", {"state": ["x", "x"]}, "list each group once"),
         ("state", {"state": [3]}, "must hold STRING values, got 3"),
         ("state", {"state": ["a\0b"]}, "must hold STRING values"),

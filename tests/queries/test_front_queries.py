@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from sfumato.errors import OptionError
@@ -285,3 +287,12 @@ def test_strategy_and_unit_column() -> None:
 def test_canonical_text_reads_as_itself(select: str) -> None:
     query = ask(select)
     assert read(query.text, CATALOG).text == query.text
+
+
+def test_the_queries_of_the_documentation_are_answered(pytestconfig: pytest.Config) -> None:
+    page = (pytestconfig.rootpath / "docs" / "sql.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^ *```sql\n(.*?)^ *```", page, flags=re.DOTALL | re.MULTILINE)
+    public = {"states": Schema((Column("state", ColumnType.TEXT),))}
+    assert len(blocks) >= 2
+    for block in blocks:
+        assert read(block, Catalog(CATALOG.private, public)).aggregates

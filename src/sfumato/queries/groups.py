@@ -186,6 +186,10 @@ def groups_from_caller(given: Mapping[str, Sequence[object]], keys: Sequence[Nam
     OptionError
         If it does not list exactly the query's keys, or a value is not of its key's type.
     """
+    if not isinstance(given, Mapping):
+        raise OptionError(
+            f"public_groups must map keys to values, got {type(given).__name__}; write {{key: values}}"
+        )
     blocks = [(_names(name), _block(name, rows)) for name, rows in given.items()]
     if math.prod(len(rows) for _, rows in blocks) > _MOST_GROUPS:
         raise OptionError(

@@ -6,7 +6,7 @@ import datetime as dt
 import math
 import re
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from sqlglot import exp
 
@@ -15,6 +15,17 @@ from sfumato.queries.plan import ColumnType
 from sfumato.queries.terms import NUMERIC, TEMPORAL, Term, cast
 
 __all__ = ["common", "is_constant", "number", "python_value", "stored_value", "temporal", "text"]
+
+
+@runtime_checkable
+class _Scalar(Protocol):
+    """A numpy scalar, known by its face so that numpy need not be imported here."""
+
+    @property
+    def ndim(self) -> int: ...
+
+    def item(self) -> object: ...
+
 
 _Moment = TypeVar("_Moment", dt.date, dt.datetime)
 
@@ -158,12 +169,11 @@ def stored_value(value: object, type_: ColumnType, what: str) -> object:
     """
     if value is None:
         return None
-    if hasattr(value, "item") and not isinstance(value, (dt.date, str)):
-        value = value.item()  # a numpy scalar
-    stored = _STORED[type_](value)
+    plain = value.item() if isinstance(value, _Scalar) and value.ndim == 0 else value
+    stored = _STORED[type_](plain)
     if stored is not None:
         return stored
-    shown = repr(value)
+    shown = repr(plain)
     shown = shown if len(shown) <= 60 else shown[:57] + "..."
     raise OptionError(f"{what} must hold {type_.value} values, got {shown}; give values of the key's type")
 
@@ -197,7 +207,9 @@ def _date(value: object) -> dt.date | None:
 
 
 def _timestamp(value: object) -> dt.datetime | None:
-    return _naive_utc(value) if isinstance(value, dt.datetime) else None
+    if not isinstance(value, dt.datetime) or value != value:  # noqa: PLR0124 - pandas' NaT is a datetime
+        return None
+    return _naive_utc(value)
 
 
 _STORED: dict[ColumnType, Callable[[object], object]] = {
