@@ -127,10 +127,10 @@ def check_sensitivity(
 
     Examples
     --------
-    >>> report = check_sensitivity(np.mean, claimed=1 / 32, bounds=(0.0, 1.0))
+    >>> report = check_sensitivity(np.mean, claimed=1 / 32, bounds=(0.0, 1.0), trials=500)
     >>> report.violated
     True
-    >>> check_sensitivity(lambda x: np.clip(x, 0, 1).sum(), claimed=1.0).violated
+    >>> check_sensitivity(lambda x: np.clip(x, 0, 1).sum(), claimed=1.0, trials=500).violated
     False
     """
     domain = _domain(bounds, values, sample)
