@@ -132,6 +132,15 @@ def test_both_uniforms_open(law: str, scale: Fraction) -> None:
 
 
 @pytest.mark.parametrize(("law", "scale"), CELLS)
+@pytest.mark.parametrize("sign", [0, 1])
+def test_zero_has_one_sign_when_open(law: str, scale: Fraction, sign: int) -> None:
+    with mp.workdps(reference.DIGITS):
+        quotient = scale / 2 ** reference.low_bits(law, scale)
+        start = floor_of(reference.magnitude_tail(law, quotient, 1, folded=False), 63)
+    assert check(law, scale, [start << 1 | sign, 0], [TOP], 1) == (None if sign else 0)
+
+
+@pytest.mark.parametrize(("law", "scale"), CELLS)
 def test_zero_has_one_sign(law: str, scale: Fraction) -> None:
     low = reference.low_bits(law, scale)
     zero = TOP >> 1

@@ -148,6 +148,15 @@ def test_forks_amid_busy_threads() -> None:
     assert not repeated(*drawn)
 
 
+@FORKS
+def test_a_child_with_its_parents_process_id(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Ids are used again; then only the fork handler tells.
+    monkeypatch.setattr(os, "getpid", lambda: 7)
+    source = SecureSource()
+    before = source.words(64)
+    assert not repeated(before, in_child(lambda: source.words(64)), source.words(64))
+
+
 def test_a_fork_behind_pythons_back_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     source = SecureSource()
     source.words(1)
