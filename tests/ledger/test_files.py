@@ -16,6 +16,7 @@ import pytest
 
 from sfumato.errors import BudgetExceeded, LedgerCorrupt, LedgerError, LedgerUnavailable
 from sfumato.ledger import Ledger
+from sfumato.ledger.store import create_file
 from sfumato.privacy import PureDP
 
 Open = Callable[..., Ledger]
@@ -238,3 +239,19 @@ def test_threads_share_one_ledger_and_its_budget(path: Path, open_ledger: Open) 
     assert sorted(receipts) == list(range(4, 4 + 11))
     assert len(refused) == 32 - 11
     assert ledger.verify().sound
+
+
+def test_a_charge_reads_the_totals_with_the_write_lock_in_its_hand(path: Path, open_ledger: Open) -> None:
+    ledger, other = open_ledger(path), open_ledger(path, lock_timeout=0.0)
+    with ledger._store.transaction(write=True):
+        with pytest.raises(LedgerUnavailable, match="lock"):
+            other.charge(PureDP(0.1), delta=0.0)
+        assert other.remaining() == other.remaining(), "reading goes on"
+    assert other.charge(PureDP(0.1), delta=0.0).sequence == 4
+
+
+def test_making_a_ledger_never_replaces_one(path: Path) -> None:
+    before = path.read_bytes()
+    assert create_file(path, lambda connection: None) is False
+    assert path.read_bytes() == before
+    assert [*path.parent.iterdir()] == [path]
