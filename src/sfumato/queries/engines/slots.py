@@ -51,8 +51,7 @@ class Slot:
                 f"WHEN {value} < {below} THEN {lower} ELSE {nearest} END"
             )
         scale = Fraction(2) ** self.exponent
-        above = _integer(min(math.floor(self.upper * scale), 2**63 - 1))
-        below = _integer(max(math.ceil(self.lower * scale), -(2**63)))
+        above, below = _limit(math.floor(self.upper * scale)), _limit(math.ceil(self.lower * scale))
         nearest = _shifted(value, self.exponent)
         return (
             f"CASE WHEN {value} > {above} THEN {upper} WHEN {value} < {below} THEN {lower} ELSE {nearest} END"
@@ -61,6 +60,13 @@ class Slot:
 
 def _integer(value: int) -> str:
     return f"CAST('{value}' AS BIGINT)"
+
+
+def _limit(value: int) -> str:
+    """An integer to compare with; beyond 64 bits every integer compares with it as with infinity."""
+    if -(2**63) <= value < 2**63:
+        return _integer(value)
+    return _float(math.copysign(math.inf, value))
 
 
 def _float(value: float) -> str:

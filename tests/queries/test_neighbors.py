@@ -1,0 +1,300 @@
+"""Fuzzing of neighboring pairs: one unit leaves, and no answer moves by more than was declared.
+
+``SFUMATO_FUZZ_EXAMPLES`` sets the number of random tables, four random jobs on each.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import os
+import random
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import sqlglot
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from sfumato.queries.engines import bounding, duckdb, slots
+from sfumato.queries.engines.duckdb import DuckDBEngine
+from sfumato.queries.expressions import read_expression
+from sfumato.queries.plan import (
+    AggregationJob,
+    ColumnType,
+    Expression,
+    Filter,
+    Measure,
+    MeasureKind,
+    Named,
+    Project,
+    PublicTable,
+    PublicValues,
+    Relation,
+    Scan,
+    Schema,
+)
+from sfumato.queries.sources import open_source
+from sfumato.queries.terms import Term, column
+
+_EXAMPLES = int(os.environ.get("SFUMATO_FUZZ_EXAMPLES", "120"))
+_FUZZ = settings(
+    max_examples=_EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
+)
+_KEYS = ["k", "i", "x", "d", "b", "m", "MOD(i, 3)", "SUBSTR(k, 1, 1)", "DATE_TRUNC(d, MONTH)", "x > 0", "ROUND(x)", "1 / x",
+         "CASE WHEN x > i THEN k ELSE 'rest' END", "-x", "i * x"]  # fmt: skip
+_NUMBERS = ["x", "i", "x * 2", "i + 1", "i * i", "1 / x", "SQRT(x)", "LENGTH(k)", "IF(b, x, NULL)", "EXTRACT(YEAR FROM d)"]
+_ANY = [*_NUMBERS, "k", "d", "b", "NULLIF(k, 'a')"]
+_FILTERS = ["x > 0", "b", "k <> 'a' OR i IS NULL", "MOD(i, 2) = 0", "NOT (x < 1)", "k LIKE '%a%'", "1 / i > 0"]
+
+
+class _Scope:
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    def resolve(self, qualifier: str | None, name: str) -> Term:
+        found = self.schema.find(name)
+        assert found is not None, name
+        return column(found.name, found.type)
+
+
+def _expression(text: str, schema: Schema) -> Expression:
+    return read_expression(sqlglot.parse_one(f"SELECT {text}", read="bigquery").expressions[0], _Scope(schema), "it")
+
+
+def _table(draw: random.Random) -> pa.Table:
+    """A few skewed units, values of every kind, many rows twice."""
+    count = draw.choice([0, 1, 5, 30, 80])
+    units = draw.choice([1, 3, 12])
+    heavy = draw.random()
+    kinds: list[Callable[[int], Any]] = [int, lambda u: f"unit {u}", lambda u: u + 0.5 if u else math.nan]
+    unit = draw.choice(kinds)
+    rows = []
+    for _ in range(count):
+        if rows and draw.random() < 0.3:
+            rows.append(draw.choice(rows))
+            continue
+        u = 0 if draw.random() < heavy else draw.randrange(units)
+        rows.append((
+            None if draw.random() < 0.05 else unit(u),
+            draw.choice(["a", "b", "ab", "", None]),
+            draw.choice([0, 1, 2, 3, -5, 100, 2**63 - 1, -(2**63), None]),
+            draw.choice([0.0, -0.0, 0.1, 2.5, -3.7, 99.9, 1e300, math.inf, -math.inf, math.nan, None]),
+            draw.choice([datetime.date(2024, 1, 31), datetime.date(2024, 2, 1), datetime.date(1, 1, 1), None]),
+            draw.choice([True, False, None]),
+            draw.choice([datetime.datetime(2024, 1, 1, 5), datetime.datetime(9999, 12, 31), None]),
+        ))  # fmt: skip
+    types = [pa.array([unit(1)]).type, pa.string(), pa.int64(), pa.float64(), pa.date32(), pa.bool_(), pa.timestamp("us")]
+    names = ["u", "k", "i", "x", "d", "b", "m"]
+    return pa.table({n: pa.array([row[at] for row in rows], types[at]) for at, n in enumerate(names)})
+
+
+def _relation(draw: random.Random, scan: Scan) -> Relation:
+    relation: Relation = scan
+    if draw.random() < 0.4:
+        relation = Filter(relation, _expression(draw.choice(_FILTERS), relation.schema))
+    if draw.random() < 0.4:
+        # names stay, contents move: what is called k above is not what is called k below
+        texts = {"u": "u", "k": "CASE WHEN b THEN k ELSE 'no' END", "i": "i - 1", "x": "x / 3", "d": "d", "b": "x > 1", "m": "m"}
+        named = tuple(Named(name, _expression(text, relation.schema)) for name, text in texts.items())
+        relation = Project(relation, named, None if scan.unit is None else "u")
+    if draw.random() < 0.2:
+        relation = Filter(relation, _expression(draw.choice(_FILTERS), relation.schema))
+    return relation
+
+
+def _measure(draw: random.Random, schema: Schema, max_rows: int | None) -> Measure:
+    kind = draw.choice(list(MeasureKind))
+    if kind is MeasureKind.UNITS:
+        return Measure(kind)
+    most = draw.choice([1, 2, 7])
+    if kind is MeasureKind.ROWS:
+        return Measure(kind, upper=most)
+    if kind is MeasureKind.VALUE_UNITS:
+        return Measure(kind, _expression(draw.choice(_ANY), schema))
+    if kind is MeasureKind.VALUES:
+        return Measure(kind, _expression(draw.choice(_ANY), schema), upper=most)
+    lower = draw.choice([-(2**40), -1000, -1, 0, 3])
+    upper = lower + draw.choice([0, 1, 5000, 2**40])
+    row = draw.choice([None, (-100, 100), (0, 2**30), (5, 5)])
+    return Measure(
+        kind,
+        _expression(draw.choice(_NUMBERS), schema),
+        draw.choice([0, 0, -10, -20, 3, 900, -900, -1070, 70]),
+        lower,
+        upper,
+        *(row or (None, None)),
+        center=(lower + upper) // 2 if kind is MeasureKind.MEAN else 0,
+    )
+
+
+def _public(draw: random.Random, keys: tuple[Named, ...]) -> PublicValues | PublicTable | None:
+    pools: dict[ColumnType, list[object]] = {
+        ColumnType.TEXT: ["a", "no", "zz", None],
+        ColumnType.INTEGER: [0, 1, -5, None],
+        ColumnType.FLOAT: [0.0, -0.0, 2.5, -3.0, None],
+        ColumnType.BOOLEAN: [True, False, None],
+        ColumnType.DATE: [datetime.date(2024, 1, 31), datetime.date(2024, 1, 1), None],
+        ColumnType.TIMESTAMP: [datetime.datetime(2024, 1, 1, 5), None],
+    }
+    if not keys or draw.random() < 0.6:
+        return None
+    if len(keys) == 1 and keys[0].expression.type is ColumnType.TEXT and draw.random() < 0.5:
+        return PublicTable("public", ("name",))
+    count = draw.choice([0, 1, 3, 6])
+    return PublicValues(tuple(tuple(draw.choice(pools[k.expression.type]) for k in keys) for _ in range(count)))
+
+
+def _job(draw: random.Random, schema: Schema) -> AggregationJob:
+    scan = Scan("data", schema, None if draw.random() < 0.15 else "u")
+    relation = _relation(draw, scan)
+    texts = draw.sample(_KEYS, draw.choice([0, 1, 1, 1, 2]))
+    keys = tuple(Named(f"key{at}", _expression(text, relation.schema)) for at, text in enumerate(texts))
+    max_rows = draw.choice([None, 1, 2, 5])
+    measures = [_measure(draw, relation.schema, max_rows) for _ in range(draw.choice([1, 2, 4]))]
+    most = draw.choice([1, 2, 3, 100]) if keys and scan.unit is not None else None
+    public = _public(draw, keys)
+    return AggregationJob(relation, keys, (Measure(MeasureKind.UNITS), *measures), most, max_rows, public)
+
+
+def _on(relation: Relation, table: str) -> Relation:
+    if isinstance(relation, Scan):
+        return replace(relation, table=table)
+    return replace(relation, child=_on(relation.child, table))
+
+
+def _answer(engine: DuckDBEngine, job: AggregationJob, secret: bytes) -> dict[tuple[Any, ...], list[int]]:
+    table = engine.aggregate(job, secret)
+    assert table.column_names == [f"k{i}" for i in range(len(job.keys))] + [f"m{i}" for i in range(len(job.measures))]
+    rows = [tuple(row.values()) for row in table.to_pylist()]
+    answer = {row[: len(job.keys)]: list(row[len(job.keys) :]) for row in rows}
+    assert len(answer) == len(rows), "a group occurs twice"
+    return answer
+
+
+def _violations(
+    job: AggregationJob, whole: Mapping[tuple[Any, ...], list[int]], less: Mapping[tuple[Any, ...], list[int]]
+) -> list[str]:
+    """What differs by more than one unit may make it differ."""
+    nothing = [0] * len(job.measures)
+    found, changed = [], 0
+    if job.public_groups is not None and list(whole) != list(less):
+        found.append("public groups differ")
+    for key in whole.keys() | less.keys():
+        moves = [a - b for a, b in zip(whole.get(key, nothing), less.get(key, nothing), strict=True)]
+        changed += any(moves) or (key in whole) != (key in less)
+        for move, measure in zip(moves, job.measures, strict=True):
+            if abs(move) > measure.sensitivity:
+                found.append(f"{measure.kind.value} moved by {abs(move)}, declared {measure.sensitivity}")
+    if changed > (job.max_groups or 1):
+        found.append(f"{changed} groups changed, declared {job.max_groups or 1}")
+    return found
+
+
+@dataclass
+class _Pair:
+    engine: DuckDBEngine
+    table: pa.Table
+
+    def check(self, job: AggregationJob, secret: bytes) -> list[str]:
+        self.engine.check(job)
+        return _violations(
+            job, _answer(self.engine, job, secret), _answer(self.engine, replace(job, relation=_on(job.relation, "less")), secret)
+        )
+
+
+def _same_unit(value: Any, other: Any) -> bool:
+    return value == other or (value is None and other is None) or (value != value and other != other)  # noqa: PLR0124
+
+
+def _fuzz(seed: int, jobs: int = 4) -> list[str]:
+    """Draw a table, take one unit out, and return the violations of random jobs."""
+    draw = random.Random(seed)
+    table = _table(draw)
+    values = table["u"].to_pylist()
+    gone = draw.choice(values) if values else None
+    at = draw.randrange(len(values)) if values else 0
+    without_unit = table.filter(pa.array([not _same_unit(value, gone) for value in values], pa.bool_()))
+    without_row = table.filter(pa.array([i != at for i in range(len(values))], pa.bool_()))
+    public = pa.table({"name": pa.array(["a", "b", "a", None, "zz"])})
+    found: list[str] = []
+    for less, per_row in ((without_unit, False), (without_row, True)):
+        sources = open_source({"data": table, "less": less, "public": public})
+        with DuckDBEngine(sources, threads=draw.choice([1, 2])) as engine:
+            for _ in range(jobs if not per_row else 1):
+                job = _job(draw, engine.schemas["data"])
+                while (job.relation.unit is None) is not per_row:
+                    job = _job(draw, engine.schemas["data"])
+                found += _Pair(engine, table).check(job, draw.randbytes(32))
+    return found
+
+
+@pytest.mark.slow
+@_FUZZ
+@given(st.integers(0, 2**64))
+def test_one_unit_moves_no_answer_by_more_than_declared(seed: int) -> None:
+    assert _fuzz(seed) == []
+
+
+
+
+def _caught(seeds: int = 60) -> bool:
+    return any(_fuzz(seed) for seed in range(seeds))
+
+
+def test_the_fuzz_catches_a_choice_by_position(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A choice by where rows happen to lie: another unit's absence changes it."""
+    keyed = bounding._rank
+    monkeypatch.setattr(
+        bounding,
+        "_rank",
+        lambda secret, purpose, columns: (
+            "(parts.rowid * 7919 % 31)" if purpose == "groups" else keyed(secret, purpose, columns)
+        ),
+    )
+    assert _caught()
+
+
+def test_the_fuzz_catches_a_missing_clamp(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slots, "clamped", lambda column, bounds, known=None: column)
+    assert _caught()
+
+
+def test_the_fuzz_catches_one_group_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = duckdb._limits
+
+    def one_more(job: AggregationJob, *, unit: bool) -> tuple[int | None, int | None]:
+        groups, rows = limits(job, unit=unit)
+        return None if groups is None else groups + 1, rows
+
+    monkeypatch.setattr(duckdb, "_limits", one_more)
+    assert _caught()
+
+
+def test_the_fuzz_catches_float_sums(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums of floats round, by an amount that depends on everyone."""
+    totals = bounding.Bounding.totals
+
+    def float_totals(self: bounding.Bounding, *, unit: bool, any_crowded: bool) -> str:
+        sql = totals(self, unit=unit, any_crowded=any_crowded)
+        return re.sub(r"sum\((m\d+)\)", r"CAST(sum(CAST(\1 AS FLOAT)) AS BIGINT)", sql)
+
+    monkeypatch.setattr(bounding.Bounding, "totals", float_totals)
+    assert _caught()
+
+
+def test_the_fuzz_catches_bounding_before_the_projection(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Groups are chosen by the keys of the table, and then a key is redefined (opendp #2949)."""
+    rank = bounding._rank
+    monkeypatch.setattr(bounding, "_rank", lambda secret, purpose, columns: rank(secret, purpose, ["u"] if purpose == "groups" else columns))
+    cuts = bounding.Bounding.cuts
+
+    def by_unit_only(self: bounding.Bounding) -> str:
+        return cuts(self).replace(f"= {(self.max_groups or 0) + 1}", "= 1").replace("SELECT u, cut FROM", "SELECT u, NULL::UBIGINT AS cut FROM")
+
+    monkeypatch.setattr(bounding.Bounding, "cuts", by_unit_only)
+    assert _caught()
