@@ -279,7 +279,9 @@ def test_analytic_calibration(epsilon: float, delta: float) -> None:
         truth = mpmath.exp(
             mpmath.findroot(gap, (mpmath.log(exact(stddev)), mpmath.log(exact(stddev)) + mpf("1e-9")))
         )
-    assert truth <= exact(stddev) <= truth * (1 + mpf(10) ** -12)
+    # The log of 1e-300 is widened by 8 ulp, which the flat curve at epsilon 0 hands on in full.
+    room = 1e-12 if delta > 1e-100 else 3e-12
+    assert truth <= exact(stddev) <= truth * (1 + exact(room))
     assert analytic_gaussian_stddev(sensitivity=3.0, epsilon=epsilon, delta=delta) == pytest.approx(
         3 * stddev
     )

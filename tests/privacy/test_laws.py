@@ -1,12 +1,16 @@
-"""The laws of the house, over every loss in a catalogue; two losses are equal if they cost the same at every delta."""
+"""The laws of the house, over every loss in a catalogue."""
 
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import operator
+from collections.abc import Callable
 from fractions import Fraction
+from typing import Any, cast
 
+import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
@@ -134,7 +138,7 @@ def test_delta_falls_with_epsilon(loss: PrivacyLoss, a: float, b: float) -> None
 def test_epsilon_and_delta_invert_each_other(loss: PrivacyLoss, delta: float) -> None:
     epsilon = loss.epsilon(delta)
     assume(math.isfinite(epsilon))
-    # A relative step of epsilon moves the log of delta by up to epsilon times a slope of up to a few thousand.
+    # A relative step of epsilon moves the log of delta by up to epsilon times a slope in the thousands.
     assert loss.delta(epsilon * (1 + 1e-9) + 1e-300) <= delta * (1 + 1e-5) + 1e-300
 
 
@@ -157,7 +161,8 @@ def test_every_view_is_at_least_the_answer(loss: PrivacyLoss, delta: float) -> N
 @laws
 @given(st.one_of(*(NOISE[name] for name in NOISE if name != "Gaussian"), DECLARED["PureDP"]), epsilons)
 def test_every_view_of_a_leaf_is_at_least_its_exact_profile(leaf: PrivacyLoss, epsilon: float) -> None:
-    exact = math.exp(leaf.log_profile(epsilon)) * (1 - 1e-9)
+    # Tails of wide laws carry up to 1e-13 of their own size, divided by the shift in standard deviations.
+    exact = math.exp(leaf.log_profile(epsilon)) * (1 - 1e-7)
     mu, mass = leaf.gdp()
     assert exact <= gdp_delta(mu, epsilon) + mass
     assert math.isinf(leaf.zcdp().rho) or exact <= zcdp_delta(leaf.zcdp().rho, epsilon)
@@ -190,15 +195,14 @@ def test_text_keeps_the_loss_and_its_number(loss: PrivacyLoss, delta: float) -> 
 
 
 @pytest.mark.parametrize("kind", [Gaussian, Laplace, DiscreteGaussian, DiscreteLaplace])
-def test_noise_rules_the_loss(kind: type[PrivacyLoss]) -> None:
-    make = functools.partial(kind)
+def test_noise_rules_the_loss(kind: Callable[..., PrivacyLoss]) -> None:
     levels = [Fraction(1, 1000), Fraction(1, 10), Fraction(1, 3), 1, 3, 100, 10**4, 10**9, 10**14]
-    for loss in ([make(level) for level in levels], [make(level) * 3 for level in levels]):
-        costs = [one.epsilon(1e-9) for one in loss]
-        assert all(at_most(after, before) for before, after in zip(costs, costs[1:], strict=False))
+    for catalogue in ([kind(level) for level in levels], [kind(level) * 3 for level in levels]):
+        costs = [loss.epsilon(1e-9) for loss in catalogue]
+        assert all(at_most(after, before) for before, after in itertools.pairwise(costs))
         assert costs[0] > 100
         assert costs[-1] < 1e-4
-    for loss in (make(0), make(0) * 2):
+    for loss in (kind(0), kind(0) * 2):
         assert loss.epsilon(0.5) == math.inf
         assert loss.epsilon(0.0) == math.inf
         assert loss.delta(1e300) == 1.0
@@ -215,7 +219,7 @@ def test_a_larger_shift_costs_more(kind: type, scale: Fraction, sensitivity: int
 @laws
 @given(leaves, leaves)
 def test_relations_do_not_mix(a: PrivacyLoss, b: PrivacyLoss) -> None:
-    moved = type(b)(**{**b.parameters(), "neighboring": Neighboring.REPLACE_ONE})
+    moved: PrivacyLoss = cast("Any", type(b))(**{**b.parameters(), "neighboring": Neighboring.REPLACE_ONE})
     with pytest.raises(NeighboringMismatch, match="one neighboring relation"):
         _ = a + moved
     assert a + moved * 0 == a
@@ -272,7 +276,7 @@ def test_mass_is_split_off_before_the_rest() -> None:
     assert loss.epsilon(3e-6) == pytest.approx(1.75, rel=1e-4)
     assert loss.delta(1.75) == pytest.approx(3e-6, rel=1e-5)
     assert 1 - (1 - Fraction(1e-6)) ** 3 <= Fraction(loss.delta(1.75)) <= Fraction(3e-6)
-    assert loss.pure() == (1.75, pytest.approx(3e-6))
+    assert tuple(loss.pure()) == pytest.approx((1.75, 3e-6))
 
 
 def test_pure_sums_are_exact() -> None:
@@ -317,15 +321,15 @@ def test_epsilon_is_finite(epsilon: float) -> None:
         (lambda: DiscreteGaussian(10**400), "stddev"),
         (lambda: DiscreteGaussian(Fraction(1, 10**2000)), "stddev"),
         (lambda: DiscreteGaussian(1, 0), "sensitivity"),
-        (lambda: DiscreteGaussian(1, 1.0), "sensitivity"),
-        (lambda: DiscreteLaplace("1"), "scale"),
+        (lambda: DiscreteGaussian(1, 1.0), "sensitivity"),  # type: ignore[arg-type]
+        (lambda: DiscreteLaplace("1"), "scale"),  # type: ignore[arg-type]
         (lambda: DiscreteLaplace(True), "scale"),
         (lambda: PureDP(-0.5), "epsilon"),
         (lambda: PureDP(math.inf), "epsilon"),
         (lambda: ApproximateDP(1.0, 1.0), "delta"),
         (lambda: ApproximateDP(1.0, -0.1), "delta"),
         (lambda: ZCDP(-1), "rho"),
-        (lambda: ZCDP(1, neighboring="add-remove"), "neighboring"),
+        (lambda: ZCDP(1, neighboring="add-remove"), "neighboring"),  # type: ignore[arg-type]
     ],
 )
 def test_parameters_are_checked(build: object, name: str) -> None:
@@ -335,8 +339,8 @@ def test_parameters_are_checked(build: object, name: str) -> None:
 
 def test_rationals_are_rounded_to_the_private_side() -> None:
     third = Fraction(1, 3)
-    assert Fraction(Gaussian(third).parameters()["noise_multiplier"]) < third  # type: ignore[arg-type]
-    assert Fraction(PureDP(third).epsilon(0.0)) > third
+    assert Fraction(Gaussian(cast("float", third)).noise_multiplier) < third
+    assert Fraction(PureDP(cast("float", third)).epsilon(0.0)) > third
     assert Fraction(DiscreteLaplace(3).epsilon(0.0)) > third
     assert Fraction(Laplace(3).epsilon(0.0)) > third
     assert DiscreteGaussian(2) == DiscreteGaussian(2.0) == DiscreteGaussian(Fraction(4, 2))
@@ -346,7 +350,7 @@ def test_rationals_are_rounded_to_the_private_side() -> None:
 
 def _has(loss: PrivacyLoss, view: str) -> bool:
     try:
-        getattr(loss, view)(*([__import__("numpy").array([2.0])] if view == "rdp_curve" else []))
+        getattr(loss, view)(*([np.array([2.0])] if view == "rdp_curve" else []))
     except UnsupportedView:
         return False
     return True

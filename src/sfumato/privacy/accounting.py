@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import UnsupportedView
+from sfumato.numerics.rounding import log_down
 from sfumato.privacy import conversion
 from sfumato.privacy._outward import UNIT, above, below, sum_above, times_above
 from sfumato.privacy.normal import log_profile
@@ -198,7 +199,7 @@ def _profile(terms: Terms) -> Callable[[float], float]:
 
 
 def _profile_epsilon(terms: Terms, delta: float) -> float:
-    log_delta = math.log(delta) * (1 + 2 * UNIT)
+    log_delta = log_down(delta)
     return conversion.least_epsilon(
         _profile(terms), log_delta, start=conversion.zcdp_start(_rho(terms), log_delta)
     )
@@ -220,7 +221,7 @@ def _gdp_log_delta(terms: Terms, epsilon: float) -> float:
 
 
 def _rdp_epsilon(terms: Terms, delta: float) -> float:
-    log_delta = math.log(delta) * (1 + 2 * UNIT)
+    log_delta = log_down(delta)
     rho = _rho(terms)
     centre = math.sqrt(-log_delta / rho) if 0 < rho < math.inf else 1.0
     return conversion.rdp_epsilon(partial(rdp, terms), log_delta, centre=centre)

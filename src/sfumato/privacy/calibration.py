@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from sfumato import _check
+from sfumato.numerics.rounding import log_down
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.normal import log_profile
 
@@ -45,7 +46,7 @@ def analytic_gaussian_stddev(*, sensitivity: float, epsilon: float, delta: float
     sensitivity = _check.positive("sensitivity", sensitivity)
     epsilon = _check.non_negative("epsilon", epsilon)
     delta = _check.unit_interval("delta", delta)
-    log_delta = math.log(delta) * (1 + 2 * UNIT)
+    log_delta = log_down(delta)
     low, high = 0.0, 1.0
     while log_profile(1 / high, epsilon) > log_delta:
         low, high = high, 2 * high

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.numerics.rounding import log_down
 from sfumato.privacy._outward import UNIT, above, below
 from sfumato.privacy.normal import log_profile, upper_quantile
 
@@ -173,14 +174,14 @@ def gdp_epsilon(mu: float, delta: float) -> float:
         return 0.0
     if delta <= 0 or math.isinf(mu):
         return math.inf
-    log_delta = math.log(delta) * (1 + 2 * UNIT)
+    log_delta = log_down(delta)
     start = zcdp_start(mu * mu / 2, log_delta)
     return least_epsilon(lambda epsilon: log_profile(mu, epsilon), log_delta, start=start)
 
 
 def gdp_delta(mu: float, epsilon: float) -> float:
     """Return the exact delta of mu-Gaussian DP at ``epsilon``, rounded up; see `gdp_epsilon`."""
-    return min(1.0, above(math.exp(log_profile(mu, epsilon)), 4.0))
+    return min(1.0, above(math.exp(log_profile(mu, epsilon)), 4.0)) if mu > 0 else 0.0
 
 
 def zcdp_epsilon(rho: float, delta: float) -> float:
@@ -206,7 +207,7 @@ def zcdp_epsilon(rho: float, delta: float) -> float:
         return 0.0
     if delta == 0:
         return math.inf
-    log_delta = math.log(delta) * (1 + 2 * UNIT)
+    log_delta = log_down(delta)
     return rdp_epsilon(lambda orders: rho * orders, log_delta, centre=math.sqrt(-log_delta / rho))
 
 

@@ -21,7 +21,7 @@ __all__ = ["DiscreteGaussian"]
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, init=False)
 class DiscreteGaussian(Leaf):
     """Discrete Gaussian noise on an integer that moves by at most ``sensitivity``.
 
@@ -59,15 +59,21 @@ class DiscreteGaussian(Leaf):
     """
 
     stddev: Fraction
-    sensitivity: int = 1
-    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    sensitivity: int
+    neighboring: Neighboring
     _rho: float = field(init=False, compare=False)
 
-    def __post_init__(self) -> None:
-        self._set_exact("stddev", self.stddev)
+    def __init__(
+        self,
+        stddev: float | Fraction,
+        sensitivity: int = 1,
+        *,
+        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+    ) -> None:
+        self._set_exact("stddev", stddev)
         remedy = "a value that no unit can move needs neither noise nor a loss"
-        self._set("sensitivity", _check.integer("sensitivity", self.sensitivity, minimum=1, remedy=remedy))
-        self._set_relation(self.neighboring)
+        self._set("sensitivity", _check.integer("sensitivity", sensitivity, minimum=1, remedy=remedy))
+        self._set_relation(neighboring)
         rho = fraction_up((self.sensitivity / self.stddev) ** 2 / 2) if self.stddev else math.inf
         self._set("_rho", rho)
 

@@ -24,7 +24,7 @@ __all__ = ["DiscreteLaplace"]
 
 
 @final
-@dataclass(frozen=True, slots=True, repr=False)
+@dataclass(frozen=True, slots=True, repr=False, init=False)
 class DiscreteLaplace(Leaf):
     r"""Discrete Laplace noise on an integer that moves by at most ``sensitivity``.
 
@@ -76,18 +76,24 @@ class DiscreteLaplace(Leaf):
     """
 
     scale: Fraction
-    sensitivity: int = 1
-    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    sensitivity: int
+    neighboring: Neighboring
     # Rounded up: the inverse scale, the greatest loss, and the Kullback-Leibler divergence.
     _rate: float = field(init=False, compare=False)
     _bound: float = field(init=False, compare=False)
     _rho: float = field(init=False, compare=False)
 
-    def __post_init__(self) -> None:
-        self._set_exact("scale", self.scale)
+    def __init__(
+        self,
+        scale: float | Fraction,
+        sensitivity: int = 1,
+        *,
+        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+    ) -> None:
+        self._set_exact("scale", scale)
         remedy = "a value that no unit can move needs neither noise nor a loss"
-        self._set("sensitivity", _check.integer("sensitivity", self.sensitivity, minimum=1, remedy=remedy))
-        self._set_relation(self.neighboring)
+        self._set("sensitivity", _check.integer("sensitivity", sensitivity, minimum=1, remedy=remedy))
+        self._set_relation(neighboring)
         rate = fraction_up(1 / self.scale) if self.scale else math.inf
         bound = fraction_up(self.sensitivity / self.scale) if self.scale else math.inf
         rho = bound

@@ -31,7 +31,8 @@ _REACH = Fraction(118, 5)
 _MAX_SHIFT = 24
 _LEAST_VISITED = Fraction(1, 3)
 _SCALING = 700.0
-# Up to this standard deviation every vertex is visited; beyond, the bound in closed form is within 4e-4 (for shifts below it).
+# Up to this standard deviation every vertex is visited; beyond, the bound in closed form is within 4e-4,
+# or 1e-3 for shifts of several standard deviations.
 _VISITED = 512
 
 
@@ -58,7 +59,8 @@ def log_profile(stddev: Fraction, sensitivity: int, epsilon: Fraction) -> float:
     norm = normaliser(stddev)
     if k > s:
         excess = (2 * k * s - s * s) / double_variance - epsilon
-        factor = above(tail(k - s, stddev).upper - exp_minus(excess).lower * far, 4.0, 4.0)
+        near = tail(k - s, stddev).upper
+        factor = above(near - exp_minus(excess).lower * far, 4.0, near)
         exponent = fraction_down((k - s) ** 2 / double_variance)
         return min(0.0, above(log_up(factor) - log_down(norm.lower) - exponent, 2.0))
     left_out = exp_minus((s + 1 - k) ** 2 / double_variance).lower * tail(s + 1 - k, stddev).lower
@@ -92,11 +94,11 @@ def gdp(stddev: Fraction, sensitivity: int) -> GDPView:
     K`. With :math:`I(\tau) = \varphi(\Phi^{-1}(\tau))`, concave, :math:`d(m)` is the integral of the convex
     :math:`1/I` over an interval of length :math:`p(m)`, at most :math:`p(m)/2` times the sum of its values at
     the two ends. There, :math:`T(j) \ge e^{-\eta} (1 - \Phi(z_j))`, :math:`z_j = (j - 1/2)/\sigma`, with
-    :math:`\eta = J^2/24\sigma^4 + 2^{-90}`, :math:`J = K + 2\sigma`: compare :math:`p(i)` with the normal
+    :math:`\eta = J^2/24\sigma^4 + 2^{-70}`, :math:`J = K + 2\sigma`: compare :math:`p(i)` with the normal
     mass of :math:`[i-1/2, i+1/2]`, which is at most :math:`e^{-i^2/2\sigma^2} \sinh(w)/w /
     \sqrt{2\pi\sigma^2}` for :math:`w = i/2\sigma^2`, and :math:`\sinh(w)/w \le e^{w^2/6}`; what lies beyond
     :math:`J` and the normaliser's distance from :math:`\sqrt{2\pi\sigma^2}` (Poisson summation) fit in
-    :math:`2^{-90}`. The hazard rate of the normal law is at least :math:`\max(z, 0.79)` and rises, so
+    :math:`2^{-70}`. The hazard rate of the normal law is at least :math:`\max(z, 0.79)` and rises, so
     :math:`t(j) \le z_j + \eta/\max(z_j, 0.79)` and :math:`1/\varphi(t(j)) \le \sqrt{2\pi}\, e^{z_j^2/2 + \eta
     + 0.81\eta^2}`. As :math:`p(m) \le e^{-m^2/2\sigma^2}/\sqrt{2\pi\sigma^2}`, altogether :math:`\sigma d(m)
     \le e^{\eta + 0.81\eta^2 + 1/8\sigma^2} \cosh(m/2\sigma^2) \le e^{\eta + 0.81\eta^2 + 1/8\sigma^2 +
@@ -112,7 +114,7 @@ def gdp(stddev: Fraction, sensitivity: int) -> GDPView:
     if stddev <= _VISITED:
         return GDPView(_visited(stddev, sensitivity, last), GDP_MASS)
     variance = stddev * stddev
-    eta = fraction_up(Fraction(last + math.ceil(2 * stddev), 1) ** 2 / (24 * variance * variance)) + 2.0**-90
+    eta = fraction_up(Fraction(last + math.ceil(2 * stddev), 1) ** 2 / (24 * variance * variance)) + 2.0**-70
     rest = fraction_up(1 / (8 * variance) + Fraction(last * last, 1) / (8 * variance * variance))
     growth = above(math.exp(eta + 0.81 * eta * eta + rest), 8.0)
     return GDPView(above(fraction_up(sensitivity / stddev) * growth), GDP_MASS)

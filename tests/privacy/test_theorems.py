@@ -1,0 +1,92 @@
+"""The published table of theorems is complete, and what it refuses is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from sfumato.errors import NeighboringMismatch, UnsupportedView
+from sfumato.privacy import (
+    ZCDP,
+    ApproximateDP,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    Gaussian,
+    Laplace,
+    Neighboring,
+    PrivacyLoss,
+    PureDP,
+)
+from sfumato.privacy.loss import Composed, Repeated
+from sfumato.privacy.serial import LEAVES
+
+TABLES = (Path(__file__).parents[2] / "docs" / "theorems.md").read_text()
+SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
+    "Gaussian": lambda relation: Gaussian(1.0, neighboring=relation),
+    "Laplace": lambda relation: Laplace(1.0, neighboring=relation),
+    "DiscreteGaussian": lambda relation: DiscreteGaussian(1, neighboring=relation),
+    "DiscreteLaplace": lambda relation: DiscreteLaplace(1, neighboring=relation),
+    "PureDP": lambda relation: PureDP(1.0, neighboring=relation),
+    "ApproximateDP": lambda relation: ApproximateDP(1.0, 1e-9, neighboring=relation),
+    "ZCDP": lambda relation: ZCDP(1.0, neighboring=relation),
+    "Repeated": lambda relation: PureDP(1.0, neighboring=relation) * 2,
+    "Composed": lambda relation: PureDP(1.0, neighboring=relation) + ZCDP(1.0, neighboring=relation),
+}
+VIEWS: dict[str, Callable[[PrivacyLoss], object]] = {
+    "profile": lambda loss: loss.log_profile(0.5),
+    "rdp": lambda loss: loss.rdp_curve(np.array([2.0])),
+    "zcdp": lambda loss: loss.zcdp(),
+    "gdp": lambda loss: loss.gdp(),
+    "pure": lambda loss: loss.pure(),
+}
+
+
+def table(heading: str) -> tuple[list[str], dict[str, list[str]]]:
+    """Read the first table under a heading: its columns, and its rows by name."""
+    section = TABLES.split(f"## {heading}\n")[1].split("\n## ")[0]
+    lines = [line.strip("|").split("|") for line in section.splitlines() if line.startswith("|")]
+    rows = [[cell.strip().strip("`") for cell in line] for line in lines]
+    return rows[0][1:], {row[0]: row[1:] for row in rows[2:]}
+
+
+def test_every_loss_has_its_rows() -> None:
+    names = {leaf.__name__ for leaf in LEAVES}
+    assert set(SAMPLES) == names | {Repeated.__name__, Composed.__name__}
+    columns, rows = table("Loss and neighboring relation")
+    assert columns == ["add/remove", "replace-one", "zero-out"]
+    assert set(rows) == set(SAMPLES) | {"parts under another relation"}
+    columns, rows = table("Loss and view")
+    assert columns == list(VIEWS)
+    assert set(rows) == names
+
+
+@pytest.mark.parametrize("relation", Neighboring)
+def test_relations_hold_or_are_refused_as_published(relation: Neighboring) -> None:
+    columns, rows = table("Loss and neighboring relation")
+    column = [str(r).split(" ")[0] for r in Neighboring].index(str(relation).split(" ")[0])
+    assert len(columns) == len(Neighboring)
+    for name, cells in rows.items():
+        assert cells[column]
+        if cells[column] != "refused":
+            loss = SAMPLES[name](relation)
+            assert loss.neighboring is relation
+            assert 0 < loss.epsilon(1e-6) < np.inf
+            continue
+        for other in set(Neighboring) - {relation}:
+            with pytest.raises(NeighboringMismatch):
+                _ = SAMPLES["PureDP"](relation) + SAMPLES["ZCDP"](other)
+
+
+@pytest.mark.parametrize("name", [leaf.__name__ for leaf in LEAVES])
+def test_views_hold_or_are_refused_as_published(name: str) -> None:
+    columns, rows = table("Loss and view")
+    loss = SAMPLES[name](Neighboring.ADD_REMOVE)
+    for view, cell in zip(columns, rows[name], strict=True):
+        if cell == "refused":
+            with pytest.raises(UnsupportedView, match=f"{name}.* has no {view} view"):
+                VIEWS[view](loss)
+        else:
+            VIEWS[view](loss)
