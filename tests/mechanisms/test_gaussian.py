@@ -133,7 +133,8 @@ def test_relation_is_carried(neighboring: Neighboring) -> None:
     [
         (lambda: Gaussian(stddev=1), "sensitivity must be given, or else l2"),
         (lambda: Gaussian(sensitivity=1, stddev=0), "stddev must be positive .* pass epsilon= and delta="),
-        (lambda: Gaussian(sensitivity=1, stddev=2**41), r"stddev must be at most 2\*\*40 steps"),
+        (lambda: Gaussian(sensitivity=1, stddev=2**41), r"stddev must be from 2\*\*-40 to 2\*\*40 steps"),
+        (lambda: Gaussian(sensitivity=1, stddev=1e-300), r"stddev must be from 2\*\*-40"),
         (lambda: Gaussian(l2=1.0, stddev=1), "l0 must be given"),
         (
             lambda: Gaussian.calibrated(sensitivity=1, epsilon=1, delta=0),

@@ -214,7 +214,10 @@ def test_stddev_is_that_of_the_noise(laplace_pmf: LaplacePmf) -> None:
         (lambda: Laplace(sensitivity=1, scale=0), "scale must be positive .* pass epsilon="),
         (lambda: Laplace(sensitivity=1, scale=math.inf), "scale must be positive"),
         (lambda: Laplace(sensitivity=1, scale="1"), "scale must be positive"),  # type: ignore[arg-type]
-        (lambda: Laplace(sensitivity=1, scale=2**41), r"scale must be at most 2\*\*40 steps"),
+        (lambda: Laplace(sensitivity=1, scale=2**41), r"scale must be from 2\*\*-40 to 2\*\*40 steps"),
+        (lambda: Laplace(sensitivity=1, scale=Fraction(1, 10**400)), r"scale must be from 2\*\*-40"),
+        (lambda: Laplace(sensitivity=10**400, scale=1), r"sensitivity must be at most 2\*\*62 steps"),
+        (lambda: Laplace(l1=10**400, scale=1), r"l1 must be at most 2\*\*62 steps"),
         (lambda: Laplace(sensitivity=1, scale=1, l0=0), "l0 must be an integer"),
         (lambda: Laplace(l1=1.0, scale=1), "l0 must be given"),
         (
@@ -225,7 +228,7 @@ def test_stddev_is_that_of_the_noise(laplace_pmf: LaplacePmf) -> None:
         (lambda: Laplace.calibrated(sensitivity=1, epsilon=0), "epsilon must be positive"),
         (lambda: Laplace.calibrated(sensitivity=1, epsilon=math.inf), "epsilon must be positive"),
         (lambda: Laplace.calibrated(sensitivity=1, epsilon=1, delta=1), "delta must be in"),
-        (lambda: Laplace.calibrated(sensitivity=1, epsilon=1e-13), "scale must be at most"),
+        (lambda: Laplace.calibrated(sensitivity=1, epsilon=1e-13), "scale must be from"),
         (lambda: Laplace.calibrated(sensitivity=1, epsilon=1, l0=-1), "l0 must be an integer"),
         (lambda: Laplace.calibrated(epsilon=1), "sensitivity must be positive"),
         (lambda: Laplace(sensitivity=1, scale=1).release(1.5), "value must be an int .* float sensitivity"),

@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
-from sfumato.mechanisms.grid import Grid, whole
+from sfumato.mechanisms.grid import LIMIT, Grid, whole
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number
 from sfumato.mechanisms.release import Release
@@ -146,14 +146,18 @@ class AdditiveMechanism(Mechanism):
             _check.refuse("l0", "be given", l0, remedy)
         return as_entries(l0)
 
-    def _check_noise(self, name: str) -> None:
+    def _check_range(self, name: str) -> None:
+        """Check that noise and sensitivity, in steps, are numbers that the samplers and the loss can hold."""
         steps = self._noise() / self.grid.step
-        if steps > _WIDEST:
+        if not 1 / Fraction(_WIDEST) <= steps <= _WIDEST:
+            rule = f"be from 2**-40 to 2**40 steps of {self.grid}"
+            _check.refuse(name, rule, getattr(self, name), "pass another grid, or values in other units")
+        overall, bound = self._overall()
+        if bound is None:
+            overall, bound = "sensitivity", self.sensitivity
+        if Fraction(bound or 0) > LIMIT * self.grid.step:
             _check.refuse(
-                name,
-                f"be at most 2**40 steps of {self.grid}",
-                getattr(self, name),
-                "pass a coarser grid, or values in larger units",
+                overall, f"be at most 2**62 steps of {self.grid}", bound, "no value can move so far"
             )
 
 

@@ -93,7 +93,7 @@ class Gaussian(AdditiveMechanism):
         remedy = "pass epsilon= and delta= to Gaussian.calibrated to have it chosen"
         object.__setattr__(self, "stddev", as_number("stddev", self.stddev, remedy))
         self._settle()
-        self._check_noise("stddev")
+        self._check_range("stddev")
 
     @classmethod
     def calibrated(

@@ -94,7 +94,7 @@ class Laplace(AdditiveMechanism):
         remedy = "pass epsilon= to Laplace.calibrated to have it chosen"
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
         self._settle()
-        self._check_noise("scale")
+        self._check_range("scale")
 
     @classmethod
     def calibrated(
