@@ -9,10 +9,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sfumato.numerics.exact import exp_bounds, gaussian_tail, laplace_tail, thresholds
+from sfumato.numerics.exact import exp_bounds, gaussian_magnitude, laplace_magnitude, thresholds
 from tests.numerics import reference
 
-TAILS = {"laplace": laplace_tail, "gaussian": gaussian_tail}
+MAGNITUDES = {"laplace": laplace_magnitude, "gaussian": gaussian_magnitude}
 
 
 @given(x=st.fractions(0, 400), bits=st.integers(1, 300))
@@ -28,24 +28,26 @@ def test_exp_is_enclosed(x: Fraction, bits: int) -> None:
     assert high - low <= 2
 
 
-@pytest.mark.parametrize("law", TAILS)
+@pytest.mark.parametrize("law", MAGNITUDES)
 @pytest.mark.parametrize("folded", [True, False])
 @pytest.mark.parametrize(
     "scale", [Fraction(1, 100), Fraction(1, 3), Fraction(1), Fraction(22, 7), Fraction(60)]
 )
 @pytest.mark.parametrize("bits", [8, 63, 127])
 def test_every_threshold_is_the_floor(law: str, folded: bool, scale: Fraction, bits: int) -> None:
-    found = thresholds(TAILS[law](scale, folded=folded), bits)
+    found = thresholds(MAGNITUDES[law](scale, folded=folded), bits)
     with mp.workdps(reference.DIGITS):
         for k in range(1, len(found) + 3):
             truth = mp.floor(reference.magnitude_tail(law, scale, k, folded) * mp.mpf(2) ** bits)
             assert truth == (found[k - 1] if k <= len(found) else 0)
 
 
-@given(law=st.sampled_from(sorted(TAILS)), folded=st.booleans(), scale=st.fractions(Fraction(1, 50), 300))
+@given(
+    law=st.sampled_from(sorted(MAGNITUDES)), folded=st.booleans(), scale=st.fractions(Fraction(1, 50), 300)
+)
 @settings(max_examples=15)
 def test_thresholds_of_any_scale(law: str, folded: bool, scale: Fraction) -> None:
-    found = thresholds(TAILS[law](scale, folded=folded), 63)
+    found = thresholds(MAGNITUDES[law](scale, folded=folded), 63)
     with mp.workdps(reference.DIGITS):
         for k in {1, 2, len(found) // 2 + 1, len(found) + 1}:
             truth = mp.floor(reference.magnitude_tail(law, scale, k, folded) * mp.mpf(2) ** 63)

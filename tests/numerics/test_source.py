@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,6 +56,15 @@ def test_counts(count: int) -> None:
         assert words.flags.writeable
         assert not repeated(words)
         assert len(source.bytes(count)) == count
+
+
+@pytest.mark.parametrize("count", [-1, 1.5, "1", None])
+def test_refuses_what_is_not_a_count(count: Any) -> None:
+    for source in (SecureSource(), SimulatedSource(1)):
+        source.words(3)
+        with pytest.raises(ParameterError, match="count must be an integer of at least 0"):
+            source.words(count)
+        assert source.words(3).all()
 
 
 def test_arrays_are_the_callers_own() -> None:

@@ -1,12 +1,13 @@
 /* Exact sampling from tables of thresholds: the loops, apart from Python.
  *
- * A table holds, for k = 1, 2, ..., the integers T[k] = floor(2^63 P(K >= k)), decreasing. A 63-bit uniform u stands for the
- * first bits of an infinite uniform U: u < T[k] proves U < P(K >= k), u > T[k] proves the contrary, and u == T[k] decides nothing. So
- * K = #{k : T[k] > u} exactly, unless u is in the table; then the draw is left to the caller, who appends bits.
- * A u below LEAST_UNIFORM (probability 2^-47) is also left to the caller, so the table may end there.
+ * A table holds, for k = 1, 2, ..., the integers T[k] = floor(2^63 P(K >= k)), never increasing. A 63-bit uniform u
+ * stands for the first bits of an infinite uniform U: u < T[k] proves U < P(K >= k), u > T[k] proves the contrary, and
+ * u == T[k] decides nothing. So K = #{k : T[k] > u} exactly, unless u is in the table; then the draw is open: it is
+ * left to the caller, who appends bits. A u below LEAST_UNIFORM (probability 2^-47) is open too: there, rounded
+ * thresholds crowd, and to search them would take every draw more steps.
  *
- * The place of u is found without a data-dependent branch: its leading bit and the next `mantissa` bits name a bucket of
- * relative width 2^-mantissa, whose guide entry is followed by a fixed number of halving steps.
+ * The place of u is found without a data-dependent branch: its leading bit and the next `mantissa` bits name a bucket
+ * of relative width 2^-mantissa, whose guide entry is followed by a fixed number of halving steps.
  */
 #ifndef SFUMATO_KERNELS_H
 #define SFUMATO_KERNELS_H
@@ -56,8 +57,6 @@ typedef struct {
     ptrdiff_t consumed, produced;
 } Progress;
 
-/* ---- tables ---- */
-
 static void table_free(Table *t) {
     if (t) {
         free(t->guide);
@@ -75,8 +74,8 @@ static uint64_t bucket_start(uint64_t index, int mantissa) {
     return ((uint64_t)1 << e) + ((low + ((uint64_t)1 << drop) - 1) >> drop);
 }
 
-/* Fill the guide for one mantissa; return the most thresholds that one bucket leaves to be searched. Buckets of
- * uniforms that are open anyway do not count: there, rounded thresholds crowd. */
+/* Fill the guide for one mantissa; return the most thresholds that a bucket leaves to be searched, buckets of
+ * uniforms that are open anyway apart. */
 static uint32_t build_guide(uint32_t *guide, const uint64_t *T, uint32_t count, int mantissa) {
     uint64_t buckets = (uint64_t)63 << mantissa;
     uint32_t above = 0, widest = 0; /* above = #{k : T[k] > last u of the bucket} */
@@ -129,8 +128,6 @@ static Table *table_new(const uint64_t *thresholds, uint32_t count) {
     return t;
 }
 
-/* ---- one draw ---- */
-
 /* #{k : T[k] > u}; *open is 1 where u equals a threshold. */
 INLINE uint64_t look_up(uint64_t u, const uint64_t *T, const uint32_t *guide, int mantissa, int steps, uint64_t *open) {
     uint64_t n = LEADING_ZEROS(u | 1);
@@ -166,8 +163,6 @@ INLINE double exp_minus(double g) {
     p = 1.0 - g * 0.5 * p;
     return 1.0 - g * p;
 }
-
-/* ---- blocks ---- */
 
 /* Look up every `stride`-th word: 63 bits give the place, the lowest is the sign, left alone here. */
 INLINE void look_up_block(const uint64_t *restrict words, uint64_t *restrict place, uint64_t *restrict open, ptrdiff_t n,
@@ -216,8 +211,6 @@ INLINE uint64_t cells_block(const uint64_t *restrict words, int64_t *restrict va
     }
     return any;
 }
-
-/* ---- whole requests: they end at the first open draw ---- */
 
 INLINE Progress direct_body(const Table *t, const uint64_t *words, int64_t *out, ptrdiff_t n, int steps) {
     uint64_t open[BLOCK];
@@ -271,8 +264,8 @@ DEFINE(portable, )
 #define WIDE 0
 #endif
 #if WIDE
-DEFINE(avx2, __attribute__((target("avx2,bmi,bmi2,lzcnt"))))
-DEFINE(avx512, __attribute__((target("avx2,bmi,bmi2,lzcnt,avx512f,avx512cd,avx512dq,avx512vl,avx512bw"))))
+DEFINE(avx2, __attribute__((target("avx2,bmi,bmi2"))))
+DEFINE(avx512, __attribute__((target("avx2,bmi,bmi2,avx512f,avx512cd,avx512dq,avx512vl,avx512bw"))))
 #endif
 
 #endif

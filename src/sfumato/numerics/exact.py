@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TypeAlias
 
-__all__ = ["Tail", "exp_bounds", "gaussian_tail", "laplace_tail", "thresholds"]
+__all__ = ["Tail", "exp_bounds", "gaussian_magnitude", "laplace_magnitude", "thresholds"]
 
 Bounds: TypeAlias = tuple[int, int]
 Tail: TypeAlias = Callable[[int], Iterator[Bounds]]
@@ -64,7 +64,7 @@ def exp_bounds(x: Fraction, bits: int) -> Bounds:
     return low >> (work - bits), -(-high >> (work - bits))
 
 
-def laplace_tail(scale: Fraction, *, folded: bool) -> Tail:
+def laplace_magnitude(scale: Fraction, *, folded: bool) -> Tail:
     """Return the tail of the discrete Laplace law's magnitude.
 
     Parameters
@@ -108,7 +108,7 @@ def _gaussian_weights(stddev: Fraction, bits: int) -> tuple[list[int], list[int]
     return lows, highs, -(-high * ratio_high // (one - ratio_high))
 
 
-def gaussian_tail(stddev: Fraction, *, folded: bool) -> Tail:
+def gaussian_magnitude(stddev: Fraction, *, folded: bool) -> Tail:
     """Return the tail of the discrete Gaussian law's magnitude.
 
     Parameters
@@ -159,7 +159,7 @@ def thresholds(tail: Tail, bits: int) -> list[int]:
 
     Examples
     --------
-    >>> thresholds(laplace_tail(Fraction(1), folded=True), 4)
+    >>> thresholds(laplace_magnitude(Fraction(1), folded=True), 4)
     [8, 3, 1]
     """
     guard = 96

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.numerics import _kernels
-from sfumato.numerics.exact import Tail, exp_bounds, gaussian_tail, laplace_tail, thresholds
+from sfumato.numerics.exact import Tail, exp_bounds, gaussian_magnitude, laplace_magnitude, thresholds
 from sfumato.numerics.source import RandomSource
 
 __all__ = ["Coarse", "Plan", "gaussian_plan", "laplace_plan"]
@@ -206,9 +206,11 @@ def laplace_plan(scale: Fraction) -> Plan:
         Positive, at most 2^40.
     """
     if scale <= LAPLACE_DIRECT:
-        return Plan(laplace_tail(scale, folded=True), None)
+        return Plan(laplace_magnitude(scale, folded=True), None)
     low = _low_bits(scale, LAPLACE_CELLS)
-    return Plan(laplace_tail(scale / 2**low, folded=False), Coarse(low, Fraction(0), Fraction(0), 1 / scale))
+    return Plan(
+        laplace_magnitude(scale / 2**low, folded=False), Coarse(low, Fraction(0), Fraction(0), 1 / scale)
+    )
 
 
 @lru_cache(maxsize=64)
@@ -221,8 +223,8 @@ def gaussian_plan(stddev: Fraction) -> Plan:
         Positive, at most 2^40.
     """
     if stddev <= GAUSSIAN_DIRECT:
-        return Plan(gaussian_tail(stddev, folded=True), None)
+        return Plan(gaussian_magnitude(stddev, folded=True), None)
     low = _low_bits(stddev, GAUSSIAN_CELLS)
     rate = 1 / (stddev * stddev)
     coarse = Coarse(low, 2**low * rate, rate / 2, Fraction(0))
-    return Plan(gaussian_tail(stddev / 2**low, folded=False), coarse)
+    return Plan(gaussian_magnitude(stddev / 2**low, folded=False), coarse)

@@ -143,6 +143,7 @@ class SecureSource:
         ndarray of uint64
             Writable, never handed out before and never again.
         """
+        integer("count", count)
         stream = self._stream
         # Two threads may both start a stream here; each has its own key, so nothing is shared.
         if stream is None or stream.process != os.getpid():
@@ -207,7 +208,7 @@ class SimulatedSource:
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Return the next ``count`` words of the seeded stream."""
-        return self._draw(size=count)
+        return self._draw(size=integer("count", count))
 
     def bytes(self, count: int) -> bytes:
         """Return the next ``count`` bytes of the seeded stream, drawn as whole words."""
