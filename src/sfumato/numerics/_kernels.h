@@ -165,9 +165,9 @@ INLINE double exp_minus(double g) {
 }
 
 /* Look up every `stride`-th word: 63 bits give the place, the lowest is the sign, left alone here. */
-INLINE void look_up_block(const uint64_t *restrict words, uint64_t *restrict place, uint64_t *restrict open, ptrdiff_t n,
-                          int stride, const uint64_t *restrict T, const uint32_t *restrict guide, int mantissa,
-                          int steps) {
+INLINE void look_up_block(const uint64_t *restrict words, uint64_t *restrict place, uint64_t *restrict open,
+                          ptrdiff_t n, int stride, const uint64_t *restrict T, const uint32_t *restrict guide,
+                          int mantissa, int steps) {
     for (ptrdiff_t i = 0; i < n; i++)
         place[i] = look_up(words[stride * i] >> 1, T, guide, mantissa, steps, &open[i]);
 }
