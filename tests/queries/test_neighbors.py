@@ -43,13 +43,36 @@ from sfumato.queries.terms import Term, column
 
 _EXAMPLES = int(os.environ.get("SFUMATO_FUZZ_EXAMPLES", "120"))
 _FUZZ = settings(
-    max_examples=_EXAMPLES, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck), database=None
+    max_examples=_EXAMPLES,
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=list(HealthCheck),
+    database=None,
 )
 _KEYS = ["k", "i", "x", "d", "b", "m", "MOD(i, 3)", "SUBSTR(k, 1, 1)", "DATE_TRUNC(d, MONTH)", "x > 0", "ROUND(x)", "1 / x",
          "CASE WHEN x > i THEN k ELSE 'rest' END", "-x", "i * x"]  # fmt: skip
-_NUMBERS = ["x", "i", "x * 2", "i + 1", "i * i", "1 / x", "SQRT(x)", "LENGTH(k)", "IF(b, x, NULL)", "EXTRACT(YEAR FROM d)"]
+_NUMBERS = [
+    "x",
+    "i",
+    "x * 2",
+    "i + 1",
+    "i * i",
+    "1 / x",
+    "SQRT(x)",
+    "LENGTH(k)",
+    "IF(b, x, NULL)",
+    "EXTRACT(YEAR FROM d)",
+]
 _ANY = [*_NUMBERS, "k", "d", "b", "NULLIF(k, 'a')"]
-_FILTERS = ["x > 0", "b", "k <> 'a' OR i IS NULL", "MOD(i, 2) = 0", "NOT (x < 1)", "k LIKE '%a%'", "1 / i > 0"]
+_FILTERS = [
+    "x > 0",
+    "b",
+    "k <> 'a' OR i IS NULL",
+    "MOD(i, 2) = 0",
+    "NOT (x < 1)",
+    "k LIKE '%a%'",
+    "1 / i > 0",
+]
 
 
 class _Scope:
@@ -63,7 +86,9 @@ class _Scope:
 
 
 def _expression(text: str, schema: Schema) -> Expression:
-    return read_expression(sqlglot.parse_one(f"SELECT {text}", read="bigquery").expressions[0], _Scope(schema), "it")
+    return read_expression(
+        sqlglot.parse_one(f"SELECT {text}", read="bigquery").expressions[0], _Scope(schema), "it"
+    )
 
 
 def _table(draw: random.Random) -> pa.Table:
@@ -88,7 +113,15 @@ def _table(draw: random.Random) -> pa.Table:
             draw.choice([True, False, None]),
             draw.choice([datetime.datetime(2024, 1, 1, 5), datetime.datetime(9999, 12, 31), None]),
         ))  # fmt: skip
-    types = [pa.array([unit(1)]).type, pa.string(), pa.int64(), pa.float64(), pa.date32(), pa.bool_(), pa.timestamp("us")]
+    types = [
+        pa.array([unit(1)]).type,
+        pa.string(),
+        pa.int64(),
+        pa.float64(),
+        pa.date32(),
+        pa.bool_(),
+        pa.timestamp("us"),
+    ]
     names = ["u", "k", "i", "x", "d", "b", "m"]
     return pa.table({n: pa.array([row[at] for row in rows], types[at]) for at, n in enumerate(names)})
 
@@ -99,7 +132,15 @@ def _relation(draw: random.Random, scan: Scan) -> Relation:
         relation = Filter(relation, _expression(draw.choice(_FILTERS), relation.schema))
     if draw.random() < 0.4:
         # names stay, contents move: what is called k above is not what is called k below
-        texts = {"u": "u", "k": "CASE WHEN b THEN k ELSE 'no' END", "i": "i - 1", "x": "x / 3", "d": "d", "b": "x > 1", "m": "m"}
+        texts = {
+            "u": "u",
+            "k": "CASE WHEN b THEN k ELSE 'no' END",
+            "i": "i - 1",
+            "x": "x / 3",
+            "d": "d",
+            "b": "x > 1",
+            "m": "m",
+        }
         named = tuple(Named(name, _expression(text, relation.schema)) for name, text in texts.items())
         relation = Project(relation, named, None if scan.unit is None else "u")
     if draw.random() < 0.2:
@@ -146,7 +187,9 @@ def _public(draw: random.Random, keys: tuple[Named, ...]) -> PublicValues | Publ
     if len(keys) == 1 and keys[0].expression.type is ColumnType.TEXT and draw.random() < 0.5:
         return PublicTable("public", ("name",))
     count = draw.choice([0, 1, 3, 6])
-    return PublicValues(tuple(tuple(draw.choice(pools[k.expression.type]) for k in keys) for _ in range(count)))
+    return PublicValues(
+        tuple(tuple(draw.choice(pools[k.expression.type]) for k in keys) for _ in range(count))
+    )
 
 
 def _job(draw: random.Random, schema: Schema) -> AggregationJob:
@@ -169,7 +212,9 @@ def _on(relation: Relation, table: str) -> Relation:
 
 def _answer(engine: DuckDBEngine, job: AggregationJob, secret: bytes) -> dict[tuple[Any, ...], list[int]]:
     table = engine.aggregate(job, secret)
-    assert table.column_names == [f"k{i}" for i in range(len(job.keys))] + [f"m{i}" for i in range(len(job.measures))]
+    assert table.column_names == [f"k{i}" for i in range(len(job.keys))] + [
+        f"m{i}" for i in range(len(job.measures))
+    ]
     rows = [tuple(row.values()) for row in table.to_pylist()]
     answer = {row[: len(job.keys)]: list(row[len(job.keys) :]) for row in rows}
     assert len(answer) == len(rows), "a group occurs twice"
@@ -203,7 +248,9 @@ class _Pair:
     def check(self, job: AggregationJob, secret: bytes) -> list[str]:
         self.engine.check(job)
         return _violations(
-            job, _answer(self.engine, job, secret), _answer(self.engine, replace(job, relation=_on(job.relation, "less")), secret)
+            job,
+            _answer(self.engine, job, secret),
+            _answer(self.engine, replace(job, relation=_on(job.relation, "less")), secret),
         )
 
 
@@ -238,8 +285,6 @@ def _fuzz(seed: int, jobs: int = 4) -> list[str]:
 @given(st.integers(0, 2**64))
 def test_one_unit_moves_no_answer_by_more_than_declared(seed: int) -> None:
     assert _fuzz(seed) == []
-
-
 
 
 def _caught(seeds: int = 60) -> bool:
@@ -290,11 +335,19 @@ def test_the_fuzz_catches_float_sums(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_fuzz_catches_bounding_before_the_projection(monkeypatch: pytest.MonkeyPatch) -> None:
     """Groups are chosen by the keys of the table, and then a key is redefined (opendp #2949)."""
     rank = bounding._rank
-    monkeypatch.setattr(bounding, "_rank", lambda secret, purpose, columns: rank(secret, purpose, ["u"] if purpose == "groups" else columns))
+    monkeypatch.setattr(
+        bounding,
+        "_rank",
+        lambda secret, purpose, columns: rank(secret, purpose, ["u"] if purpose == "groups" else columns),
+    )
     cuts = bounding.Bounding.cuts
 
     def by_unit_only(self: bounding.Bounding) -> str:
-        return cuts(self).replace(f"= {(self.max_groups or 0) + 1}", "= 1").replace("SELECT u, cut FROM", "SELECT u, NULL::UBIGINT AS cut FROM")
+        return (
+            cuts(self)
+            .replace(f"= {(self.max_groups or 0) + 1}", "= 1")
+            .replace("SELECT u, cut FROM", "SELECT u, NULL::UBIGINT AS cut FROM")
+        )
 
     monkeypatch.setattr(bounding.Bounding, "cuts", by_unit_only)
     assert _caught()

@@ -215,6 +215,8 @@ def _recognised(path: Path, table: str | None) -> FileSource:
         raise SourceError(
             f"source must be a readable file, got {str(path)!r}; check its permissions"
         ) from None
+    if not head:
+        raise SourceError(f"source must hold data, got the empty file {str(path)!r}; write it again")
     resolved = (path.resolve(),)
     if head[:4] == b"PAR1":
         return FileSource(FileKind.PARQUET, resolved)

@@ -1,0 +1,179 @@
+"""The engine against a brute-force model of bounding in Python, given the same ranks."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter, defaultdict
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from sqlglot import exp
+
+from sfumato.queries.engines import bounding
+from sfumato.queries.engines.duckdb import DuckDBEngine
+from sfumato.queries.plan import AggregationJob, ColumnType, Expression, Measure, MeasureKind, Named, Scan
+from sfumato.queries.sources import open_source
+
+_SECRET = b"model" * 8
+_X = Expression(exp.column("x", quoted=True), ColumnType.FLOAT)
+_K = Expression(exp.column("k", quoted=True), ColumnType.TEXT)
+_MEASURES = (
+    Measure(MeasureKind.UNITS),
+    Measure(MeasureKind.ROWS, upper=3),
+    Measure(MeasureKind.VALUES, _X, upper=2),
+    Measure(MeasureKind.VALUE_UNITS, _X),
+    Measure(MeasureKind.SUM, _X, -4, -50, 1000, -40, 800),
+    Measure(MeasureKind.SUM, _X, -4, 5, 2**40),
+    Measure(MeasureKind.MEAN, _X, -4, 0, 300, center=150),
+)
+
+
+def _grid(x: float | None, measure: Measure) -> int | None:
+    if x is None or math.isnan(x):
+        return None
+    lower = -(2**48) if measure.row_lower is None else measure.row_lower
+    upper = 2**48 if measure.row_upper is None else measure.row_upper
+    if math.isinf(x):
+        return upper if x > 0 else lower
+    return min(max(round(Fraction(x) / Fraction(2) ** measure.exponent), lower), upper)
+
+
+def _adds(measure: Measure, rows: list[float | None]) -> int:
+    """What one unit adds to one group, from its rows that stay."""
+    values = [v for v in (_grid(x, measure) for x in rows) if v is not None]
+    if measure.kind is MeasureKind.UNITS:
+        return 1
+    if measure.kind is MeasureKind.ROWS:
+        return min(len(rows), measure.upper)
+    if measure.kind is MeasureKind.VALUES:
+        return min(len(values), measure.upper)
+    if not values:
+        return 0
+    if measure.kind is MeasureKind.VALUE_UNITS:
+        return 1
+    if measure.kind is MeasureKind.SUM:
+        return min(max(sum(values), measure.lower), measure.upper)
+    mean = Fraction(sum(values), len(values))
+    away = math.floor(abs(mean) + Fraction(1, 2))
+    nearest = away if mean >= 0 else -away
+    return min(max(nearest, measure.lower), measure.upper) - measure.center
+
+
+class _Ranks:
+    """The engine's ranks of given values; the model decides everything else."""
+
+    def __init__(self, engine: DuckDBEngine) -> None:
+        self.run = engine._connection.execute
+
+    def group(self, unit: int, key: str | None) -> int:
+        sql = bounding._rank(_SECRET, "groups", ["CAST(? AS BIGINT)", "CAST(? AS VARCHAR)"])
+        return int(self.run(f"SELECT {sql}", [unit, key]).fetchall()[0][0])
+
+    def row(self, unit: int, key: str | None, values: list[int | None], number: int) -> int:
+        places = ["CAST(? AS BIGINT)", "CAST(? AS VARCHAR)", *["CAST(? AS BIGINT)"] * (len(values) + 1)]
+        sql = bounding._rank(_SECRET, "rows", places)
+        return int(self.run(f"SELECT {sql}", [unit, key, *values, number]).fetchall()[0][0])
+
+
+def _model(
+    table: pa.Table, ranks: _Ranks, max_groups: int, max_rows: int | None
+) -> dict[str | None, list[int]]:
+    parts: dict[tuple[int, str | None], list[float | None]] = defaultdict(list)
+    for row in table.to_pylist():
+        if row["u"] is not None:
+            parts[row["u"], row["k"]].append(row["x"])
+    keys_of: dict[int, list[str | None]] = defaultdict(list)
+    for unit, key in parts:
+        keys_of[unit].append(key)
+    answer: dict[str | None, list[int]] = {}
+    for unit, keys in keys_of.items():
+        for key in sorted(keys, key=lambda k, u=unit: ranks.group(u, k))[:max_groups]:
+            rows = _stay(unit, key, parts[unit, key], ranks, max_rows)
+            added = [_adds(measure, rows) for measure in _MEASURES]
+            answer[key] = [a + b for a, b in zip(answer.get(key, [0] * len(added)), added, strict=True)]
+    return answer
+
+
+def _stay(
+    unit: int, key: str | None, rows: list[float | None], ranks: _Ranks, max_rows: int | None
+) -> list[float | None]:
+    if max_rows is None or len(rows) <= max_rows:
+        return rows
+    slots = [_MEASURES[4], _MEASURES[5]]  # the mean's rows are those of the second sum
+    seen: Counter[tuple[int | None, ...]] = Counter()
+    ranked = []
+    for x in rows:
+        values = [_grid(x, measure) for measure in slots]
+        seen[tuple(values)] += 1
+        ranked.append((ranks.row(unit, key, values, seen[tuple(values)]), x))
+    return [x for _, x in sorted(ranked, key=lambda pair: pair[0])[:max_rows]]
+
+
+def _random_table(seed: int) -> pa.Table:
+    draw = random.Random(seed)
+    pool = [0.0, -0.0, 0.03125, 0.09375, 2.5, -7.3, 19.99, 1e300, math.inf, -math.inf, math.nan, None, 1e12]
+    rows = [
+        (draw.choice([1, 1, 2, 3, 4, None]), draw.choice(["a", "b", "c", "dd", None]), draw.choice(pool))
+        for _ in range(90)
+    ]
+    columns = list(zip(*rows, strict=True))
+    return pa.table({
+        "u": pa.array(columns[0], pa.int64()), "k": pa.array(columns[1], pa.string()),
+        "x": pa.array(columns[2], pa.float64()),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize(("max_groups", "max_rows"), [(100, None), (2, None), (100, 2), (1, 1), (3, 4)])
+def test_equals_the_model(seed: int, max_groups: int, max_rows: int | None) -> None:
+    table = _random_table(seed)
+    with DuckDBEngine(open_source(table), threads=2) as engine:
+        scan = Scan("data", engine.schemas["data"], "u")
+        job = AggregationJob(scan, (Named("k", _K),), _MEASURES, max_groups, max_rows, None)
+        answer = engine.aggregate(job, _SECRET)
+        expected = _model(table, _Ranks(engine), max_groups, max_rows)
+    rows = [tuple(row.values()) for row in answer.to_pylist()]
+    assert {row[0]: list(row[1:]) for row in rows} == expected
+    keys: list[Any] = [row[0] for row in rows]
+    assert keys == sorted((k for k in keys if k is not None)) + [None] * (None in keys)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_neither_order_nor_threads_matter(seed: int) -> None:
+    table = _random_table(seed)
+    order = list(range(table.num_rows))
+    random.Random(seed).shuffle(order)
+    answers = []
+    for rows, threads in ((table, 1), (table.take(order), 2)):
+        with DuckDBEngine(open_source(rows), threads=threads) as engine:
+            scan = Scan("data", engine.schemas["data"], "u")
+            answers.append(
+                engine.aggregate(AggregationJob(scan, (Named("k", _K),), _MEASURES, 2, 2, None), _SECRET)
+            )
+    assert answers[0].equals(answers[1])
+
+
+@pytest.mark.slow
+def test_every_group_and_row_has_the_same_chance() -> None:
+    """Chi-square over 4000 units: each keeps 1 of 8 groups and 1 of 8 rows; false alarm 1e-9 each."""
+    units, keys = 4000, 8
+    people = [unit for unit in range(units) for _ in range(keys)]
+    labels = [f"key {i}" for i in range(keys)] * units
+    x = [float(i) for i in range(keys)] * units
+    with DuckDBEngine(open_source(pa.table({"u": people, "k": labels, "x": x}))) as engine:
+        scan = Scan("data", engine.schemas["data"], "u")
+        job = AggregationJob(scan, (Named("k", _K),), (Measure(MeasureKind.UNITS),), 1, None, None)
+        by_key = engine.aggregate(job, _SECRET)["m0"].to_pylist()
+        # clamped to {v, v + 1} a row adds one more than v where its value is above v
+        sums = (Measure(MeasureKind.SUM, _X, 0, v, v + 1, v, v + 1) for v in range(keys - 1))
+        job = AggregationJob(scan, (), (Measure(MeasureKind.UNITS), *sums), None, 1, None)
+        row = engine.aggregate(job, _SECRET).to_pylist()[0]
+    above = [row[f"m{v + 1}"] - v * units for v in range(keys - 1)]
+    by_row = [a - b for a, b in zip([units, *above], [*above, 0], strict=True)]
+    for counts in (by_key, by_row):
+        assert sum(counts) == units
+        statistic = sum((count - units / keys) ** 2 for count in counts) / (units / keys)
+        assert statistic < 56.0, counts  # P(chi-square with 7 degrees > 56) < 1e-9

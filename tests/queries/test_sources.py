@@ -1,0 +1,254 @@
+"""Sources: what is recognised, what is refused, and that nothing is ever written."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sfumato.errors import SchemaError, SourceError
+from sfumato.queries.engines.duckdb import DuckDBEngine
+from sfumato.queries.plan import AggregationJob, ColumnType, Measure, MeasureKind, Scan
+from sfumato.queries.sources import ROW, FileKind, FileSource, open_source, require_unit
+
+_TABLE = pa.table({"person": [1, 2, 3], "name": ["a", "it's", None], "income": [1.5, None, 2.5]})
+
+
+def _count(engine: DuckDBEngine, table: str = "data") -> int:
+    job = AggregationJob(
+        Scan(table, engine.schemas[table], None), (), (Measure(MeasureKind.UNITS),), None, None, None
+    )
+    return int(engine.aggregate(job, bytes(16))["m0"][0].as_py())
+
+
+def _types(engine: DuckDBEngine, table: str = "data") -> dict[str, ColumnType | None]:
+    return {column.name: column.type for column in engine.schemas[table].columns}
+
+
+def _written(kind: str, folder: Path) -> Path:
+    path = folder / f"it's [1] {kind}.{kind}" if kind == "csv" else folder / f"it's {kind}.{kind}"
+    if kind == "parquet":
+        pq.write_table(_TABLE, path)
+    elif kind == "csv":
+        path.write_text("person,name,income\n1,a,1.5\n2,it's,\n3,,2.5\n")
+    else:
+        with duckdb.connect(str(path)) as connection:
+            connection.register("frame", _TABLE)
+            connection.execute('CREATE TABLE "My Table" AS SELECT * FROM frame')
+    return path
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "duckdb"])
+def test_files(kind: str, tmp_path: Path) -> None:
+    path = _written(kind, tmp_path)
+    before = path.read_bytes(), path.stat().st_mtime_ns
+    with DuckDBEngine(open_source(path)) as engine:
+        expected = {"person": ColumnType.INTEGER, "name": ColumnType.TEXT, "income": ColumnType.FLOAT}
+        assert _types(engine) == expected
+        assert _count(engine) == 3
+        assert len(engine.fingerprint(b"key")) == 64
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == before
+    assert [p for p in tmp_path.iterdir() if p != path] == []
+
+
+def test_a_path_may_be_text(tmp_path: Path) -> None:
+    path = _written("parquet", tmp_path)
+    assert open_source(str(path)) == {"data": FileSource(FileKind.PARQUET, (path,))}
+
+
+@pytest.mark.parametrize("pattern", ["", "*.parquet"])
+def test_a_folder_or_pattern_of_parquet(tmp_path: Path, pattern: str) -> None:
+    for part in ("a", "b"):
+        pq.write_table(_TABLE, tmp_path / f"{part}.parquet")
+    with DuckDBEngine(open_source(tmp_path / pattern)) as engine:
+        assert _count(engine) == 6
+
+
+@pytest.mark.parametrize("frame", [_TABLE, _TABLE.to_pandas(), pl.from_arrow(_TABLE), _TABLE.to_batches()[0]])
+def test_frames(frame: Any) -> None:
+    with DuckDBEngine(open_source(frame)) as engine:
+        assert _types(engine)["name"] is ColumnType.TEXT
+        assert _count(engine) == 3
+
+
+def test_a_frame_stays_as_it_is() -> None:
+    frame = _TABLE.to_pandas()
+    before = frame.copy(deep=True)
+    with DuckDBEngine(open_source(frame)) as engine:
+        _count(engine)
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_several_tables_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "many.db"
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            "CREATE TABLE people AS SELECT 1 AS id; CREATE TABLE places AS SELECT 2 AS id, 3 AS x"
+        )
+    with DuckDBEngine(open_source({"people": path, "PLACES": path, "frame": _TABLE})) as engine:
+        assert list(engine.schemas) == ["people", "PLACES", "frame"]
+        assert list(_types(engine, "PLACES")) == ["id", "x"]
+    with pytest.raises(SourceError, match="must hold one table"):
+        DuckDBEngine(open_source(path))
+
+
+def test_every_type_of_duckdb(tmp_path: Path) -> None:
+    path = tmp_path / "types.duckdb"
+    kinds = {
+        ColumnType.INTEGER: [
+            "TINYINT",
+            "SMALLINT",
+            "INTEGER",
+            "BIGINT",
+            "HUGEINT",
+            "UTINYINT",
+            "UBIGINT",
+            "UHUGEINT",
+        ],
+        ColumnType.FLOAT: ["FLOAT", "DOUBLE", "DECIMAL(9, 2)", "DECIMAL(38, 10)"],
+        ColumnType.BOOLEAN: ["BOOLEAN"],
+        ColumnType.TEXT: ["VARCHAR", "UUID", "ENUM('a', 'b')"],
+        ColumnType.DATE: ["DATE"],
+        ColumnType.TIMESTAMP: ["TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMPTZ"],
+        None: ["BLOB", "INTEGER[]", "STRUCT(a INTEGER)", "INTERVAL", "TIME", "MAP(INTEGER, INTEGER)"],
+    }
+    flat = [(kind, name) for kind, names in kinds.items() for name in names]
+    columns = ", ".join(f"c{at} {name}" for at, (_, name) in enumerate(flat))
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(f"CREATE TABLE t ({columns}); INSERT INTO t (c0) VALUES (1)")
+    with DuckDBEngine(open_source(path)) as engine:
+        assert list(_types(engine).values()) == [kind for kind, _ in flat]
+        assert _count(engine) == 1
+
+
+def test_csv_types_come_from_the_whole_file(tmp_path: Path) -> None:
+    path = tmp_path / "late.csv"
+    path.write_text("id,x\n" + "".join(f"{i},{i}\n" for i in range(50_000)) + "50000,late\n")
+    with DuckDBEngine(open_source(path)) as engine:
+        assert _types(engine)["x"] is ColumnType.TEXT
+        assert _count(engine) == 50_001
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.parquet", b""), ("b.parquet", b"PAR1 this is not"), ("c.duckdb", b"\0" * 8 + b"DUCK" + b"\1" * 9000),
+        ("d.txt", b"a,b\n1,2\n"), ("e.csv", b""), ("f.csv", b"a,b\n1,\xff\xfe\xfa\x80\n"),
+    ],
+)  # fmt: skip
+def test_damaged_files_are_refused(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(SourceError, match="must") as caught:
+        DuckDBEngine(open_source(path))
+    assert caught.value.__cause__ is None
+    assert caught.value.__context__ is None
+
+
+def test_a_truncated_parquet_file_is_refused(tmp_path: Path) -> None:
+    path = _written("parquet", tmp_path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(SourceError, match="readable as Parquet"):
+        DuckDBEngine(open_source(path))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "no such file.parquet", "no*such.parquet", 5, None, {}, {"": _TABLE}, {3: _TABLE}, {"a": _TABLE, "A": _TABLE},
+        pa.table({}), pd.DataFrame({1: [2]}), pd.DataFrame({"a": [1, "x", b"y"]}), pl.LazyFrame({"a": [1]}),
+        pa.table({"a": [1], "A": [2]}),
+    ],
+)  # fmt: skip
+def test_what_is_no_source_is_refused(source: object) -> None:
+    with pytest.raises(SourceError, match="must"):
+        open_source(source)
+
+
+def test_the_unit_column() -> None:
+    with DuckDBEngine(open_source(pa.table({"Person": [1], "blob": [b"x"], "nested": [[1]]}))) as engine:
+        schema = engine.schemas["data"]
+    assert require_unit(schema, "data", "person") == "Person"
+    with pytest.raises(SchemaError, match="'Person'.*sf.ROW"):
+        require_unit(schema, "data", "user")
+    with pytest.raises(SchemaError, match="plain column"):
+        require_unit(schema, "data", "nested")
+    assert repr(ROW) == "ROW"
+
+
+def test_the_fingerprint_follows_content_and_key(tmp_path: Path) -> None:
+    def of(source: Any, key: bytes = b"k") -> str:
+        with DuckDBEngine(open_source(source)) as engine:
+            return engine.fingerprint(key)
+
+    chunked = pa.concat_tables([_TABLE.slice(0, 1), _TABLE.slice(1)])
+    coded = _TABLE.set_column(1, "name", _TABLE["name"].dictionary_encode())
+    junk = pa.Array.from_buffers(
+        pa.float64(), 3, [pa.py_buffer(b"\x05"), pa.py_buffer(np.array([1.5, 77.0, 2.5]).tobytes())]
+    )
+    same = [
+        _TABLE,
+        chunked,
+        coded,
+        _TABLE.to_batches()[0],
+        pl.from_arrow(_TABLE),
+        _TABLE.set_column(2, "income", junk),
+    ]
+    assert len({of(source) for source in same}) == 1
+    other = [
+        _TABLE, _TABLE.slice(0, 2), _TABLE.rename_columns(["person", "nom", "income"]),
+        _TABLE.set_column(0, "person", pa.array([1, 2, 4])), _TABLE.set_column(0, "person", pa.array([1, 2, None])),
+        _TABLE.set_column(0, "person", pa.array([1.0, 2.0, 3.0])), _TABLE.set_column(1, "name", pa.array(["ai", "t's", None])),
+        _TABLE.set_column(1, "name", pa.array(["a", "it's", ""])), {"other": _TABLE},
+    ]  # fmt: skip
+    assert len({of(source) for source in other}) == len(other)
+    assert of(_TABLE, b"1") != of(_TABLE, b"2")
+    path = _written("parquet", tmp_path)
+    moved = tmp_path / "moved.parquet"
+    moved.write_bytes(path.read_bytes())
+    assert of(path) == of(moved)
+    pq.write_table(_TABLE.slice(1), moved)
+    assert of(path) != of(moved)
+
+
+def test_every_arrow_type_has_a_fingerprint() -> None:
+    values = {
+        "bool": [True, None], "date": [datetime.date(2024, 1, 1), None], "decimal": [decimal.Decimal("1.5"), None],
+        "list": [[1, 2], None], "bytes": [b"x", None], "time": [datetime.datetime(2024, 1, 1), None],
+    }  # fmt: skip
+    for name, column in values.items():
+        prints = set()
+        for rows in (column, column[::-1]):
+            with DuckDBEngine(open_source(pa.table({name: rows}))) as engine:
+                prints.add(engine.fingerprint(b"k"))
+        assert len(prints) == 2, name
+
+
+def test_a_file_that_is_gone_has_no_fingerprint(tmp_path: Path) -> None:
+    path = _written("parquet", tmp_path)
+    with DuckDBEngine(open_source(path)) as engine:
+        path.unlink()
+        with pytest.raises(SourceError, match="readable"):
+            engine.fingerprint(b"k")
+
+
+def test_the_locale_and_clock_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    moment = datetime.datetime(2024, 7, 1, 12, tzinfo=datetime.UTC)
+    table = pa.table({"m": pa.array([moment], pa.timestamp("us", tz="America/New_York"))})
+    monkeypatch.setitem(os.environ, "TZ", "Asia/Tokyo")
+    time.tzset()
+    with DuckDBEngine(open_source(table)) as engine:
+        assert _types(engine) == {"m": ColumnType.TIMESTAMP}
+    monkeypatch.undo()
+    time.tzset()
