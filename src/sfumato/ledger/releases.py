@@ -38,7 +38,7 @@ def release_of(content: Mapping[str, Any]) -> list[object]:
 def store_release(connection: sqlite3.Connection, state: State, receipt: Receipt, payload: bytes) -> None:
     """Write a release and the event that chains it; the same release a second time changes nothing."""
     number = receipt.sequence
-    charge = event_of_charge(connection, CHARGE, number)
+    charge = event_of_charge(connection, CHARGE, number) if 0 < number <= state.charges else None
     if charge is None or charge.digest != receipt.digest:
         raise corrupt("hold every charge that it gave a receipt for", f"none for receipt {number}")
     charged = content_of(charge)
