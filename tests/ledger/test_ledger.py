@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -372,37 +371,3 @@ def test_texts_of_every_kind_are_kept(open_ledger: Open, tmp_path: Path) -> None
         ledger.commit(receipt, text.encode("utf-8", "surrogatepass"))
     assert [entry.description for entry in ledger.entries()] == texts
     assert all(ledger.find(text + "!") == text.encode("utf-8", "surrogatepass") for text in texts)
-
-
-def steps(ledger: Ledger, action: Callable[[], object]) -> tuple[int, int]:
-    """Count the SQL statements and the instructions of SQLite's machine that an action takes."""
-    connection = ledger._store._connection
-    assert connection is not None
-    statements, instructions = itertools.count(), itertools.count()
-    connection.set_trace_callback(lambda _: next(statements) and None)
-    connection.set_progress_handler(lambda: next(instructions) and None, 1)
-    action()
-    connection.set_trace_callback(None)
-    connection.set_progress_handler(None, 1)
-    return next(statements), next(instructions)
-
-
-@pytest.mark.parametrize("kind", ["charge", "refused", "remaining"])
-def test_a_charge_costs_the_same_however_long_the_ledger_is(open_ledger: Open, kind: str) -> None:
-    ledger = open_ledger(budget=Budget.zcdp(rho=10.0))
-
-    def act() -> None:
-        if kind == "charge":
-            ledger.charge(Gaussian(100.0), delta=1e-9)
-        elif kind == "remaining":
-            ledger.remaining(1e-9)
-        else:
-            with pytest.raises(BudgetExceeded):
-                ledger.charge(Gaussian(0.01), delta=1e-9)
-
-    spend(ledger, Gaussian(100.0), 1e-9, most=10)
-    short = steps(ledger, act)
-    spend(ledger, Gaussian(100.0), 1e-9, most=1500)
-    long = steps(ledger, act)
-    assert long[0] == short[0] <= 8
-    assert long[1] <= short[1] + 8
