@@ -19,14 +19,15 @@ _SEED = 20_261_121
 
 def _zipf(rng: np.random.Generator, count: int, exponent: float, size: int) -> npt.NDArray[np.int64]:
     weights = np.cumsum(np.arange(1, count + 1, dtype=np.float64) ** -exponent)
-    return np.searchsorted(weights, rng.random(size) * weights[-1]).astype(np.int64)
+    drawn: npt.NDArray[np.int64] = np.searchsorted(weights, rng.random(size) * weights[-1]).astype(np.int64)
+    return drawn
 
 
 def visits(rows: int = _ROWS) -> Path:
     """Return the Parquet file of the table, written on first use to a cache outside of the tree.
 
-    Columns: ``person`` (int64, Zipf 0.8 over 500,000, of whom about 480,000 occur), ``place`` (string, Zipf 1 over 1000)
-    and ``spent`` (float, skewed, mean 40).
+    Columns: ``person`` (int64, Zipf 0.8 over 500,000, of whom about 480,000 occur), ``place`` (string, Zipf
+    1 over 1000) and ``spent`` (float, skewed, mean 40).
     """
     base = Path(os.environ.get("SFUMATO_BENCHMARK_DATA", Path(tempfile.gettempdir()) / "sfumato-benchmarks"))
     path = base / f"visits-{rows}-{_SEED}.parquet"

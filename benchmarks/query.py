@@ -1,6 +1,7 @@
 """CPU time and memory of a bounded aggregation, beside the plain GROUP BY that it cannot do without.
 
-Both run in one DuckDB, on one Parquet file, in one child process; the floor is the median of its runs before and after.
+Both run in one DuckDB, on one Parquet file, in one child process; the floor is the median of its runs
+before and after.
 ``python -m benchmarks.query [--rows N] [--runs K] [--threads T]``
 """
 
@@ -13,6 +14,7 @@ import resource
 import statistics
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from multiprocessing.connection import Connection
 
 from sqlglot import exp
@@ -36,7 +38,8 @@ _GRID = -17  # 100 is about 2**24 steps
 _LIMIT_RATIO, _LIMIT_BYTES = 2.5, 1.2e9
 _FLOOR = (
     "SELECT count(*), sum(n), sum(s) FROM "
-    "(SELECT person, place, count(*) AS n, sum(spent) AS s FROM read_parquet('{path}') GROUP BY person, place)"
+    "(SELECT person, place, count(*) AS n, sum(spent) AS s FROM read_parquet('{path}') "
+    "GROUP BY person, place)"
 )
 
 
@@ -73,7 +76,7 @@ def _measure(pipe: Connection, rows: int, runs: int, threads: int | None) -> Non
         plain, bounded = [], []
         plain.append(_cpu(lambda: connection.execute(floor).fetchall()))
         for run in range(runs):
-            bounded.append(_cpu(lambda secret=bytes([run]) * 32: engine.aggregate(job, secret)))
+            bounded.append(_cpu(partial(engine.aggregate, job, bytes([run]) * 32)))
             plain.append(_cpu(lambda: connection.execute(floor).fetchall()))
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     pipe.send(json.dumps({"plain": plain, "bounded": bounded, "peak": peak}))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import gc
 import math
 import tempfile
@@ -97,7 +97,7 @@ def test_an_empty_table_gives_one_row_without_keys_and_none_with() -> None:
         (pa.array([2**53, 2**53 + 1, 5, None], pa.decimal128(20, 0)), 3),
         (pa.array([1, 10**9, None, 10**9], pa.timestamp("ns")), 2),
         (pa.array(["x", "y", "x", None]).dictionary_encode(), 2),
-        (pa.array([datetime.date(2024, 1, 1), None, datetime.date(2024, 1, 2), None]), 2),
+        (pa.array([dt.date(2024, 1, 1), None, dt.date(2024, 1, 2), None]), 2),
         (pa.array([True, False, True, None]), 2),
     ],
 )
@@ -113,7 +113,7 @@ def test_keys_are_canonical_and_sorted() -> None:
     assert math.copysign(1.0, answer[1][0]) == 1.0
     days = pa.array([2**31 - 1, -(2**31) + 1, 0], pa.int32()).cast(pa.date32())
     assert _answer(pa.table({"u": [1, 2, 3], "d": days}), "d", _ROWS) == [
-        (datetime.date(1970, 1, 1), 1),
+        (dt.date(1970, 1, 1), 1),
         (None, 2),
     ]
     flags = pa.table({"u": [1, 2, 3], "b": [True, None, False]})
@@ -148,7 +148,7 @@ def test_sums_are_exact_beyond_what_floats_hold() -> None:
 
 
 def test_public_groups_are_all_there_and_no_other() -> None:
-    table = pa.table({"u": [1, 1, 2, 3], "k": ["a", "zz", None, "b"], "d": [datetime.date(2024, 1, 1)] * 4})
+    table = pa.table({"u": [1, 1, 2, 3], "k": ["a", "zz", None, "b"], "d": [dt.date(2024, 1, 1)] * 4})
     listed = PublicValues((("c",), ("a",), (None,), ("a",)))
     assert _answer(table, "k", _UNITS, public=listed) == [("a", 1), ("c", 0), (None, 1)]
     assert _answer(table, "k", _UNITS, public=PublicValues(())) == []
@@ -173,7 +173,7 @@ def test_other_groups_use_up_no_limit() -> None:
         assert engine.aggregate(job, _SECRET).to_pydict() == {"k0": ["key 7"], "m0": [1]}
 
 
-@pytest.mark.parametrize("value", [1, 1.5, True, b"a", datetime.date(2024, 1, 1)])
+@pytest.mark.parametrize("value", [1, 1.5, True, b"a", dt.date(2024, 1, 1)])
 def test_listed_values_of_another_type_are_refused(value: object) -> None:
     with DuckDBEngine(open_source(pa.table({"u": [1], "k": ["a"]}))) as engine:
         with pytest.raises(OptionError, match="public groups must hold STRING"):
@@ -228,7 +228,8 @@ def test_the_database_is_shut_off(tmp_path: Path) -> None:
     pq.write_table(pa.table({"u": [1]}), source)
     with DuckDBEngine(open_source(source)) as engine:
         for sql in (
-            f"SELECT * FROM read_csv('{other}')", f"COPY t0 TO '{tmp_path / 'out.csv'}'", f"ATTACH '{tmp_path / 'x.db'}'",
+            f"SELECT * FROM read_csv('{other}')",
+            f"COPY t0 TO '{tmp_path / 'out.csv'}'", f"ATTACH '{tmp_path / 'x.db'}'",
             "SET enable_external_access = true", "SET memory_limit = '1GB'", "INSTALL httpfs", "LOAD spatial",
         ):  # fmt: skip
             with pytest.raises(duckdb.Error):
@@ -278,8 +279,8 @@ def test_what_does_not_fit_is_spilled_to_a_private_folder_that_goes_away(
     with DuckDBEngine(open_source(table), memory_limit="100MB", threads=2) as engine:
         (folder,) = tmp_path.iterdir()
         assert folder.stat().st_mode & 0o777 == 0o700
-        answer = engine.aggregate(replace(_job(engine, None, _UNITS, _ROWS), max_rows=1), _SECRET)
-        assert answer.to_pylist() == [{"m0": count, "m1": count}]
+        answer = engine.aggregate(replace(_job(engine, "k", _UNITS), max_rows=1), _SECRET)
+        assert answer.num_rows == count
     assert list(tmp_path.iterdir()) == []
 
 

@@ -6,6 +6,7 @@ import math
 import random
 from collections import Counter, defaultdict
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -44,12 +45,9 @@ def _grid(x: float | None, measure: Measure) -> int | None:
 def _adds(measure: Measure, rows: list[float | None]) -> int:
     """What one unit adds to one group, from its rows that stay."""
     values = [v for v in (_grid(x, measure) for x in rows) if v is not None]
-    if measure.kind is MeasureKind.UNITS:
-        return 1
-    if measure.kind is MeasureKind.ROWS:
-        return min(len(rows), measure.upper)
-    if measure.kind is MeasureKind.VALUES:
-        return min(len(values), measure.upper)
+    counts = {MeasureKind.UNITS: 1, MeasureKind.ROWS: len(rows), MeasureKind.VALUES: len(values)}
+    if measure.kind in counts:
+        return min(counts[measure.kind], measure.upper)
     if not values:
         return 0
     if measure.kind is MeasureKind.VALUE_UNITS:
@@ -90,7 +88,8 @@ def _model(
         keys_of[unit].append(key)
     answer: dict[str | None, list[int]] = {}
     for unit, keys in keys_of.items():
-        for key in sorted(keys, key=lambda k, u=unit: ranks.group(u, k))[:max_groups]:
+        rank = partial(ranks.group, unit)
+        for key in sorted(keys, key=rank)[:max_groups]:
             rows = _stay(unit, key, parts[unit, key], ranks, max_rows)
             added = [_adds(measure, rows) for measure in _MEASURES]
             answer[key] = [a + b for a, b in zip(answer.get(key, [0] * len(added)), added, strict=True)]
@@ -138,7 +137,7 @@ def test_equals_the_model(seed: int, max_groups: int, max_rows: int | None) -> N
     rows = [tuple(row.values()) for row in answer.to_pylist()]
     assert {row[0]: list(row[1:]) for row in rows} == expected
     keys: list[Any] = [row[0] for row in rows]
-    assert keys == sorted((k for k in keys if k is not None)) + [None] * (None in keys)
+    assert keys == sorted(k for k in keys if k is not None) + [None] * (None in keys)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import math
 import os
 import random
@@ -49,9 +49,11 @@ _FUZZ = settings(
     suppress_health_check=list(HealthCheck),
     database=None,
 )
-_KEYS = ["k", "i", "x", "d", "b", "m", "MOD(i, 3)", "SUBSTR(k, 1, 1)", "DATE_TRUNC(d, MONTH)", "x > 0", "ROUND(x)", "1 / x",
+_KEYS = ["k", "i", "x", "d", "b", "m", "MOD(i, 3)", "SUBSTR(k, 1, 1)", "DATE_TRUNC(d, MONTH)", "x > 0", "ROUND(x)",
+         "1 / x",
          "CASE WHEN x > i THEN k ELSE 'rest' END", "-x", "i * x"]  # fmt: skip
-_NUMBERS = [
+_NUMBERS = ["x", "i", "x * 2", "i + 1", "i * i", "1 / x", "SQRT(x)", "LENGTH(k)", "IF(b, x, NULL)"]
+_NUMBERS += ["EXTRACT(YEAR FROM d)"]
     "x",
     "i",
     "x * 2",
@@ -98,7 +100,7 @@ def _table(draw: random.Random) -> pa.Table:
     heavy = draw.random()
     kinds: list[Callable[[int], Any]] = [int, lambda u: f"unit {u}", lambda u: u + 0.5 if u else math.nan]
     unit = draw.choice(kinds)
-    rows = []
+    rows: list[tuple[Any, ...]] = []
     for _ in range(count):
         if rows and draw.random() < 0.3:
             rows.append(draw.choice(rows))
@@ -109,9 +111,9 @@ def _table(draw: random.Random) -> pa.Table:
             draw.choice(["a", "b", "ab", "", None]),
             draw.choice([0, 1, 2, 3, -5, 100, 2**63 - 1, -(2**63), None]),
             draw.choice([0.0, -0.0, 0.1, 2.5, -3.7, 99.9, 1e300, math.inf, -math.inf, math.nan, None]),
-            draw.choice([datetime.date(2024, 1, 31), datetime.date(2024, 2, 1), datetime.date(1, 1, 1), None]),
+            draw.choice([dt.date(2024, 1, 31), dt.date(2024, 2, 1), dt.date(1, 1, 1), None]),
             draw.choice([True, False, None]),
-            draw.choice([datetime.datetime(2024, 1, 1, 5), datetime.datetime(9999, 12, 31), None]),
+            draw.choice([dt.datetime(2024, 1, 1, 5), dt.datetime(9999, 12, 31), None]),
         ))  # fmt: skip
     types = [
         pa.array([unit(1)]).type,
@@ -161,14 +163,15 @@ def _measure(draw: random.Random, schema: Schema, max_rows: int | None) -> Measu
         return Measure(kind, _expression(draw.choice(_ANY), schema), upper=most)
     lower = draw.choice([-(2**40), -1000, -1, 0, 3])
     upper = lower + draw.choice([0, 1, 5000, 2**40])
-    row = draw.choice([None, (-100, 100), (0, 2**30), (5, 5)])
+    row_lower, row_upper = draw.choice([(None, None), (-100, 100), (0, 2**30), (5, 5)])
     return Measure(
         kind,
         _expression(draw.choice(_NUMBERS), schema),
         draw.choice([0, 0, -10, -20, 3, 900, -900, -1070, 70]),
         lower,
         upper,
-        *(row or (None, None)),
+        row_lower,
+        row_upper,
         center=(lower + upper) // 2 if kind is MeasureKind.MEAN else 0,
     )
 
@@ -179,8 +182,8 @@ def _public(draw: random.Random, keys: tuple[Named, ...]) -> PublicValues | Publ
         ColumnType.INTEGER: [0, 1, -5, None],
         ColumnType.FLOAT: [0.0, -0.0, 2.5, -3.0, None],
         ColumnType.BOOLEAN: [True, False, None],
-        ColumnType.DATE: [datetime.date(2024, 1, 31), datetime.date(2024, 1, 1), None],
-        ColumnType.TIMESTAMP: [datetime.datetime(2024, 1, 1, 5), None],
+        ColumnType.DATE: [dt.date(2024, 1, 31), dt.date(2024, 1, 1), None],
+        ColumnType.TIMESTAMP: [dt.datetime(2024, 1, 1, 5), None],
     }
     if not keys or draw.random() < 0.6:
         return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import decimal
 import os
 import time
@@ -143,7 +143,8 @@ def test_csv_types_come_from_the_whole_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content"),
     [
-        ("a.parquet", b""), ("b.parquet", b"PAR1 this is not"), ("c.duckdb", b"\0" * 8 + b"DUCK" + b"\1" * 9000),
+        ("a.parquet", b""), ("b.parquet", b"PAR1 this is not"),
+        ("c.duckdb", b"\0" * 8 + b"DUCK" + b"\1" * 9000),
         ("d.txt", b"a,b\n1,2\n"), ("e.csv", b""), ("f.csv", b"a,b\n1,\xff\xfe\xfa\x80\n"),
     ],
 )  # fmt: skip
@@ -166,7 +167,8 @@ def test_a_truncated_parquet_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "source",
     [
-        "no such file.parquet", "no*such.parquet", 5, None, {}, {"": _TABLE}, {3: _TABLE}, {"a": _TABLE, "A": _TABLE},
+        "no such file.parquet", "no*such.parquet", 5, None, {}, {"": _TABLE}, {3: _TABLE},
+        {"a": _TABLE, "A": _TABLE},
         pa.table({}), pd.DataFrame({1: [2]}), pd.DataFrame({"a": [1, "x", b"y"]}), pl.LazyFrame({"a": [1]}),
         pa.table({"a": [1], "A": [2]}),
     ],
@@ -180,7 +182,7 @@ def test_the_unit_column() -> None:
     with DuckDBEngine(open_source(pa.table({"Person": [1], "blob": [b"x"], "nested": [[1]]}))) as engine:
         schema = engine.schemas["data"]
     assert require_unit(schema, "data", "person") == "Person"
-    with pytest.raises(SchemaError, match="'Person'.*sf.ROW"):
+    with pytest.raises(SchemaError, match=r"'Person'.*sf\.ROW"):
         require_unit(schema, "data", "user")
     with pytest.raises(SchemaError, match="plain column"):
         require_unit(schema, "data", "nested")
@@ -208,8 +210,10 @@ def test_the_fingerprint_follows_content_and_key(tmp_path: Path) -> None:
     assert len({of(source) for source in same}) == 1
     other = [
         _TABLE, _TABLE.slice(0, 2), _TABLE.rename_columns(["person", "nom", "income"]),
-        _TABLE.set_column(0, "person", pa.array([1, 2, 4])), _TABLE.set_column(0, "person", pa.array([1, 2, None])),
-        _TABLE.set_column(0, "person", pa.array([1.0, 2.0, 3.0])), _TABLE.set_column(1, "name", pa.array(["ai", "t's", None])),
+        _TABLE.set_column(0, "person", pa.array([1, 2, 4])),
+        _TABLE.set_column(0, "person", pa.array([1, 2, None])),
+        _TABLE.set_column(0, "person", pa.array([1.0, 2.0, 3.0])),
+        _TABLE.set_column(1, "name", pa.array(["ai", "t's", None])),
         _TABLE.set_column(1, "name", pa.array(["a", "it's", ""])), {"other": _TABLE},
     ]  # fmt: skip
     assert len({of(source) for source in other}) == len(other)
@@ -223,9 +227,9 @@ def test_the_fingerprint_follows_content_and_key(tmp_path: Path) -> None:
 
 
 def test_every_arrow_type_has_a_fingerprint() -> None:
-    values = {
-        "bool": [True, None], "date": [datetime.date(2024, 1, 1), None], "decimal": [decimal.Decimal("1.5"), None],
-        "list": [[1, 2], None], "bytes": [b"x", None], "time": [datetime.datetime(2024, 1, 1), None],
+    values: dict[str, list[object]] = {
+        "bool": [True, None], "date": [dt.date(2024, 1, 1), None], "decimal": [decimal.Decimal("1.5"), None],
+        "list": [[1, 2], None], "bytes": [b"x", None], "time": [dt.datetime(2024, 1, 1), None],
     }  # fmt: skip
     for name, column in values.items():
         prints = set()
@@ -244,7 +248,7 @@ def test_a_file_that_is_gone_has_no_fingerprint(tmp_path: Path) -> None:
 
 
 def test_the_locale_and_clock_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    moment = datetime.datetime(2024, 7, 1, 12, tzinfo=datetime.UTC)
+    moment = dt.datetime(2024, 7, 1, 12, tzinfo=dt.UTC)
     table = pa.table({"m": pa.array([moment], pa.timestamp("us", tz="America/New_York"))})
     monkeypatch.setitem(os.environ, "TZ", "Asia/Tokyo")
     time.tzset()

@@ -1,7 +1,7 @@
 """Sources: the files and frames that hold the private rows, recognised before anything is charged.
 
-A source is a path (Parquet, CSV, a DuckDB file, a folder or pattern of Parquet files), a pyarrow Table, or a pandas or Polars
-DataFrame. Nothing here reads rows of a file, and nothing ever writes to one.
+A source is a path (Parquet, CSV, a DuckDB file, a folder or pattern of Parquet files), a pyarrow Table, or
+a pandas or Polars DataFrame. Nothing here reads rows of a file, and nothing ever writes to one.
 """
 
 from __future__ import annotations
@@ -131,8 +131,8 @@ def require_unit(schema: Schema, table: str, unit: str) -> str:
     if column is None:
         names = ", ".join(repr(c.name) for c in schema.columns[:20])
         raise SchemaError(
-            f"privacy_unit must be a column of table {table!r}, got {unit!r}; name one of {names}, or pass sf.ROW "
-            "where each row is a person of its own"
+            f"privacy_unit must be a column of table {table!r}, got {unit!r}; name one of {names}, or pass "
+            "sf.ROW where each row is a person of its own"
         )
     if column.type is None:
         raise SchemaError(

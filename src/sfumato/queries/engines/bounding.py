@@ -11,14 +11,14 @@ Most units need none of the last three, so only those that exceed a limit pay fo
 
 Notes
 -----
-Guarantee: the groups a unit keeps are a function of that unit's own keys and of the secret; the rows it keeps in a
-group are a function of its own rows in that group and of the secret. So removing one unit changes no other
-unit's contribution, whatever the ranking function is: the bounds on sensitivity need nothing of it. Only
-fairness (each group, and each row, has the same chance to stay) rests on the function: DuckDB's 64-bit ``hash``
-of the values, keyed by two rounds of xor with a secret word and hash again (an Even-Mansour construction), for DuckDB's plain
-``hash(a, b)`` is an xor of mixed parts and would prefer some keys to others for every unit alike. MD5 in its place costs
-half as much again for the whole query and protects nothing more. Two groups of one unit with the same 64-bit rank, which
-happens once in 10**14 units with a thousand groups, are dropped together at the cut.
+Guarantee: the groups a unit keeps are a function of that unit's own keys and of the secret; the rows it
+keeps in a group are a function of its own rows in that group and of the secret. So removing one unit
+changes no other unit's contribution, whatever the ranking function is: the bounds on sensitivity need
+nothing of it. Only fairness (each group, and each row, has the same chance to stay) rests on the function:
+DuckDB's 64-bit ``hash`` of the values, keyed by two rounds of xor with a secret word and hash again (an
+Even-Mansour construction), for DuckDB's plain ``hash(a, b)`` is an xor of mixed parts and would prefer some
+keys to others for every unit alike. Two groups of one unit with the same 64-bit rank (fewer than one unit in
+10**13, with a thousand groups each) are dropped together where they lie at the cut.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ TEMPORARY = ("parts", "cuts", "crowded", "trimmed")
 
 
 def _word(secret: bytes, purpose: str) -> str:
-    """A secret 64-bit word for one purpose, as a literal."""
+    """Return a secret 64-bit word for one purpose, as a literal."""
     digest = hmac.new(secret, purpose.encode(), hashlib.sha256).digest()
     return f"CAST('{int.from_bytes(digest[:8], 'big')}' AS UBIGINT)"
 
@@ -54,8 +54,8 @@ class Bounding:
     Parameters
     ----------
     rows : callable
-        Returns a SELECT of the rows: ``u`` unless rows are units, the keys, and the slots' columns; given the name
-        of a table of units and keys, only of its parts.
+        Returns a SELECT of the rows: ``u`` unless rows are units, the keys, and the slots' columns; given
+        the name of a table of units and keys, only of its parts.
     keys : tuple of str
         The key columns in ``rows``.
     slots : Slots
@@ -81,16 +81,16 @@ class Bounding:
         """Return the statement that makes ``parts``."""
         by = ", ".join(("u", *self.keys))
         items = ", ".join(("u", *self.keys, *self.slots.grouped()))
-        return f"CREATE TEMP TABLE parts AS SELECT {items} FROM ({self.rows(None)}) WHERE u IS NOT NULL GROUP BY {by}"
+        rows = f"({self.rows(None)}) WHERE u IS NOT NULL"
+        return f"CREATE TEMP TABLE parts AS SELECT {items} FROM {rows} GROUP BY {by}"
 
     def cuts(self) -> str:
         """Return the statement that makes ``cuts``: a group stays if its rank is below its unit's cut.
 
-        The cut is the rank after the last that may stay; fewer than that many ranks are below it, also
+        The cut is the rank after the last that may stay: never more groups than may stay are below it, also
         where ranks are equal, so the limit holds always.
         """
-        assert self.max_groups is not None
-        most = self.max_groups
+        most = REACH if self.max_groups is None else self.max_groups
         heavy = f"SELECT u FROM parts GROUP BY u HAVING count(*) > {most}"
         ranked = f"SELECT u, {self._group_rank()} AS cut FROM parts SEMI JOIN ({heavy}) USING (u)"
         order = "row_number() OVER (PARTITION BY u ORDER BY cut)"
@@ -100,7 +100,7 @@ class Bounding:
         return _rank(self.secret, "groups", ["u", *self.keys])
 
     def _kept(self, condition: str) -> str:
-        """The FROM clause of the parts that stay and meet ``condition``."""
+        """Return the FROM clause of the parts that stay and meet ``condition``."""
         if self.max_groups is None:
             return f"FROM parts WHERE {condition}"
         stays = f"(cut IS NULL OR {self._group_rank()} < cut)"

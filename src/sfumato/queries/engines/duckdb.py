@@ -30,8 +30,8 @@ from sfumato.queries.sources import Source
 __all__ = ["DuckDBEngine"]
 
 _FAILED: Final = (
-    "the engine must finish what was charged, got a failure inside it; the charge stays: free memory and disk space, "
-    "check that the source is still there, then ask again"
+    "the engine must finish what was charged, got a failure inside it; the charge stays: free memory and "
+    "disk space, check that the source is still there, then ask again"
 )
 _LISTED = "listed"
 
@@ -82,16 +82,18 @@ class _Prepared:
 class DuckDBEngine:
     """Computes jobs over sources with a private DuckDB in this process.
 
-    The database lies in memory, reads nothing but its sources, and never writes to them; what does not fit goes
-    to a folder that only this user can enter and that goes away with the engine. The types of a CSV file are inferred once,
-    from the whole file, when the engine opens, and the file is held in memory from then on.
+    The database lies in memory, reads nothing but its sources, and never writes to them; what does not fit
+    goes to a folder that only this user can enter and that goes away with the engine. The types of a CSV
+    file are inferred once, from the whole file, when the engine opens, and the file is held in memory from
+    then on.
 
     Parameters
     ----------
     sources : mapping of str to Source
         What :func:`~sfumato.queries.sources.open_source` returned.
     memory_limit : str, optional
-        Most memory for DuckDB, such as ``"2GB"``; beyond it the engine spills. Default: DuckDB's (80 % of the machine).
+        Most memory for DuckDB, such as ``"2GB"``; beyond it the engine spills. Default: DuckDB's (80 % of
+        the machine).
     threads : int, optional
         Default: one for each core.
 
@@ -102,9 +104,9 @@ class DuckDBEngine:
 
     Notes
     -----
-    Guarantee: that of :class:`~sfumato.queries.engines.engine.Engine`, under add/remove of one unit. Rows with a NULL (or
-    NaN) unit are dropped; NaN values are NULL; infinity is clamped to a bound; keys that are NaN are NULL; the
-    time a query takes is outside the guarantee.
+    Guarantee: that of :class:`~sfumato.queries.engines.engine.Engine`, under add/remove of one unit. Rows
+    with a NULL (or NaN) unit are dropped; NaN values are NULL; infinity is clamped to a bound; keys that
+    are NaN are NULL; the time a query takes is outside the guarantee.
 
     Examples
     --------
@@ -154,8 +156,10 @@ class DuckDBEngine:
         lines = []
         for name in sorted(self._schemas):
             lines.append(f"table {name!r}")
-            for column in self._schemas[name].columns:
-                lines.append(f"  {column.name!r} {'-' if column.type is None else column.type.value}")
+            lines += [
+                f"  {column.name!r} {'-' if column.type is None else column.type.value}"
+                for column in self._schemas[name].columns
+            ]
         return "\n".join(lines)
 
     def fingerprint(self, key: bytes) -> str:
@@ -185,7 +189,8 @@ class DuckDBEngine:
         Raises
         ------
         ParameterError
-            If a limit or bound is out of range, or a limit on groups is missing where a unit can be in several.
+            If a limit or bound is out of range, or a limit on groups is missing where a unit can be in
+            several.
         QueryError
             If the engine cannot express the job, or public keys are not of their keys' types.
         """

@@ -16,15 +16,16 @@ __all__ = ["Engine"]
 class Engine(Protocol):
     """A place where tables lie and bounded integers are computed.
 
-    An engine adds no noise and applies no threshold: what it returns is exact and must never leave the process.
+    An engine adds no noise and applies no threshold: what it returns is exact and must never leave the
+    process.
 
     Notes
     -----
-    Guarantee: for one ``job`` and one ``secret`` let T and T' be tables that differ in all rows of one privacy
-    unit. The answers differ in at most ``job.max_groups`` groups (one where that is None), and in each of them
-    measure i differs by at most ``job.measures[i].sensitivity``. The reason is the same for every engine: the
-    rows a unit keeps, and the groups it keeps, are a function of that unit's own rows and of ``secret``; every
-    kept number is clamped; sums are exact integers.
+    Guarantee: for one ``job`` and one ``secret`` let T and T' be tables that differ in all rows of one
+    privacy unit. The answers differ in at most ``job.max_groups`` groups (one where that is None), and in
+    each of them measure i differs by at most ``job.measures[i].sensitivity``. The reason is the same for
+    every engine: the rows a unit keeps, and the groups it keeps, are a function of that unit's own rows and
+    of ``secret``; every kept number is clamped; sums are exact integers.
     """
 
     @property
@@ -51,8 +52,8 @@ class Engine(Protocol):
         Returns
         -------
         pyarrow.Table
-            Columns ``k0``, ``k1``, ... (the keys) and ``m0``, ``m1``, ... (int64 measures), one row per group,
-            sorted by key with NULL last; exactly one row where there are no keys.
+            Columns ``k0``, ``k1``, ... (the keys) and ``m0``, ``m1``, ... (int64 measures), one row per
+            group, sorted by key with NULL last; exactly one row where there are no keys.
         """
         ...
 

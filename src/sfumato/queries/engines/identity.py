@@ -21,12 +21,14 @@ _INTEGERS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
 def fingerprint(sources: Mapping[str, Source], key: bytes) -> str:
     """Return the keyed HMAC-SHA-256 of all content, in hexadecimal.
 
-    Files count by their bytes, whatever they are called; frames by names, types and values, whatever their chunks or memory
-    layout. Every piece is preceded by its length, so that no two contents give one stream of bytes.
+    Files count by their bytes, whatever they are called; frames by names, types and values, whatever their
+    chunks or memory layout. Every piece is preceded by its length, so that no two contents give one stream
+    of bytes.
 
     Notes
     -----
-    Guarantee: without the key it tells nothing about the content, as long as HMAC-SHA-256 is a pseudo-random function.
+    Guarantee: without the key it tells nothing about the content, as long as HMAC-SHA-256 is a
+    pseudo-random function.
     """
     mac = hmac.new(key, digestmod=hashlib.sha256)
     for name in sorted(sources):

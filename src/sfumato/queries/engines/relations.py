@@ -1,7 +1,7 @@
 """Relations as DuckDB SQL: every column in one of six types, and the privacy unit carried beside them.
 
-The unit travels in its own column ``u`` from the scan upwards, in the type the source has. No expression of a query
-can reach it, so nothing an analyst writes can merge two units or split one.
+The unit travels in its own column ``u`` from the scan upwards, in the type the source has. No expression of
+a query can reach it, so nothing an analyst writes can merge two units or split one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sfumato.errors import SchemaError
-from sfumato.queries.engines.rendering import Rendered, render
+from sfumato.queries.engines.rendering import SQL_TYPES, Rendered, render
 from sfumato.queries.plan import Column, ColumnType, Filter, Relation, Scan, Schema
 
 __all__ = [
@@ -78,27 +78,17 @@ def quoted_name(name: str) -> str:
 
 
 def _standard(name: str, duckdb_type: str) -> str:
-    """A column in its standard type: NaN, what is out of range and what is infinite in time are NULL."""
+    """Return a column in its standard type: NaN, and what is out of range or infinite in time, are NULL."""
     column = quoted_name(name)
-    if duckdb_type in _SMALL_INTEGERS:
-        return f"CAST({column} AS BIGINT)"
-    if duckdb_type in _LARGE_INTEGERS:
-        return f"TRY_CAST({column} AS BIGINT)"
-    if duckdb_type == "DOUBLE":
-        return f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"
-    if duckdb_type == "FLOAT":
+    if duckdb_type in ("DOUBLE", "FLOAT"):
         return f"CASE WHEN isnan({column}) THEN NULL ELSE CAST({column} AS DOUBLE) END"
-    if _is_decimal(duckdb_type):
-        return f"CAST({column} AS DOUBLE)"
-    if duckdb_type == "UUID" or _is_enum(duckdb_type):
-        return f"CAST({column} AS VARCHAR)"
-    if duckdb_type == "DATE":
-        return _in_calendar(column, ColumnType.DATE)
-    if duckdb_type == "TIMESTAMP":
-        return _in_calendar(column, ColumnType.TIMESTAMP)
+    if duckdb_type in ("DATE", "TIMESTAMP"):
+        return _in_calendar(column, ColumnType[duckdb_type])
     if duckdb_type in _MOMENTS:
         return _in_calendar(f"TRY(CAST({column} AS TIMESTAMP))", ColumnType.TIMESTAMP)
-    return column
+    type_ = column_type(duckdb_type)
+    # a cast to the type a column has already costs nothing; only large integers can fail
+    return column if type_ is None else f"TRY_CAST({column} AS {SQL_TYPES[type_]})"
 
 
 def _in_calendar(sql: str, type_: ColumnType) -> str:
@@ -118,7 +108,7 @@ def canonical(column: str, type_: ColumnType) -> str:
 
 
 def _identity(name: str, duckdb_type: str) -> str:
-    """The unit as it is stored: no conversion that could make two units one; a NaN is nobody."""
+    """Return the unit as it is stored: no conversion that could make two units one; a NaN is nobody."""
     column = quoted_name(name)
     if duckdb_type in ("DOUBLE", "FLOAT"):
         return f"CASE WHEN isnan({column}) THEN NULL ELSE {column} END"
@@ -154,8 +144,8 @@ def relation_layer(relation: Relation, tables: Mapping[str, StoredTable]) -> Lay
 
     Notes
     -----
-    Guarantee: stability 1. Each row comes from exactly one row of the scan, is a function of that row alone, and
-    carries that row's unit.
+    Guarantee: stability 1. Each row comes from exactly one row of the scan, is a function of that row
+    alone, and carries that row's unit.
     """
     if isinstance(relation, Scan):
         return _scan(relation, tables[relation.table])

@@ -1,8 +1,8 @@
 """Expressions as DuckDB SQL that is total: no row can raise, and no row touches another row's value.
 
-One rule holds for everything that has no value: it is NULL. That is an integer that overflows, a division by zero, a
-logarithm of what is not positive, a root of a negative number, a cast that fails, a moment out of range. Floats
-follow IEEE 754: too large is infinity. The engine then reads NaN as NULL and clamps infinity
+One rule holds for everything that has no value: it is NULL. That is an integer that overflows, a division by
+zero, a logarithm of what is not positive, a root of a negative number, a cast that fails, a moment out of
+range. Floats follow IEEE 754: too large is infinity. The engine then reads NaN as NULL and clamps infinity
 to a bound.
 
 What fails often is guarded by CASE, which costs nothing; ``TRY`` guards what fails rarely, for it computes a
@@ -94,7 +94,7 @@ def _as(term: Rendered, type_: ColumnType) -> str:
 
 
 def _shared(terms: list[Rendered]) -> ColumnType | None:
-    """The type of values that stand beside each other; the front door mixes integers and floats only."""
+    """Return the type of values that stand beside each other; only integers and floats ever mix."""
     types = {term.type for term in terms if term.type is not None}
     return ColumnType.FLOAT if len(types) > 1 else next(iter(types), None)
 
@@ -252,7 +252,7 @@ def _name(type_: ColumnType | None) -> str:
 
 
 def _real(name: str, domain: str = "") -> _Rule:
-    """A function of one float; outside its domain it is NULL."""
+    """Make the rule of a function of one float; outside its domain it is NULL."""
 
     def rule(node: exp.Expr, term: _Render) -> Rendered:
         x = _as(term(node.this), ColumnType.FLOAT)

@@ -1,6 +1,7 @@
 """Slots: the integer columns that measures are computed from, and the measures as SQL over them.
 
-Rows carry ``v0, v1, ...``, the values on the grid. A unit's part of a group carries ``n`` (rows) and for each slot i
+Rows carry ``v0, v1, ...``, the values on the grid. A unit's part of a group carries ``n`` (rows) and for
+each slot i
 ``ci`` (rows with a value) and ``si`` (their exact sum).
 """
 
@@ -63,7 +64,7 @@ def _integer(value: int) -> str:
 
 
 def _limit(value: int) -> str:
-    """An integer to compare with; beyond 64 bits every integer compares with it as with infinity."""
+    """Return an integer to compare with; beyond 64 bits every integer compares with it as with infinity."""
     if -(2**63) <= value < 2**63:
         return _integer(value)
     return _float(math.copysign(math.inf, value))
@@ -74,7 +75,7 @@ def _float(value: float) -> str:
 
 
 def _at_most(bound: int, exponent: int) -> float:
-    """The largest finite float that is at most ``bound * 2**exponent``."""
+    """Return the largest float that is at most ``bound * 2**exponent``."""
     exact = Fraction(bound) * Fraction(2) ** exponent
     try:
         near = float(exact)
@@ -97,7 +98,7 @@ def _scaled(value: str, shift: int) -> str:
 
 
 def _shifted(value: str, exponent: int) -> str:
-    """The integer nearest to ``value / 2**exponent``; halves round up."""
+    """Return the integer nearest to ``value / 2**exponent``; halves round up."""
     if exponent <= 0:
         return value if exponent == 0 else f"{value} * {_integer(2 ** min(-exponent, 62))}"
     if exponent >= 64:
@@ -184,8 +185,9 @@ class Slots:
     def single(self) -> list[str]:
         """Return the same for a row that is a unit of its own."""
         items = ["1 AS n", *(f"CASE WHEN v{i} IS NULL THEN 0 ELSE 1 END AS c{i}" for i in self._counts())]
-        for i in self._sums():
-            items.append(f"{f'v{i}' if self._fits(i, 1) else f'CAST(v{i} AS HUGEINT)'} AS s{i}")
+        items += [
+            f"{f'v{i}' if self._fits(i, 1) else f'CAST(v{i} AS HUGEINT)'} AS s{i}" for i in self._sums()
+        ]
         return items
 
     def _fits(self, i: int, rows: int) -> bool:
@@ -205,7 +207,7 @@ class Slots:
         return items
 
     def contribution(self, index: int) -> str:
-        """Return what one unit's part of a group adds to measure ``index``: within its sensitivity, or NULL."""
+        """Return what a unit's part of a group adds to a measure: within its sensitivity, or NULL."""
         measure = self.measures[index]
         bounds, most = (measure.lower, measure.upper), REACH if self._rows is None else self._rows
         match measure.kind:
@@ -233,7 +235,7 @@ class Slots:
 
 
 def _row_range(measure: Measure) -> tuple[int, int]:
-    """The clamp of one row; without row bounds a row cannot pass 2**48 steps, or 2**62 under wide bounds.
+    """Return the clamp of one row; without row bounds it is 2**48 steps, or 2**62 under wide bounds.
 
     A grid has about 2**24 steps up to a bound, so this is 2**24 bounds away; it keeps sums in 64 bits.
     """
