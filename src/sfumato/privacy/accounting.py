@@ -160,7 +160,7 @@ def _log_delta(terms: Terms, epsilon: float) -> float:
     if not rest and epsilon >= certain:
         return -math.inf
     candidates = [0.0, *_proved(_DELTA_PROOFS, terms, epsilon)]
-    if rest and len(rest) < len(terms) and epsilon > certain:
+    if len(rest) < len(terms) and epsilon > certain:
         candidates += _proved(_DELTA_PROOFS, rest, below(epsilon - certain))
     return min(candidates)
 
