@@ -49,22 +49,10 @@ _FUZZ = settings(
     suppress_health_check=list(HealthCheck),
     database=None,
 )
-_KEYS = ["k", "i", "x", "d", "b", "m", "MOD(i, 3)", "SUBSTR(k, 1, 1)", "DATE_TRUNC(d, MONTH)", "x > 0", "ROUND(x)",
-         "1 / x",
-         "CASE WHEN x > i THEN k ELSE 'rest' END", "-x", "i * x"]  # fmt: skip
+_KEYS = ["k", "i", "x", "d", "b", "m", "MOD(i, 3)", "SUBSTR(k, 1, 1)", "DATE_TRUNC(d, MONTH)", "x > 0",
+         "ROUND(x)", "1 / x", "CASE WHEN x > i THEN k ELSE 'rest' END", "-x", "i * x"]  # fmt: skip
 _NUMBERS = ["x", "i", "x * 2", "i + 1", "i * i", "1 / x", "SQRT(x)", "LENGTH(k)", "IF(b, x, NULL)"]
 _NUMBERS += ["EXTRACT(YEAR FROM d)"]
-    "x",
-    "i",
-    "x * 2",
-    "i + 1",
-    "i * i",
-    "1 / x",
-    "SQRT(x)",
-    "LENGTH(k)",
-    "IF(b, x, NULL)",
-    "EXTRACT(YEAR FROM d)",
-]
 _ANY = [*_NUMBERS, "k", "d", "b", "NULLIF(k, 'a')"]
 _FILTERS = [
     "x > 0",
