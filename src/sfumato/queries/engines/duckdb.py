@@ -52,10 +52,12 @@ class _Prepared:
 
     @property
     def public(self) -> bool:
+        """Whether the groups are public."""
         return self.listed is not None or self.table is not None
 
     @property
     def keys(self) -> tuple[str, ...]:
+        """The key columns of ``base`` and of the answer."""
         return tuple(f"k{i}" for i in range(len(self.types)))
 
     @property
