@@ -46,8 +46,8 @@ _FLOOR = (
 def _job(engine: DuckDBEngine) -> AggregationJob:
     """COUNT, SUM and AVG: ten groups for each unit, five rows in each, values clamped to [0, 100].
 
-    Both sums clamp each row on one grid, so that the engine adds up one column; another clamp or grid for AVG is
-    a second column, about 0.4 of the floor more.
+    Both sums clamp each row on one grid, so that the engine adds up one column; another clamp or grid for AVG
+    is a second column, about 0.4 of the floor more.
     """
     place = Expression(exp.column("place", quoted=True), ColumnType.TEXT)
     spent = Expression(exp.column("spent", quoted=True), ColumnType.FLOAT)
