@@ -7,8 +7,10 @@ import sys
 
 BENCHMARKS = {
     "import": "benchmarks.importing",
+    "ledger": "benchmarks.ledger",
     "noise": "benchmarks.noise",
     "query": "benchmarks.query",
+    "refusal": "benchmarks.refusal",
 }
 
 
