@@ -1,0 +1,65 @@
+"""The entry point: the tree of commands, and errors as one line and an exit code."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import sfumato
+from sfumato.cli import demo, ledger, sql
+from sfumato.errors import BudgetExceeded, SfumatoError
+
+__all__ = ["FAILED", "REFUSED", "app", "main"]
+
+FAILED = 1
+"""Exit code of an error that sfumato raises."""
+
+REFUSED = 3
+"""Exit code where the budget does not allow the query; nothing was charged."""
+
+
+class _Commands(TyperGroup):
+    """Turns sfumato's own errors into one line; any other error is a fault and keeps its traceback."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SfumatoError as error:
+            typer.echo(f"sfumato: {' '.join(str(error).split())}", err=True)
+            raise typer.Exit(REFUSED if isinstance(error, BudgetExceeded) else FAILED) from error
+
+
+app = typer.Typer(
+    cls=_Commands,
+    name="sfumato",
+    help="Differentially private answers from a table of people, counted in a ledger.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command(name="sql")(sql.answer)
+app.command(name="explain")(sql.explain)
+app.add_typer(ledger.app, name="ledger")
+app.command(name="demo")(demo.demo)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"sfumato {sfumato.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Differentially private answers from a table of people, counted in a ledger."""
+
+
+def main() -> None:
+    """Run the command line on the arguments of this process."""
+    app()

@@ -1,0 +1,48 @@
+"""A page of prose, code and tables on standard output, as wide as the terminal or 100 characters."""
+
+from __future__ import annotations
+
+import sys
+
+from rich.console import Console
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["Page"]
+
+_WIDTH = 100
+_INDENT = 2
+
+
+class Page:
+    """Prints paragraphs; nothing in them is read as markup."""
+
+    def __init__(self) -> None:
+        self._console = Console(highlight=False, width=None if sys.stdout.isatty() else _WIDTH)
+
+    def title(self, text: str) -> None:
+        """Print a heading."""
+        self.say(text, style="bold")
+
+    def say(self, text: str, *, style: str = "") -> None:
+        """Print a paragraph."""
+        self._console.print(Text(text, style=style))
+        self._console.print()
+
+    def code(self, text: str) -> None:
+        """Print a query, indented."""
+        self._indented(Text(text, style="cyan"))
+
+    def refusal(self, text: str) -> None:
+        """Print an error, indented."""
+        self._indented(Text(text, style="bold red"))
+
+    def table(self, table: Table) -> None:
+        """Print a table, indented."""
+        self._indented(table)
+
+    def _indented(self, content: Text | Table) -> None:
+        self._console.print(Padding(content, (0, 0, 0, _INDENT), expand=False))
+        if isinstance(content, Text):
+            self._console.print()

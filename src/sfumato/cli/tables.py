@@ -1,0 +1,84 @@
+"""Releases as tables that people read."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import IO, Any
+
+import pyarrow as pa
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+__all__ = ["plain_table", "release_table", "shown", "spread", "wide_console"]
+
+_UNLIMITED = 100_000
+
+
+def shown(value: object) -> str:
+    """Return a value as a person reads it.
+
+    Examples
+    --------
+    >>> shown(2839), shown(48123.7), shown(0.51234), shown("Iowa"), shown(None)
+    ('2,839', '48,124', '0.5123', 'Iowa', 'NULL')
+    """
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, float):
+        return f"{value:,.0f}" if 1000 <= abs(value) < math.inf else f"{value:.4g}"
+    return f"{value:,}"
+
+
+def spread(lower: object, upper: object) -> str:
+    """Return an interval as a person reads it."""
+    return f"{shown(lower)} to {shown(upper)}"
+
+
+def plain_table(names: Sequence[str], *, right: Iterable[int] = ()) -> Table:
+    """Return an empty table in the one look of this command line; columns ``right`` hold numbers."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    numbers = frozenset(right)
+    for index, name in enumerate(names):
+        table.add_column(Text(name), justify="right" if index in numbers else "left")
+    return table
+
+
+def release_table(answer: pa.Table) -> Table:
+    """Return a release as a table, each interval in one column beside its answer."""
+    columns = list(_columns(answer))
+    fields = [answer.schema.field(parts[0]) for _, parts in columns]
+    right = [i for i, field in enumerate(fields) if _is_number(field.type)]
+    table = plain_table([title for title, _ in columns], right=right)
+    for row in answer.to_pylist():
+        cells = [shown(row[p[0]]) if len(p) == 1 else spread(row[p[0]], row[p[1]]) for _, p in columns]
+        table.add_row(*(Text(cell) for cell in cells))
+    return table
+
+
+def _columns(answer: pa.Table) -> Iterator[tuple[str, tuple[str, ...]]]:
+    names = answer.column_names
+    bounds: set[str] = set()
+    for index, name in enumerate(names):
+        if name in bounds:
+            continue
+        yield name, (name,)
+        pair = (f"{name}_lower", f"{name}_upper")
+        if tuple(names[index + 1 : index + 3]) == pair:
+            bounds.update(pair)
+            yield "95 % interval", pair
+
+
+def _is_number(kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def wide_console(file: IO[str] | None = None) -> Console:
+    """Return a console that cuts nothing off where no terminal is behind it; standard output by default."""
+    terminal = (sys.stdout if file is None else file).isatty()
+    return Console(file=file, highlight=False, width=None if terminal else _UNLIMITED)

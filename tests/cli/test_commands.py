@@ -1,0 +1,212 @@
+"""The commands: what they print, where, and with which exit code."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
+
+import sfumato
+from sfumato.cli.data import ACS
+from sfumato.cli.main import app
+
+DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
+COUNT = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
+STATES = """
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=1e-8, max_groups_contributed=1)
+  state, COUNT(*) AS n, AVG(income, contribution_bounds_per_group => (0, 200000)) AS income
+FROM data GROUP BY state"""
+BUDGET = ("--privacy-unit", "person_id", "--epsilon", "2", "--delta", "1e-7")
+BOUNDS = ["n_lower", "n_upper", "income_lower", "income_upper"]
+
+
+def run(*arguments: object, stdin: str | None = None) -> Any:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+
+
+def answered(*arguments: object, stdin: str | None = None) -> Any:
+    result = run(*arguments, stdin=stdin)
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def commands(group: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, Any]]:
+    for name, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from commands(command, (*path, name))
+        else:
+            yield " ".join((*path, name)), command
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Path:
+    path = tmp_path / "acs.ledger"
+    answered("sql", ACS, *BUDGET, "--ledger", path, COUNT)
+    return path
+
+
+def test_every_command_and_option_is_in_the_docs() -> None:
+    page = DOCS.read_text(encoding="utf-8")
+    found = dict(commands(get_command(app)))
+    assert set(found) == {"sql", "explain", "ledger show", "ledger verify", "ledger head", "demo"}
+    for name, command in found.items():
+        assert f"sfumato {name}" in page
+        for option in (o for p in command.params for o in p.opts if o.startswith("--") and o != "--help"):
+            assert option in page, f"{name} {option}"
+
+
+@pytest.mark.parametrize("name", ["sql", "explain", "ledger show", "ledger verify", "ledger head", "demo"])
+def test_every_command_has_help(name: str) -> None:
+    assert "Usage" in answered(*name.split(), "--help").output
+
+
+def test_the_version() -> None:
+    assert answered("--version").stdout == f"sfumato {sfumato.__version__}\n"
+
+
+def test_a_table_has_the_intervals_and_the_cost_goes_to_stderr() -> None:
+    result = answered("sql", ACS, *BUDGET, STATES)
+    assert "Iowa" in result.stdout
+    assert result.stdout.count("95 % interval") == 2
+    (line,) = result.stderr.splitlines()
+    assert "cost (0.5, 1e-08)-DP" in line
+    assert "left (" in line
+    assert "no --ledger" in line
+
+
+def test_csv_and_json_hold_the_same_columns() -> None:
+    text = answered("sql", ACS, *BUDGET, "--format", "csv", STATES).stdout
+    rows = list(csv.DictReader(io.StringIO(text)))
+    records = json.loads(answered("sql", ACS, *BUDGET, "--format", "json", STATES).stdout)
+    assert list(rows[0]) == list(records[0]) == ["state", "n", *BOUNDS[:2], "income", *BOUNDS[2:]]
+    assert len(rows) == len(records) == 16
+
+
+def test_parquet_goes_to_a_file_without_intervals(tmp_path: Path) -> None:
+    out = tmp_path / "answer.parquet"
+    result = answered("sql", ACS, *BUDGET, "--format", "parquet", "--output", out, "--no-intervals", STATES)
+    assert result.stdout == ""
+    assert pq.read_table(out).column_names == ["state", "n", "income"]
+
+
+def test_a_table_goes_to_a_file(tmp_path: Path) -> None:
+    out = tmp_path / "answer.txt"
+    answered("sql", ACS, *BUDGET, "--output", out, STATES)
+    assert "Iowa" in out.read_text(encoding="utf-8")
+
+
+def test_the_query_is_read_from_standard_input() -> None:
+    result = answered("sql", ACS, *BUDGET, "--format", "json", "-", stdin=COUNT)
+    assert list(json.loads(result.stdout)[0]) == ["n", "n_lower", "n_upper"]
+
+
+def test_each_row_may_be_a_unit() -> None:
+    text = answered("sql", ACS, "--privacy-unit", "ROW", "--epsilon", "1", "--format", "csv", COUNT).stdout
+    assert text.count("\n") == 2
+
+
+def test_a_named_source_is_queried_by_its_name() -> None:
+    answered("sql", f"people={ACS}", *BUDGET, COUNT.replace("FROM data", "FROM people"))
+
+
+def test_the_same_query_is_answered_again_for_nothing(ledger: Path) -> None:
+    again = [answered("sql", ACS, *BUDGET, "--ledger", ledger, COUNT) for _ in range(2)]
+    assert again[0].stdout == again[1].stdout
+    assert "cost nothing" in again[1].stderr
+
+
+def test_explaining_spends_nothing(ledger: Path) -> None:
+    before = answered("ledger", "head", ledger).stdout
+    assert answered("explain", ACS, *BUDGET, "--ledger", ledger, STATES).stdout.strip()
+    assert answered("ledger", "head", ledger).stdout == before
+
+
+def test_a_query_over_budget_exits_with_3_and_charges_nothing(ledger: Path) -> None:
+    before = answered("ledger", "head", ledger).stdout
+    result = run("sql", ACS, *BUDGET, "--ledger", ledger, COUNT.replace("0.5", "1.9"))
+    assert result.exit_code == 3
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert "nothing was charged" in line
+    assert answered("ledger", "head", ledger).stdout == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("sql", ACS, *BUDGET, "SELECT FROM WHERE"), ""),
+        (("sql", ACS, *BUDGET, "SELECT * FROM data"), ""),
+        (("sql", ACS, *BUDGET, COUNT.replace("data", "elsewhere")), "elsewhere"),
+        (("sql", "missing.parquet", *BUDGET, COUNT), "missing.parquet"),
+        (("sql", ACS, "--privacy-unit", "nobody", "--epsilon", "1", COUNT), "nobody"),
+        (("sql", ACS, "--privacy-unit", "person_id", "--epsilon", "-1", COUNT), "epsilon"),
+        (("sql", ACS, *BUDGET, "--table", "visits", COUNT), "NAME=PATH"),
+        (("sql", ACS, *BUDGET, "--public", "=list.csv", COUNT), "NAME=PATH"),
+        (("sql", ACS, *BUDGET, "--output", "no/such/folder/file.csv", COUNT), "output"),
+        (("explain", ACS, *BUDGET, "SELECT * FROM data"), ""),
+        (("ledger", "show", "missing.ledger"), "missing.ledger"),
+    ],
+)
+def test_errors_are_one_line_and_exit_with_1(arguments: tuple[object, ...], part: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("sfumato: ")
+    assert part in line
+
+
+def test_a_wrong_command_line_exits_with_2() -> None:
+    assert run("sql").exit_code == 2
+    assert run("sql", ACS, *BUDGET, "--format", "xml", COUNT).exit_code == 2
+
+
+def test_show_has_budget_unit_rest_and_charges(ledger: Path) -> None:
+    shown = answered("ledger", "show", ledger, "--delta", "1e-8").stdout
+    assert re.search(r"^budget +\(2, 1e-07\)-DP$", shown, re.MULTILINE)
+    assert re.search(r"^privacy unit +person_id$", shown, re.MULTILINE)
+    assert re.search(r"^left +\(1\.", shown, re.MULTILINE)
+    assert "epsilon=0.5" in shown or "COUNT(*)" in shown
+    assert "yes" in shown
+
+
+def test_verify_continues_an_exported_head(ledger: Path, tmp_path: Path) -> None:
+    head = tmp_path / "head.json"
+    head.write_text(answered("ledger", "head", ledger).stdout, encoding="utf-8")
+    old = tmp_path / "old.ledger"
+    assert "1 charges" in answered("ledger", "verify", ledger, "--head", head).stdout
+    shutil.copy(ledger, old)
+    answered("sql", ACS, *BUDGET, "--ledger", ledger, COUNT + " WHERE age >= 18")
+    head.write_text(answered("ledger", "head", ledger).stdout, encoding="utf-8")
+    assert run("ledger", "verify", old, "--head", head).exit_code == 1
+    answered("ledger", "verify", old)
+
+
+def test_verify_refuses_damage_and_what_is_no_head(ledger: Path, tmp_path: Path) -> None:
+    assert run("ledger", "verify", ledger, "--head", tmp_path / "none").exit_code == 1
+    torn = tmp_path / "torn.ledger"
+    torn.write_bytes(ledger.read_bytes()[:5000])
+    assert run("ledger", "verify", torn).exit_code == 1
+
+
+def test_the_installed_command() -> None:
+    command = Path(sys.executable).with_name("sfumato")
+    asked = [str(command), "sql", str(ACS), *BUDGET, "--format", "csv", COUNT]
+    done = subprocess.run(asked, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith('"n","n_lower","n_upper"\n')
+    asked[-1] = COUNT.replace("0.5", "3")
+    refused = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert refused.returncode == 3
+    assert "Traceback" not in refused.stderr

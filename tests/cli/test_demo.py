@@ -1,0 +1,78 @@
+"""The demo: what it promises to show, and that its true answers are true."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from sfumato.cli.data import ACS
+from sfumato.cli.main import app
+from sfumato.cli.truth import people_by_race, people_by_state
+
+TOTALS = json.loads(Path(__file__).with_name("acs_totals.json").read_text(encoding="utf-8"))
+
+
+def demo(*arguments: str) -> str:
+    result = CliRunner().invoke(app, ["demo", *arguments])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.fixture(scope="module")
+def output() -> str:
+    return demo()
+
+
+def test_the_truth_is_that_of_the_rows() -> None:
+    rows = pq.read_table(ACS, columns=["state", "income"]).to_pylist()
+    for state, truth in people_by_state().items():
+        incomes = [row["income"] for row in rows if row["state"] == state]
+        earned = [min(max(income, 0), 200_000) for income in incomes if income is not None]
+        assert truth.people == len(incomes)
+        assert truth.income == pytest.approx(sum(earned) / len(earned), rel=1e-12)
+    assert sorted(people_by_race().values()) == sorted(TOTALS["counts"]["RAC1P"].values())
+
+
+def test_the_first_answer_stands_beside_the_truth(output: str) -> None:
+    assert "AVG(income, contribution_bounds_per_group => (0, 200000)) AS income" in output
+    for state, truth in people_by_state().items():
+        (line,) = re.findall(rf"^ *{state} .*$", output, re.MULTILINE)
+        assert f" {truth.people:,} " in line
+        assert line.rstrip().endswith(f"{truth.income:,.0f}")
+    # Each of 32 intervals misses with probability at most 0.05; below 10 hits has odds under 1e-15.
+    (inside,) = re.findall(r"(\d+) of 32 intervals", output)
+    assert 10 <= int(inside) <= 32
+    assert "it may: the Census Bureau and NIST publish" in " ".join(output.split())
+
+
+def test_rare_groups_are_hidden(output: str) -> None:
+    (line,) = re.findall(r"^ *Alaska Native alone .*$", output, re.MULTILINE)
+    assert line.split()[-2:] == ["hidden", "2"]
+    (shown,) = re.findall(r"(\d+) of 9 groups are shown", output)
+    assert 6 <= int(shown) < 9
+
+
+def test_the_last_question_is_refused(output: str) -> None:
+    assert output.count("Cost: (0.5, ") >= 2
+    assert output.count("BudgetExceeded:") == 1
+    told = " ".join(output.split("BudgetExceeded:")[1].split())
+    assert "nothing was charged" in told
+    assert "Left: (" in told
+
+
+def test_it_fits_the_width_of_a_page(output: str) -> None:
+    assert max(map(len, output.splitlines())) <= 100
+
+
+def test_a_kept_ledger_answers_the_same_again(tmp_path: Path) -> None:
+    path = str(tmp_path / "demo.ledger")
+    first, second = demo("--ledger", path), demo("--ledger", path)
+    answers = [re.findall(r"^ *Iowa .*$", output, re.MULTILINE) for output in (first, second)]
+    assert answers[0] == answers[1]
+    assert "Cost: nothing" in second
+    assert CliRunner().invoke(app, ["ledger", "verify", path]).exit_code == 0
