@@ -1,0 +1,24 @@
+"""Private SQL: from text to a typed plan, a price, a charge, bounded integers, noise, and a released table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sfumato._lazy import attach
+
+if TYPE_CHECKING:
+    from sfumato.queries.release import TableRelease
+    from sfumato.queries.session import Session, connect
+    from sfumato.queries.sources import ROW
+
+__all__ = ["ROW", "Session", "TableRelease", "connect"]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "ROW": "sfumato.queries.sources",
+        "Session": "sfumato.queries.session",
+        "TableRelease": "sfumato.queries.release",
+        "connect": "sfumato.queries.session",
+    },
+)

@@ -1,0 +1,72 @@
+"""The noise step: exact bounded integers in, a release record out; nothing raw gets past this file."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from sfumato.numerics.source import RandomSource
+from sfumato.queries.price import PricedQuery
+from sfumato.queries.record import NoisyMeasure, ReleasedColumn, ReleaseRecord, scale_of
+
+__all__ = ["add_noise"]
+
+
+def add_noise(
+    priced: PricedQuery, exact: pa.Table, source: RandomSource, *, privacy_unit: str, explanation: str
+) -> ReleaseRecord:
+    """Add each mechanism's noise, apply the threshold, and describe the result.
+
+    Parameters
+    ----------
+    priced : PricedQuery
+    exact : pyarrow.Table
+        The engine's answer: ``k0``... key columns, ``m0``... int64 measures, one row per group, sorted by key.
+    source : RandomSource
+        Where the noise comes from.
+    privacy_unit, explanation : str
+        Carried into the record.
+
+    Returns
+    -------
+    ReleaseRecord
+    """
+    query = priced.query
+    noisy = [
+        np.asarray(mechanism.release(exact[f"m{index}"].to_numpy(), source).value, dtype=np.int64)
+        for index, mechanism in enumerate(priced.mechanisms)
+    ]
+    shown = np.ones(exact.num_rows, dtype=bool) if priced.threshold is None else noisy[0] >= priced.threshold
+    selection = pa.array(np.flatnonzero(shown))
+    columns = {named.name: exact[f"k{i}"].take(selection) for i, named in enumerate(query.keys)}
+    columns |= {f"m{i}": pa.array(values[shown]) for i, values in enumerate(noisy)}
+    return ReleaseRecord(
+        table=pa.table(list(columns.values()), names=list(columns)),
+        keys=tuple(named.name for named in query.keys),
+        measures=_public_measures(priced),
+        columns=tuple(ReleasedColumn(r.name, r.kind, r.total, r.count) for r in priced.readings),
+        threshold=priced.threshold,
+        output=query.output,
+        order_by=query.order_by,
+        limit=query.limit,
+        epsilon=query.options.epsilon,
+        delta=query.options.delta,
+        loss=priced.loss,
+        privacy_unit=privacy_unit,
+        explanation=explanation,
+        simulated=source.simulated,
+    )
+
+
+def _public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
+    return tuple(
+        NoisyMeasure(
+            law=priced.law,
+            scale=scale_of(mechanism),
+            exponent=measure.exponent,
+            lower=measure.lower,
+            upper=measure.upper,
+            center=measure.center,
+        )
+        for measure, mechanism in zip(priced.measures, priced.mechanisms, strict=True)
+    )

@@ -1,0 +1,89 @@
+"""What a query will do and cost, in words; made from public parameters only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sfumato.queries.plan import AggregateKind, Filter, Measure, MeasureKind, Project, PublicTable, Relation
+from sfumato.queries.price import PricedQuery
+from sfumato.queries.record import scale_of
+
+__all__ = ["explain"]
+
+
+def explain(priced: PricedQuery, *, privacy_unit: str) -> str:
+    """Describe plan, bounds, noise, threshold and cost of a priced query, a line each."""
+    return "\n".join(_lines(priced, privacy_unit))
+
+
+def _lines(priced: PricedQuery, privacy_unit: str) -> Iterator[str]:
+    query, options = priced.query, priced.query.options
+    yield (
+        f"Guarantee: ({options.epsilon:g}, {options.delta:g})-differential privacy for this answer alone, "
+        f"when one {'row' if query.relation.unit is None else privacy_unit} is added or removed."
+    )
+    yield f"Rows: {_rows(query.relation)}"
+    if query.keys:
+        yield "Groups: " + ", ".join(f"{key.name} = {key.expression.sql}" for key in query.keys)
+        yield _selection(priced)
+    yield _bounding(priced)
+    for reading in priced.readings:
+        parts = [priced.measures[i] for i in (reading.total, reading.count) if i is not None]
+        yield f"{reading.name}: {_meaning(reading.kind, parts)}"
+    for measure, mechanism in zip(priced.measures, priced.mechanisms, strict=True):
+        step = "" if measure.exponent == 0 else f" steps of 2**{measure.exponent}"
+        yield (
+            f"Noise on {_title(measure)}: {priced.law.value}, scale {float(scale_of(mechanism)):.6g}{step}, "
+            f"standard deviation {mechanism.stddev * 2.0**measure.exponent:.6g}; one unit moves a group "
+            f"by at most {measure.sensitivity * 2.0**measure.exponent:.6g}."
+        )
+    yield f"Loss charged: {priced.loss!r}"
+    yield "Intervals are for the bounded answer: after the contribution bounds above, before noise."
+
+
+def _rows(relation: Relation) -> str:
+    match relation:
+        case Filter():
+            return f"{_rows(relation.child)} where {relation.predicate.sql}"
+        case Project():
+            return f"({_rows(relation.child)})"
+        case _:
+            return f"table {relation.table}"
+
+
+def _selection(priced: PricedQuery) -> str:
+    groups = priced.query.public_groups
+    if groups is not None:
+        source = f"table {groups.table}" if isinstance(groups, PublicTable) else "the list given"
+        return f"Shown: every group of {source}, also the empty ones; it costs nothing."
+    return (
+        f"Shown: groups whose noisy number of units is at least {priced.threshold}; a group of a single unit "
+        "is shown with a probability that delta covers."
+    )
+
+
+def _bounding(priced: PricedQuery) -> str:
+    options = priced.query.options
+    if priced.query.relation.unit is None:
+        return "Bounding: each row is a unit, in one group."
+    groups = options.max_groups_contributed
+    limits = "" if groups is None else f" at most {groups} group{'s' if groups > 1 else ''}"
+    rows = options.max_rows_per_group
+    limits += "" if rows is None else f"{',' if limits else ''} at most {rows} rows in a group"
+    return f"Bounding: each unit keeps{limits or ' all its rows'}, chosen at random where it has more."
+
+
+def _meaning(kind: AggregateKind, parts: list[Measure]) -> str:
+    total = parts[0]
+    low, high = (bound * 2.0**total.exponent for bound in (total.lower, total.upper))
+    if total.kind in (MeasureKind.UNITS, MeasureKind.VALUE_UNITS):
+        return f"{kind.value}, at most one row per unit and group (the number of units)"
+    if kind is AggregateKind.AVG:
+        return f"AVG, the mean of per-unit means, each clamped to [{low:g}, {high:g}]"
+    return f"{kind.value}, one unit adds between {low:g} and {high:g} to a group"
+
+
+def _title(measure: Measure) -> str:
+    if measure.expression is None:
+        return f"the number of {measure.kind.value}"
+    return f"the {measure.kind.value} of {measure.expression.sql}"

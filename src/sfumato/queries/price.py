@@ -1,0 +1,187 @@
+"""The price step: one mechanism per measure, one threshold, one loss, calibrated jointly to OPTIONS.
+
+Guarantee: (epsilon, delta)-DP of the whole answer under adding or removing one privacy unit. Conditions: the
+engine bounds each unit to ``max_groups`` groups and each measure to its sensitivity; at most ``l0`` entries of
+a measure then move, each by at most the sensitivity, which is ``DiscreteLaplace(scale, sensitivity) * l0`` or
+its Gaussian counterpart. With unknown groups, a group that only the one unit is in shows up with probability at
+most delta_selection / l0, so the neighbor without that unit differs in the set of groups with probability at
+most delta_selection (a union bound over l0 groups): an additive ``ApproximateDP(0, delta_selection)``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from typing import TypeAlias
+
+from sfumato.errors import OptionError
+from sfumato.mechanisms.gaussian import Gaussian
+from sfumato.mechanisms.laplace import Laplace
+from sfumato.privacy.conversion import rho_for
+from sfumato.privacy.declared import ApproximateDP
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.queries.measures import Draft, Reading, drafts_and_readings
+from sfumato.queries.plan import AggregationJob, GroupSelection, Measure, Options, Query
+
+__all__ = ["Law", "PricedQuery", "price"]
+
+AnyMechanism: TypeAlias = Laplace | Gaussian
+
+_SCALE_GRID = 1 << 24  # scales are multiples of 2**-24, so their denominators stay small
+_ROUNDING_SLACK = 1 + Fraction(1, 1 << 30)  # outweighs every outward rounding in the loss that is read back
+
+
+class Law(Enum):
+    """The law of the noise."""
+
+    LAPLACE = "discrete Laplace"
+    GAUSSIAN = "discrete Gaussian"
+
+
+@dataclass(frozen=True, slots=True)
+class PricedQuery:
+    """A query with its noise: what the engine must compute, and what is added to it.
+
+    Parameters
+    ----------
+    query : Query
+    measures : tuple of Measure
+        What the engine computes; the first is the count of units where ``threshold`` is set.
+    readings : tuple of Reading
+        How each aggregate is read off the measures.
+    law : Law
+    mechanisms : tuple of Laplace or Gaussian
+        One for each measure.
+    threshold : int or None
+        Least noisy number of units of a group that is shown; None where groups are public.
+    loss : PrivacyLoss
+        What is charged: the sum of the mechanisms' losses and the threshold's.
+    """
+
+    query: Query
+    measures: tuple[Measure, ...]
+    readings: tuple[Reading, ...]
+    law: Law
+    mechanisms: tuple[AnyMechanism, ...]
+    threshold: int | None
+    loss: PrivacyLoss
+
+    @property
+    def job(self) -> AggregationJob:
+        """The engine's part."""
+        query = self.query
+        return AggregationJob(
+            relation=query.relation,
+            keys=query.keys,
+            measures=self.measures,
+            max_groups=query.options.max_groups_contributed,
+            max_rows=query.options.max_rows_per_group,
+            public_groups=query.public_groups,
+        )
+
+
+def price(query: Query) -> PricedQuery:
+    """Choose law, noise and threshold so that the whole loss meets OPTIONS(epsilon, delta).
+
+    The law is the one with the smaller standard deviation, from public parameters only: Laplace where a unit
+    touches few groups, Gaussian where it touches many. Every measure gets the same noise multiplier.
+
+    Raises
+    ------
+    OptionError
+        If epsilon is so small that the noise would leave the samplers' range.
+    """
+    drafts, readings = drafts_and_readings(query)
+    options = query.options
+    l0 = options.max_groups_contributed or 1
+    unknown_groups = bool(query.keys) and query.public_groups is None
+    candidates = _allowed_laws(options)
+    plans = [_calibrated(law, drafts, l0, options, unknown_groups=unknown_groups) for law in candidates]
+    best = min(plans, key=lambda plan: plan.mechanisms[0].stddev / max(1, plan.measures[0].sensitivity))
+    return PricedQuery(query, best.measures, readings, best.law, best.mechanisms, best.threshold, best.loss)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    law: Law
+    measures: tuple[Measure, ...]
+    mechanisms: tuple[AnyMechanism, ...]
+    threshold: int | None
+    loss: PrivacyLoss
+
+
+def _allowed_laws(options: Options) -> tuple[Law, ...]:
+    if options.group_selection is GroupSelection.LAPLACE_THRESHOLD or options.delta == 0:
+        return (Law.LAPLACE,)
+    if options.group_selection is GroupSelection.GAUSSIAN_THRESHOLD:
+        return (Law.GAUSSIAN,)
+    return (Law.LAPLACE, Law.GAUSSIAN)
+
+
+def _calibrated(
+    law: Law, drafts: tuple[Draft, ...], l0: int, options: Options, *, unknown_groups: bool
+) -> _Plan:
+    releases = len(drafts) * l0
+    if law is Law.LAPLACE:
+        selection_delta = options.delta if unknown_groups else 0.0
+        multiplier = Fraction(releases) / Fraction(options.epsilon)
+    else:
+        selection_delta = options.delta / 2 if unknown_groups else 0.0
+        rho = rho_for(options.epsilon, options.delta - selection_delta)
+        multiplier = Fraction(math.sqrt(releases / (2 * rho)))
+    plan = _with_multiplier(law, drafts, l0, multiplier * _ROUNDING_SLACK, selection_delta)
+    if law is Law.GAUSSIAN:
+        plan = _tightened(plan, drafts, l0, multiplier, selection_delta, options)
+    if plan.loss.epsilon(options.delta) > options.epsilon:
+        raise OptionError(
+            f"epsilon must be within the accountant's reach, got {options.epsilon!r}; use a larger epsilon or delta"
+        )
+    return plan
+
+
+def _tightened(
+    plan: _Plan,
+    drafts: tuple[Draft, ...],
+    l0: int,
+    multiplier: Fraction,
+    selection_delta: float,
+    options: Options,
+) -> _Plan:
+    """Shrink the Gaussian noise for as long as the accountant proves more than the zCDP start assumed."""
+    low, high = multiplier / 2, multiplier * _ROUNDING_SLACK
+    probe = _with_multiplier(plan.law, drafts, l0, high * Fraction(999, 1000), selection_delta)
+    if probe.loss.epsilon(options.delta) > options.epsilon:
+        return plan
+    while high - low > high / 1000:
+        middle = (low + high) / 2
+        probe = _with_multiplier(plan.law, drafts, l0, middle, selection_delta)
+        if probe.loss.epsilon(options.delta) <= options.epsilon:
+            plan, high = probe, middle
+        else:
+            low = middle
+    return plan
+
+
+def _with_multiplier(
+    law: Law, drafts: tuple[Draft, ...], l0: int, multiplier: Fraction, selection_delta: float
+) -> _Plan:
+    measures = tuple(draft.on_grid(multiplier) for draft in drafts)
+    mechanisms = tuple(_mechanism(law, measure, multiplier, l0) for measure in measures)
+    loss = sum((mechanism.privacy_loss for mechanism in mechanisms[1:]), mechanisms[0].privacy_loss)
+    threshold = None
+    if selection_delta > 0:
+        # The union bound over l0 groups; division of floats may round up, so step down once.
+        per_group = math.nextafter(selection_delta / l0, 0.0)
+        threshold = 1 + mechanisms[0].law.quantile_above(per_group)
+        loss = loss + ApproximateDP(0.0, selection_delta)
+    return _Plan(law, measures, mechanisms, threshold, loss)
+
+
+def _mechanism(law: Law, measure: Measure, multiplier: Fraction, l0: int) -> AnyMechanism:
+    sensitivity = max(1, measure.sensitivity)
+    scale = Fraction(math.ceil(multiplier * sensitivity * _SCALE_GRID), _SCALE_GRID)
+    if law is Law.LAPLACE:
+        return Laplace(sensitivity=sensitivity, scale=scale, l0=l0)
+    return Gaussian(sensitivity=sensitivity, stddev=scale, l0=l0)

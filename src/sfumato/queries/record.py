@@ -1,0 +1,153 @@
+"""The record of a release: the noisy integers and what is public about them, as bytes for the ledger.
+
+A release is committed in this form before it is delivered; asking again reads the same bytes back.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+import pyarrow as pa
+
+from sfumato.mechanisms.gaussian import Gaussian
+from sfumato.mechanisms.laplace import Laplace
+from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.serial import loss_from_json
+from sfumato.queries.plan import AggregateKind, OrderItem
+from sfumato.queries.price import Law
+
+__all__ = ["NoisyMeasure", "ReleaseRecord", "ReleasedColumn", "scale_of"]
+
+_VERSION = 1
+_METADATA_KEY = b"sfumato.release"
+
+
+@dataclass(frozen=True, slots=True)
+class NoisyMeasure:
+    """What is public about one measure: its noise, its grid and its clamps (in grid steps)."""
+
+    law: Law
+    scale: Fraction
+    exponent: int
+    lower: int
+    upper: int
+    center: int
+
+    @property
+    def noise(self) -> DiscreteLaplaceLaw | DiscreteGaussianLaw:
+        """The law of the noise on the grid."""
+        return DiscreteLaplaceLaw(self.scale) if self.law is Law.LAPLACE else DiscreteGaussianLaw(self.scale)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedColumn:
+    """How an answer column is read: ``total``, over ``count`` for an average (indices of measures)."""
+
+    name: str
+    kind: AggregateKind
+    total: int
+    count: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseRecord:
+    """Everything a :class:`~sfumato.queries.release.TableRelease` is made from; no raw data.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Key columns under their names, then ``m0``, ``m1``, ...: the noisy integers of each measure.
+    keys : tuple of str
+        Names of the key columns.
+    measures, columns : tuple
+        What the noisy integers are, and how the answer columns are read off them.
+    threshold : int or None
+        Least noisy count of units (measure 0) of the groups that are shown.
+    output : tuple of str
+        Columns of the answer in order.
+    order_by, limit
+        Post-processing asked for.
+    epsilon, delta : float
+        The guarantee of this query alone.
+    loss : PrivacyLoss
+        What the ledger was charged.
+    privacy_unit : str
+        Who is protected.
+    explanation : str
+        How the answer was made.
+    simulated : bool
+        True if the noise came from a seed.
+    """
+
+    table: pa.Table
+    keys: tuple[str, ...]
+    measures: tuple[NoisyMeasure, ...]
+    columns: tuple[ReleasedColumn, ...]
+    threshold: int | None
+    output: tuple[str, ...]
+    order_by: tuple[OrderItem, ...]
+    limit: int | None
+    epsilon: float
+    delta: float
+    loss: PrivacyLoss
+    privacy_unit: str
+    explanation: str
+    simulated: bool
+
+    def to_bytes(self) -> bytes:
+        """Serialise as one Arrow stream whose schema carries the public facts."""
+        facts = {
+            "version": _VERSION,
+            "keys": self.keys,
+            "measures": [{**asdict(m), "law": m.law.name, "scale": str(m.scale)} for m in self.measures],
+            "columns": [{**asdict(c), "kind": c.kind.name} for c in self.columns],
+            "threshold": self.threshold,
+            "output": self.output,
+            "order_by": [asdict(item) for item in self.order_by],
+            "limit": self.limit,
+            "epsilon": self.epsilon,
+            "delta": self.delta,
+            "loss": self.loss.to_json(),
+            "privacy_unit": self.privacy_unit,
+            "explanation": self.explanation,
+            "simulated": self.simulated,
+        }
+        table = self.table.replace_schema_metadata({_METADATA_KEY: json.dumps(facts).encode()})
+        sink = io.BytesIO()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        return sink.getvalue()
+
+    @classmethod
+    def from_bytes(cls, payload: bytes) -> ReleaseRecord:
+        """Read a committed release back."""
+        with pa.ipc.open_stream(payload) as reader:
+            table = reader.read_all()
+        facts: dict[str, Any] = json.loads(table.schema.metadata[_METADATA_KEY])
+        if facts.pop("version") != _VERSION:
+            raise ValueError("the committed release was written by a later version of sfumato")
+        return cls(
+            table=table.replace_schema_metadata(None),
+            keys=tuple(facts.pop("keys")),
+            measures=tuple(
+                NoisyMeasure(**{**m, "law": Law[m["law"]], "scale": Fraction(m["scale"])})
+                for m in facts.pop("measures")
+            ),
+            columns=tuple(
+                ReleasedColumn(**{**c, "kind": AggregateKind[c["kind"]]}) for c in facts.pop("columns")
+            ),
+            output=tuple(facts.pop("output")),
+            order_by=tuple(OrderItem(**item) for item in facts.pop("order_by")),
+            loss=loss_from_json(facts.pop("loss")),
+            **facts,
+        )
+
+
+def scale_of(mechanism: Laplace | Gaussian) -> Fraction:
+    """The parameter of the noise on the grid, exactly: scale or standard deviation."""
+    return Fraction(mechanism.scale if isinstance(mechanism, Laplace) else mechanism.stddev)
