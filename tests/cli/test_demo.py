@@ -58,7 +58,7 @@ def test_rare_groups_are_hidden(output: str) -> None:
 
 
 def test_the_last_question_is_refused(output: str) -> None:
-    assert output.count("Cost: (0.5, ") >= 2
+    assert output.count("Cost: 0.5-DP") >= 1
     assert output.count("BudgetExceeded:") == 1
     told = " ".join(output.split("BudgetExceeded:")[1].split())
     assert "nothing was charged" in told

@@ -38,7 +38,8 @@ FROM data
 GROUP BY race"""
 
 _OLDER = """\
-SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data WHERE age >= {age}"""
+SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n
+FROM data WHERE age >= {age}"""
 
 
 def demo(
