@@ -1,4 +1,4 @@
-"""Private SQL: from text to a typed plan, a price, a charge, bounded integers, noise, and a released table."""
+"""Private SQL: text, typed plan, price, charge, bounded integers, noise, released table."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ def add_noise(
     ----------
     priced : PricedQuery
     exact : pyarrow.Table
-        The engine's answer: ``k0``... key columns, ``m0``... int64 measures, one row per group, sorted by key.
+        The engine's answer: ``k0``... key columns, ``m0``... int64 measures, one row per group, sorted by
+        key.
     source : RandomSource
         Where the noise comes from.
     privacy_unit, explanation : str

@@ -47,8 +47,12 @@ class Draft:
             if self.row_bounds is None
             else (_steps(bound, exponent) for bound in self.row_bounds)
         )
-        if self.kind is MeasureKind.SUM and self.group_bounds is None and row_lower is not None:
-            assert row_upper is not None
+        if (
+            self.kind is MeasureKind.SUM
+            and self.group_bounds is None
+            and row_lower is not None
+            and row_upper is not None
+        ):
             lower, upper = _sum_range(row_lower, row_upper, self.max_rows)
         center = (lower + upper) // 2 if self.kind is MeasureKind.MEAN else 0
         if self.kind is MeasureKind.MEAN and lower == upper:
@@ -56,14 +60,13 @@ class Draft:
         return Measure(self.kind, self.expression, exponent, lower, upper, row_lower, row_upper, center)
 
     def _range(self) -> tuple[float, float]:
-        """What one unit may add to one group, in the data's units."""
-        if self.group_bounds is not None:
-            lower, upper = self.group_bounds
-            if self.kind in (MeasureKind.ROWS, MeasureKind.VALUES) and self.max_rows is not None:
-                upper = max(lower, min(upper, self.max_rows))
-            return lower, upper
-        assert self.row_bounds is not None
-        return _sum_range(*self.row_bounds, self.max_rows)
+        """Return what one unit may add to one group, in the data's units."""
+        if self.group_bounds is None:
+            return _sum_range(*(self.row_bounds or (0.0, 0.0)), self.max_rows)
+        lower, upper = self.group_bounds
+        if self.kind in (MeasureKind.ROWS, MeasureKind.VALUES) and self.max_rows is not None:
+            upper = max(lower, min(upper, self.max_rows))
+        return lower, upper
 
     def _exponent(self, noise_multiplier: Fraction) -> int:
         lower, upper = self._range()
@@ -117,27 +120,24 @@ def drafts_and_readings(query: Query) -> tuple[tuple[Draft, ...], tuple[Reading,
 
 def _drafts_of(aggregate: Aggregate, max_rows: int | None) -> tuple[Draft, ...]:
     expression, bounds = aggregate.expression, aggregate.group_bounds
-    one_row = bounds is None or bounds == (0, 1) or (max_rows == 1 and bounds[0] == 0)
+    one_row = bounds in (None, (0, 1)) or (max_rows == 1 and bounds[0] == 0)
+    units = Draft(MeasureKind.VALUE_UNITS, expression)
     match aggregate.kind:
-        case AggregateKind.COUNT_UNITS:
-            return (Draft(MeasureKind.UNITS),)
-        case AggregateKind.COUNT_ROWS if one_row:
-            return (Draft(MeasureKind.UNITS),)
-        case AggregateKind.COUNT_ROWS:
-            return (Draft(MeasureKind.ROWS, None, bounds, max_rows=max_rows),)
-        case AggregateKind.COUNT_VALUES if one_row:
-            return (Draft(MeasureKind.VALUE_UNITS, expression),)
-        case AggregateKind.COUNT_VALUES:
-            return (Draft(MeasureKind.VALUES, expression, bounds, max_rows=max_rows),)
         case AggregateKind.SUM:
             return (Draft(MeasureKind.SUM, expression, bounds, aggregate.row_bounds, max_rows),)
         case AggregateKind.AVG:
-            return Draft(MeasureKind.MEAN, expression, bounds), Draft(MeasureKind.VALUE_UNITS, expression)
+            return Draft(MeasureKind.MEAN, expression, bounds), units
+        case AggregateKind.COUNT_VALUES:
+            return (units if one_row else Draft(MeasureKind.VALUES, expression, bounds, max_rows=max_rows),)
+        case AggregateKind.COUNT_ROWS if not one_row:
+            return (Draft(MeasureKind.ROWS, None, bounds, max_rows=max_rows),)
+        case _:
+            return (Draft(MeasureKind.UNITS),)
 
 
 def _sum_range(lower: _Number, upper: _Number, max_rows: int | None) -> tuple[_Number, _Number]:
     """Range of a sum of 1 to ``max_rows`` values of [lower, upper]."""
-    rows = max_rows or 1
+    rows = 1 if max_rows is None else max_rows
     return min(lower, lower * rows), max(upper, upper * rows)
 
 

@@ -1,6 +1,7 @@
 """The typed plan: what a query asks, with unit column, stability and bounds on every node.
 
-The front end makes a :class:`Query` (user expressions only: no bounding can be written by the user, so nothing
+The front end makes a :class:`Query` (user expressions only: no bounding can be written by the user, so
+nothing
 can redefine a key behind it). The price step turns its aggregates into :class:`Measure` values, exact
 integers per unit and group, and an :class:`AggregationJob` for the engine.
 """
@@ -123,7 +124,10 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """New columns computed row by row; stability 1. Holds the unit column, renamed to ``unit``, unless rows are units."""
+    """New columns computed row by row; stability 1.
+
+    It holds the unit column, renamed to ``unit``, unless rows are units.
+    """
 
     child: Relation
     columns: tuple[Named, ...]
@@ -174,7 +178,8 @@ class GroupSelection(Enum):
 class Options:
     """The OPTIONS(...) clause after the session's defaults were filled in and checked.
 
-    ``max_groups_contributed`` is None only where a unit cannot be in two groups (no GROUP BY, or rows as units).
+    ``max_groups_contributed`` is None only where a unit cannot be in two groups (no GROUP BY, or rows as
+    units).
     ``group_selection`` is None where the planner may choose the law.
     """
 
@@ -244,7 +249,7 @@ class MeasureKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """One integer per unit and group, clamped to [lower, upper], then summed exactly over the units of a group.
+    """One integer per unit and group, clamped to [lower, upper], then summed exactly over a group's units.
 
     UNITS: 1. ROWS: number of rows. VALUES: number of rows with a value. VALUE_UNITS: 1 if any row has a
     value. SUM: sum over rows of the value on the grid. MEAN: rounded mean over rows with a value of the value
@@ -258,7 +263,8 @@ class Measure:
     exponent : int
         The grid is ``2**exponent``: a value x counts as the integer nearest to ``x / 2**exponent``.
     lower, upper : int
-        Clamp of one unit's contribution to one group, in grid units (for MEAN before the center is subtracted).
+        Clamp of one unit's contribution to one group, in grid units (for MEAN before the center is
+        subtracted).
     row_lower, row_upper : int or None
         Clamp of one row's value, in grid units.
     center : int

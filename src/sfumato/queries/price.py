@@ -1,9 +1,11 @@
 """The price step: one mechanism per measure, one threshold, one loss, calibrated jointly to OPTIONS.
 
 Guarantee: (epsilon, delta)-DP of the whole answer under adding or removing one privacy unit. Conditions: the
-engine bounds each unit to ``max_groups`` groups and each measure to its sensitivity; at most ``l0`` entries of
+engine bounds each unit to ``max_groups`` groups and each measure to its sensitivity; at most ``l0``
+entries of
 a measure then move, each by at most the sensitivity, which is ``DiscreteLaplace(scale, sensitivity) * l0`` or
-its Gaussian counterpart. With unknown groups, a group that only the one unit is in shows up with probability at
+its Gaussian counterpart. With unknown groups, a group that only the one unit is in shows up with
+probability at
 most delta_selection / l0, so the neighbor without that unit differs in the set of groups with probability at
 most delta_selection (a union bound over l0 groups): an additive ``ApproximateDP(0, delta_selection)``.
 """
@@ -16,7 +18,7 @@ from enum import Enum
 from fractions import Fraction
 from typing import TypeAlias
 
-from sfumato.errors import OptionError
+from sfumato.errors import OptionError, ParameterError
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.privacy.conversion import rho_for
@@ -97,19 +99,31 @@ def price(query: Query) -> PricedQuery:
     options = query.options
     l0 = options.max_groups_contributed or 1
     unknown_groups = bool(query.keys) and query.public_groups is None
-    candidates = _allowed_laws(options)
-    plans = [_calibrated(law, drafts, l0, options, unknown_groups=unknown_groups) for law in candidates]
-    best = min(plans, key=lambda plan: plan.mechanisms[0].stddev / max(1, plan.measures[0].sensitivity))
+    plans = [
+        _start(law, drafts, l0, options, unknown_groups=unknown_groups) for law in _allowed_laws(options)
+    ]
+    best = min(plans, key=lambda plan: plan.relative_error)
+    if best.law is Law.GAUSSIAN:
+        best = _tightened(best, drafts, l0, options)
+    if best.loss.epsilon(options.delta) > options.epsilon:
+        raise _out_of_reach(options)
     return PricedQuery(query, best.measures, readings, best.law, best.mechanisms, best.threshold, best.loss)
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
     law: Law
+    multiplier: Fraction
+    selection_delta: float
     measures: tuple[Measure, ...]
     mechanisms: tuple[AnyMechanism, ...]
     threshold: int | None
     loss: PrivacyLoss
+
+    @property
+    def relative_error(self) -> float:
+        """Standard deviation of every measure over its sensitivity: the same for all, up to rounding."""
+        return float(self.mechanisms[0].stddev) / max(1, self.measures[0].sensitivity)
 
 
 def _allowed_laws(options: Options) -> tuple[Law, ...]:
@@ -120,9 +134,15 @@ def _allowed_laws(options: Options) -> tuple[Law, ...]:
     return (Law.LAPLACE, Law.GAUSSIAN)
 
 
-def _calibrated(
-    law: Law, drafts: tuple[Draft, ...], l0: int, options: Options, *, unknown_groups: bool
-) -> _Plan:
+def _out_of_reach(options: Options) -> OptionError:
+    return OptionError(
+        f"epsilon must leave the noise within 2**40 grid steps, got {options.epsilon!r} with delta "
+        f"{options.delta!r}; use a larger epsilon or delta, or fewer groups"
+    )
+
+
+def _start(law: Law, drafts: tuple[Draft, ...], l0: int, options: Options, *, unknown_groups: bool) -> _Plan:
+    """Calibrate by closed forms: the sum of epsilons for Laplace, zCDP for Gaussian."""
     releases = len(drafts) * l0
     if law is Law.LAPLACE:
         selection_delta = options.delta if unknown_groups else 0.0
@@ -130,37 +150,32 @@ def _calibrated(
     else:
         selection_delta = options.delta / 2 if unknown_groups else 0.0
         rho = rho_for(options.epsilon, options.delta - selection_delta)
+        if rho <= 0:
+            raise _out_of_reach(options)
         multiplier = Fraction(math.sqrt(releases / (2 * rho)))
-    plan = _with_multiplier(law, drafts, l0, multiplier * _ROUNDING_SLACK, selection_delta)
-    if law is Law.GAUSSIAN:
-        plan = _tightened(plan, drafts, l0, multiplier, selection_delta, options)
-    if plan.loss.epsilon(options.delta) > options.epsilon:
-        raise OptionError(
-            f"epsilon must be within the accountant's reach, got {options.epsilon!r}; use a larger epsilon or delta"
-        )
-    return plan
+    try:
+        return _with_multiplier(law, drafts, l0, multiplier * _ROUNDING_SLACK, selection_delta)
+    except ParameterError:
+        raise _out_of_reach(options) from None
 
 
-def _tightened(
-    plan: _Plan,
-    drafts: tuple[Draft, ...],
-    l0: int,
-    multiplier: Fraction,
-    selection_delta: float,
-    options: Options,
-) -> _Plan:
+def _tightened(plan: _Plan, drafts: tuple[Draft, ...], l0: int, options: Options) -> _Plan:
     """Shrink the Gaussian noise for as long as the accountant proves more than the zCDP start assumed."""
-    low, high = multiplier / 2, multiplier * _ROUNDING_SLACK
-    probe = _with_multiplier(plan.law, drafts, l0, high * Fraction(999, 1000), selection_delta)
-    if probe.loss.epsilon(options.delta) > options.epsilon:
+
+    def probe(multiplier: Fraction) -> _Plan | None:
+        found = _with_multiplier(plan.law, drafts, l0, multiplier, plan.selection_delta)
+        return found if found.loss.epsilon(options.delta) <= options.epsilon else None
+
+    if probe(plan.multiplier * Fraction(999, 1000)) is None:
         return plan
-    while high - low > high / 1000:
-        middle = (low + high) / 2
-        probe = _with_multiplier(plan.law, drafts, l0, middle, selection_delta)
-        if probe.loss.epsilon(options.delta) <= options.epsilon:
-            plan, high = probe, middle
-        else:
+    low = plan.multiplier / 2
+    while plan.multiplier - low > plan.multiplier / 1000:
+        middle = Fraction(float(low + plan.multiplier) / 2)
+        found = probe(middle)
+        if found is None:
             low = middle
+        else:
+            plan = found
     return plan
 
 
@@ -176,7 +191,7 @@ def _with_multiplier(
         per_group = math.nextafter(selection_delta / l0, 0.0)
         threshold = 1 + mechanisms[0].law.quantile_above(per_group)
         loss = loss + ApproximateDP(0.0, selection_delta)
-    return _Plan(law, measures, mechanisms, threshold, loss)
+    return _Plan(law, multiplier, selection_delta, measures, mechanisms, threshold, loss)
 
 
 def _mechanism(law: Law, measure: Measure, multiplier: Fraction, l0: int) -> AnyMechanism:

@@ -149,5 +149,5 @@ class ReleaseRecord:
 
 
 def scale_of(mechanism: Laplace | Gaussian) -> Fraction:
-    """The parameter of the noise on the grid, exactly: scale or standard deviation."""
+    """Return the parameter of the noise on the grid, exactly: scale or standard deviation."""
     return Fraction(mechanism.scale if isinstance(mechanism, Laplace) else mechanism.stddev)

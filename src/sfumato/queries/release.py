@@ -42,7 +42,8 @@ class TableRelease:
 
     Notes
     -----
-    Guarantee: ``(epsilon, delta)``-DP of this answer alone, under adding or removing one privacy unit; what the
+    Guarantee: ``(epsilon, delta)``-DP of this answer alone, under adding or removing one privacy unit;
+    what the
     ledger was charged is ``loss``.
     """
 
@@ -97,7 +98,8 @@ class TableRelease:
         intervals : bool
             Put ``<name>_lower`` and ``<name>_upper`` after every noised column.
         level : float
-            Coverage of the intervals, strictly between 0 and 1. Each interval is for the bounded answer; for a
+            Coverage of the intervals, strictly between 0 and 1. Each interval is for the bounded answer;
+            for a
             group that a threshold let through, its count's coverage holds given that it was shown.
         """
         level = _check.unit_interval("level", level)
@@ -119,7 +121,8 @@ class TableRelease:
             import pandas as pd  # noqa: F401, PLC0415 - an optional library
         except ImportError as missing:
             raise MissingExtra("to_pandas needs pandas; pip install 'sfumato[pandas]'") from missing
-        return self.to_arrow(intervals=intervals, level=level).to_pandas()
+        frame: pd.DataFrame = self.to_arrow(intervals=intervals, level=level).to_pandas()
+        return frame
 
     def to_polars(self, *, intervals: bool = False, level: float = 0.95) -> pl.DataFrame:
         """Return the answer as a Polars DataFrame; needs the extra ``sfumato[polars]``."""
@@ -127,9 +130,7 @@ class TableRelease:
             import polars as pl  # noqa: PLC0415 - an optional library
         except ImportError as missing:
             raise MissingExtra("to_polars needs Polars; pip install 'sfumato[polars]'") from missing
-        frame = pl.from_arrow(self.to_arrow(intervals=intervals, level=level))
-        assert isinstance(frame, pl.DataFrame)
-        return frame
+        return pl.DataFrame(self.to_arrow(intervals=intervals, level=level))
 
     def _noisy(self, index: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         noisy: np.ndarray[tuple[int], np.dtype[np.int64]] = self.record.table[f"m{index}"].to_numpy()
@@ -160,9 +161,14 @@ class TableRelease:
     def _ordered(self, table: pa.Table) -> pa.Table:
         # Stable sorts from the last term to the first; the engine's order by key breaks ties.
         for item in reversed(self.record.order_by):
+            column = table[item.name].combine_chunks()
+            missing = column.is_null().to_numpy(zero_copy_only=False)
+            absent, present = np.flatnonzero(missing), np.flatnonzero(~missing)
             order = "descending" if item.descending else "ascending"
-            place = "at_start" if item.nulls_first else "at_end"
-            table = table.take(pc.sort_indices(table, sort_keys=[(item.name, order)], null_placement=place))
+            ranks = pc.sort_indices(column.take(pa.array(present)), sort_keys=[("", order)])
+            present = present[ranks.to_numpy()]
+            parts = (absent, present) if item.nulls_first else (present, absent)
+            table = table.take(pa.array(np.concatenate(parts)))
         return table if self.record.limit is None else table.slice(0, self.record.limit)
 
 

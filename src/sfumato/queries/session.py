@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Self, final
 
-from sfumato.errors import OptionError, ParameterError, SchemaError, SimulatedCharge
+from sfumato.errors import ParameterError, SchemaError, SimulatedCharge
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.identity import Dataset
 from sfumato.ledger.ledger import Ledger
@@ -51,7 +51,8 @@ class Session:
 
     Notes
     -----
-    Guarantee: all answers of all sessions on one ledger together meet the ledger's budget, when one privacy unit
+    Guarantee: all answers of all sessions on one ledger together meet the ledger's budget, when one
+    privacy unit
     is added or removed, also when each question depends on the answers before it (see
     :class:`sfumato.ledger.Ledger` for the theorems). Whoever runs Python here is the curator, and trusted.
     """
@@ -93,7 +94,8 @@ class Session:
         Parameters
         ----------
         text : str
-            ``SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...) ...`` in BigQuery's spelling, or a plain SELECT where
+            ``SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...) ...`` in BigQuery's spelling, or a plain SELECT
+            where
             the session has defaults.
         public_groups : mapping, optional
             Groups known without the data: for each GROUP BY item its values.
@@ -229,7 +231,8 @@ def connect(
     budget = _budget(epsilon, delta, rho, mu)
     if rng is not None and ledger is not None:
         raise SimulatedCharge(
-            "rng must be None with a ledger file, got a simulated source; leave rng out, or pass ledger=None to simulate"
+            "rng must be None with a ledger file, got a simulated source; leave rng out, or pass ledger=None "
+            "to simulate"
         )
     private, listed = open_source(source), open_source(public) if public else {}
     shared = {name.casefold() for name in private} & {name.casefold() for name in listed}
@@ -263,17 +266,16 @@ def _budget(epsilon: float | None, delta: float, rho: float | None, mu: float | 
         name: value for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None
     }
     if len(given) != 1:
-        raise OptionError(
+        raise ParameterError(
             f"budget must be one of epsilon, rho and mu, got {sorted(given)}; pass epsilon=1.0, delta=1e-7"
-        )
-    if epsilon is not None:
-        return (
-            Budget.pure(epsilon=epsilon) if delta == 0 else Budget.approximate(epsilon=epsilon, delta=delta)
         )
     if rho is not None:
         return Budget.zcdp(rho=rho, delta=delta)
-    assert mu is not None
-    return Budget.gaussian(mu=mu, delta=delta)
+    if mu is not None:
+        return Budget.gaussian(mu=mu, delta=delta)
+    if delta == 0:
+        return Budget.pure(epsilon=given["epsilon"])
+    return Budget.approximate(epsilon=given["epsilon"], delta=delta)
 
 
 def _units(
@@ -282,12 +284,14 @@ def _units(
     given = privacy_unit if isinstance(privacy_unit, Mapping) else dict.fromkeys(tables, privacy_unit)
     if set(given) != set(tables):
         raise ParameterError(
-            f"privacy_unit must name the unit of each private table {tables}, got {sorted(given)}; add or drop tables"
+            f"privacy_unit must name the unit of each private table {tables}, got {sorted(given)}; "
+            "add or drop tables"
         )
     for unit in given.values():
         if unit is not ROW and not isinstance(unit, str):
             raise ParameterError(
-                f"privacy_unit must be a column name or sfumato.ROW, got {unit!r}; name the column of the person"
+                f"privacy_unit must be a column name or sfumato.ROW, got {unit!r}; "
+                "name the column of the person"
             )
     return {
         table: None if unit is ROW else require_unit(engine.schemas[table], table, str(unit))

@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, final
+from typing import Any, Final, TypeAlias, final
+
+import pyarrow as pa
 
 from sfumato.errors import SchemaError, SourceError
 from sfumato.queries.plan import Schema
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 __all__ = ["ROW", "FileKind", "FileSource", "FrameSource", "Row", "Source", "open_source", "require_unit"]
 
@@ -159,8 +158,6 @@ def _one(name: str, source: Any, *, named: bool) -> Source:
 
 def _frame(name: str, source: Any) -> pa.Table:
     """Return a frame as Arrow; libraries that were never imported are not imported for it."""
-    import pyarrow as pa  # noqa: PLC0415  loaded with the first frame, not with the package
-
     if isinstance(source, pa.Table):
         return source
     if isinstance(source, pa.RecordBatch):

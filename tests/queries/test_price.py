@@ -1,0 +1,98 @@
+"""The price step: the whole loss meets OPTIONS, and the law is the one with less error."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sfumato.errors import OptionError
+from sfumato.queries.catalog import Catalog
+from sfumato.queries.front import read
+from sfumato.queries.plan import Column, ColumnType, MeasureKind, Scan, Schema
+from sfumato.queries.price import Law, PricedQuery, price
+
+_SCHEMA = Schema(
+    (Column("id", ColumnType.INTEGER), Column("g", ColumnType.TEXT), Column("x", ColumnType.FLOAT))
+)
+_CATALOG = Catalog({"data": Scan("data", _SCHEMA, "id")})
+
+
+def _priced(columns: str, options: str) -> PricedQuery:
+    text = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) g, {columns} FROM data GROUP BY g"
+    return price(read(text, _CATALOG))
+
+
+@given(
+    epsilon=st.floats(0.01, 20),
+    delta=st.floats(1e-12, 1e-4),
+    groups=st.integers(1, 50),
+    columns=st.sampled_from(
+        [
+            "COUNT(*) AS n",
+            "COUNT(*) AS n, AVG(x, contribution_bounds_per_group => (0, 100)) AS a",
+            "SUM(x, contribution_bounds_per_group => (-3, 0.5)) AS s, COUNT(x) AS c",
+        ]
+    ),
+    strategy=st.sampled_from(
+        [
+            "",
+            ", group_selection_strategy=LAPLACE_THRESHOLD",
+            ", group_selection_strategy=GAUSSIAN_THRESHOLD",
+        ]
+    ),
+)
+def test_the_whole_loss_meets_options(
+    epsilon: float, delta: float, groups: int, columns: str, strategy: str
+) -> None:
+    priced = _priced(columns, f"epsilon={epsilon}, delta={delta}, max_groups_contributed={groups}{strategy}")
+    spent = priced.loss.epsilon(delta)
+    assert spent <= epsilon
+    assert spent >= 0.9 * epsilon
+    for measure, mechanism in zip(priced.measures, priced.mechanisms, strict=True):
+        assert mechanism.sensitivity is not None
+        assert mechanism.sensitivity >= measure.sensitivity
+        assert mechanism.l0 == groups
+
+
+def test_the_threshold_hides_one_unit_with_the_probability_that_delta_allows() -> None:
+    priced = _priced("COUNT(*) AS n", "epsilon=1, delta=1e-8, max_groups_contributed=4")
+    assert priced.threshold is not None
+    law = priced.mechanisms[0].law
+    assert 4 * law.upper_tail(priced.threshold - 1).upper <= 1e-8
+    assert 4 * law.upper_tail(priced.threshold - 2).lower > 1e-8
+
+
+def test_laplace_for_one_group_gaussian_for_many() -> None:
+    columns = (
+        "COUNT(*) AS n, SUM(x, contribution_bounds_per_group => (0, 1)) AS s, "
+        "AVG(x, contribution_bounds_per_group => (0, 1)) AS a"
+    )
+    assert _priced(columns, "epsilon=1, delta=1e-8, max_groups_contributed=1").law is Law.LAPLACE
+    many = _priced(columns, "epsilon=1, delta=1e-8, max_groups_contributed=10")
+    laplace = _priced(
+        columns,
+        "epsilon=1, delta=1e-8, max_groups_contributed=10, group_selection_strategy=LAPLACE_THRESHOLD",
+    )
+    assert many.law is Law.GAUSSIAN
+    assert many.threshold is not None
+    assert laplace.threshold is not None
+    assert many.threshold < laplace.threshold / 2
+
+
+def test_counts_of_units_are_paid_once() -> None:
+    priced = _priced(
+        "COUNT(*) AS n, COUNT(DISTINCT id) AS u, COUNT(x) AS c, "
+        "AVG(x, contribution_bounds_per_group => (0, 9)) AS a",
+        "epsilon=1, delta=1e-8, max_groups_contributed=1",
+    )
+    assert [m.kind for m in priced.measures] == [
+        MeasureKind.UNITS,
+        MeasureKind.VALUE_UNITS,
+        MeasureKind.MEAN,
+    ]
+
+
+def test_an_epsilon_out_of_reach_is_refused() -> None:
+    with pytest.raises(OptionError, match="epsilon must leave the noise"):
+        _priced("COUNT(*) AS n", "epsilon=1e-14, delta=1e-8, max_groups_contributed=1")

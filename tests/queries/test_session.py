@@ -1,0 +1,203 @@
+"""The front door end to end, on the real data that ships."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import sfumato as sf
+from sfumato.cli.data import ACS
+from sfumato.errors import (
+    BudgetExceeded,
+    LedgerMismatch,
+    OptionError,
+    ParameterError,
+    SchemaError,
+    SimulatedCharge,
+    UnsupportedSql,
+)
+
+QUERY = """
+    SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon={}, delta=1e-8, max_groups_contributed=1)
+    state, COUNT(*) AS n, AVG(income, contribution_bounds_per_group => (0, 200000)) AS income
+    FROM data GROUP BY state
+"""
+
+
+def _connect(ledger: Path | None = None, *, epsilon: float = 2.0, rng: int | None = None) -> sf.Session:
+    return sf.connect(ACS, privacy_unit="person_id", epsilon=epsilon, delta=1e-7, ledger=ledger, rng=rng)
+
+
+def test_the_answer_is_near_the_truth_and_the_intervals_hold_it() -> None:
+    people = pq.read_table(ACS, columns=["state", "income"]).to_pandas()
+    people["income"] = people["income"].clip(0, 200000)
+    truth = people.groupby("state")["income"].agg(["size", "mean"])
+    with _connect(rng=11) as session:
+        frame = session.sql(QUERY.format(0.5)).to_pandas(intervals=True).set_index("state")
+    assert list(frame.index) == sorted(truth.index)
+    assert (abs(frame["n"] - truth["size"]) < 150).all()  # 25 scales of the noise: 1e-10
+    held = (frame["income_lower"] <= truth["mean"]) & (truth["mean"] <= frame["income_upper"])
+    assert held.sum() >= 13  # of 16, each with coverage 0.95 at least
+
+
+def test_noise_is_fresh_and_a_repeated_question_is_the_same_answer_for_free(tmp_path: Path) -> None:
+    with _connect(tmp_path / "a.ledger") as session:
+        first = session.sql(QUERY.format(0.5))
+        spent = session.ledger.remaining().epsilon
+        again = session.sql(QUERY.format(0.5).replace("\n", " "))
+        assert again.replayed
+        assert not first.replayed
+        assert again.to_arrow(intervals=True).equals(first.to_arrow(intervals=True))
+        assert again.explain() == first.explain()
+        assert session.ledger.remaining().epsilon == spent
+    with _connect(tmp_path / "b.ledger") as session:
+        assert not session.sql(QUERY.format(0.5)).to_arrow().equals(first.to_arrow())
+    with _connect(tmp_path / "a.ledger") as session:
+        assert session.sql(QUERY.format(0.5)).to_arrow().equals(first.to_arrow())
+
+
+def test_over_budget_is_refused_before_the_data_is_read() -> None:
+    with _connect(epsilon=0.6) as session:
+        session.sql(QUERY.format(0.5))
+        before = session.ledger.remaining(1e-8)
+        with pytest.raises(BudgetExceeded) as refused:
+            session.sql(QUERY.format(0.4))
+        assert session.ledger.remaining(1e-8) == before
+        assert refused.value.requested.epsilon == pytest.approx(0.4, rel=1e-6)
+        answerable = refused.value.remaining.answerable_epsilon
+        assert answerable is not None
+        assert answerable <= 0.1 + 1e-6
+        session.sql(QUERY.format(0.09))
+
+
+def test_four_answers_of_half_an_epsilon_fit_into_two() -> None:
+    with _connect() as session:
+        for number in range(4):
+            session.sql(QUERY.format(0.5).replace("AS n", f"AS n{number}"))
+        with pytest.raises(BudgetExceeded):
+            session.sql(QUERY.format(0.5).replace("AS n", "AS n5"))
+
+
+def test_rare_groups_are_suppressed() -> None:
+    table = pa.table({"id": range(1000), "g": ["common"] * 997 + ["rare"] * 3})
+    with sf.connect(table, privacy_unit="id", epsilon=1.0, delta=1e-6, rng=3) as session:
+        release = session.sql(
+            "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-7, max_groups_contributed=1)"
+            " g, COUNT(*) AS n FROM data GROUP BY g"
+        )
+    assert release.to_arrow()["g"].to_pylist() == ["common"]
+
+
+def test_public_groups_are_all_shown_in_the_order_asked_for() -> None:
+    table = pa.table({"id": range(300), "g": ["a"] * 200 + ["b"] * 100})
+    with sf.connect(table, privacy_unit="id", epsilon=5.0, rng=3) as session:
+        release = session.sql(
+            "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=0, max_groups_contributed=1)"
+            " g, COUNT(*) AS n FROM data GROUP BY g ORDER BY n DESC LIMIT 2",
+            public_groups={"g": ["b", "z", "a"]},
+        )
+    assert release.to_arrow()["g"].to_pylist() == ["a", "b"]
+
+
+def test_each_row_a_unit_and_integer_sums_stay_integers() -> None:
+    table = pa.table({"x": np.arange(1000) % 10})
+    with sf.connect(table, privacy_unit=sf.ROW, epsilon=1.0, rng=5) as session:
+        release = session.sql(
+            "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=0)"
+            " SUM(x, contribution_bounds_per_row => (0, 9)) AS s, COUNT(*) AS n FROM data"
+        )
+    answer = release.to_arrow()
+    assert answer.schema.field("s").type == pa.int64()
+    assert abs(answer["s"][0].as_py() - 4500) < 600
+    assert abs(answer["n"][0].as_py() - 1000) < 70
+
+
+def test_plain_select_with_defaults_and_simulation_is_marked() -> None:
+    table = pa.table({"id": range(100)})
+    with sf.connect(
+        table, privacy_unit="id", epsilon=1.0, defaults={"epsilon": 0.5, "delta": 0.0}, rng=1
+    ) as session:
+        release = session.sql("SELECT COUNT(*) AS n FROM data")
+    assert release.simulated
+    assert release.epsilon == 0.5
+
+
+def test_explaining_costs_nothing() -> None:
+    with _connect() as session:
+        before = session.ledger.remaining()
+        text = session.explain(QUERY.format(0.5))
+        assert session.ledger.remaining() == before
+    assert "at most one row per unit and group" in text
+    assert "noisy number of units is at least" in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"privacy_unit": "nobody", "epsilon": 1.0}, SchemaError),
+        ({"privacy_unit": 3, "epsilon": 1.0}, ParameterError),
+        ({"privacy_unit": "person_id"}, ParameterError),
+        ({"privacy_unit": "person_id", "epsilon": 1.0, "rho": 1.0}, ParameterError),
+        ({"privacy_unit": "person_id", "epsilon": -1.0}, ParameterError),
+        ({"privacy_unit": "person_id", "epsilon": 1.0, "delta": 1.0}, ParameterError),
+        ({"privacy_unit": {"other": "person_id"}, "epsilon": 1.0}, ParameterError),
+        ({"privacy_unit": "person_id", "epsilon": 1.0, "public": {"DATA": ACS}}, SchemaError),
+    ],
+)
+def test_bad_connections_are_refused(arguments: dict[str, object], error: type[Exception]) -> None:
+    with pytest.raises(error):
+        sf.connect(ACS, **arguments)  # type: ignore[arg-type]
+
+
+def test_a_seed_never_meets_a_ledger_file(tmp_path: Path) -> None:
+    with pytest.raises(SimulatedCharge):
+        _connect(tmp_path / "real.ledger", rng=1)
+    assert not (tmp_path / "real.ledger").exists()
+
+
+def test_a_ledger_keeps_its_budget_and_its_dataset(tmp_path: Path) -> None:
+    path = tmp_path / "acs.ledger"
+    _connect(path).close()
+    with pytest.raises(LedgerMismatch):
+        _connect(path, epsilon=3.0)
+    with pytest.raises(LedgerMismatch):
+        sf.connect(
+            pa.table({"person_id": [1]}), privacy_unit="person_id", epsilon=2.0, delta=1e-7, ledger=path
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("SELECT * FROM data", UnsupportedSql),
+        ("SELECT COUNT(*) FROM data", OptionError),
+        (QUERY.format(0.5).replace("income,", "wealth,"), SchemaError),
+    ],
+)
+def test_refused_queries_charge_nothing(text: str, error: type[Exception]) -> None:
+    with _connect() as session:
+        with pytest.raises(error):
+            session.sql(text)
+        assert session.ledger.entries() == ()
+
+
+def test_odd_data_is_answered_like_any_other() -> None:
+    table = pa.table(
+        {
+            "id": pa.array([1, None, 2, 3, 4], pa.int64()),
+            "x": pa.array([float("nan"), 1.0, float("inf"), None, 2.0]),
+        }
+    )
+    for rows in (table, table.slice(0, 0)):
+        with sf.connect(rows, privacy_unit="id", epsilon=1.0, rng=2) as session:
+            release = session.sql(
+                "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=0)"
+                " AVG(10 / x, contribution_bounds_per_group => (0, 5)) AS a, COUNT(x) AS c FROM data"
+            )
+            answer = release.to_arrow(intervals=True)
+        assert answer.num_rows == 1
+        assert 0 <= answer["a"][0].as_py() <= 5
