@@ -9,6 +9,7 @@ BENCHMARKS = {
     "import": "benchmarks.importing",
     "ledger": "benchmarks.ledger",
     "noise": "benchmarks.noise",
+    "peers": "benchmarks.peer_noise",
     "query": "benchmarks.query",
     "refusal": "benchmarks.refusal",
 }

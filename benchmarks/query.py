@@ -17,24 +17,25 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from multiprocessing.connection import Connection
 
-from sqlglot import exp
-
 from benchmarks.data import visits
+from sfumato.queries.catalog import Catalog
 from sfumato.queries.engines.duckdb import DuckDBEngine
-from sfumato.queries.plan import (
-    AggregationJob,
-    ColumnType,
-    Expression,
-    Measure,
-    MeasureKind,
-    Named,
-    Scan,
-)
+from sfumato.queries.front import read
+from sfumato.queries.plan import AggregationJob, Scan
+from sfumato.queries.price import price
 from sfumato.queries.sources import open_source
 
 __all__ = ["main"]
 
-_GRID = -17  # 100 is about 2**24 steps
+_QUERY = """
+    SELECT WITH DIFFERENTIAL_PRIVACY
+      OPTIONS(epsilon=1, delta=1e-8, max_groups_contributed=10, max_rows_per_group=5)
+      place,
+      COUNT(*, contribution_bounds_per_group => (0, 5)) AS visits,
+      SUM(spent, contribution_bounds_per_group => (0, 500)) AS spent,
+      AVG(spent, contribution_bounds_per_group => (0, 100)) AS average
+    FROM data GROUP BY place
+"""
 _LIMIT_RATIO, _LIMIT_BYTES = 2.5, 1.2e9
 _FLOOR = (
     "SELECT count(*), sum(n), sum(s) FROM "
@@ -44,25 +45,9 @@ _FLOOR = (
 
 
 def _job(engine: DuckDBEngine) -> AggregationJob:
-    """COUNT, SUM and AVG: ten groups for each unit, five rows in each, values clamped to [0, 100].
-
-    Both sums clamp each row on one grid, so that the engine adds up one column; another clamp or grid for AVG
-    is a second column, about 0.4 of the floor more.
-    """
-    place = Expression(exp.column("place", quoted=True), ColumnType.TEXT)
-    spent = Expression(exp.column("spent", quoted=True), ColumnType.FLOAT)
-    most = 100 << -_GRID
-    measures = (
-        Measure(MeasureKind.UNITS),
-        Measure(MeasureKind.ROWS, upper=5),
-        Measure(MeasureKind.SUM, spent, _GRID, 0, 5 * most, 0, most),
-        Measure(MeasureKind.MEAN, spent, _GRID, 0, most, 0, most, center=most // 2),
-        Measure(MeasureKind.VALUE_UNITS, spent),
-    )
+    """Read and price the query, as a session does, and return the engine's part."""
     scan = Scan("data", engine.schemas["data"], "person")
-    return AggregationJob(
-        scan, (Named("place", place),), measures, max_groups=10, max_rows=5, public_groups=None
-    )
+    return price(read(_QUERY, Catalog({"data": scan}))).job
 
 
 def _cpu(run: Callable[[], object]) -> float:

@@ -93,6 +93,19 @@ def test_counts_of_units_are_paid_once() -> None:
     ]
 
 
+def test_a_mean_shares_the_grid_of_a_sum_of_the_same_rows() -> None:
+    priced = _priced(
+        "SUM(x, contribution_bounds_per_group => (0, 500)) AS s, "
+        "AVG(x, contribution_bounds_per_group => (0, 100)) AS a",
+        "epsilon=1, delta=1e-8, max_groups_contributed=1",
+    )
+    by_kind = {measure.kind: measure for measure in priced.measures}
+    total, mean = by_kind[MeasureKind.SUM], by_kind[MeasureKind.MEAN]
+    assert mean.exponent == total.exponent
+    assert mean.upper * 2.0**mean.exponent == 100
+    assert mean.upper - mean.lower >= 1 << 16
+
+
 def test_an_epsilon_out_of_reach_is_refused() -> None:
     with pytest.raises(OptionError, match="epsilon must leave the noise"):
         _priced("COUNT(*) AS n", "epsilon=1e-14, delta=1e-8, max_groups_contributed=1")

@@ -14,12 +14,13 @@ from typing import TypeVar
 
 from sfumato.queries.plan import Aggregate, AggregateKind, ColumnType, Expression, Measure, MeasureKind, Query
 
-__all__ = ["Draft", "Reading", "drafts_and_readings"]
+__all__ = ["Draft", "Reading", "drafts_and_readings", "on_grids"]
 
 _Number = TypeVar("_Number", int, float)
 
 _LARGEST_SCALE_BITS = 39  # a scale of 2**40 is the sampler's end; one bit of room
 _GRID_BITS = 24  # a bound is about 2**24 grid steps: rounding is 1e-7 of it, far below any noise
+_SPARE_GRID_BITS = 8  # a mean may give up this much of its grid to share a sum's
 _EXACT_INTEGER_BITS = 32  # integer bounds up to here keep the grid at 1, so integer sums stay exact
 
 
@@ -33,14 +34,16 @@ class Draft:
     row_bounds: tuple[float, float] | None = None
     max_rows: int | None = None
 
-    def on_grid(self, noise_multiplier: Fraction) -> Measure:
-        """Choose the power-of-two grid and express the bounds in grid steps."""
+    def on_grid(self, noise_multiplier: Fraction, *, shared: int | None = None) -> Measure:
+        """Choose the power-of-two grid, or take the ``shared`` one, and express the bounds in grid steps."""
         if self.kind in (MeasureKind.UNITS, MeasureKind.VALUE_UNITS):
             return Measure(self.kind, self.expression)
         if self.kind in (MeasureKind.ROWS, MeasureKind.VALUES):
             lower, upper = (int(bound) for bound in self._range())
             return Measure(self.kind, self.expression, lower=lower, upper=upper)
         exponent = self._exponent(noise_multiplier)
+        if shared is not None and exponent <= shared <= exponent + _SPARE_GRID_BITS:
+            exponent = shared
         lower, upper = (_steps(bound, exponent) for bound in self._range())
         row_lower, row_upper = (
             (None, None)
@@ -116,6 +119,24 @@ def drafts_and_readings(query: Query) -> tuple[tuple[Draft, ...], tuple[Reading,
         total, *count = (index(draft) for draft in _drafts_of(aggregate, max_rows))
         readings.append(Reading(aggregate.name, aggregate.kind, total, count[0] if count else None))
     return tuple(drafts), tuple(readings)
+
+
+def on_grids(drafts: tuple[Draft, ...], noise_multiplier: Fraction) -> tuple[Measure, ...]:
+    """Choose every measure's grid; a mean shares that of a sum of the same rows: they are added up once."""
+    sums = {
+        draft.expression.sql: draft.on_grid(noise_multiplier).exponent
+        for draft in drafts
+        if draft.kind is MeasureKind.SUM and draft.expression is not None and draft.row_bounds is None
+    }
+    return tuple(
+        draft.on_grid(
+            noise_multiplier,
+            shared=sums.get(draft.expression.sql)
+            if draft.kind is MeasureKind.MEAN and draft.expression is not None
+            else None,
+        )
+        for draft in drafts
+    )
 
 
 def _drafts_of(aggregate: Aggregate, max_rows: int | None) -> tuple[Draft, ...]:

@@ -24,7 +24,7 @@ from sfumato.mechanisms.laplace import Laplace
 from sfumato.privacy.conversion import rho_for
 from sfumato.privacy.declared import ApproximateDP
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.queries.measures import Draft, Reading, drafts_and_readings
+from sfumato.queries.measures import Draft, Reading, drafts_and_readings, on_grids
 from sfumato.queries.plan import AggregationJob, GroupSelection, Measure, Options, Query
 
 __all__ = ["Law", "PricedQuery", "price"]
@@ -182,7 +182,7 @@ def _tightened(plan: _Plan, drafts: tuple[Draft, ...], l0: int, options: Options
 def _with_multiplier(
     law: Law, drafts: tuple[Draft, ...], l0: int, multiplier: Fraction, selection_delta: float
 ) -> _Plan:
-    measures = tuple(draft.on_grid(multiplier) for draft in drafts)
+    measures = on_grids(drafts, multiplier)
     mechanisms = tuple(_mechanism(law, measure, multiplier, l0) for measure in measures)
     loss = sum((mechanism.privacy_loss for mechanism in mechanisms[1:]), mechanisms[0].privacy_loss)
     threshold = None
