@@ -1,0 +1,123 @@
+"""Neighboring pairs through the whole way: SQL text, plan, price, engine; one unit leaves."""
+
+from __future__ import annotations
+
+import math
+import random
+from fractions import Fraction
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from sfumato.queries.catalog import Catalog
+from sfumato.queries.engines.duckdb import DuckDBEngine
+from sfumato.queries.front import read
+from sfumato.queries.measures import Draft
+from sfumato.queries.plan import Measure, Scan
+from sfumato.queries.price import PricedQuery, price
+from sfumato.queries.sources import open_source
+
+_SECRET = bytes(range(32))
+_VALUES = ["x", "i", "x * i", "1 / i", "IF(i > 1, x, NULL)", "10 * SQRT(x)"]
+
+
+def _table(draw: random.Random) -> pa.Table:
+    rows = range(draw.choice([1, 6, 60]))
+    return pa.table(
+        {
+            "id": pa.array([draw.choice([0, 0, 0, 1, 2, 3, None]) for _ in rows], pa.int64()),
+            "g": pa.array([draw.choice(["a", "b", "c", None]) for _ in rows], pa.string()),
+            "i": pa.array([draw.choice([0, 1, 2, -7, 2**62, None]) for _ in rows], pa.int64()),
+            "x": pa.array(
+                [draw.choice([0.1, -3.3, 55.5, math.inf, math.nan, None]) for _ in rows], pa.float64()
+            ),
+        }
+    )
+
+
+def _bounds(draw: random.Random) -> str:
+    lower = draw.choice([-20, -1.5, 0, 3])
+    return f"({lower}, {lower + draw.choice([0, 0.25, 1, 40])})"
+
+
+def _sql(draw: random.Random) -> str:
+    rows = draw.choice([None, 1, 3])
+    group = "contribution_bounds_per_group => "
+    aggregates = [
+        "COUNT(*)",
+        f"COUNT(*, {group}(0, {draw.choice([1, 4])}))",
+        f"COUNT({draw.choice(_VALUES)}, {group}({draw.choice([0, 1])}, 5))",
+        "COUNT(DISTINCT id)",
+        f"SUM({draw.choice(_VALUES)}, {group}{_bounds(draw)})",
+        f"AVG({draw.choice(_VALUES)}, {group}{_bounds(draw)})",
+    ]
+    if rows is not None:
+        aggregates.append(f"SUM({draw.choice(_VALUES)}, contribution_bounds_per_row => {_bounds(draw)})")
+    chosen = draw.sample(aggregates, draw.randint(1, 4))
+    columns = ", ".join(f"{aggregate} AS c{n}" for n, aggregate in enumerate(chosen))
+    options = "epsilon=1, delta=1e-8" + ("" if rows is None else f", max_rows_per_group={rows}")
+    options += f", max_groups_contributed={draw.choice([1, 2])}"
+    source = draw.choice(["data", "(SELECT id, g, i, ABS(x) AS x FROM data WHERE i IS NULL OR i <> 2)"])
+    key = draw.choice(["g", "COALESCE(g, 'a')", "i"])
+    return (
+        f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) {key} AS k, {columns} FROM {source} GROUP BY k"
+    )
+
+
+def _answer(table: pa.Table, text: str) -> tuple[PricedQuery, dict[object, list[int]]]:
+    with DuckDBEngine(open_source(table), threads=1) as engine:
+        priced = price(read(text, Catalog({"data": Scan("data", engine.schemas["data"], "id")})))
+        engine.check(priced.job)
+        exact = engine.aggregate(priced.job, _SECRET)
+    names = [f"m{n}" for n in range(len(priced.measures))]
+    return priced, {row["k0"]: [row[name] for name in names] for row in exact.to_pylist()}
+
+
+def _violations(seed: int) -> list[str]:
+    draw = random.Random(seed)
+    table, text = _table(draw), _sql(draw)
+    priced, whole = _answer(table, text)
+    other = table.filter(pc.fill_null(pc.not_equal(table["id"], 0), fill_value=True))
+    _, without = _answer(other, text)
+    zero = [0] * len(priced.measures)
+    found, moved = [], 0
+    for key in whole.keys() | without.keys():
+        one, two = whole.get(key, zero), without.get(key, zero)
+        moved += one != two
+        for mechanism, a, b in zip(priced.mechanisms, one, two, strict=True):
+            assert mechanism.sensitivity is not None
+            if abs(a - b) > mechanism.sensitivity:
+                found.append(f"{text}: a measure moved by more than its noise is made for")
+        if key not in without and abs(one[0]) > 1:
+            found.append(f"{text}: a group of one unit counts more than one")
+    if moved > (priced.query.options.max_groups_contributed or 1):
+        found.append(f"{text}: too many groups moved")
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("block", range(4))
+def test_no_measure_moves_by_more_than_its_noise_is_made_for(block: int) -> None:
+    assert [line for seed in range(block * 25, block * 25 + 25) for line in _violations(seed)] == []
+
+
+def test_noise_made_for_fewer_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Draft.on_grid
+
+    def smaller(draft: Draft, noise_multiplier: Fraction, *, shared: int | None = None) -> Measure:
+        return _understated(real(draft, noise_multiplier, shared=shared))
+
+    monkeypatch.setattr(Draft, "on_grid", smaller)
+    assert any(_violations(seed) for seed in range(20))
+
+
+def _understated(measure: Measure) -> Measure:
+    """Return a measure whose stated sensitivity is half of what its clamps allow."""
+    return _Half(**{name: getattr(measure, name) for name in measure.__dataclass_fields__})
+
+
+class _Half(Measure):
+    @property
+    def sensitivity(self) -> int:
+        return super().sensitivity // 2
