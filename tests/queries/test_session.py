@@ -20,6 +20,7 @@ from sfumato.errors import (
     SimulatedCharge,
     UnsupportedSql,
 )
+from sfumato.queries.intervals import central_interval, thresholded_interval
 
 QUERY = """
     SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon={}, delta=1e-8, max_groups_contributed=1)
@@ -92,6 +93,22 @@ def test_rare_groups_are_suppressed() -> None:
     assert release.to_arrow()["g"].to_pylist() == ["common"]
 
 
+def test_a_group_just_over_the_threshold_has_an_interval_that_says_so() -> None:
+    table = pa.table({"id": range(40), "g": ["few"] * 40})
+    with sf.connect(table, privacy_unit="id", epsilon=1.0, delta=1e-4, rng=4) as session:
+        release = session.sql(
+            "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-15, max_groups_contributed=1)"
+            " g, COUNT(*) AS n FROM data GROUP BY g"
+        )
+    answer, record = release.to_arrow(intervals=True), release.record
+    assert record.threshold is not None
+    noisy = answer["n"].to_numpy()
+    lower, upper = thresholded_interval(record.measures[0].noise, noisy, record.threshold, 0.95)
+    assert (answer["n_lower"][0].as_py(), answer["n_upper"][0].as_py()) == (lower[0], upper[0])
+    plain = central_interval(record.measures[0], noisy, 0.95)
+    assert (lower[0], upper[0]) != (plain[0][0], plain[1][0])
+
+
 def test_public_groups_are_all_shown_in_the_order_asked_for() -> None:
     table = pa.table({"id": range(300), "g": ["a"] * 200 + ["b"] * 100})
     with sf.connect(table, privacy_unit="id", epsilon=5.0, rng=3) as session:
@@ -122,6 +139,7 @@ def test_plain_select_with_defaults_and_simulation_is_marked() -> None:
         table, privacy_unit="id", epsilon=1.0, defaults={"epsilon": 0.5, "delta": 0.0}, rng=1
     ) as session:
         release = session.sql("SELECT COUNT(*) AS n FROM data")
+        assert [entry.simulated for entry in session.ledger.entries()] == [True]
     assert release.simulated
     assert release.epsilon == 0.5
 
