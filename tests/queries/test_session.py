@@ -94,8 +94,8 @@ def test_rare_groups_are_suppressed() -> None:
 
 
 def test_a_group_just_over_the_threshold_has_an_interval_that_says_so() -> None:
-    table = pa.table({"id": range(40), "g": ["few"] * 40})
-    with sf.connect(table, privacy_unit="id", epsilon=1.0, delta=1e-4, rng=4) as session:
+    table = pa.table({"id": range(35), "g": ["few"] * 35})
+    with sf.connect(table, privacy_unit="id", epsilon=1.0, delta=1e-4, rng=8) as session:
         release = session.sql(
             "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-15, max_groups_contributed=1)"
             " g, COUNT(*) AS n FROM data GROUP BY g"
