@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from fractions import Fraction
 from typing import Any
@@ -178,7 +179,20 @@ def test_one_rule_for_nan_and_infinities() -> None:
 )
 def test_empty_data_is_no_error(query: Query) -> None:
     assert not np.any(query(np.array([])))
-    assert not np.any(query([]))
+
+
+@pytest.mark.parametrize("query", [Count(), BoundedSum(bounds=(0.0, 1.0)), PREFIXES, RAGGED])
+@pytest.mark.parametrize("records", [[], [0, 1], (0, 1), [0, "a"], [[0], [0, 1]]])
+def test_lists_are_refused_since_one_record_could_change_the_type_of_all(query: Query, records: Any) -> None:
+    with pytest.raises(ParameterError, match=r"data must be an array of records, got <class .*dtype="):
+        query(records)
+
+
+@pytest.mark.parametrize("query", [Histogram(categories=(0, 1)), Histogram(categories=("a", 1)), PREFIXES])
+def test_a_record_of_several_numbers_is_refused(query: Query) -> None:
+    # Counted number by number, one record would be in several cells.
+    with pytest.raises(ParameterError, match="data must be a one-dimensional array"):
+        query(np.array([[0, 1], [1, 1]]))
 
 
 @given(st.lists(st.sampled_from(["a", "b", "c", 1, 2.5, None]), max_size=30))
@@ -249,6 +263,15 @@ def test_lipschitz_counts_error_and_rounding() -> None:
     assert norms(rounded, ADD) == [1, 1, 1]
     noisy = LipschitzMap(query=Count(), function=float, constant=1, norm=Norm.L1, grid=grid, error=0.6)
     assert norms(noisy, ADD) == [3, 3, 3]  # 1 + 2 * 0.6, rounded to the grid
+
+
+@pytest.mark.parametrize("number", [np.int64(3), np.int64(2**40), np.float32(0.1), np.float64(0.1)])
+def test_numpy_numbers_count_as_the_numbers_they_are(number: Any) -> None:
+    wide, grid = BoundedSum(bounds=(0, 2**40)), Grid(exponent=-20)
+    build = functools.partial(LipschitzMap, query=wide, function=float, norm=Norm.L1, grid=grid)
+    shift = build(constant=number, error=number).shift(ADD)
+    assert shift == build(constant=number.item(), error=number.item()).shift(ADD)
+    assert shift.linf >= Fraction(number.item()) * 2**60
 
 
 @pytest.mark.parametrize(

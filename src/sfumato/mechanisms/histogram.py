@@ -93,6 +93,9 @@ class Histogram(Query):
         if self.edges is not None:
             return _between(numbers(data, integral=False), self.edges)
         records = as_records(data)
+        if records.ndim != 1:
+            # Each number of a row would be counted, and one unit would move as many cells.
+            _check.refuse("data", "be a one-dimensional array", f"{records.ndim} axes", "pass one column")
         categories = self.categories or ()
         numerals = [category for category in categories if isinstance(category, int)]
         if records.dtype.kind in "iu" and len(numerals) == len(categories):

@@ -15,7 +15,7 @@ from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
 from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.query import Query
-from sfumato.mechanisms.rational import Number, floor_log2
+from sfumato.mechanisms.rational import Number, floor_log2, plain
 from sfumato.mechanisms.shift import Norm, Shift
 from sfumato.privacy.neighboring import Neighboring
 
@@ -83,6 +83,10 @@ class LipschitzMap(Query):
             raise UnboundedSensitivity("constant must be finite, got inf; the function is not Lipschitz")
         constant = _check.fraction("constant", self.constant)
         _check.non_negative("error", self.error)
+        error = Fraction(0) if self.error == 0 else _check.fraction("error", self.error)
+        # Python's own numbers: a numpy integer inside a Fraction would overflow without a word.
+        object.__setattr__(self, "constant", plain(constant))
+        object.__setattr__(self, "error", plain(error))
         if self.norm not in (Norm.L1, Norm.L2, Norm.LINF):
             _check.refuse("norm", "be Norm.L1, Norm.L2 or Norm.LINF", self.norm)
         object.__setattr__(self, "size", _check.integer("size", self.size, minimum=1))

@@ -16,10 +16,14 @@ _HALF = 32  # each half of a summand has at most 32 bits, so 2**31 of them fit i
 
 
 def as_records(data: Any) -> NDArray[Any]:
-    """Return the data as an array with one record per entry of its first axis."""
-    array = np.asarray(data)
+    """Return the data as an array with one record per entry of its first axis.
+
+    A list is refused: numpy would choose one type for all of its records, so that a single record (a text
+    among whole numbers, say) could change every other.
+    """
+    array = np.asarray(data) if hasattr(data, "__array__") else np.asarray(0)
     if array.ndim == 0:
-        _check.refuse("data", "be an array of records", type(data), "pass numpy.asarray([...])")
+        _check.refuse("data", "be an array of records", type(data), "pass numpy.array(..., dtype=...)")
     return array
 
 
@@ -33,7 +37,7 @@ def numbers(data: Any, *, integral: bool) -> NDArray[Any]:
     """
     array = as_records(data)
     kinds = "biu" if integral else "biuf"
-    # An empty list has no type of its own.
+    # What is made of no records often has no type of its own.
     if array.ndim != 1 or (array.dtype.kind not in kinds and array.size):
         rule = f"be a one-dimensional array of {'integers' if integral else 'real numbers'}"
         remedy = "convert it, or pass float bounds where records are real" if integral else "convert it"
