@@ -108,4 +108,23 @@ def test_a_mean_shares_the_grid_of_a_sum_of_the_same_rows() -> None:
 
 def test_an_epsilon_out_of_reach_is_refused() -> None:
     with pytest.raises(OptionError, match="epsilon must leave the noise"):
-        _priced("COUNT(*) AS n", "epsilon=1e-14, delta=1e-8, max_groups_contributed=1")
+        _priced("COUNT(*) AS n", "epsilon=1e-14, delta=1e-30, max_groups_contributed=1")
+
+
+@pytest.mark.parametrize("strategy", ["", ", group_selection_strategy=GAUSSIAN_THRESHOLD"])
+@pytest.mark.parametrize("delta", ["5e-324", "1e-323", "1e-310"])
+def test_unknown_groups_never_go_without_a_threshold(delta: str, strategy: str) -> None:
+    options = f"epsilon=1, delta={delta}, max_groups_contributed=30{strategy}"
+    try:
+        priced = _priced("COUNT(*) AS n", options)
+    except OptionError:
+        return
+    assert priced.threshold is not None
+    assert 30 * priced.mechanisms[0].law.upper_tail(priced.threshold - 1).upper <= float(delta)
+
+
+def test_laplace_answers_where_no_gaussian_can() -> None:
+    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1e-9, delta=5e-324) COUNT(*) AS n FROM data"
+    priced = price(read(text, _CATALOG))
+    assert priced.law is Law.LAPLACE
+    assert priced.loss.epsilon(0) <= 1e-9

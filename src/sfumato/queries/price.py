@@ -99,22 +99,25 @@ def price(query: Query) -> PricedQuery:
     options = query.options
     l0 = options.max_groups_contributed or 1
     unknown_groups = bool(query.keys) and query.public_groups is None
-    plans = [
+    starts = (
         _start(law, drafts, l0, options, unknown_groups=unknown_groups) for law in _allowed_laws(options)
-    ]
-    best = min(plans, key=lambda plan: plan.relative_error)
+    )
+    plans = sorted((plan for plan in starts if plan is not None), key=lambda plan: plan.relative_error)
+    best = next((plan for plan in plans if plan.loss.epsilon(options.delta) <= options.epsilon), None)
+    if best is None:
+        raise _out_of_reach(options)
     if best.law is Law.GAUSSIAN:
         best = _tightened(best, drafts, l0, options)
-    if best.loss.epsilon(options.delta) > options.epsilon:
-        raise _out_of_reach(options)
     return PricedQuery(query, best.measures, readings, best.law, best.mechanisms, best.threshold, best.loss)
 
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
+    """A law with its noise; ``selection_delta`` is None where groups are public and no threshold is due."""
+
     law: Law
     multiplier: Fraction
-    selection_delta: float
+    selection_delta: float | None
     measures: tuple[Measure, ...]
     mechanisms: tuple[AnyMechanism, ...]
     threshold: int | None
@@ -141,22 +144,27 @@ def _out_of_reach(options: Options) -> OptionError:
     )
 
 
-def _start(law: Law, drafts: tuple[Draft, ...], l0: int, options: Options, *, unknown_groups: bool) -> _Plan:
-    """Calibrate by closed forms: the sum of epsilons for Laplace, zCDP for Gaussian."""
+def _start(
+    law: Law, drafts: tuple[Draft, ...], l0: int, options: Options, *, unknown_groups: bool
+) -> _Plan | None:
+    """Calibrate by closed forms: the sum of epsilons for Laplace, zCDP for Gaussian.
+
+    None where the law's noise or threshold would be out of reach.
+    """
     releases = len(drafts) * l0
+    share = 1.0 if law is Law.LAPLACE else 0.5
+    selection_delta = options.delta * share if unknown_groups else None
     if law is Law.LAPLACE:
-        selection_delta = options.delta if unknown_groups else 0.0
         multiplier = Fraction(releases) / Fraction(options.epsilon)
     else:
-        selection_delta = options.delta / 2 if unknown_groups else 0.0
-        rho = rho_for(options.epsilon, options.delta - selection_delta)
+        rho = rho_for(options.epsilon, options.delta - (selection_delta or 0.0))
         if rho <= 0:
-            raise _out_of_reach(options)
+            return None
         multiplier = Fraction(math.sqrt(releases / (2 * rho)))
     try:
         return _with_multiplier(law, drafts, l0, multiplier * _ROUNDING_SLACK, selection_delta)
     except ParameterError:
-        raise _out_of_reach(options) from None
+        return None
 
 
 def _tightened(plan: _Plan, drafts: tuple[Draft, ...], l0: int, options: Options) -> _Plan:
@@ -180,14 +188,15 @@ def _tightened(plan: _Plan, drafts: tuple[Draft, ...], l0: int, options: Options
 
 
 def _with_multiplier(
-    law: Law, drafts: tuple[Draft, ...], l0: int, multiplier: Fraction, selection_delta: float
+    law: Law, drafts: tuple[Draft, ...], l0: int, multiplier: Fraction, selection_delta: float | None
 ) -> _Plan:
     measures = on_grids(drafts, multiplier)
     mechanisms = tuple(_mechanism(law, measure, multiplier, l0) for measure in measures)
     loss = sum((mechanism.privacy_loss for mechanism in mechanisms[1:]), mechanisms[0].privacy_loss)
     threshold = None
-    if selection_delta > 0:
-        # The union bound over l0 groups; division of floats may round up, so step down once.
+    if selection_delta is not None:
+        # The union bound over l0 groups; division of floats may round up, so step down once. A share that
+        # vanishes in floats (delta 5e-324 has no half) is refused below: there must be a threshold.
         per_group = math.nextafter(selection_delta / l0, 0.0)
         threshold = 1 + mechanisms[0].law.quantile_above(per_group)
         loss = loss + ApproximateDP(0.0, selection_delta)
