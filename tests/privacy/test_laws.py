@@ -266,6 +266,7 @@ def test_nodes_keep_the_normal_form() -> None:
 def test_counts_beyond_floats_still_bound() -> None:
     assert (PureDP(1e-3) * 10**400).epsilon(0.5) == math.inf
     assert (PureDP(0.0) * 10**400).epsilon(0.0) == 0.0
+    assert (PureDP(0.0) * 10**400).rdp(2.0) < 1e-300
     assert (Gaussian(1e6) * 10**30).epsilon(0.5) > 1e17
 
 
@@ -279,10 +280,34 @@ def test_mass_is_split_off_before_the_rest() -> None:
     assert tuple(loss.pure()) == pytest.approx((1.75, 3e-6))
 
 
+def test_many_small_masses_are_not_lost_beside_a_large_one() -> None:
+    # Each of the small ones is below half a unit in the last place of the log that keeps the large one.
+    masses = [0.5, *(5e-17 + k * 1e-21 for k in range(500))]
+    loss = compose([ApproximateDP(0.0, mass) for mass in masses])
+    exact = 1 - math.prod(1 - Fraction(mass) for mass in masses)
+    assert exact <= Fraction(loss.delta(0.0)) <= exact * (1 + Fraction(1, 2**47))
+    assert exact <= Fraction(loss.split()[0])
+
+
 def test_pure_sums_are_exact() -> None:
     assert (PureDP(0.5) * 10).epsilon(0.0) == 5.0
     assert (DiscreteLaplace(2) * 4 + PureDP(0.25)).epsilon(0.0) == 2.25
     assert (PureDP(0.5) + Gaussian(1.0)).epsilon(0.0) == math.inf
+    # Rounded after the repetition: a sixth, three times, is a half.
+    assert (DiscreteLaplace(12, 2) * 3).epsilon(0.0) == (DiscreteLaplace(12, 2) * 3).pure().epsilon == 0.5
+    assert (Laplace(3.0) * 3 + PureDP(1.0)).pure() == (2.0, 0.0)
+    assert (PureDP(1e308) + Laplace(1e-308)).pure().epsilon == math.inf
+
+
+@laws
+@given(st.lists(st.tuples(st.one_of(NOISE["Laplace"], NOISE["DiscreteLaplace"]), st.integers(1, 50))))
+def test_pure_sums_are_never_below_the_exact_ones(parts: list[tuple[Any, int]]) -> None:
+    exact = Fraction(0)
+    for leaf, count in parts:
+        shift, scale = getattr(leaf, "sensitivity", 1), getattr(leaf, "scale", None) or leaf.noise_multiplier
+        exact += count * Fraction(shift) / Fraction(scale)
+    total = Fraction(compose([leaf * count for leaf, count in parts]).epsilon(0.0))
+    assert exact <= total <= exact * (1 + Fraction(len(parts) + 1, 2**52))
 
 
 def test_pure_parts_may_be_added_afterwards() -> None:

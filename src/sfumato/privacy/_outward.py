@@ -31,9 +31,11 @@ def below(value: float, units: float = 2.0, scale: float = 0.0) -> float:
     return -above(-value, units, scale)
 
 
-def times_above(count: int, value: float) -> float:
+def times_above(count: int, value: float | Fraction) -> float:
     """Return the least float at or above ``count * value``, for a count of any size."""
-    return value if count == 1 or math.isinf(value) else fraction_up(count * Fraction(value))
+    if isinstance(value, float) and (count == 1 or math.isinf(value)):
+        return value
+    return fraction_up(count * Fraction(value))
 
 
 def sum_above(values: Iterable[float]) -> float:
@@ -41,6 +43,9 @@ def sum_above(values: Iterable[float]) -> float:
     numbers = list(values)
     if math.inf in numbers:
         return math.inf
+    try:
+        total = math.fsum(numbers)
+    except OverflowError:
+        return math.inf
     # fsum is correctly rounded, so what it leaves out has the sign of the error.
-    total = math.fsum(numbers)
     return math.nextafter(total, math.inf) if math.fsum([*numbers, -total]) > 0 else total

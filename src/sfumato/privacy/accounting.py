@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from fractions import Fraction
 from functools import partial
 from typing import Protocol, TypeAlias
 
@@ -15,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import UnsupportedView
-from sfumato.numerics.rounding import log_down
+from sfumato.numerics.rounding import log1p_down, log_down
 from sfumato.privacy import conversion
 from sfumato.privacy._outward import UNIT, above, below, sum_above, times_above
 from sfumato.privacy.normal import log_profile
@@ -42,6 +43,9 @@ class Views(Protocol):
     def pure(self) -> PureView:
         """Bound the loss itself, up to a mass."""
 
+    def pure_epsilon(self) -> float | Fraction:
+        """Return the epsilon of `pure` before it is rounded to a float."""
+
     def split(self) -> tuple[float, Sequence[tuple[Views, int]]]:
         """Part the loss into a mass of total failure and the terms that act otherwise."""
 
@@ -50,11 +54,10 @@ Terms: TypeAlias = Sequence[tuple[Views, int]]
 
 
 def pure(terms: Terms) -> PureView:
-    """Add epsilons and deltas (basic composition)."""
-    views = [(term.pure(), count) for term, count in terms]
+    """Add epsilons and deltas (basic composition); a repetition is rounded once, not for every run."""
     return PureView(
-        sum_above(times_above(count, view.epsilon) for view, count in views),
-        min(1.0, sum_above(times_above(count, view.delta) for view, count in views)),
+        sum_above(times_above(count, term.pure_epsilon()) for term, count in terms),
+        min(1.0, sum_above(times_above(count, term.pure().delta) for term, count in terms)),
     )
 
 
@@ -85,9 +88,9 @@ def rdp(terms: Terms, orders: NDArray[np.float64]) -> NDArray[np.float64]:
     """Add Rényi divergences of the same orders (Mironov 2017, Proposition 1)."""
     total = np.zeros_like(orders)
     for term, count in terms:
-        total = total + (float(count) if count < 1 << 53 else times_above(count, 1.0)) * term.rdp_curve(
-            orders
-        )
+        curve, times = term.rdp_curve(orders), times_above(count, Fraction(1))
+        # A count beyond all floats is infinite, and infinitely many times nothing is nothing.
+        total += np.multiply(curve, times, out=np.zeros_like(orders), where=curve > 0)
     return np.nextafter(total * (1 + 2 * (len(terms) + 1) * UNIT), np.inf)
 
 
@@ -100,18 +103,24 @@ def split(terms: Terms) -> tuple[float, list[tuple[Views, int]]]:
     of the term's remainder, then at least one telltale occurs with probability :math:`1 - \prod (1 -
     \delta_i)`, and otherwise the remainders are composed (the argument of Kairouz, Oh and Viswanath 2015).
     """
-    mass, log_kept, remainder = 0.0, 0.0, []
-    parted = 0
+    masses: list[tuple[float, int]] = []
+    remainder: list[tuple[Views, int]] = []
     for term, count in terms:
         delta, parts = term.split()
         remainder += [(part, times * count) for part, times in parts]
         if delta:
-            parted += count
-            mass = delta
-            log_kept -= times_above(count, -math.log1p(-delta)) if delta < 1 else math.inf
-    if parted > 1:
-        mass = min(1.0, above(-math.expm1(log_kept), 8.0))
-    return mass, remainder
+            masses.append((delta, count))
+    return _any_of(masses), remainder
+
+
+def _any_of(masses: Sequence[tuple[float, int]]) -> float:
+    """Return the chance that any of independent failures occurs, each counted as often as it is tried."""
+    if not masses:
+        return 0.0
+    if len(masses) == 1 and masses[0][1] == 1:
+        return masses[0][0]
+    hazard = sum_above(times_above(count, -log1p_down(-delta)) for delta, count in masses)
+    return min(1.0, above(-math.expm1(-hazard), 8.0))
 
 
 def smallest_epsilon(terms: Terms, delta: float) -> float:
@@ -176,7 +185,7 @@ def _certain(terms: Terms) -> tuple[float, list[tuple[Views, int]]]:
         if view.delta or math.isinf(view.epsilon):
             rest.append((term, count))
         else:
-            epsilons.append(times_above(count, view.epsilon))
+            epsilons.append(times_above(count, term.pure_epsilon()))
     return sum_above(epsilons), rest
 
 

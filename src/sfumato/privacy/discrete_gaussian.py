@@ -10,7 +10,6 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato import _check
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy import lattice_normal
 from sfumato.privacy.leaf import Leaf
@@ -70,10 +69,7 @@ class DiscreteGaussian(Leaf):
         *,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> None:
-        self._set_exact("stddev", stddev)
-        remedy = "a value that no unit can move needs neither noise nor a loss"
-        self._set("sensitivity", _check.integer("sensitivity", sensitivity, minimum=1, remedy=remedy))
-        self._set_relation(neighboring)
+        self._set_lattice("stddev", stddev, sensitivity, neighboring)
         rho = fraction_up((self.sensitivity / self.stddev) ** 2 / 2) if self.stddev else math.inf
         self._set("_rho", rho)
 

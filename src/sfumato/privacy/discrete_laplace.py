@@ -10,9 +10,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato import _check
 from sfumato.numerics.rounding import fraction_up
-from sfumato.privacy._outward import above, below
+from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
 from sfumato.privacy.laplace import laplace_kl
 from sfumato.privacy.leaf import Leaf, bounded_rdp
@@ -90,12 +89,9 @@ class DiscreteLaplace(Leaf):
         *,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> None:
-        self._set_exact("scale", scale)
-        remedy = "a value that no unit can move needs neither noise nor a loss"
-        self._set("sensitivity", _check.integer("sensitivity", sensitivity, minimum=1, remedy=remedy))
-        self._set_relation(neighboring)
+        self._set_lattice("scale", scale, sensitivity, neighboring)
         rate = fraction_up(1 / self.scale) if self.scale else math.inf
-        bound = fraction_up(self.sensitivity / self.scale) if self.scale else math.inf
+        bound = times_above(1, self.pure_epsilon())
         rho = bound
         if math.isfinite(bound):
             rho = min(bound, above(laplace_kl(bound) - math.expm1(-bound) * _lattice_excess(rate), 4.0))
@@ -106,6 +102,10 @@ class DiscreteLaplace(Leaf):
     def pure(self) -> PureView:
         """Return sensitivity over scale."""
         return PureView(self._bound, 0.0)
+
+    def pure_epsilon(self) -> float | Fraction:
+        """Return sensitivity over scale, exact."""
+        return self.sensitivity / self.scale if self.scale else math.inf
 
     def zcdp(self) -> ZCDPView:
         """Return the Kullback-Leibler divergence; the proof is in the class's notes."""

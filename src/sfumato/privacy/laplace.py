@@ -10,8 +10,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.numerics.rounding import fraction_up
-from sfumato.privacy._outward import above, below
+from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
 from sfumato.privacy.leaf import Leaf, bounded_log_profile, bounded_rdp
 from sfumato.privacy.neighboring import Neighboring
@@ -70,12 +69,15 @@ class Laplace(Leaf):
     def __post_init__(self) -> None:
         self._set_rounded("noise_multiplier", self.noise_multiplier, up=False)
         self._set_relation(self.neighboring)
-        noise = self.noise_multiplier
-        self._set("_bound", fraction_up(1 / Fraction(noise)) if noise > 0 else math.inf)
+        self._set("_bound", times_above(1, self.pure_epsilon()))
 
     def pure(self) -> PureView:
         """Return the inverse noise multiplier."""
         return PureView(self._bound, 0.0)
+
+    def pure_epsilon(self) -> float | Fraction:
+        """Return the inverse noise multiplier, exact."""
+        return 1 / Fraction(self.noise_multiplier) if self.noise_multiplier > 0 else math.inf
 
     def zcdp(self) -> ZCDPView:
         """Return the Kullback-Leibler divergence; the proof is in the class's notes."""

@@ -45,6 +45,13 @@ class Leaf(PrivacyLoss):
             _check.refuse(name, f"have at most {_MAX_BITS} bits above and below the bar", "a longer fraction")
         self._set(name, exact)
 
+    def _set_lattice(self, name: str, noise: object, sensitivity: object, neighboring: object) -> None:
+        """Check and keep the parameters of integer noise on an integer that moves by ``sensitivity``."""
+        self._set_exact(name, noise)
+        remedy = "a value that no unit can move needs neither noise nor a loss"
+        self._set("sensitivity", _check.integer("sensitivity", sensitivity, minimum=1, remedy=remedy))
+        self._set_relation(neighboring)
+
     def _set_relation(self, value: object) -> None:
         if not isinstance(value, Neighboring):
             _check.refuse("neighboring", "be a Neighboring", value, "pass Neighboring.ADD_REMOVE or another")

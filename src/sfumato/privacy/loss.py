@@ -120,6 +120,10 @@ class PrivacyLoss(ABC):
         """Return a bound in (epsilon, delta)-DP; it adds under full adaptivity."""
         self._missing("pure")
 
+    def pure_epsilon(self) -> float | Fraction:
+        """Return the epsilon of `pure` before it is rounded to a float, if it is a rational that is known."""
+        return self.pure().epsilon
+
     def split(self) -> tuple[float, accounting.Terms]:
         """Return a mass of total failure and the terms that act otherwise; by default no mass."""
         return 0.0, self.terms
