@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -19,7 +19,17 @@ import pyarrow as pa
 from sfumato.errors import SchemaError, SourceError
 from sfumato.queries.plan import Schema
 
-__all__ = ["ROW", "FileKind", "FileSource", "FrameSource", "Row", "Source", "open_source", "require_unit"]
+__all__ = [
+    "ROW",
+    "FileKind",
+    "FileSource",
+    "FrameSource",
+    "Row",
+    "Source",
+    "check_names",
+    "open_source",
+    "require_unit",
+]
 
 _DEFAULT_NAME = "data"
 _GLOB = frozenset("*?[")
@@ -148,20 +158,29 @@ def _one(name: str, source: Any, *, named: bool) -> Source:
         raise SourceError(
             f"table {name!r} must have at least one column, got none; pass a frame with columns"
         )
-    folded = [column.casefold() for column in frame.column_names]
+    check_names(name, frame.column_names)
+    return FrameSource(frame)
+
+
+def check_names(table: str, names: Sequence[str]) -> None:
+    """Refuse columns whose names differ in case alone, as ``straße`` and ``STRASSE`` do, or are empty.
+
+    A query names columns without regard to case, and so does ``privacy_unit``: of two columns with one name
+    the wrong one could be taken for the unit.
+    """
+    folded = [name.casefold() for name in names]
     if len(set(folded)) < len(folded) or "" in folded:
         raise SourceError(
-            f"the columns of table {name!r} must have names that differ beyond case; rename them"
+            f"the columns of table {table!r} must have names that differ beyond case; rename them"
         )
-    return FrameSource(frame)
 
 
 def _frame(name: str, source: Any) -> pa.Table:
     """Return a frame as Arrow; libraries that were never imported are not imported for it."""
-    if isinstance(source, pa.Table):
-        return source
     if isinstance(source, pa.RecordBatch):
-        return pa.Table.from_batches([source])
+        source = pa.Table.from_batches([source])
+    if isinstance(source, pa.Table):
+        return _sound(name, source)
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
     try:
         if pandas is not None and isinstance(source, pandas.DataFrame):
@@ -180,6 +199,17 @@ def _frame(name: str, source: Any) -> pa.Table:
     raise SourceError(
         f"table {name!r} must hold one type in each column; convert mixed columns, such as to str"
     )
+
+
+def _sound(name: str, frame: pa.Table) -> pa.Table:
+    """Return the frame if its buffers are what its types say: text that is no UTF-8 would fail in a query."""
+    try:
+        frame.validate(full=True)
+    except pa.ArrowException:
+        pass
+    else:
+        return frame
+    raise SourceError(f"table {name!r} must hold valid Arrow data, such as text in UTF-8; make it again")
 
 
 def _file(path: Path, table: str | None) -> FileSource:

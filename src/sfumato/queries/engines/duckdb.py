@@ -18,12 +18,13 @@ import pyarrow as pa
 from sfumato._check import integer, refuse
 from sfumato.errors import EngineError, SchemaError, SourceError
 from sfumato.queries.engines.bounding import TEMPORARY, Bounding
-from sfumato.queries.engines.connection import connect, lock, store
+from sfumato.queries.engines.connection import connect, lock
 from sfumato.queries.engines.groups import ARROW_TYPES, listed_groups, numbered_groups, table_groups
-from sfumato.queries.engines.identity import fingerprint
+from sfumato.queries.engines.identity import fingerprint, stamps
 from sfumato.queries.engines.relations import canonical, relation_layer
 from sfumato.queries.engines.rendering import render
 from sfumato.queries.engines.slots import Slots
+from sfumato.queries.engines.storage import store
 from sfumato.queries.plan import AggregationJob, ColumnType, Expression, PublicTable, PublicValues, Schema
 from sfumato.queries.sources import Source
 
@@ -133,6 +134,7 @@ class DuckDBEngine:
         except duckdb.Error:
             self._remove_spill()
             refuse("memory_limit", "be a size such as '2GB'", memory_limit, "check it and threads")
+        self._stamps = stamps(self._sources)
         try:
             self._tables = store(self._connection, self._sources)
             lock(self._connection, self._sources)
@@ -173,12 +175,21 @@ class DuckDBEngine:
             If a file can no longer be read.
         """
         try:
-            return fingerprint(self._sources, key)
+            made = fingerprint(self._sources, key)
         except OSError:
-            pass
-        raise SourceError(
-            "a source must stay readable, got a file that is gone; put it back and connect again"
-        )
+            made = None
+        if made is None:
+            raise SourceError(
+                "a source must stay readable, got a file that is gone; put it back and connect again"
+            )
+        self._check_unchanged()
+        return made
+
+    def _check_unchanged(self) -> None:
+        if stamps(self._sources) != self._stamps:
+            raise SourceError(
+                "a source must stay as it is while it is open, got a file that was changed; connect again"
+            )
 
     def close(self) -> None:
         """Close the database and remove the spill folder; calling it again does nothing."""
@@ -190,12 +201,15 @@ class DuckDBEngine:
 
         Raises
         ------
+        SourceError
+            If a file was changed since the engine opened it: its content is no longer what was fingerprinted.
         ParameterError
             If a limit or bound is out of range, or a limit on groups is missing where a unit can be in
             several.
         QueryError
             If the engine cannot express the job, or public keys are not of their keys' types.
         """
+        self._check_unchanged()
         prepared = self._prepare(job)
         with self._lock:
             try:

@@ -10,9 +10,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sfumato.queries.sources import FileSource, FrameSource, Source
+from sfumato.queries.sources import FileKind, FileSource, FrameSource, Source
 
-__all__ = ["fingerprint"]
+__all__ = ["fingerprint", "stamps"]
 
 _BLOCK = 1 << 20
 _INTEGERS = {8: pa.int8(), 16: pa.int16(), 32: pa.int32(), 64: pa.int64()}
@@ -39,6 +39,23 @@ def fingerprint(sources: Mapping[str, Source], key: bytes) -> str:
         else:
             _frame(mac, source)
     return mac.hexdigest()
+
+
+def stamps(sources: Mapping[str, Source]) -> dict[Path, tuple[int, ...] | None]:
+    """Return what tells that a file was changed or replaced, without reading it; None for one that is gone.
+
+    A CSV file is not looked at: its rows were taken into memory.
+    """
+    files = (s for s in sources.values() if isinstance(s, FileSource) and s.kind is not FileKind.CSV)
+    return {path: _stamp(path) for source in files for path in source.paths}
+
+
+def _stamp(path: Path) -> tuple[int, ...] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def _piece(mac: hmac.HMAC, data: bytes | memoryview) -> None:

@@ -1,0 +1,160 @@
+"""Sources as tables of the private DuckDB, checked once so that no query can fail over them later.
+
+What is checked here fails when the curator connects. Under a query it would fail after the charge, and
+whether it fails would tell something about a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import duckdb
+
+from sfumato.errors import SourceError
+from sfumato.queries.engines.relations import StoredTable, column_type, quoted_name
+from sfumato.queries.engines.rendering import quoted_text
+from sfumato.queries.sources import FileKind, FileSource, FrameSource, Source, check_names
+
+__all__ = ["pattern_of", "store"]
+
+
+def store(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, Source]) -> dict[str, StoredTable]:
+    """Make each source a table or view of the database, and read it through once.
+
+    Raises
+    ------
+    SourceError
+        If a file cannot be read as what it is, names of columns do not differ beyond case, or the files of
+        one table have different columns.
+    """
+    attached: dict[str, str] = {}
+    tables: dict[str, StoredTable] = {}
+    for name, source in sources.items():
+        inside = f"t{len(tables)}"
+        try:
+            _make(connection, name, inside, source, attached)
+            types = _types(connection, inside)
+            check_names(name, [column for column, _ in types])
+            _read_through(connection, inside, types)
+        except duckdb.Error:
+            types = None
+        if types is None:  # outside of the handler: DuckDB's message may quote the data
+            raise SourceError(
+                f"table {name!r} must be readable as {_kind(source)}; the source is damaged or in use, "
+                "or holds values that cannot be read"
+            )
+        tables[name] = StoredTable(inside, types)
+    return tables
+
+
+def pattern_of(path: Path) -> str:
+    """Return the pattern that matches this path alone: DuckDB reads a path as a pattern of paths."""
+    return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in str(path))
+
+
+def _kind(source: Source) -> str:
+    return source.kind.value if isinstance(source, FileSource) else "Arrow"
+
+
+def _types(connection: duckdb.DuckDBPyConnection, relation: str) -> tuple[tuple[str, str], ...]:
+    rows = connection.execute(f"DESCRIBE {relation}").fetchall()
+    return tuple((str(row[0]), str(row[1])) for row in rows)
+
+
+def _read_through(
+    connection: duckdb.DuckDBPyConnection, inside: str, types: Sequence[tuple[str, str]]
+) -> None:
+    """Read every value that a query can use, so that one that cannot be read fails now."""
+    usable = [quoted_name(name) for name, type_ in types if column_type(type_) is not None]
+    if usable:
+        hashes = ", ".join(f"bit_xor(hash({column}))" for column in usable)
+        connection.execute(f"SELECT {hashes} FROM {inside}").fetchall()
+
+
+def _make(
+    connection: duckdb.DuckDBPyConnection, name: str, inside: str, source: Source, attached: dict[str, str]
+) -> None:
+    if isinstance(source, FrameSource):
+        connection.register(inside, source.frame)
+    elif source.kind is FileKind.PARQUET:
+        _view_parquet(connection, name, inside, source)
+    elif source.kind is FileKind.CSV:
+        _read_csv(connection, name, inside, source)
+    else:
+        _attach(connection, inside, source, attached)
+
+
+def _view_parquet(connection: duckdb.DuckDBPyConnection, name: str, inside: str, source: FileSource) -> None:
+    files = [quoted_text(pattern_of(path)) for path in source.paths]
+    one = "SELECT * FROM read_parquet([{}], hive_partitioning = false)"
+    first = None
+    for file in files:
+        # DuckDB renames a column whose name another has but for case: the names are read off the file itself
+        query = f"SELECT name, coalesce(num_children, 0) FROM parquet_schema({file})"
+        nodes = connection.execute(query).fetchall()
+        check_names(name, _top_level([(str(node[0]), int(str(node[1]))) for node in nodes]))
+        types = _types(connection, one.format(file))
+        first = types if first is None else first
+        if types != first:
+            raise SourceError(
+                f"the files of table {name!r} must have the same columns of the same types in one order; "
+                "write them again with one schema"
+            )
+    connection.execute(f"CREATE VIEW {inside} AS {one.format(', '.join(files))}")
+
+
+def _top_level(nodes: Sequence[tuple[str, int]]) -> list[str]:
+    """Return the columns' names, from the nodes of a schema in depth-first order with their children."""
+    names: list[str] = []
+    below = 0
+    for name, children in nodes[1:]:
+        if below == 0:
+            names.append(name)
+            below = 1
+        below += children - 1
+    return names
+
+
+def _read_csv(connection: duckdb.DuckDBPyConnection, name: str, inside: str, source: FileSource) -> None:
+    file = quoted_text(pattern_of(source.paths[0]))
+    # types come from the whole file, once: a type guessed from its head could fail on a later row
+    connection.execute(f"CREATE TABLE {inside} AS SELECT * FROM read_csv({file}, sample_size = -1)")
+    names = {column.casefold() for column, _ in _types(connection, inside)}
+    if any(column.rpartition("_")[0] in names for column in names):
+        # x and x_1: perhaps the file has x twice, and DuckDB renamed the second
+        head = f"SELECT * FROM read_csv({file}, header = false, all_varchar = true) LIMIT 1"
+        check_names(name, [str(cell) for cell in connection.execute(head).fetchall()[0]])
+
+
+def _attach(
+    connection: duckdb.DuckDBPyConnection, inside: str, source: FileSource, attached: dict[str, str]
+) -> None:
+    path = str(source.paths[0])
+    if path not in attached:
+        attached[path] = f"f{len(attached)}"
+        connection.execute(f"ATTACH {quoted_text(path)} AS {attached[path]} (READ_ONLY)")
+    catalog = attached[path]
+    found = connection.execute(
+        "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = ? AND NOT internal",
+        [catalog],
+    ).fetchall()
+    wanted = (source.table or "").casefold()
+    matching = [row for row in found if str(row[1]).casefold() == wanted] or (
+        found if len(found) == 1 else []
+    )
+    if len(matching) != 1:
+        names = ", ".join(sorted(repr(str(row[1])) for row in found)) or "no table"
+        raise SourceError(
+            f"a DuckDB file must hold one table, or be given as {{'table': path}}, got {names} in {path!r}"
+        )
+    schema, table = (quoted_name(str(part)) for part in matching[0])
+    whole = f"{catalog}.{schema}.{table}"
+    items = [
+        # texts that a collation calls equal may differ, and which of them names a group depends on the rows
+        f'{quoted_name(column)} COLLATE "binary" AS {quoted_name(column)}'
+        if type_ == "VARCHAR"
+        else quoted_name(column)
+        for column, type_ in _types(connection, whole)
+    ]
+    connection.execute(f"CREATE VIEW {inside} AS SELECT {', '.join(items)} FROM {whole}")
