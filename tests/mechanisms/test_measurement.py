@@ -68,6 +68,11 @@ def test_one_norm_is_used_where_it_is_smaller() -> None:
     assert replaced.mechanism.l2 == 2**24  # type: ignore[attr-defined]
 
 
+def test_gaussian_noise_for_a_query_needs_a_delta() -> None:
+    with pytest.raises(ParameterError, match=r"delta must be strictly .*, got 0\.0; use Laplace"):
+        Gaussian.for_query(Count(), epsilon=1.0)
+
+
 @pytest.mark.parametrize(
     "mechanism",
     [

@@ -8,11 +8,10 @@ from fractions import Fraction
 from typing import Any, final
 
 from sfumato import _check
-from sfumato.mechanisms.additive import AdditiveMechanism, as_bound, as_entries, as_number
+from sfumato.mechanisms.additive import as_bound, as_entries, as_number
 from sfumato.mechanisms.calibrate import Request, least_noise
 from sfumato.mechanisms.grid import Grid
-from sfumato.mechanisms.measurement import Measurement
-from sfumato.mechanisms.query import Query
+from sfumato.mechanisms.measurement import MeasuringMechanism
 from sfumato.mechanisms.rational import Number, plain, sqrt_up
 from sfumato.mechanisms.shift import Shift
 from sfumato.numerics.laws import DiscreteGaussianLaw
@@ -30,7 +29,7 @@ __all__ = ["Gaussian"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gaussian(AdditiveMechanism):
+class Gaussian(MeasuringMechanism):
     """Noise with ``P(x)`` proportional to ``exp(-x**2 / (2 stddev**2))``, on the integers or on a grid.
 
     Parameters
@@ -145,55 +144,10 @@ class Gaussian(AdditiveMechanism):
         return replace(template, stddev=plain(stddev * template.grid.step))
 
     @classmethod
-    def for_query(
-        cls,
-        query: Query,
-        *,
-        epsilon: float,
-        delta: float,
-        neighboring: Neighboring = Neighboring.ADD_REMOVE,
-    ) -> Measurement:
-        """Return the measurement of a query with the least Gaussian noise that meets (epsilon, delta).
-
-        Parameters
-        ----------
-        query : Query
-        epsilon, delta : float
-            The guarantee.
-        neighboring : Neighboring
-            Whose relation the query's sensitivity is taken under.
-
-        Returns
-        -------
-        Measurement
-            With the entries and their sensitivity, or the L2 norm where it is less.
-
-        Raises
-        ------
-        UnboundedSensitivity
-            If the query has no sensitivity under that relation.
-
-        Examples
-        --------
-        >>> from sfumato.mechanisms import Count
-        >>> count = Gaussian.for_query(Count(), epsilon=1.0, delta=1e-6)
-        >>> round(float(count.mechanism.stddev), 2)
-        4.23
-        """
-        shift = query.shift(neighboring)
+    def _for_shift(cls, shift: Shift, **request: Any) -> Gaussian:
         if shift.l0 * shift.linf**2 <= shift.l2_squared:
-            mechanism = cls.calibrated(
-                sensitivity=shift.linf, l0=shift.l0, epsilon=epsilon, delta=delta, neighboring=neighboring
-            )
-        else:
-            mechanism = cls.calibrated(
-                l2=sqrt_up(Fraction(shift.l2_squared)),
-                integral=True,
-                epsilon=epsilon,
-                delta=delta,
-                neighboring=neighboring,
-            )
-        return Measurement(query=query, mechanism=mechanism)
+            return cls.calibrated(sensitivity=shift.linf, l0=shift.l0, **request)
+        return cls.calibrated(l2=sqrt_up(Fraction(shift.l2_squared)), integral=True, **request)
 
     @property
     def law(self) -> DiscreteGaussianLaw:

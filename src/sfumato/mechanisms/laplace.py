@@ -7,11 +7,10 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, final
 
-from sfumato.mechanisms.additive import AdditiveMechanism, as_bound, as_entries, as_number
+from sfumato.mechanisms.additive import as_bound, as_entries, as_number
 from sfumato.mechanisms.calibrate import Request, least_noise, least_pure_noise
 from sfumato.mechanisms.grid import Grid
-from sfumato.mechanisms.measurement import Measurement
-from sfumato.mechanisms.query import Query
+from sfumato.mechanisms.measurement import MeasuringMechanism
 from sfumato.mechanisms.rational import Number, plain
 from sfumato.mechanisms.shift import Shift
 from sfumato.numerics.laws import DiscreteLaplaceLaw
@@ -30,7 +29,7 @@ _WORTH = 1 - Fraction(1, 1 << 10)
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Laplace(AdditiveMechanism):
+class Laplace(MeasuringMechanism):
     """Noise with ``P(x)`` proportional to ``exp(-|x| / scale)``, on the integers or on a grid.
 
     Parameters
@@ -145,48 +144,10 @@ class Laplace(AdditiveMechanism):
         return replace(template, scale=plain(steps * template.grid.step))
 
     @classmethod
-    def for_query(
-        cls,
-        query: Query,
-        *,
-        epsilon: float,
-        delta: float = 0.0,
-        neighboring: Neighboring = Neighboring.ADD_REMOVE,
-    ) -> Measurement:
-        """Return the measurement of a query with the least Laplace noise that meets (epsilon, delta).
-
-        Parameters
-        ----------
-        query : Query
-        epsilon, delta : float
-            The guarantee.
-        neighboring : Neighboring
-            Whose relation the query's sensitivity is taken under.
-
-        Returns
-        -------
-        Measurement
-            With the entries and their sensitivity, or the L1 norm where it is less.
-
-        Raises
-        ------
-        UnboundedSensitivity
-            If the query has no sensitivity under that relation.
-
-        Examples
-        --------
-        >>> from sfumato.mechanisms import Histogram
-        >>> Laplace.for_query(Histogram(categories=("a", "b")), epsilon=1.0).mechanism.scale
-        1
-        """
-        shift = query.shift(neighboring)
+    def _for_shift(cls, shift: Shift, **request: Any) -> Laplace:
         if shift.l0 * shift.linf <= shift.l1:
-            mechanism = cls.calibrated(
-                sensitivity=shift.linf, l0=shift.l0, epsilon=epsilon, delta=delta, neighboring=neighboring
-            )
-        else:
-            mechanism = cls.calibrated(l1=shift.l1, epsilon=epsilon, delta=delta, neighboring=neighboring)
-        return Measurement(query=query, mechanism=mechanism)
+            return cls.calibrated(sensitivity=shift.linf, l0=shift.l0, **request)
+        return cls.calibrated(l1=shift.l1, **request)
 
     @property
     def law(self) -> DiscreteLaplaceLaw:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import Any, Self, final
 
 from sfumato import _check
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.query import Query
 from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.shift import Shift
 from sfumato.numerics.source import Rng
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Measurement"]
+__all__ = ["Measurement", "MeasuringMechanism"]
 
 
 @final
@@ -87,3 +89,60 @@ class Measurement(Mechanism):
             In the unit of the query's answer; ``query.estimate`` reads off what the query is after.
         """
         return replace(self.mechanism.release(self.query.steps(value), rng), step=self.query.step)
+
+
+class MeasuringMechanism(AdditiveMechanism):
+    """An additive mechanism that chooses its noise for a query."""
+
+    __slots__ = ()
+
+    @classmethod
+    @abstractmethod
+    def _for_shift(cls, shift: Shift, **request: Any) -> Self:
+        """Return the mechanism with the least noise for a whole number, or an array, that moves so far.
+
+        ``request`` holds ``epsilon``, ``delta`` and ``neighboring``.
+        """
+
+    @classmethod
+    def for_query(
+        cls,
+        query: Query,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+    ) -> Measurement:
+        """Return the measurement of a query with the least noise of this law that meets (epsilon, delta).
+
+        Parameters
+        ----------
+        query : Query
+        epsilon, delta : float
+            The guarantee; Gaussian noise needs a positive delta.
+        neighboring : Neighboring
+            Whose relation the query's sensitivity is taken under.
+
+        Returns
+        -------
+        Measurement
+            With the entries and their sensitivity, or with the norm over all entries (L1 for Laplace, L2 for
+            Gaussian noise) where it is less.
+
+        Raises
+        ------
+        UnboundedSensitivity
+            If the query has no sensitivity under that relation.
+
+        Examples
+        --------
+        >>> from sfumato.mechanisms import Count, Gaussian, Histogram, Laplace
+        >>> Laplace.for_query(Histogram(categories=("a", "b")), epsilon=1.0).mechanism.scale
+        1
+        >>> round(float(Gaussian.for_query(Count(), epsilon=1.0, delta=1e-6).mechanism.stddev), 2)
+        4.23
+        """
+        mechanism = cls._for_shift(
+            query.shift(neighboring), epsilon=epsilon, delta=delta, neighboring=neighboring
+        )
+        return Measurement(query=query, mechanism=mechanism)
