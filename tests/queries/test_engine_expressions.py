@@ -132,6 +132,14 @@ def test_value(engine: DuckDBEngine, text: str, value: str) -> None:
     assert _values(engine, "one", text) == [value]
 
 
+def test_joined_text_has_an_end(engine: DuckDBEngine) -> None:
+    sixteen = f"'{'x' * 1024}'" + f" || '{'y' * 1024}'" * 15
+    assert _values(engine, "one", f"LENGTH({sixteen})") == [str(1 << 14)]
+    assert _values(engine, "one", f"LENGTH({sixteen} || 'z')") == ["None"]
+    assert _values(engine, "one", f"LENGTH(CONCAT('z', {sixteen}))") == ["None"]
+    assert _values(engine, "one", "('a' || 'b') || ('c' || LOWER('D' || 'E'))") == ["abcde"]
+
+
 def test_nan_in_the_source_is_null(engine: DuckDBEngine) -> None:
     assert _values(engine, "one", "COALESCE(x, 5)") == ["5.0"]
 

@@ -32,6 +32,8 @@ _INSTEAD = {
 
 _Bounds = tuple[float, float]
 
+_FARTHEST = 1e150  # with room for the rows of a unit and for the noise, so that an answer is always a number
+
 
 @dataclass(frozen=True, slots=True)
 class _Call:
@@ -132,6 +134,12 @@ def _pair(key: str, node: exp.Expr) -> _Bounds:
     lower, upper = (float(str(python_value(term))) for term in terms)
     if lower > upper:
         raise OptionError(f"{key} must have its lower bound first, got ({lower:g}, {upper:g}); swap them")
+    reach = max(abs(lower), abs(upper))
+    if reach > _FARTHEST or 0 < reach < 1 / _FARTHEST:
+        raise OptionError(
+            f"{key} must reach from 1e-150 to 1e150, or be (0, 0), got ({lower:g}, {upper:g}); "
+            "bring the column to another unit"
+        )
     return lower, upper
 
 

@@ -2,7 +2,7 @@
 
 One rule holds for everything that has no value: it is NULL. That is an integer that overflows, a division by
 zero, a logarithm of what is not positive, a root of a negative number, a cast that fails, a moment out of
-range. Floats follow IEEE 754: too large is infinity. The engine then reads NaN as NULL and clamps infinity
+range, a text joined by ``||`` that would be longer than 16 KiB. Floats follow IEEE 754: too large is infinity. The engine then reads NaN as NULL and clamps infinity
 to a bound.
 
 What fails often is guarded by CASE, which costs nothing; ``TRY`` guards what fails rarely, for it computes a
@@ -33,6 +33,7 @@ SQL_TYPES = {
 """The one DuckDB type that each type is computed in."""
 
 _LONGEST_TEXT = 200_000
+_LONGEST_JOINED = 1 << 14  # bytes; a thousand rows of such texts are still small
 _WHITE_SPACE = "chr(32) || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
 
 
@@ -298,7 +299,13 @@ def _starts_with(node: exp.Expr, term: _Render) -> Rendered:
 
 
 def _concatenate(node: exp.Expr, term: _Render) -> Rendered:
-    return Rendered(f"({term(node.this).sql} || {term(node.expression).sql})", ColumnType.TEXT)
+    # nothing else makes a text longer; without an end, doubling a text often enough would exhaust the memory
+    # for some rows and not for others
+    parts = [term(part).sql for part in node.flatten()]
+    size = " + ".join(f"strlen({part})" for part in parts)
+    return Rendered(
+        f"(CASE WHEN {size} <= {_LONGEST_JOINED} THEN {' || '.join(parts)} END)", ColumnType.TEXT
+    )
 
 
 _TARGETS = {
