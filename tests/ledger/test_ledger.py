@@ -134,11 +134,25 @@ def test_the_answerable_epsilon_is_accepted_and_hardly_more_is(
     assert not any(ledger.would_accept(loss, delta=delta) for loss in answers(epsilon * (1 + 1e-6)))
 
 
+def test_what_is_left_says_which_filter_still_accepts(open_ledger: Open) -> None:
+    ledger = open_ledger(budget=APPROXIMATE)
+    assert " or " in ledger.remaining(1e-8).amounts
+    ledger.charge(Laplace(1.0), delta=1e-8)
+    told = ledger.remaining(1e-8)
+    assert told.amounts == "(1, 4e-08)-DP (rho is used up, epsilon still accepts)"
+    with pytest.raises(
+        BudgetExceeded, match=r"with \(1, 4e-08\)-DP \(rho is used up, epsilon still accepts\)"
+    ):
+        ledger.charge(Laplace(0.5), delta=1e-8)
+    ledger.charge(Laplace(1.01), delta=1e-8)
+
+
 def test_a_spent_budget_answers_nothing(open_ledger: Open) -> None:
     ledger = open_ledger(budget=Budget.pure(epsilon=1.0))
     ledger.charge(PureDP(1.0), delta=0.0)
     assert ledger.remaining().epsilon == 0.0
     assert ledger.remaining().answerable_epsilon == 0.0
+    assert str(ledger.remaining()).startswith("nothing (epsilon is used up), ")
     with pytest.raises(BudgetExceeded, match="no answer at this delta fits any more"):
         ledger.charge(PureDP(1e-9), delta=0.0)
     ledger.charge(PureDP(1.0) * 0, delta=0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -53,17 +54,48 @@ def test_guarantees_read_well(guarantee: Guarantee, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("epsilon", "rho", "text"),
+    [
+        (1.5, 0.02, "(1.5, 4e-08)-DP or 0.02-zCDP (either accepts)"),
+        (1.5, 0.0, "(1.5, 4e-08)-DP (rho is used up, epsilon still accepts)"),
+        (0.0, 0.02, "0.02-zCDP (epsilon is used up, rho still accepts)"),
+        (0.0, 0.0, "nothing (epsilon and rho are used up)"),
+        (0.0, None, "nothing (epsilon is used up)"),
+        (1.5, None, "(1.5, 4e-08)-DP"),
+    ],
+)
+def test_what_is_left_says_what_still_accepts(epsilon: float, rho: float | None, text: str) -> None:
+    answerable = max(epsilon, rho or 0.0)
+    left = Guarantee(
+        neighboring=ONE,
+        epsilon=epsilon,
+        delta=4e-8,
+        rho=rho,
+        answerable_epsilon=answerable,
+        answerable_delta=1e-9,
+    )
+    assert left.amounts == text
+    says = f"still answers epsilon up to {answerable:g} at delta 1e-09"
+    if not answerable:
+        says = "no answer at delta 1e-09 fits any more"
+    assert str(left) == f"{text}, add/remove one unit; {says}"
+
+
+@pytest.mark.parametrize(
     ("numbers", "name"),
     [
         ({}, "guarantee"),
         ({"epsilon": -1.0}, "epsilon"),
         ({"rho": math.nan}, "rho"),
         ({"delta": 0.1}, "guarantee"),
+        ({"epsilon": "1"}, "epsilon"),
+        ({"epsilon": 1.0, "delta": True}, "delta"),
+        ({"epsilon": 1.0, "neighboring": "add-remove"}, "neighboring"),
     ],
 )
-def test_guarantees_state_numbers(numbers: dict[str, float], name: str) -> None:
+def test_guarantees_state_numbers(numbers: dict[str, Any], name: str) -> None:
     with pytest.raises(ParameterError, match=f"^{name} must"):
-        Guarantee(neighboring=ONE, **numbers)
+        Guarantee(**{"neighboring": ONE, **numbers})
 
 
 def test_receipts_are_values() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from decimal import ROUND_DOWN, Context, Decimal
 
 from sfumato.errors import BudgetExceeded
@@ -31,9 +30,8 @@ def refusal(
     budget = identity.budget
     remaining = remaining_of(identity, totals, delta)
     requested = Guarantee(neighboring=identity.neighboring, **budget.filters.in_units(cost, up=True))
-    left = dataclasses.replace(remaining, answerable_epsilon=None, answerable_delta=None)
     return BudgetExceeded(
-        f"charge must fit into the budget of {budget}, got {requested}, with {left} left; "
+        f"charge must fit into the budget of {budget}, got {requested}, with {remaining.amounts} left; "
         f"nothing was charged; {_remedy(remaining)}",
         remaining=remaining,
         requested=requested,

@@ -9,7 +9,7 @@ The error bounds stated by glibc (manual, "Known Maximum Errors in Math Function
 from which musl and others derive, are at most 2 units in the last place (ulp) for these four; results are
 widened by `LIBM_ULPS` = 8 ulp. Where the value is rational (``exp(0)``, ``log(1)``) it is returned exactly.
 
-Infinities follow the usual rules; a NaN stays a NaN.
+Infinities follow the usual rules; a NaN stays a NaN. Zero is never negative where a bound is rounded down.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def add_up(x: float, y: float) -> float:
 
 def add_down(x: float, y: float) -> float:
     """Return a float that is at most ``x + y``; exact where the sum is a float."""
-    return -add_up(-x, -y)
+    return 0.0 - add_up(-x, -y)
 
 
 def sub_up(x: float, y: float) -> float:
@@ -102,7 +102,7 @@ def sub_up(x: float, y: float) -> float:
 
 def sub_down(x: float, y: float) -> float:
     """Return a float that is at most ``x - y``; exact where the difference is a float."""
-    return -add_up(-x, y)
+    return 0.0 - add_up(-x, y)
 
 
 def mul_up(x: float, y: float) -> float:
@@ -117,7 +117,7 @@ def mul_up(x: float, y: float) -> float:
 
 def mul_down(x: float, y: float) -> float:
     """Return a float that is at most ``x * y``; exact where the product is a float."""
-    return -mul_up(-x, y)
+    return 0.0 - mul_up(-x, y)
 
 
 def div_up(x: float, y: float) -> float:
@@ -130,7 +130,7 @@ def div_up(x: float, y: float) -> float:
 
 def div_down(x: float, y: float) -> float:
     """Return a float that is at most ``x / y``; exact where the quotient is a float."""
-    return -div_up(-x, y)
+    return 0.0 - div_up(-x, y)
 
 
 def sqrt_up(x: float) -> float:
@@ -156,7 +156,7 @@ def fraction_up(x: Fraction | int) -> float:
 
 def fraction_down(x: Fraction | int) -> float:
     """Return the largest float that is at most the rational ``x``."""
-    return -fraction_up(-x)
+    return 0.0 - fraction_up(-x)
 
 
 def _widen_up(value: float) -> float:

@@ -27,17 +27,22 @@ class Guarantee:
     order : float, optional
         The Rényi order that ``epsilon`` belongs to.
     answerable_epsilon, answerable_delta : float, optional
-        The largest epsilon that a ledger would still answer at that delta; set by ledgers only.
+        The largest epsilon that a ledger would still answer at that delta; set by ledgers only, on what is
+        left of a budget. There, several notions are alternatives: a charge need fit into one of them, and one
+        of which nothing is left is used up.
 
     Raises
     ------
     ParameterError
-        If no number is given, or one is negative or not a number.
+        If no number is given, or one is negative or not a number, or the relation is none.
 
     Examples
     --------
     >>> print(Guarantee(neighboring=Neighboring.ADD_REMOVE, epsilon=0.5, delta=1e-8))
     (0.5, 1e-08)-DP, add/remove one unit
+    >>> left = Guarantee(neighboring=Neighboring.ADD_REMOVE, epsilon=1.0, rho=0.0, answerable_epsilon=1.0)
+    >>> print(left)
+    1-DP (rho is used up, epsilon still accepts), add/remove one unit; still answers epsilon up to 1
     """
 
     neighboring: Neighboring
@@ -50,30 +55,52 @@ class Guarantee:
     answerable_delta: float | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.neighboring, Neighboring):
+            _check.refuse("neighboring", "be a Neighboring", self.neighboring, "pass Neighboring.ADD_REMOVE")
         numbers = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "neighboring"}
         for name, value in numbers.items():
-            if value is not None and not value >= 0:
+            if value is not None and (
+                isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0
+            ):
                 _check.refuse(name, "be a non-negative number", value)
         if self.epsilon is None and self.rho is None and self.mu is None:
             _check.refuse("guarantee", "state at least one of epsilon, rho and mu", None)
 
-    def _notions(self) -> list[str]:
+    @property
+    def amounts(self) -> str:
+        """The numbers in words; of what is left of a budget, also which of them still accept a charge."""
+        notions = self._notions()
+        if self.answerable_epsilon is None:
+            return " and ".join(notions.values())
+        left = {name: text for name, text in notions.items() if getattr(self, name) > 0}
+        gone = [name for name in notions if name not in left]
+        used_up = f"{' and '.join(gone)} {'is' if len(gone) == 1 else 'are'} used up"
+        if not left:
+            return f"nothing ({used_up})"
+        accepted = " or ".join(left.values())
+        if gone:
+            return f"{accepted} ({used_up}, {' and '.join(left)} still accepts)"
+        return f"{accepted} (either accepts)" if len(left) > 1 else accepted
+
+    def _notions(self) -> dict[str, str]:
         approximate = f"{self.delta:g}-approximate " if self.delta and self.epsilon is None else ""
-        notions = []
+        notions = {}
         if self.epsilon is not None and self.order is not None:
-            notions.append(f"({self.order:g}, {self.epsilon:g})-RDP")
+            notions["epsilon"] = f"({self.order:g}, {self.epsilon:g})-RDP"
         elif self.epsilon is not None:
-            notions.append(f"({self.epsilon:g}, {self.delta:g})-DP" if self.delta else f"{self.epsilon:g}-DP")
+            pair = f"({self.epsilon:g}, {self.delta:g})" if self.delta else f"{self.epsilon:g}"
+            notions["epsilon"] = f"{pair}-DP"
         if self.rho is not None:
-            notions.append(f"{approximate}{self.rho:g}-zCDP")
+            notions["rho"] = f"{approximate}{self.rho:g}-zCDP"
         if self.mu is not None:
-            notions.append(f"{approximate}{self.mu:g}-GDP")
+            notions["mu"] = f"{approximate}{self.mu:g}-GDP"
         return notions
 
     def __str__(self) -> str:
-        text = f"{' and '.join(self._notions())}, {self.neighboring}"
-        if self.answerable_epsilon is not None:
-            text += f"; still answers epsilon up to {self.answerable_epsilon:g}"
-            if self.answerable_delta:
-                text += f" at delta {self.answerable_delta:g}"
-        return text
+        text = f"{self.amounts}, {self.neighboring}"
+        if self.answerable_epsilon is None:
+            return text
+        at = f" at delta {self.answerable_delta:g}" if self.answerable_delta else ""
+        if not self.answerable_epsilon:
+            return f"{text}; no answer{at} fits any more"
+        return f"{text}; still answers epsilon up to {self.answerable_epsilon:g}{at}"
