@@ -202,6 +202,7 @@ AGGREGATES = [
     (DP + "SUM(age, age) FROM data", UnsupportedSql, "one argument besides its bounds, got 2"),
     (DP + "SUM(age) FROM data", OptionError, "SUM must have bounds"),
     (DP + "AVG(age) FROM data", OptionError, "AVG must have bounds"),
+    (DP + "COUNT(*) AS n, COUNT(age) AS n_upper FROM data", SchemaError, "the interval of 'n'"),
     (DP + f"SUM(age, {BOUNDS} => (9, 0)) FROM data", OptionError, "lower bound first, got (9, 0)"),
     (DP + f"SUM(age, {BOUNDS} => (0, 1.7e308)) FROM data", OptionError, "must reach from 1e-150 to 1e150"),
     (DP + f"AVG(age, {BOUNDS} => (-1e308, 1e308)) FROM data", OptionError, "bring the column to another"),

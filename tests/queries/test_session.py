@@ -219,3 +219,14 @@ def test_odd_data_is_answered_like_any_other() -> None:
             answer = release.to_arrow(intervals=True)
         assert answer.num_rows == 1
         assert 0 <= answer["a"][0].as_py() <= 5
+
+
+def test_any_names_may_be_given_to_keys() -> None:
+    table = pa.table({"id": range(900), "m0": ["a", "b", "c"] * 300, "k1": [1, 2] * 450})
+    text = """SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=9, delta=1e-6, max_groups_contributed=1)
+        {}, COUNT(*) AS n FROM data GROUP BY {} ORDER BY 1"""
+    with sf.connect(table, privacy_unit="id", epsilon=30.0, delta=1e-5, rng=5) as session:
+        assert session.sql(text.format("m0", "m0")).to_arrow()["m0"].to_pylist() == ["a", "b", "c"]
+        two = session.sql(text.format("k1 AS k0, m0 AS k1", "data.k1, m0")).to_arrow()
+    assert two["k0"].to_pylist() == [1, 1, 1, 2, 2, 2]
+    assert sorted(two["k1"].to_pylist()) == ["a", "a", "b", "b", "c", "c"]

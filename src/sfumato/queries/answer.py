@@ -39,7 +39,7 @@ def add_noise(
     ]
     shown = np.ones(exact.num_rows, dtype=bool) if priced.threshold is None else noisy[0] >= priced.threshold
     selection = pa.array(np.flatnonzero(shown))
-    columns = {named.name: exact[f"k{i}"].take(selection) for i, named in enumerate(query.keys)}
+    columns = {f"k{i}": exact[f"k{i}"].take(selection) for i in range(len(query.keys))}
     columns |= {f"m{i}": pa.array(values[shown]) for i, values in enumerate(noisy)}
     return ReleaseRecord(
         table=pa.table(list(columns.values()), names=list(columns)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from sfumato.ledger.budget import Budget
 from sfumato.queries.plan import AggregateKind, Filter, Measure, MeasureKind, Project, PublicTable, Relation
 from sfumato.queries.price import PricedQuery
 from sfumato.queries.record import scale_of
@@ -11,9 +12,13 @@ from sfumato.queries.record import scale_of
 __all__ = ["explain"]
 
 
-def explain(priced: PricedQuery, *, privacy_unit: str) -> str:
-    """Describe plan, bounds, noise, threshold and cost of a priced query, a line each."""
-    return "\n".join(_lines(priced, privacy_unit))
+def explain(priced: PricedQuery, *, privacy_unit: str, budget: Budget | None = None) -> str:
+    """Describe plan, bounds, noise, threshold and cost of a priced query, a line each.
+
+    Given the ledger's budget, say also if the query could not be answered were nothing spent of it.
+    """
+    misfit = () if budget is None else _misfit(priced, budget)
+    return "\n".join((*_lines(priced, privacy_unit), *misfit))
 
 
 def _lines(priced: PricedQuery, privacy_unit: str) -> Iterator[str]:
@@ -39,6 +44,15 @@ def _lines(priced: PricedQuery, privacy_unit: str) -> Iterator[str]:
         )
     yield f"Loss charged: {priced.loss!r}"
     yield "Intervals are for the bounded answer: after the contribution bounds above, before noise."
+
+
+def _misfit(priced: PricedQuery, budget: Budget) -> Iterator[str]:
+    delta = priced.query.options.delta
+    if budget.filters.hold(budget.filters.price(priced.loss, delta)):
+        return
+    most = max(member.delta for member in budget.filters.members)
+    remedy = f"a delta of at most {most:g}" if delta > most else "a smaller epsilon"
+    yield f"Budget: this answer alone does not fit into {budget}; ask for {remedy}."
 
 
 def _rows(relation: Relation) -> str:

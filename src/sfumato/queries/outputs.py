@@ -140,6 +140,7 @@ def read_outputs(
     """
     shown = [None if item.aggregates else _key_place(item, keys, source) for item in items]
     names = _names(items, shown, keys)
+    _check_intervals(names, shown)
     key_names = {place: name for place, name in zip(shown, names, strict=True) if place is not None}
     if len(key_names) != sum(place is not None for place in shown):
         raise UnsupportedSql("the SELECT list shows a GROUP BY item twice; leave one out")
@@ -184,6 +185,16 @@ def _names(items: Sequence[Item], shown: Sequence[int | None], keys: Sequence[Ex
         _free(_default_name(item, place, keys), taken) if name is None else name
         for name, item, place in zip(fixed, items, shown, strict=True)
     ]
+
+
+def _check_intervals(names: Sequence[str], shown: Sequence[int | None]) -> None:
+    """Refuse a name that the interval of an aggregate has in the released table."""
+    for name, place in zip(names, shown, strict=True):
+        for end in (f"{name}_lower", f"{name}_upper"):
+            if place is None and end in names:
+                raise SchemaError(
+                    f"no column may be called like the interval of {name!r}, got {end!r}; rename one with AS"
+                )
 
 
 def _column_name(item: Item, place: int | None, keys: Sequence[Expression]) -> str | None:

@@ -61,9 +61,9 @@ class ReleaseRecord:
     Parameters
     ----------
     table : pyarrow.Table
-        Key columns under their names, then ``m0``, ``m1``, ...: the noisy integers of each measure.
+        The keys ``k0``, ``k1``, ..., then the noisy integers of each measure ``m0``, ``m1``, ...
     keys : tuple of str
-        Names of the key columns.
+        What the keys are called in the answer.
     measures, columns : tuple
         What the noisy integers are, and how the answer columns are read off them.
     threshold : int or None

@@ -107,7 +107,7 @@ class TableRelease:
         made: dict[str, Any] = {}
         for name in self.record.output:
             if name not in noised:
-                made[name] = self.record.table[name]
+                made[name] = self.record.table[f"k{self.record.keys.index(name)}"]
                 continue
             made[name] = pa.array(self._values(noised[name]))
             if intervals:

@@ -7,7 +7,7 @@ import tempfile
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
@@ -352,9 +352,10 @@ def _answer_schema(prepared: _Prepared) -> pa.Schema:
 
 
 def _without_data(run: Callable[[], pa.Table]) -> pa.Table:
-    """Run, and let nothing of a failure through: the database's messages quote values."""
-    try:
-        return run()
-    except (duckdb.Error, pa.ArrowException, MemoryError, OSError, RuntimeError):
-        pass
-    raise EngineError(_FAILED)
+    """Run, and let nothing of a failure through: messages quote values, and the class may depend on them."""
+    answer = None
+    with suppress(Exception):
+        answer = run()
+    if answer is None:
+        raise EngineError(_FAILED)
+    return answer

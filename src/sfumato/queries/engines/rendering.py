@@ -2,8 +2,8 @@
 
 One rule holds for everything that has no value: it is NULL. That is an integer that overflows, a division by
 zero, a logarithm of what is not positive, a root of a negative number, a cast that fails, a moment out of
-range, a text joined by ``||`` that would be longer than 16 KiB. Floats follow IEEE 754: too large is infinity. The engine then reads NaN as NULL and clamps infinity
-to a bound.
+range, text joined to more than 16 KiB. Floats follow IEEE 754: too large is infinity. The engine then reads
+NaN as NULL and clamps infinity to a bound.
 
 What fails often is guarded by CASE, which costs nothing; ``TRY`` guards what fails rarely, for it computes a
 vector again row by row.
@@ -303,9 +303,7 @@ def _concatenate(node: exp.Expr, term: _Render) -> Rendered:
     # for some rows and not for others
     parts = [term(part).sql for part in node.flatten()]
     size = " + ".join(f"strlen({part})" for part in parts)
-    return Rendered(
-        f"(CASE WHEN {size} <= {_LONGEST_JOINED} THEN {' || '.join(parts)} END)", ColumnType.TEXT
-    )
+    return Rendered(f"(CASE WHEN {size} <= {_LONGEST_JOINED} THEN {' || '.join(parts)} END)", ColumnType.TEXT)
 
 
 _TARGETS = {

@@ -1,0 +1,34 @@
+"""What is said of a query before it is asked."""
+
+from __future__ import annotations
+
+import pytest
+
+from sfumato.ledger import Budget
+from sfumato.queries.catalog import Catalog
+from sfumato.queries.explain import explain
+from sfumato.queries.front import read
+from sfumato.queries.plan import Column, ColumnType, Scan, Schema
+from sfumato.queries.price import price
+
+_SCHEMA = Schema((Column("id", ColumnType.INTEGER), Column("g", ColumnType.TEXT)))
+_CATALOG = Catalog({"data": Scan("data", _SCHEMA, "id")})
+
+
+@pytest.mark.parametrize(
+    ("options", "budget", "remedy"),
+    [
+        ("epsilon=0.5, delta=1e-7", Budget.approximate(epsilon=2.0, delta=1e-7), "a delta of at most 5e-08"),
+        ("epsilon=0.5, delta=1e-9", Budget.pure(epsilon=2.0), "a delta of at most 0"),
+        ("epsilon=3, delta=5e-8", Budget.approximate(epsilon=2.0, delta=1e-7), "a smaller epsilon"),
+        ("epsilon=0.5, delta=5e-8", Budget.approximate(epsilon=2.0, delta=1e-7), None),
+        ("epsilon=0.5, delta=1e-8", Budget.zcdp(rho=0.5, delta=1e-8), None),
+    ],
+)
+def test_a_query_that_never_fits_is_told_so(options: str, budget: Budget, remedy: str | None) -> None:
+    text = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}, max_groups_contributed=1) "
+    priced = price(read(text + "g, COUNT(*) AS n FROM data GROUP BY g", _CATALOG))
+    said = explain(priced, privacy_unit="id", budget=budget).removeprefix(explain(priced, privacy_unit="id"))
+    assert said == (
+        f"\nBudget: this answer alone does not fit into {budget}; ask for {remedy}." if remedy else ""
+    )
