@@ -169,3 +169,14 @@ def test_refuses_what_is_not_a_probability(bad: Any) -> None:
 def test_refuses_what_is_not_an_integer(bad: object) -> None:
     with pytest.raises(ParameterError, match="k must be an integer"):
         DiscreteLaplaceLaw(1).upper_tail(bad)  # type: ignore[arg-type]
+    for law in (DiscreteLaplaceLaw(1), DiscreteGaussianLaw(1)):
+        with pytest.raises(ParameterError, match="k must be an integer"):
+            law.pmf(bad)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_numpy_numbers_are_the_numbers_they_are(name: str) -> None:
+    law = LAWS[name](Fraction(10**20, 3 * 10**12))
+    assert law.pmf(np.int64(5)) == law.pmf(5)  # type: ignore[arg-type]
+    assert law.upper_tail(np.int64(5)) == law.upper_tail(5)  # type: ignore[arg-type]
+    assert law.half_width(np.float32(0.75)) == law.half_width(0.75)  # type: ignore[arg-type]

@@ -89,6 +89,14 @@ def test_exact_values_stay_exact() -> None:
 
 
 def test_ends_of_the_line() -> None:
+    for zero in (
+        r.sub_down(1, 1),
+        r.add_down(1, -1),
+        r.mul_down(0.0, 5),
+        r.div_down(0.0, 5),
+        r.fraction_down(0),
+    ):
+        assert math.copysign(1, zero) == 1
     assert r.exp_up(-math.inf) == r.exp_down(-math.inf) == 0
     assert r.exp_up(800) == math.inf
     assert r.exp_down(800) == r.down(math.inf)

@@ -137,7 +137,7 @@ class SymmetricLaw(ABC):
         int
             Where two neighbouring integers cannot be told apart by the certified bounds, the larger.
         """
-        unit_interval("p", p)
+        p = unit_interval("p", p)
         k, step = self._guess(p), 1
         if self.upper_tail(k).upper <= p:
             inside = k
@@ -170,8 +170,7 @@ class SymmetricLaw(ABC):
         tuple of int and float
             The smallest h certified to have ``P(|X| <= h) >= level``, and a lower bound on that probability.
         """
-        unit_interval("level", level)
-        outside = fraction_down((1 - Fraction(level)) / 2)
+        outside = fraction_down((1 - Fraction(unit_interval("level", level))) / 2)
         h = max(0, self.quantile_above(outside) - 1)
         return h, max(0.0, sub_down(1.0, 2 * self.upper_tail(h + 1).upper))
 
@@ -223,7 +222,7 @@ class DiscreteLaplaceLaw(SymmetricLaw):
 
     def pmf(self, k: int) -> Interval:
         """Bound ``P(X = k)``."""
-        ratio = exp_minus(abs(Fraction(k)) / self._exact)
+        ratio = exp_minus(abs(_whole(k)) / self._exact)
         rate = 1 / self._exact
         lower = mul_down(-expm1_up(-fraction_down(rate)), ratio.lower)
         upper = mul_up(-expm1_down(-fraction_up(rate)), ratio.upper)
@@ -246,13 +245,13 @@ class DiscreteLaplaceLaw(SymmetricLaw):
 @final
 @dataclass(frozen=True, slots=True)
 class DiscreteGaussianLaw(SymmetricLaw):
-    """The discrete Gaussian law, ``P(X = k)`` proportional to ``exp(-k^2 / (2 stddev^2))``.
+    """The discrete Gaussian law, ``P(X = k)`` proportional to ``exp(-k^2 / (2 sigma^2))``.
 
     Parameters
     ----------
-    stddev : int, float or Fraction
-        XX means the rational it is. From about 1 on it is the standard deviation to
-        many digits; below, the law's own standard deviation is smaller.
+    sigma : int, float or Fraction
+        Positive, at most 2**40; a float means the rational it is. From about 2 on it is the standard
+        deviation to many digits; below, `stddev`, that of the integers drawn, is smaller.
 
     Notes
     -----
@@ -294,7 +293,7 @@ class DiscreteGaussianLaw(SymmetricLaw):
 
     def pmf(self, k: int) -> Interval:
         """Bound ``P(X = k)``."""
-        ratio = exp_minus((k / self._exact) ** 2 / 2)
+        ratio = exp_minus((_whole(k) / self._exact) ** 2 / 2)
         return Interval(div_down(ratio.lower, self._sum.upper), div_up(ratio.upper, self._sum.lower))
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> NDArray[np.int64] | int:
