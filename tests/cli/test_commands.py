@@ -146,8 +146,8 @@ def test_a_query_over_budget_exits_with_3_and_charges_nothing(ledger: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "part"),
     [
-        (("sql", ACS, *BUDGET, "SELECT FROM WHERE"), ""),
-        (("sql", ACS, *BUDGET, "SELECT * FROM data"), ""),
+        (("sql", ACS, *BUDGET, "SELECT FROM WHERE"), "line 1, column"),
+        (("sql", ACS, *BUDGET, "SELECT * FROM data"), "would show raw rows"),
         (("sql", ACS, *BUDGET, COUNT.replace("data", "elsewhere")), "elsewhere"),
         (("sql", "missing.parquet", *BUDGET, COUNT), "missing.parquet"),
         (("sql", ACS, "--privacy-unit", "nobody", "--epsilon", "1", COUNT), "nobody"),
@@ -155,7 +155,7 @@ def test_a_query_over_budget_exits_with_3_and_charges_nothing(ledger: Path) -> N
         (("sql", ACS, *BUDGET, "--table", "visits", COUNT), "NAME=PATH"),
         (("sql", ACS, *BUDGET, "--public", "=list.csv", COUNT), "NAME=PATH"),
         (("sql", ACS, *BUDGET, "--output", "no/such/folder/file.csv", COUNT), "output"),
-        (("explain", ACS, *BUDGET, "SELECT * FROM data"), ""),
+        (("explain", ACS, *BUDGET, "SELECT * FROM data"), "would show raw rows"),
         (("ledger", "show", "missing.ledger"), "missing.ledger"),
     ],
 )

@@ -5,6 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
 
 from sfumato import _check
 from sfumato.queries.session import Session, connect
@@ -14,6 +17,30 @@ __all__ = ["named_paths", "open_session", "query_text", "source_of", "unit_of"]
 
 _STDIN = "-"
 _PAIR = "be NAME=PATH"
+
+Source: TypeAlias = Annotated[
+    str, typer.Argument(metavar="SOURCE", help="File of the private rows, the table 'data'; or NAME=PATH.")
+]
+Unit: TypeAlias = Annotated[
+    str, typer.Option("--privacy-unit", help="Column that names who is protected; ROW makes each row a unit.")
+]
+Tables: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option("--table", metavar="NAME=PATH", help="Another private table; repeatable."),
+]
+Public: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--public", metavar="NAME=PATH", help="A public table; repeatable.")
+]
+Epsilon: TypeAlias = Annotated[float | None, typer.Option("--epsilon", help="The whole budget's epsilon.")]
+Delta: TypeAlias = Annotated[float, typer.Option("--delta", help="The whole budget's delta.")]
+Rho: TypeAlias = Annotated[float | None, typer.Option("--rho", help="A zCDP budget instead of --epsilon.")]
+Mu: TypeAlias = Annotated[float | None, typer.Option("--mu", help="A Gaussian-DP budget instead.")]
+LedgerFile: TypeAlias = Annotated[
+    Path | None, typer.Option("--ledger", help="File that keeps the budget; left out, it is forgotten.")
+]
+NewVersion: TypeAlias = Annotated[
+    bool, typer.Option("--new-version", help="The data changed: go on with the same budget.")
+]
 
 
 def source_of(source: str, tables: Sequence[str]) -> str | Mapping[str, str]:
@@ -73,27 +100,27 @@ def query_text(text: str) -> str:
 
 
 def open_session(
-    source: str,
+    source: Source,
     *,
-    tables: Sequence[str],
-    public: Sequence[str],
-    privacy_unit: str,
-    epsilon: float | None,
-    delta: float,
-    rho: float | None,
-    mu: float | None,
-    ledger: Path | None,
-    new_version: bool,
+    privacy_unit: Unit,
+    tables: Tables = None,
+    public: Public = None,
+    epsilon: Epsilon = None,
+    delta: Delta = 0.0,
+    rho: Rho = None,
+    mu: Mu = None,
+    ledger: LedgerFile = None,
+    new_version: NewVersion = False,
 ) -> Session:
-    """Connect to the sources that a command line names."""
+    """Connect to what a command line names; its arguments are those of every command that asks."""
     return connect(
-        source_of(source, tables),
+        source_of(source, tables or ()),
         privacy_unit=unit_of(privacy_unit),
         epsilon=epsilon,
         delta=delta,
         rho=rho,
         mu=mu,
         ledger=ledger,
-        public=named_paths("public", public) or None,
+        public=named_paths("public", public or ()) or None,
         new_version=new_version,
     )
