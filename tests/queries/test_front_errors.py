@@ -5,33 +5,8 @@ from __future__ import annotations
 import pytest
 
 from sfumato.errors import OptionError, QueryError, SchemaError, SqlSyntaxError, UnsupportedSql
-from sfumato.queries.catalog import Catalog
 from sfumato.queries.front import read
-from sfumato.queries.plan import Column, ColumnType, Scan, Schema
-
-_PEOPLE = Schema(
-    (
-        Column("person_id", ColumnType.INTEGER),
-        Column("state", ColumnType.TEXT),
-        Column("sex", ColumnType.TEXT),
-        Column("age", ColumnType.INTEGER),
-        Column("Income", ColumnType.FLOAT),
-        Column("married", ColumnType.BOOLEAN),
-        Column("born", ColumnType.DATE),
-        Column("photo", None),
-    )
-)
-_STATES = Schema(
-    (Column("state", ColumnType.TEXT), Column("code", ColumnType.TEXT), Column("size", ColumnType.FLOAT))
-)
-CATALOG = Catalog(
-    {
-        "data": Scan("data", _PEOPLE, "person_id"),
-        "visits": Scan("visits", _PEOPLE, "person_id"),
-        "lines": Scan("lines", _PEOPLE, None),
-    },
-    {"states": _STATES},
-)
+from tests.queries.people import CATALOG
 
 DP = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-8, max_groups_contributed=2) "
 PUBLIC = (

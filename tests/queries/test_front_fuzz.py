@@ -10,22 +10,10 @@ import pytest
 from hypothesis import given, settings
 
 from sfumato.errors import QueryError
-from sfumato.queries.catalog import Catalog
 from sfumato.queries.front import read
-from sfumato.queries.plan import Column, ColumnType, Filter, Project, Query, Relation, Scan, Schema
+from sfumato.queries.plan import Filter, Project, Query, Relation, Scan
+from tests.queries.people import CATALOG
 
-PEOPLE = Schema(
-    (
-        Column("person_id", ColumnType.INTEGER),
-        Column("state", ColumnType.TEXT),
-        Column("age", ColumnType.INTEGER),
-        Column("born", ColumnType.DATE),
-    )
-)
-CATALOG = Catalog(
-    {"data": Scan("data", PEOPLE, "person_id"), "visits": Scan("visits", PEOPLE, "person_id")},
-    {"states": Schema((Column("state", ColumnType.TEXT),))},
-)
 DEFAULTS = {"epsilon": 1.0, "delta": 1e-8, "max_groups_contributed": 2, "max_rows_per_group": 3}
 
 CLAUSE = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS"

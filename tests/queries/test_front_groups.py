@@ -21,20 +21,8 @@ from sfumato.queries.plan import (
     Scan,
     Schema,
 )
+from tests.queries.people import CATALOG, PEOPLE
 
-PEOPLE = Schema(
-    (
-        Column("person_id", ColumnType.INTEGER),
-        Column("state", ColumnType.TEXT),
-        Column("age", ColumnType.INTEGER),
-        Column("height", ColumnType.FLOAT),
-        Column("married", ColumnType.BOOLEAN),
-        Column("born", ColumnType.DATE),
-        Column("seen", ColumnType.TIMESTAMP),
-    )
-)
-STATES = Schema((Column("State", ColumnType.TEXT), Column("years", ColumnType.INTEGER)))
-CATALOG = Catalog({"data": Scan("data", PEOPLE, "person_id")}, {"states": STATES})
 DP = (
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=0, max_groups_contributed=2, "
     "group_selection_strategy=PUBLIC_GROUPS) "
@@ -135,9 +123,9 @@ def test_the_argument_may_list_rows() -> None:
     ("key", "given", "stored"),
     [
         ("age", np.int64(3), 3),
-        ("height", 3, 3.0),
-        ("height", np.float32(0.5), 0.5),
-        ("height", -0.0, 0.0),
+        ("Income", 3, 3.0),
+        ("Income", np.float32(0.5), 0.5),
+        ("Income", -0.0, 0.0),
         ("married", np.True_, True),
         ("state", np.str_("x"), "x"),
         ("born", dt.date(2020, 1, 2), dt.date(2020, 1, 2)),
@@ -176,8 +164,8 @@ def test_values_are_stored_in_the_type_of_the_key(key: str, given: object, store
         ("age", {"age": [True]}, "must hold INT64 values, got True"),
         ("age", {"age": [1.0]}, "must hold INT64 values, got 1.0"),
         ("age", {"age": [2**63]}, "must hold INT64 values"),
-        ("height", {"height": [float("nan")]}, "must hold FLOAT64 values, got nan"),
-        ("height", {"height": [10**400]}, "must hold FLOAT64 values"),
+        ("Income", {"Income": [float("nan")]}, "must hold FLOAT64 values, got nan"),
+        ("Income", {"Income": [10**400]}, "must hold FLOAT64 values"),
         ("born", {"born": [dt.datetime(2020, 1, 1)]}, "must hold DATE values"),
         ("seen", {"seen": ["2020-01-01"]}, "must hold TIMESTAMP values"),
         ("state, age", {"state": range(2000), "age": range(2000)}, "at most 1000000 groups"),
@@ -213,7 +201,7 @@ def test_a_list_of_another_type_is_refused() -> None:
     floats = Catalog(CATALOG.private, {"sizes": Schema((Column("size", ColumnType.FLOAT),))})
     join = "RIGHT JOIN (SELECT DISTINCT size AS {0} FROM sizes) USING ({0}) GROUP BY {0}"
     select = DP + "{0}, COUNT(*) FROM data " + join
-    assert read(select.format("height"), floats).public_groups == PublicTable("sizes", ("size",))
+    assert read(select.format("Income"), floats).public_groups == PublicTable("sizes", ("size",))
     with pytest.raises(ValueError, match="must have the type of its key, INT64"):
         read(select.format("age"), floats)
 
