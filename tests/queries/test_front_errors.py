@@ -440,3 +440,9 @@ def test_a_default_is_checked_like_an_option() -> None:
         read(query, CATALOG, defaults={"epsilon": -1.0})
     with pytest.raises(OptionError, match="'eps' is not an option of the session's defaults"):
         read(query, CATALOG, defaults={"eps": 1.0})
+
+
+def test_a_tower_of_joins_is_refused_at_once() -> None:
+    floors = [f"f{n} AS (SELECT * FROM f{n - 1} a{f', f{n - 1} b' * 9})" for n in range(1, 15)]
+    with pytest.raises(UnsupportedSql, match="a join in a subquery"):
+        read(f"WITH f0 AS (SELECT 1), {', '.join(floors)} {DP} COUNT(*) FROM f14", CATALOG)

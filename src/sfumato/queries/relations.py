@@ -121,11 +121,10 @@ def _reads_private(query: exp.Expr, tables: Tables, depth: int) -> bool:
         )
     if not isinstance(query, exp.Select):
         raise UnsupportedSql("a subquery must be a SELECT; write (SELECT ... FROM ...)")
+    if query.args.get("joins"):  # refused here, so that the way down is one path and not a tree of them
+        raise UnsupportedSql(_REFUSED_INSIDE["joins"])
     from_ = query.args.get("from_")
-    if from_ is None:
-        return False
-    items = [from_.this, *(join.this for join in query.args.get("joins") or ())]
-    return any(is_private(item, tables, depth + 1) for item in items)
+    return from_ is not None and is_private(from_.this, tables, depth + 1)
 
 
 def read_rows(item: exp.Expr, tables: Tables) -> Rows:
