@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from typer.main import get_command
@@ -180,6 +181,19 @@ def test_show_has_budget_unit_rest_and_charges(ledger: Path) -> None:
     assert re.search(r"^left +\(1\.", shown, re.MULTILINE)
     assert "epsilon=0.5" in shown or "COUNT(*)" in shown
     assert "yes" in shown
+
+
+def test_nothing_that_is_shown_steers_the_terminal(tmp_path: Path) -> None:
+    source, ledger = tmp_path / "people.parquet", tmp_path / "people.ledger"
+    pq.write_table(
+        pa.table({"id": range(900), "a\x1b[2J": ["\x1b[31mred", "\u202egreen", "two\nlines"] * 300}), source
+    )
+    query = """SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=9, delta=1e-9, max_groups_contributed=1)
+        `a\x1b[2J`, COUNT(*) AS n FROM data GROUP BY 1 -- \x1b[31m"""
+    unit = ("--privacy-unit", "id", "--epsilon", "20", "--delta", "1e-6", "--ledger", ledger)
+    for text in (answered("sql", source, *unit, query).stdout, answered("ledger", "show", ledger).stdout):
+        assert all(character.isprintable() or character == "\n" for character in text)
+        assert "\\x1b[" in text
 
 
 def test_verify_continues_an_exported_head(ledger: Path, tmp_path: Path) -> None:

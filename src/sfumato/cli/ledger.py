@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sfumato import _check
-from sfumato.cli.tables import plain_table, wide_console
+from sfumato.cli.tables import plain_table, printable, wide_console
 from sfumato.ledger.entry import Entry
 from sfumato.ledger.head import Head
 from sfumato.ledger.ledger import Ledger
@@ -37,7 +37,7 @@ def show(
         entries = ledger.entries()
     console = wide_console()
     for name, value in facts.items():
-        console.print(Text(f"{name:<14}{value}"))
+        console.print(Text(printable(f"{name:<14}{value}")))
     console.print(_charges(entries) if entries else Text("no charges yet"))
 
 
@@ -55,7 +55,7 @@ def _charges(entries: tuple[Entry, ...]) -> Table:
             "" if zcdp is None else f"{zcdp.amount:.6g}",
             "yes" if entry.committed else "no",
         )
-        table.add_row(*(Text(cell) for cell in cells))
+        table.add_row(*(Text(printable(cell)) for cell in cells))
     return table
 
 

@@ -13,9 +13,20 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-__all__ = ["plain_table", "release_table", "shown", "spread", "wide_console"]
+__all__ = ["plain_table", "printable", "release_table", "shown", "spread", "wide_console"]
 
 _UNLIMITED = 100_000
+
+
+def printable(text: str) -> str:
+    r"""Return a text that cannot steer a terminal: what is not printable is written as an escape.
+
+    Examples
+    --------
+    >>> print(printable("Iowa" + chr(0x202E)))
+    Iowa\u202e
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def shown(value: object) -> str:
@@ -29,7 +40,7 @@ def shown(value: object) -> str:
     if value is None:
         return "NULL"
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
+        return printable(str(value))
     if isinstance(value, float):
         return f"{value:,.0f}" if 1000 <= abs(value) < math.inf else f"{value:.4g}"
     return f"{value:,}"
@@ -45,7 +56,7 @@ def plain_table(names: Sequence[str], *, right: Iterable[int] = ()) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     numbers = frozenset(right)
     for index, name in enumerate(names):
-        table.add_column(Text(name), justify="right" if index in numbers else "left")
+        table.add_column(Text(printable(name)), justify="right" if index in numbers else "left")
     return table
 
 
