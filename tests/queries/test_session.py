@@ -14,6 +14,7 @@ from sfumato.cli.data import ACS
 from sfumato.errors import (
     BudgetExceeded,
     LedgerMismatch,
+    LedgerUnavailable,
     OptionError,
     ParameterError,
     SchemaError,
@@ -21,6 +22,7 @@ from sfumato.errors import (
     UnsupportedSql,
 )
 from sfumato.queries.intervals import central_interval, thresholded_interval
+from sfumato.queries.record import ReleaseRecord
 
 QUERY = """
     SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon={}, delta=1e-8, max_groups_contributed=1)
@@ -230,3 +232,12 @@ def test_any_names_may_be_given_to_keys() -> None:
         two = session.sql(text.format("k1 AS k0, m0 AS k1", "data.k1, m0")).to_arrow()
     assert two["k0"].to_pylist() == [1, 1, 1, 2, 2, 2]
     assert sorted(two["k1"].to_pylist()) == ["a", "a", "b", "b", "c", "c"]
+
+
+def test_a_release_of_a_later_version_is_named() -> None:
+    with _connect(rng=1) as session:
+        payload = session.sql(QUERY.format(0.5)).record.to_bytes()
+    assert ReleaseRecord.from_bytes(payload).to_bytes() == payload
+    later = payload.replace(b'{"version": 1,', b'{"version": 2,')
+    with pytest.raises(LedgerUnavailable, match="upgrade sfumato"):
+        ReleaseRecord.from_bytes(later)

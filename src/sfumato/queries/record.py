@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sfumato.errors import LedgerUnavailable
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
@@ -125,12 +126,20 @@ class ReleaseRecord:
 
     @classmethod
     def from_bytes(cls, payload: bytes) -> ReleaseRecord:
-        """Read a committed release back."""
+        """Read a committed release back.
+
+        Raises
+        ------
+        LedgerUnavailable
+            If a later version wrote it.
+        """
         with pa.ipc.open_stream(payload) as reader:
             table = reader.read_all()
         facts: dict[str, Any] = json.loads(table.schema.metadata[_METADATA_KEY])
         if facts.pop("version") != _VERSION:
-            raise ValueError("the committed release was written by a later version of sfumato")
+            raise LedgerUnavailable(
+                "a committed release must be of a format this version knows, got a later one; upgrade sfumato"
+            )
         return cls(
             table=table.replace_schema_metadata(None),
             keys=tuple(facts.pop("keys")),

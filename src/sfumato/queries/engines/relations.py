@@ -121,7 +121,7 @@ def scan_columns(table: StoredTable) -> tuple[list[str], dict[str, Rendered]]:
     columns: dict[str, Rendered] = {}
     for name, duckdb_type in table.types:
         type_ = column_type(duckdb_type)
-        if type_ is None or name.casefold() in columns:
+        if type_ is None:
             continue
         columns[name.casefold()] = Rendered(f"c{len(items)}", type_)
         items.append(f"{_standard(name, duckdb_type)} AS c{len(items)}")
