@@ -181,6 +181,7 @@ AGGREGATES = [
     (DP + f"SUM(age, {BOUNDS} => (9, 0)) FROM data", OptionError, "lower bound first, got (9, 0)"),
     (DP + f"SUM(age, {BOUNDS} => (0, 1.7e308)) FROM data", OptionError, "must reach from 1e-150 to 1e150"),
     (DP + f"AVG(age, {BOUNDS} => (-1e308, 1e308)) FROM data", OptionError, "bring the column to another"),
+    (DP + f"AVG(age, {BOUNDS} => (1e15, 1000000000000001)) FROM data", OptionError, "subtract a constant"),
     (DP + f"SUM(age, {BOUNDS} => (0, 5e-324)) FROM data", OptionError, "must reach from 1e-150 to 1e150"),
     (DP + f"SUM(age, {BOUNDS} => (age, 9)) FROM data", OptionError, "got the column 'age'"),
     (DP + f"SUM(age, {BOUNDS} => (0, 3 * 3)) FROM data", OptionError, "must be a literal"),

@@ -32,6 +32,7 @@ _INSTEAD = {
 
 _Bounds = tuple[float, float]
 
+_THINNEST = 1e10  # a grid over the range must reach from zero to it in 64 bits
 _FARTHEST = 1e150  # with room for the rows of a unit and for the noise, so that an answer is always a number
 
 
@@ -153,7 +154,13 @@ def _average_bounds(call: _Call) -> _Bounds:
             f"AVG must have bounds, got none; write AVG(x, {_PER_GROUP} => (lower, upper)) "
             "with public numbers, never read off the data"
         )
-    return call.bounds[_PER_GROUP]
+    lower, upper = call.bounds[_PER_GROUP]
+    if upper > lower and (upper - lower) * _THINNEST < max(abs(lower), abs(upper)):
+        raise OptionError(
+            f"{_PER_GROUP} of AVG must not lie closer together than 1e-10 of their size, got ({lower!r}, "
+            f"{upper!r}); subtract a constant from the column"
+        )
+    return lower, upper
 
 
 def _count(call: _Call, name: str, rows: Rows) -> Aggregate:
