@@ -35,8 +35,7 @@ def thresholded_interval(
     Notes
     -----
     Guarantee: for every true count n >= 1 the interval holds n with probability at least ``level``, given
-    that the
-    group is shown. It inverts the two one-sided tests at (1 - level) / 2 on the law of n + Z given
+    that the group is shown. It inverts the two one-sided tests at (1 - level) / 2 on the law of n + Z given
     n + Z >= threshold; both of its tails are monotone in n because a log-concave Z has a monotone likelihood
     ratio. A count that is shown just above the threshold may be any small number that was lucky.
     """
@@ -79,9 +78,8 @@ def mean_interval(
 ) -> tuple[Floats, Floats]:
     """Interval of a mean of per-unit means, in grid steps.
 
-    Sum and count each get coverage (1 + level) / 2, so both hold at once with probability at least
-    ``level`` (a
-    union bound); the quotient is then at an end of the two intervals. A count is at least one.
+    Sum and count each get coverage (1 + level) / 2, so both hold at once with probability at least ``level``
+    (a union bound); the quotient is then at an end of the two intervals. A count is at least one.
     """
     each = (1 + level) / 2
     low_sum, high_sum = central_interval(total, sums, each)

@@ -1,13 +1,12 @@
 """The price step: one mechanism per measure, one threshold, one loss, calibrated jointly to OPTIONS.
 
 Guarantee: (epsilon, delta)-DP of the whole answer under adding or removing one privacy unit. Conditions: the
-engine bounds each unit to ``max_groups`` groups and each measure to its sensitivity; at most ``l0``
-entries of
-a measure then move, each by at most the sensitivity, which is ``DiscreteLaplace(scale, sensitivity) * l0`` or
-its Gaussian counterpart. With unknown groups, a group that only the one unit is in shows up with
-probability at
-most delta_selection / l0, so the neighbor without that unit differs in the set of groups with probability at
-most delta_selection (a union bound over l0 groups): an additive ``ApproximateDP(0, delta_selection)``.
+engine bounds each unit to ``max_groups`` groups and each measure to its sensitivity; at most ``l0`` entries
+of a measure then move, each by at most the sensitivity, which is ``DiscreteLaplace(scale, sensitivity) * l0``
+or its Gaussian counterpart. With unknown groups, a group that only the one unit is in shows up with
+probability at most delta_selection / l0, so the neighbor without that unit differs in the set of groups with
+probability at most delta_selection (a union bound over l0 groups): an additive
+``ApproximateDP(0, delta_selection)``.
 """
 
 from __future__ import annotations

@@ -42,9 +42,8 @@ class TableRelease:
 
     Notes
     -----
-    Guarantee: ``(epsilon, delta)``-DP of this answer alone, under adding or removing one privacy unit;
-    what the
-    ledger was charged is ``loss``.
+    Guarantee: ``(epsilon, delta)``-DP of this answer alone, under adding or removing one privacy unit; what
+    the ledger was charged is ``loss``.
     """
 
     record: ReleaseRecord
@@ -98,9 +97,8 @@ class TableRelease:
         intervals : bool
             Put ``<name>_lower`` and ``<name>_upper`` after every noised column.
         level : float
-            Coverage of the intervals, strictly between 0 and 1. Each interval is for the bounded answer;
-            for a
-            group that a threshold let through, its count's coverage holds given that it was shown.
+            Coverage of the intervals, strictly between 0 and 1. Each interval is for the bounded answer; for
+            a group that a threshold let through, its count's coverage holds given that it was shown.
         """
         level = _check.unit_interval("level", level)
         noised = {column.name: column for column in self.record.columns}
