@@ -56,6 +56,34 @@ def test_a_stored_split_outlives_a_better_conversion() -> None:
     assert kept.weakest(kept.remade().filters).members[1].limit == 0.01
 
 
+PURE = Budget.pure(epsilon=1.0).to_json()
+
+
+@pytest.mark.parametrize(
+    "altered",
+    [
+        {"epsilon": -1.0},
+        {"epsilon": "1"},
+        {"epsilon": None},
+        {"rho": 1.0},
+        {"kind": "from_json"},
+        {"kind": "zcdp"},
+        {"delta": 0.5},
+        {"filters": []},
+        {"filters": [ZCDPFilter(1.0, 0.0).to_json()]},
+        {"filters": PURE["filters"] * 2},  # type: ignore[operator]
+        {"filters": [{"kind": "none", "limit": 1.0, "delta": 0.0}]},
+        {"filters": [{"kind": "pure", "limit": "nan", "delta": 0.0}]},
+        {"filters": [{"kind": "pure", "limit": 1.0, "delta": -1.0}]},
+    ],
+    ids=str,
+)
+def test_a_stored_budget_that_no_constructor_makes_is_refused(altered: dict[str, Any]) -> None:
+    assert Budget.from_json(PURE) == Budget.pure(epsilon=1.0)
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        Budget.from_json(PURE | altered)
+
+
 def test_a_limit_that_is_too_high_today_is_lowered() -> None:
     budget = Budget.approximate(epsilon=2.0, delta=1e-7)
     generous = Filters((BasicFilter(2.0, 5e-8), ZCDPFilter(5.0, 2.5e-8)))

@@ -110,7 +110,7 @@ class Account:
         Guarantee
             For an (epsilon, delta) budget ``epsilon`` and ``delta`` are what the filter that adds up each
             charge's own guarantee has left, and ``rho`` what the zCDP filter has left; a charge need fit
-            into one of them. ``answerable_epsilon`` is the largest epsilon of one more answer with Gaussian
+            into one of them. ``answerable_epsilon`` is the largest epsilon of one more count with Gaussian
             or Laplace noise that would be accepted at ``answerable_delta``. All are rounded down.
         """
         delta = _check.probability("delta", 0.0 if delta is None else delta)

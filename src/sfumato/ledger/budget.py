@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,7 +128,8 @@ class Budget:
         mu : float
             Positive, between 1e-150 and 1e150, so that its square is a number.
         delta : float
-            In [0, 1): the mass that charges may spend.
+            In [0, 1): the mass that charges may spend. Gaussian noise on the integers, the one that is drawn,
+            spends 1e-120 for each number; at 0 only Laplace noise fits.
         """
         mu, delta = _check.positive("mu", mu), _check.probability("delta", delta)
         if not 1e-150 <= mu <= 1e150:
@@ -166,8 +167,13 @@ class Budget:
         promised = {name: getattr(self, name) for name in LIMITS if getattr(self, name) is not None}
         if self.kind == "pure":
             del promised["delta"]
-        budget: Budget = getattr(type(self), self.kind)(**promised)
-        return budget
+        makers: dict[str, Callable[..., Budget]] = {
+            "approximate": self.approximate,
+            "pure": self.pure,
+            "zcdp": self.zcdp,
+            "gaussian": self.gaussian,
+        }
+        return makers[self.kind](**promised)
 
     def to_json(self) -> dict[str, object]:
         """Return the budget and its split as plain values."""
@@ -176,9 +182,19 @@ class Budget:
 
     @classmethod
     def from_json(cls, fields: Mapping[str, Any]) -> Budget:
-        """Return the budget that `to_json` wrote, split as it was then."""
+        """Return the budget that `to_json` wrote, split as it was then.
+
+        Raises
+        ------
+        KeyError, TypeError, ValueError
+            If no constructor makes such a budget, or its filters are of other kinds.
+        """
         members: tuple[Filter, ...] = tuple(filter_from_json(member) for member in fields["filters"])
-        return cls(**{name: fields[name] for name in ("kind", *LIMITS)}, filters=Filters(members))
+        budget = cls(**{name: fields[name] for name in ("kind", *LIMITS)}, filters=Filters(members))
+        made = budget.remade()
+        if budget != made or [type(member) for member in members] != [type(m) for m in made.filters.members]:
+            _check.refuse("budget", "be one that its constructor makes, with its filters", str(budget.kind))
+        return budget
 
     def _promise(self) -> tuple[object, ...]:
         return (self.kind, self.epsilon, self.delta, self.rho, self.mu)

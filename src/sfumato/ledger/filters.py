@@ -92,7 +92,7 @@ class Filter(ABC):
         """Return the numbers of a `Guarantee` that say an amount of this filter, rounded up or down."""
 
     def largest_epsilon(self, spent: Spent, delta: float, neighboring: Neighboring) -> float:
-        """Return the largest epsilon, at ``delta``, of one Gaussian or Laplace answer that still fits."""
+        """Return the largest epsilon, at ``delta``, of one count with Gaussian or Laplace noise that fits."""
         left = self.left(spent)
 
         def fits(loss: PrivacyLoss) -> bool:
@@ -234,7 +234,8 @@ KINDS: Mapping[str, type[Filter]] = {
 
 def filter_from_json(fields: Mapping[str, object]) -> Filter:
     """Return the filter that `Filter.to_json` wrote; an unknown kind raises `KeyError`."""
-    return KINDS[str(fields["kind"])](float(str(fields["limit"])), float(str(fields["delta"])))
+    limit = _check.non_negative("limit", fields["limit"])
+    return KINDS[str(fields["kind"])](limit, _check.probability("delta", fields["delta"]))
 
 
 @final
@@ -295,7 +296,7 @@ class Filters:
         return tuple(member.left(total) for member, total in zip(self.members, totals, strict=True))
 
     def largest_epsilon(self, totals: tuple[Spent, ...], delta: float, neighboring: Neighboring) -> float:
-        """Return the largest epsilon, at ``delta``, of one Gaussian or Laplace answer that either accepts."""
+        """Return the largest epsilon, at ``delta``, of one Gaussian or Laplace count that either accepts."""
         pairs = zip(self.members, totals, strict=True)
         return max(member.largest_epsilon(total, delta, neighboring) for member, total in pairs)
 

@@ -209,8 +209,9 @@ class Ledger(Account):
                 "source; pass rng=None, or open a ledger with simulated=True"
             )
         text = loss.to_json()
-        # A loss that cannot be read back could never be verified: refused before anything is recorded.
-        loss_from_json(text)
+        # A loss that is not read back as it is could never be verified: refused before anything is recorded.
+        if loss_from_json(text) != loss:
+            _check.refuse("loss", "be what its JSON says", loss, "pass a mechanism's privacy_loss")
         content = {
             "loss": text,
             "epsilon": encode_number(epsilon),
