@@ -46,11 +46,18 @@ def _write(path: Path, names: list[str]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", ["parquet", "csv", "duckdb"])
-@pytest.mark.parametrize("names", [["straße", "strasse"], ["A", "a"], ["x_1", "x", "X"], ["Ä", "ä"]])
+_BEYOND_ASCII = [["straße", "strasse"], ["Ä", "ä"]]
+_COLLISIONS = {
+    "parquet": [*_BEYOND_ASCII, ["A", "a"], ["x_1", "x", "X"]],
+    "csv": [*_BEYOND_ASCII, ["A", "a"], ["x_1", "x", "X"]],
+    "duckdb": _BEYOND_ASCII,  # DuckDB itself refuses the others
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "names"), [(kind, names) for kind in _COLLISIONS for names in _COLLISIONS[kind]]
+)
 def test_names_that_differ_in_case_alone_are_refused(tmp_path: Path, kind: str, names: list[str]) -> None:
-    if kind == "duckdb" and names[-1].isascii() and names[0] != "straße":
-        pytest.skip("DuckDB itself refuses such a table")
     with pytest.raises(SourceError, match="differ beyond case"):
         DuckDBEngine(open_source(_write(tmp_path / f"people.{kind}", names)))
 
