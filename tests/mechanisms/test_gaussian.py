@@ -136,6 +136,7 @@ def test_relation_is_carried(neighboring: Neighboring) -> None:
         (lambda: Gaussian(sensitivity=1, stddev=2**41), r"stddev must be from 2\*\*-40 to 2\*\*40 steps"),
         (lambda: Gaussian(sensitivity=1, stddev=1e-300), r"stddev must be from 2\*\*-40"),
         (lambda: Gaussian(l2=1.0, stddev=1), "l0 must be given"),
+        (lambda: Gaussian(sensitivity=1.0, stddev=1, grid=-3), "grid must be a Grid"),  # type: ignore[arg-type]
         (
             lambda: Gaussian.calibrated(sensitivity=1, epsilon=1, delta=0),
             "delta must be strictly .* use Laplace",

@@ -297,6 +297,7 @@ def test_unbounded_sensitivity_is_refused(make: Any) -> None:
         (lambda: BoundedSum(bounds=(3, 1)), "bounds must be .lower, upper."),
         (lambda: BoundedSum(bounds=(0, 0)), "bounds must leave room"),
         (lambda: BoundedSum(bounds=None), "bounds must be"),  # type: ignore[arg-type]
+        (lambda: BoundedSum(bounds=(0.0, 1.0), grid=-3), "grid must be a Grid"),  # type: ignore[arg-type]
         (lambda: BoundedSum(bounds=(0.0, "1")), "bounds must be a finite number"),  # type: ignore[arg-type]
         (lambda: BoundedSum(bounds=(math.nan, 1.0)), "bounds must be a finite number"),
         (lambda: Mean(bounds=(1.0, 1.0)), "bounds must be .lower, upper."),
@@ -319,6 +320,10 @@ def test_unbounded_sensitivity_is_refused(make: Any) -> None:
             "constant must be positive",
         ),
         (lambda: LipschitzMap(query=Count(), function=float, constant=1, norm=Norm.L0), "norm must be"),
+        (
+            lambda: LipschitzMap(query=Count(), function=float, constant=1, norm=Norm.L1, grid=-3),  # type: ignore[arg-type]
+            "grid must be a Grid",
+        ),
         (lambda: Stability(add_remove=0), "add_remove must be an integer"),
         (lambda: Stability(replace_one=1.5), "replace_one must be an integer"),  # type: ignore[arg-type]
         (lambda: Count()(3), "data must be an array"),

@@ -12,7 +12,7 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
-from sfumato.mechanisms.grid import LIMIT, Grid, whole
+from sfumato.mechanisms.grid import LIMIT, Grid, as_grid, whole
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number
 from sfumato.mechanisms.release import Release
@@ -131,7 +131,7 @@ class AdditiveMechanism(Mechanism):
             # Of a bound on all entries together, each may take its share of the rounding.
             share = Fraction(bound) / (l0 if overall is not None else 1)
             chosen = Grid.choose(sensitivity=share, noise=self._noise())
-        object.__setattr__(self, "grid", Grid(exponent=0) if integral else chosen)
+        object.__setattr__(self, "grid", Grid(exponent=0) if integral else as_grid(chosen))
         object.__setattr__(self, "integral", integral)
         object.__setattr__(self, "l0", l0)
         if not isinstance(self.neighboring, Neighboring):

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.rational import ceil_log2, floor_log2, power_of_two, sqrt_up
 
-__all__ = ["LIMIT", "Grid", "whole"]
+__all__ = ["LIMIT", "Grid", "as_grid", "clamp", "whole"]
 
 LIMIT = 1 << 62
 """Values are clamped to this many steps on either side of zero; noise on top of it still fits into int64."""
@@ -165,6 +165,13 @@ class Grid:
         # The triangle inequality: ||d + 1||_2 <= ||d||_2 + sqrt(l0); a sum of squared integers is an integer.
         steps = l2 / self.step
         return math.floor(steps**2 + 2 * sqrt_up(steps**2 * l0) + l0)
+
+
+def as_grid(value: object) -> Grid:
+    """Return a grid, or refuse what is none."""
+    if not isinstance(value, Grid):
+        _check.refuse("grid", "be a Grid", value, "pass Grid(exponent=...)")
+    return value
 
 
 def clamp(steps: int) -> int:

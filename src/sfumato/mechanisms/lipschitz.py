@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
-from sfumato.mechanisms.grid import Grid
+from sfumato.mechanisms.grid import Grid, as_grid
 from sfumato.mechanisms.query import Query
 from sfumato.mechanisms.rational import Number, floor_log2, plain
 from sfumato.mechanisms.shift import Norm, Shift
@@ -93,7 +93,8 @@ class LipschitzMap(Query):
         given: Grid | None = self.grid
         if given is None:
             exponent = floor_log2(constant * self.query.step) - _FINE_BITS
-            object.__setattr__(self, "grid", Grid(exponent=max(exponent, -1074)))
+            given = Grid(exponent=max(exponent, -1074))
+        object.__setattr__(self, "grid", as_grid(given))
 
     @property
     def step(self) -> Fraction:

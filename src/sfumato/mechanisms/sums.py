@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
-from sfumato.mechanisms.grid import Grid, whole
+from sfumato.mechanisms.grid import Grid, as_grid, whole
 from sfumato.mechanisms.query import Query
 from sfumato.mechanisms.rational import ceil_log2
 from sfumato.mechanisms.records import exact_sum, numbers
@@ -73,7 +73,8 @@ class BoundedSum(Query):
             exponent = (
                 0 if isinstance(lower, int) and isinstance(upper, int) else ceil_log2(magnitude) - _BITS
             )
-            object.__setattr__(self, "grid", Grid(exponent=max(exponent, -1074)))
+            given = Grid(exponent=max(exponent, -1074))
+        object.__setattr__(self, "grid", as_grid(given))
 
     @property
     def step(self) -> int | Fraction:

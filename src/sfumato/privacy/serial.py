@@ -15,7 +15,7 @@ from sfumato.privacy.discrete_gaussian import DiscreteGaussian
 from sfumato.privacy.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.gaussian import Gaussian
 from sfumato.privacy.laplace import Laplace
-from sfumato.privacy.loss import FORMAT, PrivacyLoss, compose
+from sfumato.privacy.loss import FORMAT, Composed, PrivacyLoss, Repeated
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["LEAVES", "loss_from_json"]
@@ -77,7 +77,7 @@ def loss_from_json(text: str) -> PrivacyLoss:
     return _loss(document["loss"], 0)
 
 
-def _loss(document: object, depth: int) -> PrivacyLoss:
+def _loss(document: Any, depth: int) -> PrivacyLoss:
     if depth > _MAX_DEPTH:
         _refuse(f"be nested at most {_MAX_DEPTH} deep", "deeper")
     if not isinstance(document, dict) or not isinstance(document.get("node"), str):
@@ -86,13 +86,12 @@ def _loss(document: object, depth: int) -> PrivacyLoss:
     node = document["node"]
     if node == "Repeated":
         _require(node, parameters, {"loss", "count"})
-        repeated: PrivacyLoss = _loss(parameters["loss"], depth + 1) * parameters["count"]
-        return repeated
+        return Repeated(_loss(parameters["loss"], depth + 1), parameters["count"])
     if node == "Composed":
         _require(node, parameters, {"losses"})
         if not isinstance(parameters["losses"], list):
             _refuse("list the losses of Composed", _kind(parameters["losses"]))
-        return compose([_loss(item, depth + 1) for item in parameters["losses"]])
+        return Composed(tuple(_loss(item, depth + 1) for item in parameters["losses"]))
     return _leaf(node, parameters)
 
 
