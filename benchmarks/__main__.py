@@ -9,7 +9,8 @@ BENCHMARKS = {
     "import": "benchmarks.importing",
     "ledger": "benchmarks.ledger",
     "noise": "benchmarks.noise",
-    "peers": "benchmarks.peer_noise",
+    "peer-noise": "benchmarks.peer_noise",
+    "peer-query": "benchmarks.peer_query",
     "query": "benchmarks.query",
     "refusal": "benchmarks.refusal",
 }

@@ -1,7 +1,4 @@
-"""Noise of peers beside ours, in one run; each peer in a virtual environment of its own.
-
-The environments are made under ``benchmarks/.peers`` on first use, from the package index that pip knows.
-"""
+"""Noise of peers beside ours, in one run; each peer in a virtual environment of its own."""
 
 from __future__ import annotations
 
@@ -9,45 +6,29 @@ import argparse
 import json
 import subprocess
 import sys
-import venv
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
+from benchmarks.environments import interpreter, script, title
 from benchmarks.noise import LAWS, SCALES, best_seconds
 
 __all__ = ["main"]
 
-_HERE = Path(__file__).parent
-_PEERS: dict[str, tuple[str, ...]] = {
-    "opendp": ("opendp==0.16.0",),
-    # With the newest scikit-learn it does not import.
-    "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.6.1"),
-}
-
-
-def _interpreter(peer: str) -> Path:
-    """Make the peer's environment, unless it is there, and return its interpreter."""
-    home = _HERE / ".peers" / peer
-    python = home / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    if not python.exists():
-        venv.create(home, with_pip=True)
-        subprocess.run([python, "-m", "pip", "install", "-q", *_PEERS[peer]], check=True)
-    return python
+_PEERS = ("opendp", "diffprivlib")
 
 
 def _peer_speeds(peer: str) -> dict[str, list[float | None]]:
-    script = _HERE / "peers" / f"{peer}_noise.py"
-    done = subprocess.run([_interpreter(peer), script], check=True, capture_output=True, text=True)
+    command = [interpreter(peer), script(peer, "noise")]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
     speeds: dict[str, list[float | None]] = json.loads(done.stdout)
     return speeds
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Print million draws per second of CPU time, at the scales 1, 1e3 and 1e6."""
-    parser = argparse.ArgumentParser(prog="peers", description=__doc__)
+    parser = argparse.ArgumentParser(prog="peer-noise", description=__doc__)
     parser.add_argument("--count", type=int, default=1_000_000)
     count = parser.parse_args(argv).count
     generator = np.random.default_rng(1)
@@ -61,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             "gaussian": [count / best_seconds(lambda: generator.normal(size=count), 5) / 1e6] * 3,
         },
     }
-    rows |= {_PEERS[peer][0]: _peer_speeds(peer) for peer in _PEERS}
+    rows |= {title(peer): _peer_speeds(peer) for peer in _PEERS}
     for law in LAWS:
         print(f"{law + ', million draws/s':<40}" + "".join(f"{scale:>12}" for scale in SCALES))
         for name, speeds in rows.items():

@@ -14,10 +14,12 @@ import resource
 import statistics
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from multiprocessing.connection import Connection
 
 from benchmarks.data import visits
+from benchmarks.peers.measure import SQL
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.front import read
@@ -25,17 +27,8 @@ from sfumato.queries.plan import AggregationJob, Scan
 from sfumato.queries.price import price
 from sfumato.queries.sources import open_source
 
-__all__ = ["main"]
+__all__ = ["Figures", "main", "measure"]
 
-_QUERY = """
-    SELECT WITH DIFFERENTIAL_PRIVACY
-      OPTIONS(epsilon=1, delta=1e-8, max_groups_contributed=10, max_rows_per_group=5)
-      place,
-      COUNT(*, contribution_bounds_per_group => (0, 5)) AS visits,
-      SUM(spent, contribution_bounds_per_group => (0, 500)) AS spent,
-      AVG(spent, contribution_bounds_per_group => (0, 100)) AS average
-    FROM data GROUP BY place
-"""
 _LIMIT_RATIO, _LIMIT_BYTES = 2.5, 1.2e9
 _FLOOR = (
     "SELECT count(*), sum(n), sum(s) FROM "
@@ -44,10 +37,19 @@ _FLOOR = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """CPU seconds of the plain GROUP BY and of the bounded sums; the peak memory in bytes."""
+
+    plain: float
+    bounded: float
+    peak: float
+
+
 def _job(engine: DuckDBEngine) -> AggregationJob:
     """Read and price the query, as a session does, and return the engine's part."""
     scan = Scan("data", engine.schemas["data"], "person")
-    return price(read(_QUERY, Catalog({"data": scan}))).job
+    return price(read(SQL, Catalog({"data": scan}))).job
 
 
 def _cpu(run: Callable[[], object]) -> float:
@@ -72,6 +74,21 @@ def _measure(pipe: Connection, rows: int, runs: int, threads: int | None) -> Non
     pipe.close()
 
 
+def measure(rows: int, runs: int = 3, threads: int | None = None) -> Figures:
+    """Return the medians of a fresh process, in which nothing else has run."""
+    visits(rows)  # written before the child starts, so that its memory is not counted
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_measure, args=(sender, rows, runs, threads))
+    child.start()
+    sender.close()  # the child holds the only end, so that its failure ends the wait
+    figures = json.loads(receiver.recv())
+    child.join()
+    return Figures(
+        statistics.median(figures["plain"]), statistics.median(figures["bounded"]), figures["peak"]
+    )
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the table; return 0 if both limits hold."""
     parser = argparse.ArgumentParser(prog="query", description=__doc__)
@@ -79,15 +96,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--threads", type=int, default=None)
     options = parser.parse_args(argv)
-    visits(options.rows)  # written before the child starts, so that its memory is not counted
-    context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_measure, args=(sender, options.rows, options.runs, options.threads))
-    child.start()
-    figures = json.loads(receiver.recv())
-    child.join()
-    plain, bounded = statistics.median(figures["plain"]), statistics.median(figures["bounded"])
-    ratio, peak = bounded / plain, figures["peak"]
+    figures = measure(options.rows, options.runs, options.threads)
+    plain, bounded, peak = figures.plain, figures.bounded, figures.peak
+    ratio = bounded / plain
     print(f"{options.rows:,} rows; count, sum and mean; 10 groups a unit, 5 rows a group, unknown keys")
     print(f"{'what':<34}{'CPU s':>10}{'ratio':>10}{'limit':>10}")
     print(f"{'plain GROUP BY unit, key':<34}{plain:>10.2f}{1.0:>10.2f}{'':>10}")

@@ -1,0 +1,45 @@
+"""Virtual environments of the peers, one each, under ``benchmarks/.peers``: no two of them fit into one.
+
+They are made on first use, from the package index that pip knows, and made anew when a requirement changes.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+__all__ = ["interpreter", "script", "title"]
+
+_HERE = Path(__file__).parent
+_REQUIREMENTS: dict[str, tuple[str, ...]] = {
+    "opendp": ("opendp[polars]==0.16.0",),
+    "smartnoise": ("smartnoise-sql==1.0.10", "pyarrow"),
+    "pipelinedp": ("pipeline-dp==0.3.1", "pyarrow"),
+    "tumult": ("tmlt.analytics==0.21.0",),
+    # With the newest scikit-learn it does not import.
+    "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.6.1", "pyarrow"),
+}
+
+
+def title(peer: str) -> str:
+    """Return the peer's distribution and version."""
+    return _REQUIREMENTS[peer][0].replace("==", " ")
+
+
+def script(peer: str, benchmark: str) -> Path:
+    """Return the file that runs a benchmark inside of the peer's environment."""
+    return _HERE / "peers" / f"{peer}_{benchmark}.py"
+
+
+def interpreter(peer: str) -> Path:
+    """Return the interpreter of the peer's environment, made first if it is missing or out of date."""
+    home = _HERE / ".peers" / peer
+    python = home / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    wanted, installed = "\n".join(_REQUIREMENTS[peer]), home / "requirements.txt"
+    if not installed.exists() or installed.read_text() != wanted:
+        venv.create(home, with_pip=True, clear=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *_REQUIREMENTS[peer]], check=True)
+        installed.write_text(wanted)
+    return python
