@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError
 from sfumato.numerics import gaussian_tail
+from sfumato.numerics.gaussian_tail import tail
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SymmetricLaw
 from tests.numerics import reference
 
@@ -180,3 +181,24 @@ def test_numpy_numbers_are_the_numbers_they_are(name: str) -> None:
     assert law.pmf(np.int64(5)) == law.pmf(5)  # type: ignore[arg-type]
     assert law.upper_tail(np.int64(5)) == law.upper_tail(5)  # type: ignore[arg-type]
     assert law.half_width(np.float32(0.75)) == law.half_width(0.75)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("stddev", [129, 1000, 10**6, 2**39, Fraction(2**40, 3)])
+@pytest.mark.parametrize("z", [Fraction(1, 10), 2, 5, 63, 65, 70, 1000, 10**6, 10**12])
+def test_tails_are_enclosed_however_far_out_and_wide(stddev: Fraction, z: Fraction) -> None:
+    start = math.ceil(z * stddev)
+    found = tail(start, Fraction(stddev))
+    with mp.workdps(80):
+        s = reference.number(Fraction(stddev))
+        if 8 * start > stddev**2:
+            truth = mp.fsum(mp.exp(-(start * i + mp.mpf(i * i) / 2) / s**2) for i in range(800))
+        else:
+            # Euler and Maclaurin's formula, order 28.
+            x = start / s
+            truth = s * mp.sqrt(mp.pi / 2) * mp.exp(x * x / 2) * mp.erfc(x / mp.sqrt(2)) + mp.mpf(1) / 2
+            for j in range(1, 15):
+                n = 2 * j - 1
+                derivative = -(s**-n) * mp.hermite(n, x / mp.sqrt(2)) * mp.mpf(2) ** (-mp.mpf(n) / 2)
+                truth -= mp.bernoulli(2 * j) / mp.factorial(2 * j) * derivative
+        assert found.lower <= truth <= found.upper
+        assert found.upper - found.lower <= 1e-11 * truth
