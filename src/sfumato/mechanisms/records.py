@@ -16,15 +16,15 @@ _HALF = 32  # each half of a summand has at most 32 bits, so 2**31 of them fit i
 
 
 def as_records(data: Any) -> NDArray[Any]:
-    """Return the data as an array with one record per entry of its first axis.
+    """Return the data, an array with one record per entry of its first axis.
 
-    A list is refused: numpy would choose one type for all of its records, so that a single record (a text
-    among whole numbers, say) could change every other.
+    Anything else is refused: it would be given one type for all of its records, so that a single record (a
+    text among the whole numbers of a list, a null among those of a column) could change every other.
     """
-    array = np.asarray(data) if hasattr(data, "__array__") else np.asarray(0)
-    if array.ndim == 0:
-        _check.refuse("data", "be an array of records", type(data), "pass numpy.array(..., dtype=...)")
-    return array
+    if not isinstance(data, np.ndarray) or data.ndim == 0:
+        rule, remedy = "be a numpy array of records", "pass numpy.array(..., dtype=...)"
+        _check.refuse("data", rule, type(data), remedy)
+    return data
 
 
 def numbers(data: Any, *, integral: bool) -> NDArray[Any]:
