@@ -241,6 +241,12 @@ def test_threads_share_one_ledger_and_its_budget(path: Path, open_ledger: Open) 
     assert ledger.verify().sound
 
 
+def test_a_very_long_wait_is_not_none(path: Path, open_ledger: Open) -> None:
+    ledger = open_ledger(path, lock_timeout=1e9)
+    assert ledger._store._connection is not None
+    assert ledger._store._connection.execute("PRAGMA busy_timeout").fetchone()[0] >= 1e9 - 1
+
+
 def test_a_charge_reads_the_totals_with_the_write_lock_in_its_hand(path: Path, open_ledger: Open) -> None:
     ledger, other = open_ledger(path), open_ledger(path, lock_timeout=0.0)
     with ledger._store.transaction(write=True):

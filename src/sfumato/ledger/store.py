@@ -33,6 +33,9 @@ PRAGMAS = (
     "PRAGMA cell_size_check = ON",
 )
 
+LONGEST_WAIT = 1e6
+"""Seconds, eleven days and a half."""
+
 
 class Store:
     """Transactions on one ledger's database.
@@ -205,8 +208,10 @@ def create_file(path: Path, fill: Fill) -> bool:
 
 
 def _connect(target: str, lock_timeout: float) -> sqlite3.Connection:
+    # SQLite counts milliseconds in 32 bits; what overflows them would be no wait at all.
+    timeout = min(lock_timeout, LONGEST_WAIT)
     connection = sqlite3.connect(
-        target, uri=True, timeout=lock_timeout, isolation_level=None, check_same_thread=False
+        target, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
     )
     try:
         for pragma in PRAGMAS:
