@@ -30,7 +30,7 @@ from benchmarks.peers.measure import held, tree
 
 __all__ = ["main"]
 
-_PEERS = ("opendp", "smartnoise", "pipelinedp", "tumult", "diffprivlib")
+_PEERS = ("opendp", "smartnoise", "pipelinedp", "diffprivlib", "tumult")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,9 +22,13 @@ def answer(path):
         # keep="sample", the default, fails at collect(); "first" is by name, and keeps one less than asked.
         .truncate_num_groups(MAX_GROUPS, by=["place"], keep="first")
         .group_by("place")
-        .agg(dp.len(signed=False), pl.col("spent").dp.sum((0.0, UPPER)))
+        .agg(
+            dp.len(signed=False),
+            pl.col("spent").dp.sum((0.0, UPPER)).alias("sum"),
+            pl.col("spent").dp.mean((0.0, UPPER)).alias("mean"),
+        )
     )
     return query.release().collect().height
 
 
-report(answer, "count and sum; the first 9 places of a person by name, as the default fails")
+report(answer, "count, sum and mean; the first 9 places of a person by name, as the default fails")
