@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated, Any
 
 import typer
@@ -9,6 +10,7 @@ from typer.core import TyperGroup
 
 import sfumato
 from sfumato.cli import demo, ledger, sql
+from sfumato.cli.standard import OutputFailed, watch
 from sfumato.errors import BudgetExceeded, SfumatoError
 
 __all__ = ["FAILED", "REFUSED", "app", "main"]
@@ -20,6 +22,10 @@ REFUSED = 3
 """Exit code where the budget does not allow the query; nothing was charged."""
 
 
+def _say(error: SfumatoError) -> None:
+    typer.echo(f"sfumato: {' '.join(str(error).split())}", err=True)
+
+
 class _Commands(TyperGroup):
     """Turns sfumato's own errors into one line; any other error is a fault and keeps its traceback."""
 
@@ -27,7 +33,7 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except SfumatoError as error:
-            typer.echo(f"sfumato: {' '.join(str(error).split())}", err=True)
+            _say(error)
             raise typer.Exit(REFUSED if isinstance(error, BudgetExceeded) else FAILED) from error
 
 
@@ -62,4 +68,9 @@ def _options(
 
 def main() -> None:
     """Run the command line on the arguments of this process."""
-    app()
+    watch()
+    try:
+        app()
+    except OutputFailed as error:  # --version and --help print before there is a command
+        _say(error)
+        sys.exit(FAILED)

@@ -13,7 +13,7 @@ from sfumato import _check
 from sfumato.queries.session import Session, connect
 from sfumato.queries.sources import ROW, Row
 
-__all__ = ["named_paths", "open_session", "query_text", "source_of", "unit_of"]
+__all__ = ["named_paths", "named_sources", "open_session", "query_text", "source_of", "unit_of"]
 
 _STDIN = "-"
 _PAIR = "be NAME=PATH"
@@ -87,6 +87,22 @@ def named_paths(option: str, pairs: Sequence[str]) -> dict[str, str]:
             _check.refuse(option, "name each table once", pair, "use another name")
         paths[name] = path
     return paths
+
+
+def named_sources(source: str, tables: Sequence[str] | None, public: Sequence[str] | None) -> dict[str, str]:
+    """Return the path of every table that a command line names, private and public.
+
+    Examples
+    --------
+    >>> named_sources("people.parquet", None, ["states=states.csv"])
+    {'private data': 'people.parquet', 'public states': 'states.csv'}
+    """
+    given = source_of(source, tables or ())
+    private = {"data": given} if isinstance(given, str) else given
+    listed = named_paths("public", public or ())
+    return {f"private {name}": path for name, path in private.items()} | {
+        f"public {name}": path for name, path in listed.items()
+    }
 
 
 def unit_of(word: str) -> str | Row:

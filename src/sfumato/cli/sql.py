@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from sfumato.cli.opening import open_session, query_text
+from sfumato.cli.guarding import check_free
+from sfumato.cli.opening import named_sources, open_session, query_text
 from sfumato.cli.writing import Format, check_output, write
 from sfumato.queries.session import Session
 
@@ -32,7 +33,11 @@ def _in_session(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        with open_session(**{name: given.pop(name) for name in opening}) as session:
+        words = {name: given.pop(name) for name in opening}
+        if given.get("output") is not None:
+            paths = named_sources(words["source"], words["tables"], words["public"])
+            check_free(given["output"], sources=paths, ledger=words["ledger"])
+        with open_session(**words) as session:
             command(session, **given)
 
     merged = [*opening.values(), *(own[name] for name in own if name != "session")]
@@ -54,7 +59,8 @@ def answer(
     """Answer a query with differential privacy, and charge the ledger for it."""
     check_output(style, output)
     release = session.sql(query_text(text))
-    write(release.to_arrow(intervals=not no_intervals), style, output)
+    table = release.to_arrow(intervals=not no_intervals)
+    write(table, style, output, again=_again(session))
     typer.echo(_account(session, release), err=True)
 
 
@@ -62,6 +68,12 @@ def answer(
 def explain(session: Session, text: Text) -> None:
     """Say how a query would be answered, what it would cost and how far off it would be; spends nothing."""
     typer.echo(session.explain(query_text(text)))
+
+
+def _again(session: Session) -> str:
+    if session.ledger.path is None:
+        return "the answer was charged and is lost with this command's budget; pass --ledger to keep both"
+    return "the answer is charged and stored: asking again with this --ledger shows it and costs nothing"
 
 
 def _account(session: Session, release: TableRelease) -> str:

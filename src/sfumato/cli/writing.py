@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import os
+import secrets
+import stat
 import sys
 from enum import Enum
 from io import BytesIO, StringIO
@@ -14,6 +17,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from sfumato import _check
+from sfumato.cli.standard import OutputFailed
 from sfumato.cli.tables import release_table, wide_console
 
 __all__ = ["Format", "check_output", "write"]
@@ -34,34 +38,74 @@ def check_output(style: Format, output: Path | None) -> None:
     Raises
     ------
     ParameterError
-        If the file's folder does not exist, or Parquet would go to a terminal.
+        If the file's folder does not exist, the name belongs to no plain file, there is no standard output,
+        or Parquet would go to a terminal.
     """
-    if output is not None and (output.is_dir() or not output.absolute().parent.is_dir()):
-        _check.refuse("output", "be a file in a folder that exists", str(output), "make the folder first")
-    if style is Format.PARQUET and output is None and sys.stdout.isatty():
+    if output is not None:
+        target = _target(output)
+        if target.is_dir() or not target.parent.is_dir():
+            _check.refuse("output", "be a file in a folder that exists", str(output), "make the folder first")
+        if target.exists() and not target.is_file():
+            _check.refuse("output", "be a plain file", str(output), "leave --output out for standard output")
+    elif sys.stdout is None:
+        _check.refuse("output", "name a file where standard output is closed", None, "pass --output FILE")
+    elif style is Format.PARQUET and sys.stdout.isatty():
         _check.refuse("output", "name a file for Parquet on a terminal", None, "pass --output FILE")
 
 
-def write(answer: pa.Table, style: Format, output: Path | None) -> None:
-    """Write a release to a file or to standard output.
+def write(answer: pa.Table, style: Format, output: Path | None, *, again: str) -> None:
+    """Write a release to a file, whole or not at all, or to standard output.
+
+    Parameters
+    ----------
+    answer : pyarrow.Table
+    style : Format
+    output : Path or None
+        None is standard output.
+    again : str
+        What became of the charge, and how to have the answer again, for the error.
 
     Raises
     ------
     ParameterError
-        If the file cannot be written.
+        If the answer cannot be written.
     """
-    if style is Format.TABLE and output is None:
-        wide_console().print(release_table(answer))
-        return
-    content = _content(answer, style)
-    if output is None:
-        sys.stdout.buffer.write(content)
-        sys.stdout.flush()
-        return
     try:
-        output.write_bytes(content)
+        if output is not None:
+            _replace(_target(output), _content(answer, style))
+        elif style is Format.TABLE:
+            wide_console().print(release_table(answer))
+        else:
+            sys.stdout.buffer.write(_content(answer, style))
+            sys.stdout.flush()
+    except OutputFailed as error:
+        raise OutputFailed(f"{error}; {again}") from None
     except OSError as error:
-        _check.refuse("output", "be writable", str(output), error.strerror or "choose another file")
+        if output is None:
+            raise
+        why = (error.strerror or "a failure").lower()
+        _check.refuse("output", f"be writable ({why})", str(output), again)
+
+
+def _target(output: Path) -> Path:
+    """Return the file behind all symbolic links: it is replaced, not the link to it."""
+    return Path(os.path.realpath(output))
+
+
+def _replace(target: Path, content: bytes) -> None:
+    """Put a file in place of another in one step; a failure or crash leaves the old one as it was."""
+    draft = target.with_name(f".sfumato-{secrets.token_hex(8)}.part")
+    try:
+        descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        with os.fdopen(descriptor, "wb") as stream:
+            if target.exists():
+                draft.chmod(stat.S_IMODE(target.stat().st_mode))
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _content(answer: pa.Table, style: Format) -> bytes:

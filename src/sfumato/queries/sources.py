@@ -27,6 +27,7 @@ __all__ = [
     "Row",
     "Source",
     "check_names",
+    "files_meant",
     "open_source",
     "require_unit",
 ]
@@ -212,11 +213,18 @@ def _sound(name: str, frame: pa.Table) -> pa.Table:
     raise SourceError(f"table {name!r} must hold valid Arrow data, such as text in UTF-8; make it again")
 
 
-def _file(path: Path, table: str | None) -> FileSource:
+def files_meant(path: Path) -> tuple[Path | None, str]:
+    """Return the folder and pattern of the files that make one table; no folder for a path of one file."""
+    path = path.expanduser()
     if _GLOB & set(str(path)) and not path.exists():
-        return _many(path, sorted(path.parent.glob(path.name)))
-    if path.is_dir():
-        return _many(path, sorted(path.glob("*.parquet")))
+        return path.parent, path.name
+    return (path, "*.parquet") if path.is_dir() else (None, "")
+
+
+def _file(path: Path, table: str | None) -> FileSource:
+    folder, pattern = files_meant(path)
+    if folder is not None:
+        return _many(path, sorted(folder.glob(pattern)))
     if not path.exists():
         raise SourceError(f"source must be a file that exists, got {str(path)!r}; check the path")
     return _recognised(path, table)

@@ -1,0 +1,91 @@
+"""What an answer must not be written over: the rows, the public tables, and every ledger."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from sfumato import _check
+from sfumato.queries.sources import FileSource, files_meant, open_source
+
+__all__ = ["check_free"]
+
+_BESIDE_LEDGER = ("", "-journal", "-wal", "-shm")
+_BESIDE_DUCKDB = ("", ".wal")
+_DATABASES = {b"SQLite format 3\x00": slice(0, 16), b"DUCK": slice(8, 12)}
+_ELSEWHERE = "name another file"
+
+
+def check_free(output: Path, *, sources: Mapping[str, str], ledger: Path | None) -> None:
+    """Refuse an output that is a file this program reads or keeps, under whatever name.
+
+    Parameters
+    ----------
+    output : Path
+        Where the answer shall go.
+    sources : mapping of str to str
+        The paths of all tables, private and public, as they were given.
+    ledger : Path or None
+        The ledger's file, which need not exist yet.
+
+    Raises
+    ------
+    ParameterError
+        If it is such a file, or would be read as one of them, or is some other database.
+    SourceError
+        If a source cannot be opened.
+    """
+    target = _resolved(output)
+    if ledger is not None:
+        for path in _with(_resolved(ledger), _BESIDE_LEDGER):
+            if _same(target, path) or _alike(target, path):
+                _check.refuse("output", "not be the ledger or a file beside it", str(output), _ELSEWHERE)
+    for path in _read_files(sources):
+        if _same(target, path):
+            _check.refuse("output", "not be a file that the query reads", str(output), _ELSEWHERE)
+    for given in sources.values():
+        folder, pattern = files_meant(Path(given))
+        if folder is not None and _same(target.parent, folder) and target.match(pattern):
+            _check.refuse("output", "not be read as a part of a table", str(output), "name another folder")
+    if _is_database(target):
+        _check.refuse("output", "not be a ledger or a database", str(output), _ELSEWHERE)
+
+
+def _resolved(path: Path) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _with(path: Path, ends: tuple[str, ...]) -> Iterator[Path]:
+    return (path.with_name(path.name + end) for end in ends)
+
+
+def _read_files(sources: Mapping[str, str]) -> Iterator[Path]:
+    for source in open_source(sources).values():
+        if isinstance(source, FileSource):
+            for path in source.paths:
+                yield from _with(path, _BESIDE_DUCKDB)
+
+
+def _same(one: Path, other: Path) -> bool:
+    """Tell whether two paths lead to one file, which may not exist, or have two names."""
+    try:
+        return one == other or one.samefile(other)
+    except OSError:
+        return False
+
+
+def _alike(one: Path, other: Path) -> bool:
+    """Tell whether two files that do not exist yet might be one, where names are looked up without case."""
+    return one.parent == other.parent and one.name.casefold() == other.name.casefold()
+
+
+def _is_database(path: Path) -> bool:
+    if not path.is_file():  # to open a pipe would be to wait for its writer
+        return False
+    try:
+        with path.open("rb") as stream:
+            head = stream.read(16)
+    except OSError:
+        return False
+    return any(head[place] == magic for magic, place in _DATABASES.items())

@@ -1,0 +1,150 @@
+"""Where answers go: never over rows or ledgers, whole or not at all, and what is said if that fails."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from sfumato.cli.main import app
+from sfumato.ledger import Ledger
+
+COUNT = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
+UNIT = ("--privacy-unit", "id", "--epsilon", "2")
+
+
+def ask(folder: Path, output: str, *more: str, source: str = "people.parquet", ledger: str = "l") -> Any:
+    named = ("sql", source, *UNIT, "--ledger", ledger, "--format", "csv", "--output", output, *more, COUNT)
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        return CliRunner().invoke(app, named)
+    finally:
+        os.chdir(before)
+
+
+def contents(folder: Path) -> dict[Path, bytes]:
+    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = pa.table({"id": range(100), "g": ["a", "b"] * 50})
+    (tmp_path / "parts").mkdir()
+    for name in ("people.parquet", "list.parquet", "visits.parquet", "parts/a.parquet"):
+        pq.write_table(rows, tmp_path / name)
+    with duckdb.connect(str(tmp_path / "other.duckdb")) as connection:
+        connection.execute("CREATE TABLE data (id INTEGER)")
+    assert ask(tmp_path, "first.csv").exit_code == 0
+    shutil.copy(tmp_path / "l", tmp_path / "copy of ledger")
+    (tmp_path / "link").symlink_to("l")
+    (tmp_path / "away").symlink_to(tmp_path / "l-journal")
+    os.link(tmp_path / "people.parquet", tmp_path / "hard")
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("output", "more"),
+    [
+        ("l", ()), ("./parts/../l", ()), ("link", ()), ("copy of ledger", ()), ("other.duckdb", ()),
+        ("l-journal", ()), ("l-wal", ()), ("l-shm", ()), ("away", ()),
+        ("people.parquet", ()), ("hard", ()), ("people.parquet.wal", ()),
+        ("visits.parquet", ("--table", "visits=visits.parquet")),
+        ("list.parquet", ("--public", "list=list.parquet")),
+        ("parts/b.parquet", ("--public", "list=parts")),
+        ("parts/a.parquet", ("--public", "list=parts")),
+        ("parts/other.parquet", ("--public", "list=parts/*.parquet")),
+    ],
+)  # fmt: skip
+def test_an_answer_never_goes_over_rows_or_ledgers(folder: Path, output: str, more: tuple[str, ...]) -> None:
+    before = contents(folder)
+    result = ask(folder, output, *more)
+    assert result.exit_code == 1, result.output
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("sfumato: output must not be")
+    assert contents(folder) == before
+
+
+def test_a_ledger_that_is_not_there_yet_is_not_made_under_the_answer(folder: Path) -> None:
+    for output in ("new", "NEW", "new-wal"):
+        assert ask(folder, output, ledger="new").exit_code == 1
+        assert not (folder / "new").exists()
+
+
+def test_an_answer_replaces_an_older_answer_behind_its_link(folder: Path) -> None:
+    (folder / "linked.csv").symlink_to("first.csv")
+    (folder / "first.csv").chmod(0o640)
+    (folder / "first.csv").write_text("old")
+    assert ask(folder, "linked.csv").exit_code == 0
+    assert (folder / "linked.csv").is_symlink()
+    assert (folder / "first.csv").read_text().startswith('"n","n_lower"')
+    assert (folder / "first.csv").stat().st_mode & 0o777 == 0o640
+
+
+def test_an_output_that_is_no_plain_file_is_refused(folder: Path) -> None:
+    os.mkfifo(folder / "pipe")
+    assert "plain file" in ask(folder, "pipe").stderr
+
+
+def test_a_write_that_fails_leaves_the_old_file_and_says_what_became_of_the_charge(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(folder)
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("sfumato.cli.writing.os.fsync", full)
+    result = ask(folder, "first.csv", "--no-intervals")
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert "no space left on device" in line
+    assert "costs nothing" in line
+    assert contents(folder) == before
+
+
+def _shell(folder: Path, query: str, redirect: str, *more: str) -> subprocess.CompletedProcess[str]:
+    command = [str(Path(sys.executable).with_name("sfumato")), "sql", "people.parquet", *UNIT, *more, query]
+    script = f'"$@" {redirect}; echo "status ${{PIPESTATUS[0]}}" >&2'
+    return subprocess.run(
+        ["bash", "-c", script, "bash", *command], cwd=folder, capture_output=True, text=True, check=True
+    )
+
+
+@pytest.mark.parametrize("redirect", ["> /dev/full", "| sh -c 'exec <&-; sleep 3'"])
+@pytest.mark.parametrize("style", ["table", "csv"])
+def test_standard_output_that_fails_is_an_error_in_words(folder: Path, redirect: str, style: str) -> None:
+    if not Path("/dev/full").exists():
+        pytest.skip("this system has no /dev/full")
+    query = COUNT.replace("0.5", "0.25")
+    line, status = _shell(folder, query, redirect, "--ledger", "l", "--format", style).stderr.splitlines()
+    assert status == "status 1"
+    assert line.startswith("sfumato: standard output must take what is printed, got ")
+    assert line.endswith("is charged and stored: asking again with this --ledger shows it and costs nothing")
+    with Ledger.read(folder / "l") as ledger:
+        assert [entry.committed for entry in ledger.entries()] == [True, True]
+    again = _shell(folder, query, "", "--ledger", "l", "--format", style)
+    assert "cost nothing" in again.stderr
+    lost, _ = _shell(folder, query, "> /dev/full").stderr.splitlines()
+    assert "pass --ledger" in lost
+
+
+def test_commands_that_spend_nothing_fail_in_words_too(folder: Path) -> None:
+    command = str(Path(sys.executable).with_name("sfumato"))
+    with Path("/dev/full").open("w") as full:
+        for words in (["--version"], ["ledger", "show", "l"], ["ledger", "head", "l"]):
+            done = subprocess.run(
+                [command, *words], cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            )
+            assert done.returncode == 1
+            (line,) = done.stderr.splitlines()
+            assert line.startswith("sfumato: standard output must")
