@@ -22,6 +22,7 @@
     |   +-- SimulatedCharge        simulated randomness against a real budget
     +-- MissingExtra               an optional library is absent        (also an ImportError)
 
+`PrecisionWarning` is the one warning: an interval of the accountant is wider than asked.
 Messages have one shape: parameter, rule, value, remedy. They depend on the schema and on parameters
 only, never on the data.
 """
@@ -44,6 +45,7 @@ __all__ = [
     "NeighboringMismatch",
     "OptionError",
     "ParameterError",
+    "PrecisionWarning",
     "QueryError",
     "SchemaError",
     "SfumatoError",
@@ -74,6 +76,10 @@ class UnboundedSensitivity(ParameterError):
 
 class UnsupportedView(SfumatoError, TypeError):
     """A privacy loss has no proof in the notion that was asked for."""
+
+
+class PrecisionWarning(UserWarning):
+    """An interval is wider than asked; both its ends are right."""
 
 
 class QueryError(SfumatoError, ValueError):

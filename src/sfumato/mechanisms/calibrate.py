@@ -38,7 +38,7 @@ class Request:
 
     def met_by(self, loss: PrivacyLoss) -> bool:
         """Return whether the loss proves it."""
-        return loss.epsilon(self.delta) <= self.epsilon
+        return loss.quick_epsilon(self.delta) <= self.epsilon
 
 
 Price = Callable[[Fraction], PrivacyLoss]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from sfumato.privacy.laplace import Laplace
     from sfumato.privacy.loss import Composed, PrivacyLoss, Repeated, compose
     from sfumato.privacy.neighboring import Neighboring
+    from sfumato.privacy.poisson import PoissonSubsampled
+    from sfumato.privacy.precision import Precision
     from sfumato.privacy.receipt import Receipt
     from sfumato.privacy.serial import loss_from_json
     from sfumato.privacy.views import GDPView, PureView, ZCDPView
@@ -40,6 +42,8 @@ __all__ = [
     "Guarantee",
     "Laplace",
     "Neighboring",
+    "PoissonSubsampled",
+    "Precision",
     "PrivacyLoss",
     "PureDP",
     "PureView",
@@ -77,6 +81,8 @@ _HOMES = {
     "laplace": ["Laplace"],
     "loss": ["Composed", "PrivacyLoss", "Repeated", "compose"],
     "neighboring": ["Neighboring"],
+    "poisson": ["PoissonSubsampled"],
+    "precision": ["Precision"],
     "receipt": ["Receipt"],
     "serial": ["loss_from_json"],
     "views": ["GDPView", "PureView", "ZCDPView"],

@@ -13,6 +13,7 @@ from sfumato import _check
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
 from sfumato.privacy.leaf import Leaf, bounded_log_profile, bounded_rdp
 from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.pair import Pair, two_points
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["ZCDP", "ApproximateDP", "PureDP"]
@@ -67,6 +68,10 @@ class PureDP(Leaf):
     def log_profile(self, epsilon: float) -> float:
         r"""Return the log of :math:`(e^{\epsilon_0} - e^\epsilon)/(1 + e^{\epsilon_0})`, exact."""
         return bounded_log_profile(self._epsilon - epsilon, 1 + math.exp(-self._epsilon))
+
+    def dominating_pair(self) -> Pair:
+        """Return randomized response (Kairouz, Oh, Viswanath 2015)."""
+        return two_points(self._epsilon)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the divergences of randomized response."""
@@ -126,6 +131,10 @@ class ApproximateDP(Leaf):
     def gdp(self) -> GDPView:
         """Return the Gaussian DP of the part that is pure, and the mass."""
         return GDPView(pure_to_gdp(self._epsilon), self._delta)
+
+    def dominating_pair(self) -> Pair:
+        """Return randomized response that tells everything with probability delta (the same)."""
+        return two_points(self._epsilon, self._delta)
 
     def split(self) -> tuple[float, tuple[tuple[PureDP, int]]]:
         """Return the mass and the pure part."""

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from sfumato.privacy._outward import above
 from sfumato.privacy.leaf import Leaf
 from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.normal_pair import NormalPair
+from sfumato.privacy.pair import Pair, two_points
 from sfumato.privacy.views import GDPView, ZCDPView
 
 __all__ = ["Gaussian"]
@@ -64,6 +66,11 @@ class Gaussian(Leaf):
         """Return the exact zCDP parameter."""
         noise = self.noise_multiplier
         return ZCDPView(above(0.5 / noise / noise, 4.0) if noise > 0 else math.inf, 0.0)
+
+    def dominating_pair(self) -> Pair:
+        """Return two normal laws one sensitivity apart (Dong, Roth, Su 2022)."""
+        mu = self.gdp().mu
+        return NormalPair(mu) if 0 < mu < math.inf else two_points(mu)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``rho`` times the order, the exact divergence."""

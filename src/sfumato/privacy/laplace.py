@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
+from sfumato.privacy.laplace_pair import LaplacePair
 from sfumato.privacy.leaf import Leaf, bounded_log_profile, bounded_rdp
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.normal import upper_quantile
+from sfumato.privacy.pair import Pair, two_points
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["Laplace", "laplace_kl"]
@@ -94,6 +96,10 @@ class Laplace(Leaf):
     def log_profile(self, epsilon: float) -> float:
         r"""Return :math:`\log(1 - e^{(\epsilon - \epsilon_0)/2})`, the exact profile."""
         return bounded_log_profile((self._bound - epsilon) / 2)
+
+    def dominating_pair(self) -> Pair:
+        """Return two Laplace laws one sensitivity apart."""
+        return LaplacePair(self._bound) if 0 < self._bound < math.inf else two_points(self._bound)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the exact divergences (Mironov 2017, Proposition 6)."""

@@ -15,19 +15,43 @@ from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Leaf", "bounded_log_profile", "bounded_rdp"]
+__all__ = ["Leaf", "Node", "bounded_log_profile", "bounded_rdp"]
 
 # Enough for every float; keeps the serialised form short.
 _MAX_BITS = 4096
 
 
-class Leaf(PrivacyLoss):
-    """A loss without parts: frozen, checked parameters and the views they prove."""
+class Node(PrivacyLoss):
+    """A loss that is neither a repetition nor a composition: frozen, checked parameters."""
 
     __slots__ = ()
 
+    def _set_part(self, name: str, value: object) -> None:
+        """Check that a part is one loss, neither repeated nor composed."""
+        if not isinstance(value, PrivacyLoss):
+            _check.refuse(name, "be a PrivacyLoss", type(value).__name__, "pass a loss such as Gaussian(1.0)")
+        if value.terms != ((value, 1),):
+            _check.refuse(
+                name, "be one mechanism, neither repeated nor composed", repr(value)[:200], "wrap each part"
+            )
+        self._set(name, value)
+
+    def __repr__(self) -> str:
+        shown = (
+            f"{name}={value if isinstance(value, Fraction) else repr(value)}"
+            for name, value in self.parameters().items()
+            if value is not Neighboring.ADD_REMOVE
+        )
+        return f"{type(self).__name__}({', '.join(shown)})"
+
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
+
+
+class Leaf(Node):
+    """A loss without parts, with the views that its parameters prove."""
+
+    __slots__ = ()
 
     def _set_rounded(self, name: str, value: object, *, up: bool) -> None:
         """Check that a parameter is non-negative and finite, and keep it as a float on the private side."""
@@ -56,14 +80,6 @@ class Leaf(PrivacyLoss):
         if not isinstance(value, Neighboring):
             _check.refuse("neighboring", "be a Neighboring", value, "pass Neighboring.ADD_REMOVE or another")
         self._set("neighboring", value)
-
-    def __repr__(self) -> str:
-        shown = (
-            f"{name}={value if isinstance(value, Fraction) else repr(value)}"
-            for name, value in self.parameters().items()
-            if value is not Neighboring.ADD_REMOVE
-        )
-        return f"{type(self).__name__}({', '.join(shown)})"
 
 
 def bounded_rdp(

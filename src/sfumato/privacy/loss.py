@@ -8,13 +8,13 @@ sorted, without duplicates, and repetition is a number beside a part.
 from __future__ import annotations
 
 import json
+import math
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache
 from typing import NoReturn, TypeAlias, final
 
 import numpy as np
@@ -22,8 +22,11 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch, UnsupportedView
-from sfumato.privacy import accounting
+from sfumato.numerics.interval import Interval
+from sfumato.privacy import accounting, intervals
 from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.pair import Pair
+from sfumato.privacy.precision import STANDARD, Precision
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["FORMAT", "Composed", "PrivacyLoss", "Repeated", "Term", "compose"]
@@ -62,7 +65,7 @@ class PrivacyLoss(ABC):
         return ((self, 1),)
 
     def epsilon(self, delta: float = 0.0) -> float:
-        """Return the least epsilon that the views prove at ``delta``.
+        """Return the least epsilon that is proven at ``delta``: the upper end of `epsilon_interval`.
 
         Parameters
         ----------
@@ -80,18 +83,69 @@ class PrivacyLoss(ABC):
             If ``delta`` is outside [0, 1).
         UnsupportedView
             If no view exists for the whole loss.
+        """
+        found = intervals.epsilon_interval(self, _check.probability("delta", delta), STANDARD)
+        return (
+            found.upper if found.upper < math.inf else STANDARD.checked(found, f"epsilon at {delta!r}").upper
+        )
+
+    def delta(self, epsilon: float) -> float:
+        """Return the least delta that is proven at ``epsilon``: the upper end of `delta_interval`."""
+        return intervals.delta_interval(self, _check.non_negative("epsilon", epsilon), STANDARD).upper
+
+    def epsilon_interval(self, delta: float = 0.0, precision: Precision = STANDARD) -> Interval:
+        """Return bounds on the epsilon of the declared pair at ``delta``, round-off included.
+
+        Parameters
+        ----------
+        delta : float
+            In [0, 1).
+        precision : Precision
+            How narrow the interval must be. Where it cannot be, it is wider, with a `PrecisionWarning`.
+
+        Returns
+        -------
+        Interval
+            ``tight`` is False where a part is known by an upper bound only; then ``lower`` is 0.
+
+        Raises
+        ------
+        ParameterError
+            If ``delta`` is outside [0, 1).
+        UnsupportedView
+            If no view exists for the whole loss.
 
         Notes
         -----
+        The upper end is the least of what the closed views prove (see `quick_epsilon`) and of the inversion
+        of the composed dominating pairs (see `sfumato.privacy.certified`). The truth is that of the pairs
+        that the parts declare: the worst two neighbors of each mechanism, in the same order throughout.
+        """
+        found = intervals.epsilon_interval(self, _check.probability("delta", delta), precision)
+        return precision.checked(found, f"epsilon at delta {delta!r}")
+
+    def delta_interval(self, epsilon: float, precision: Precision = STANDARD) -> Interval:
+        """Return bounds on the delta of the declared pair at a non-negative ``epsilon``."""
+        found = intervals.delta_interval(self, _check.non_negative("epsilon", epsilon), precision)
+        return precision.checked(found, f"delta at epsilon {epsilon!r}")
+
+    def quick_epsilon(self, delta: float = 0.0) -> float:
+        """Return the least epsilon that the closed views prove at ``delta``, in well under a millisecond.
+
         The least of: the exact profile of a single mechanism; the sum of pure epsilons; Gaussian DP (exact
         for continuous Gaussians); Rényi DP at its best order; and pure parts added to the bound of the rest.
-        A mass of total failure is split off first.
-        """
-        return _epsilon(self, _check.probability("delta", delta))
+        A mass of total failure is split off first. Never below `epsilon`.
 
-    def delta(self, epsilon: float) -> float:
-        """Return the least delta that the views prove at ``epsilon``; see `epsilon`."""
-        return _delta(self, _check.non_negative("epsilon", epsilon))
+        Raises
+        ------
+        UnsupportedView
+            If no such view exists for the whole loss.
+        """
+        return intervals.quick_epsilon(self, _check.probability("delta", delta))
+
+    def quick_delta(self, epsilon: float) -> float:
+        """Return the least delta that the closed views prove at ``epsilon``; see `quick_epsilon`."""
+        return intervals.quick_delta(self, _check.non_negative("epsilon", epsilon))
 
     def rdp(self, order: float) -> float:
         """Return an upper bound on the Rényi divergence of an order above 1."""
@@ -123,6 +177,10 @@ class PrivacyLoss(ABC):
     def pure_epsilon(self) -> float | Fraction:
         """Return the epsilon of `pure` before it is rounded to a float, if it is a rational that is known."""
         return self.pure().epsilon
+
+    def dominating_pair(self) -> Pair:
+        """Return two laws that dominate the outputs on any two neighbors."""
+        self._missing("dominating pair")
 
     def split(self) -> tuple[float, accounting.Terms]:
         """Return a mass of total failure and the terms that act otherwise; by default no mass."""
@@ -326,13 +384,3 @@ def _document(value: object) -> object:
 
 def _dump(document: object) -> str:
     return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
-
-
-@lru_cache(maxsize=4096)
-def _epsilon(loss: PrivacyLoss, delta: float) -> float:
-    return accounting.smallest_epsilon(loss.terms, delta)
-
-
-@lru_cache(maxsize=4096)
-def _delta(loss: PrivacyLoss, epsilon: float) -> float:
-    return accounting.smallest_delta(loss.terms, epsilon)

@@ -17,6 +17,7 @@ from sfumato.privacy.gaussian import Gaussian
 from sfumato.privacy.laplace import Laplace
 from sfumato.privacy.loss import FORMAT, Composed, PrivacyLoss, Repeated
 from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.poisson import PoissonSubsampled
 
 __all__ = ["LEAVES", "loss_from_json"]
 
@@ -26,10 +27,11 @@ LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
     DiscreteLaplace,
     Gaussian,
     Laplace,
+    PoissonSubsampled,
     PureDP,
     ZCDP,
 )
-"""Every leaf that JSON may name, by the name of its class."""
+"""Every leaf and node that JSON may name, by the name of its class."""
 
 _BY_NAME: Mapping[str, Callable[..., PrivacyLoss]] = {leaf.__name__: leaf for leaf in LEAVES}
 _RATIONAL = re.compile(r"[0-9]+/[0-9]+")
@@ -92,13 +94,13 @@ def _loss(document: Any, depth: int) -> PrivacyLoss:
         if not isinstance(parameters["losses"], list):
             _refuse("list the losses of Composed", _kind(parameters["losses"]))
         return Composed(tuple(_loss(item, depth + 1) for item in parameters["losses"]))
-    return _leaf(node, parameters)
+    return _leaf(node, parameters, depth)
 
 
-def _leaf(node: str, parameters: dict[str, object]) -> PrivacyLoss:
+def _leaf(node: str, parameters: dict[str, object], depth: int) -> PrivacyLoss:
     if node not in _BY_NAME:
         _refuse("name known nodes only", node[:40])
-    values = {name: _value(name, value) for name, value in parameters.items()}
+    values = {name: _value(name, value, depth) for name, value in parameters.items()}
     try:
         loss: PrivacyLoss = _BY_NAME[node](**values)
     except TypeError:
@@ -108,7 +110,11 @@ def _leaf(node: str, parameters: dict[str, object]) -> PrivacyLoss:
     return loss
 
 
-def _value(name: str, value: object) -> Any:
+def _value(name: str, value: object, depth: int) -> Any:
+    if isinstance(value, dict):
+        return _loss(value, depth + 1)
+    if isinstance(value, list):
+        return tuple(_value(name, item, depth + 1) for item in value)
     if name == "neighboring":
         try:
             return Neighboring(value)

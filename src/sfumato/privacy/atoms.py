@@ -1,0 +1,119 @@
+r"""A finite law of the privacy loss, and its moment generating function on a vertical line.
+
+The composition of :math:`n` such laws has the :math:`n`-th power of it; nothing else depends on :math:`n`.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.privacy._outward import UNIT
+
+__all__ = ["Atoms", "Ray", "Tilt"]
+
+_Array = NDArray[np.float64]
+
+_FEW: Final = 32
+"""Roundings in one entry of a sum, with room: an elementary function, its argument, two products."""
+
+
+class Tilt(NamedTuple):
+    """The law re-weighted by ``exp(c * loss)``, and the log of what it adds up to then, with errors."""
+
+    weights: _Array
+    log_total: float
+    weight_error: _Array
+    log_total_error: float
+
+
+class Ray(NamedTuple):
+    r"""The function on :math:`c + i t_l`, :math:`t_l = l h`: :math:`\phi = e^{K + i t m} (1 + D)`.
+
+    ``log`` is :math:`\log(1 + D)`, ``size`` is :math:`|1 + D|` and ``error`` bounds the error of :math:`D`.
+    """
+
+    log_total: float
+    log_total_error: float
+    mean: float
+    log: NDArray[np.complex128]
+    size: _Array
+    error: _Array
+
+
+@dataclass(frozen=True, slots=True)
+class Atoms:
+    """Losses with masses; what is missing to one is the mass of an infinite loss, or was dropped.
+
+    Parameters
+    ----------
+    loss : ndarray
+    log_mass : ndarray
+        Natural logarithms.
+    infinite : float
+        Mass of an infinite loss.
+    """
+
+    loss: _Array
+    log_mass: _Array
+    infinite: float
+
+    def log_moments(self, tilts: _Array) -> _Array:
+        """Return ``log E exp(c * loss)`` over the finite losses, for an array of real c."""
+        exponents = np.multiply.outer(tilts, self.loss) + self.log_mass
+        top = exponents.max(axis=-1)
+        return np.asarray(top + np.log(np.exp(exponents - top[:, None]).sum(axis=-1)))
+
+    def tilted(self, c: float) -> Tilt:
+        """Return the law tilted by c."""
+        exponents = c * self.loss + self.log_mass
+        top = float(exponents.max())
+        weights = np.exp(exponents - top)
+        total = float(weights.sum())
+        weights /= total
+        log_total = top + math.log(total)
+        # An entry of no weight may have a log mass of minus infinity.
+        error = np.where(weights > 0, np.abs(c * self.loss) + np.abs(self.log_mass), 0.0)
+        error = 2 * UNIT * (error + (abs(top) + abs(log_total) + _FEW))
+        return Tilt(weights, log_total, error, float(weights @ error))
+
+    def ray(self, c: float, step: float, count: int) -> Ray:
+        r"""Return the moment generating function at ``c + 1j * step * l`` for l below ``count``.
+
+        Notes
+        -----
+        With :math:`l = l_1 k + l_2` the points factor, so that all are one matrix product of two tables of
+        about :math:`\sqrt{count}` rows. The tables hold :math:`e^{i\theta} - 1`, and
+        :math:`e^{i(\theta + \eta)} - 1 = A + B + AB`: the error of :math:`D` is then a few roundings, one for
+        each term of the sum, of :math:`t\,E|L - m|` and not of 1.
+        """
+        weights, log_total, weight_error, log_total_error = self.tilted(c)
+        mean = float(weights @ self.loss)
+        kept = weights > 0
+        weights, weight_error, losses = weights[kept], weight_error[kept], self.loss[kept] - mean
+        inner = max(1, math.isqrt(count - 1) + 1)
+        outer = -(-count // inner)
+        slow = _turn(np.multiply.outer(step * inner * np.arange(outer), losses)) * weights
+        fast = _turn(np.multiply.outer(losses, step * np.arange(inner)))
+        change = slow @ fast
+        change += slow.sum(axis=1)[:, None]
+        change += weights @ fast
+        flat = change.ravel()[:count]
+        flat[flat == -1] += UNIT  # its logarithm must exist; the error allows for it
+        moves = weights * np.abs(losses)
+        rate = 8 * UNIT * (len(losses) + _FEW) * float(moves.sum()) + 4 * float(moves @ weight_error)
+        error = rate * (step * np.arange(count, dtype=float))
+        return Ray(log_total, log_total_error, mean, np.log1p(flat), np.abs(1 + flat), error)
+
+
+def _turn(angle: _Array) -> NDArray[np.complex128]:
+    """Return ``exp(1j * angle) - 1`` without cancellation."""
+    half = np.sin(0.5 * angle)
+    turned = np.empty(angle.shape, complex)
+    turned.real = -2 * half * half
+    turned.imag = np.sin(angle)
+    return turned

@@ -1,0 +1,196 @@
+r"""A partition of the outcomes of a pair of laws into bins, from which its loss is bounded on both sides.
+
+Write :math:`R = dQ/dP` for the likelihood ratio under :math:`P`; the privacy loss is :math:`L = -\log R`. The
+hockey-stick divergence of a composition is :math:`E_P (1 - e^\epsilon \prod_i R_i)_+`, convex and falling in
+each :math:`R_i`. So a bin of :math:`P`-mass :math:`a` and :math:`Q`-mass :math:`b` gives
+
+- a lower bound, if all of it is moved to its mean :math:`R = b/a` (Jensen);
+- an upper bound, if it is split between its two ends so that the mean stays (a mean-preserving spread).
+
+Masses too small to follow are dropped below and moved up to the next loss, or to infinity, above.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.privacy._outward import UNIT, above, below
+from sfumato.privacy.atoms import Atoms
+
+__all__ = ["NO_ATOMS", "Bins", "Mass", "Points"]
+
+_Array = NDArray[np.float64]
+
+_TAIL_SLACK: Final = 1 + 1e-9
+"""Outweighs every rounding in a tail mass, which is negligible itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mass:
+    """The masses that P and Q give to one set, as natural logarithms rounded up."""
+
+    log_p: float = -np.inf
+    log_q: float = -np.inf
+
+    def swapped(self) -> Mass:
+        """Exchange P and Q."""
+        return Mass(self.log_q, self.log_p)
+
+    def mixed(self, q: float) -> Mass:
+        """Replace P by ``(1 - q) Q + q P``."""
+        with np.errstate(divide="ignore"):
+            return Mass(float(np.logaddexp(np.log1p(-q) + self.log_q, np.log(q) + self.log_p)), self.log_q)
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Sets of outcomes by their P-mass and their loss ``log(P-mass / Q-mass)``, with the errors of both.
+
+    Parameters
+    ----------
+    log_p : ndarray
+        Natural logarithm of the P-mass.
+    loss : ndarray
+    mass_error, loss_error : ndarray
+        Bounds on the absolute errors of ``log_p`` and of ``loss``.
+    """
+
+    log_p: _Array
+    loss: _Array
+    mass_error: _Array
+    loss_error: _Array
+
+    def swapped(self) -> Points:
+        """Exchange P and Q, and the order."""
+        log_q = self.log_p - self.loss
+        error = self.mass_error + self.loss_error + UNIT * np.abs(log_q)
+        return Points(log_q[::-1], -self.loss[::-1], error[::-1], self.loss_error[::-1])
+
+    def mixed(self, q: float) -> Points:
+        """Replace P by ``(1 - q) Q + q P``."""
+        loss, loss_error = mixed_loss(self.loss, self.loss_error, q)
+        log_q = self.log_p - self.loss
+        log_p = log_q + loss
+        error = self.mass_error + self.loss_error + loss_error + UNIT * (np.abs(log_q) + np.abs(log_p))
+        return Points(log_p, loss, error, loss_error)
+
+    def followed_by(self, other: Points) -> Points:
+        """Return both lists as one."""
+        return Points(
+            np.concatenate([self.log_p, other.log_p]),
+            np.concatenate([self.loss, other.loss]),
+            np.concatenate([self.mass_error, other.mass_error]),
+            np.concatenate([self.loss_error, other.loss_error]),
+        )
+
+
+NO_ATOMS: Final = Points(*(np.zeros(0),) * 4)
+
+
+def mixed_loss(loss: _Array, error: _Array, q: float) -> tuple[_Array, _Array]:
+    r"""Return :math:`\log(1 - q + q e^L)` and a bound on its error."""
+    # Beyond 700 the exponential overflows; there the other term is below one rounding.
+    large = loss > 700.0
+    mixed = np.where(large, loss + np.log(q), np.log1p(q * np.expm1(np.minimum(loss, 700.0))))
+    share = np.exp(np.minimum(np.log(q) + loss - mixed, 0.0))
+    return mixed, share * error + 8 * UNIT * (np.abs(mixed) + share * np.minimum(np.abs(loss), 1.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Bins:
+    """A pair of laws, cut into bins by loss, single losses, two tails, and what only one of the laws has.
+
+    Parameters
+    ----------
+    points : Points
+        The bins, from the smallest loss to the largest.
+    edges, edge_error : ndarray
+        The losses between which the bins lie, one more than there are bins, and a bound on their errors.
+    atoms : Points
+        Outcomes that have exactly their loss.
+    low, high : Mass
+        What lies below the first edge and above the last.
+    only_p, only_q : float
+        Mass of outcomes that the other law never gives: an infinite loss, and a minus infinite one.
+    """
+
+    points: Points
+    edges: _Array
+    edge_error: _Array
+    atoms: Points = NO_ATOMS
+    low: Mass = field(default_factory=Mass)
+    high: Mass = field(default_factory=Mass)
+    only_p: float = 0.0
+    only_q: float = 0.0
+
+    def swapped(self) -> Bins:
+        """Return the pair (Q, P)."""
+        return Bins(
+            points=self.points.swapped(),
+            edges=-self.edges[::-1],
+            edge_error=self.edge_error[::-1],
+            atoms=self.atoms.swapped(),
+            low=self.high.swapped(),
+            high=self.low.swapped(),
+            only_p=self.only_q,
+            only_q=self.only_p,
+        )
+
+    def mixed(self, q: float) -> Bins:
+        """Return the pair ((1 - q) Q + q P, Q), for q in (0, 1)."""
+        edges, edge_error = mixed_loss(self.edges, self.edge_error, q)
+        atoms = self.atoms.mixed(q)
+        if self.only_q > 0:
+            # Where P has nothing, the mixture's loss is log(1 - q).
+            log_p = np.log([(1 - q) * self.only_q])
+            lone = Points(log_p, np.array([np.log1p(-q)]), np.full(1, 8 * UNIT), np.full(1, 8 * UNIT))
+            atoms = lone.followed_by(atoms)
+        return Bins(
+            points=self.points.mixed(q),
+            edges=edges,
+            edge_error=edge_error,
+            atoms=atoms,
+            low=self.low.mixed(q),
+            high=self.high.mixed(q),
+            only_p=q * self.only_p,
+        )
+
+    def merged(self) -> Atoms:
+        """Return a law of the loss whose compositions have no greater divergence than the pair's."""
+        slack = [points.loss_error + 2 * UNIT * np.abs(points.loss) for points in (self.points, self.atoms)]
+        losses = [self.points.loss - slack[0], self.atoms.loss - slack[1]]
+        masses = [points.log_p - points.mass_error for points in (self.points, self.atoms)]
+        return Atoms(
+            np.concatenate(losses), np.concatenate(masses), below(self.only_p, 4.0) if self.only_p else 0.0
+        )
+
+    def split(self) -> Atoms:
+        """Return a law of the loss whose compositions have no smaller divergence than the pair's."""
+        points, left, right = self.points, self.edges[:-1], self.edges[1:]
+        width = np.maximum(right - left, np.finfo(float).tiny)
+        error = points.loss_error + self.edge_error[:-1] + self.edge_error[1:]
+        error = error + 4 * UNIT * (np.abs(points.loss) + np.abs(left) + np.abs(right))
+        span = -np.expm1(-width)
+        # The share of the right end, rounded up: mass that moves up is on the safe side.
+        share = -np.expm1(np.minimum(left - points.loss, 0.0)) / span
+        share = np.clip(share + 2 * error / span + 8 * UNIT, 0.0, 1.0)
+        mass = np.exp(points.log_p) * np.exp(points.mass_error + 8 * UNIT)
+        at_edges = np.zeros(len(self.edges))
+        if len(points.loss):
+            at_edges[:-1] += mass * (1 - share)
+            at_edges[1:] += mass * share
+            at_edges[0] += np.exp(self.low.log_p) * _TAIL_SLACK
+        edges = self.edges + self.edge_error + 4 * UNIT * np.abs(self.edges)
+        tail = float(np.exp(self.high.log_p)) * _TAIL_SLACK
+        atoms = self.atoms.loss + self.atoms.loss_error + 2 * UNIT * np.abs(self.atoms.loss)
+        with np.errstate(divide="ignore"):
+            log_p = np.log(at_edges) + 4 * UNIT * (1 + np.abs(np.log(np.maximum(at_edges, 1e-300))))
+        return Atoms(
+            np.concatenate([edges, atoms]),
+            np.concatenate([log_p, self.atoms.log_p + self.atoms.mass_error]),
+            above(self.only_p + tail) if tail else self.only_p,
+        )

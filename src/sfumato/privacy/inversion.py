@@ -1,0 +1,273 @@
+r"""Delta of a composition, read off its moment generating function on one vertical line.
+
+For the composed loss :math:`L` write :math:`g(x) = E(1 - e^{x - L})_+` over the finite losses. For :math:`c >
+0`
+
+.. math:: g(x) = \frac{1}{2\pi i} \int_{c - i\infty}^{c + i\infty} \frac{\Phi(z) e^{-zx}}{z (z + 1)} dz,
+
+:math:`\Phi(z) = E e^{zL}`. Three steps make two certified numbers of it; ``docs/proofs/accountant.md`` has
+the proofs.
+
+*Smoothing.* As a function of :math:`s = e^x`, :math:`g` is convex and falls. Let :math:`u` be normal of
+variance :math:`v` and mean :math:`-v/2`, so that :math:`E e^u = 1`. Then :math:`g(x) \le E g(x + u)`
+(Jensen), and :math:`g(x) \ge E[g(x + u) + g'(x + u)(e^{-u} - 1)]` (tangents lie below). Both have the factor
+:math:`e^{v(z^2 + z)/2}` under the integral, the second also :math:`1 + z - z e^{v(1 + z)}`; both err by
+:math:`O(v)`. A Gaussian part of the composition has such a factor of its own.
+
+*Trapezoids.* The rule of step :math:`h` gives :math:`\sum_k e^{ckW} g(x + kW)`, :math:`W = 2\pi/h`. For
+:math:`k \ne 0` the terms are at least 0, so the sum is an upper bound, and Chernoff's bound takes them away
+for the lower one.
+
+*The end of the line.* Beyond the last point the Gaussian factor alone is summed in closed form.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.privacy._outward import UNIT
+from sfumato.privacy.atoms import Atoms
+
+__all__ = ["Line", "Work", "log_chernoff"]
+
+_Array = NDArray[np.float64]
+
+_PROBES: Final = np.concatenate([np.linspace(-3.0, -0.03, 12), np.linspace(0.03, 2.5, 12)])
+_STEPS: Final = 60
+_MOST_POINTS: Final = 1 << 20
+_CLOSE: Final = 1e-9
+"""Relative width at which a root is found well enough."""
+_CHERNOFF_SLACK: Final = 1e-9
+"""Outweighs every rounding in a log of Chernoff's bound."""
+_SLACK: Final = 1.0 + 2.0**-20
+"""Outweighs every rounding in a bound that is negligible itself."""
+
+
+class Work(NamedTuple):
+    """What is inverted: laws with their counts, and the variance of a Gaussian part."""
+
+    laws: Sequence[tuple[Atoms, int]]
+    variance: float
+
+    def log_moments(self, tilts: _Array) -> _Array:
+        """Return the log of the moment generating function at real points, up to round-off."""
+        total = 0.5 * self.variance * (tilts * tilts + tilts)
+        for law, count in self.laws:
+            total = total + count * law.log_moments(tilts)
+        return total
+
+    @property
+    def infinite(self) -> float:
+        """Probability of an infinite loss, rounded up by no more than a few roundings."""
+        masses = [(law.infinite, count) for law, count in self.laws if law.infinite > 0]
+        if len(masses) == 1 and masses[0][1] == 1:
+            return masses[0][0]
+        if any(mass >= 1 for mass, _ in masses):
+            return 1.0
+        return -math.expm1(math.fsum(count * math.log1p(-mass) for mass, count in masses))
+
+
+def log_chernoff(log_moments: _Array, tilts: _Array, x: float) -> _Array:
+    r"""Return bounds on the log of ``g(x)``, one for each tilt.
+
+    As :math:`(1 - e^{x-l})_+ \le \kappa e^{c(l - x)}` with :math:`\kappa = c^c (1+c)^{-(1+c)}`.
+    """
+    return log_moments - tilts * x + tilts * np.log(tilts) - (1 + tilts) * np.log1p(tilts)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sum:
+    """The sum at one point: its log slope, the sum, and the error, all over ``exp(scale - c x)``."""
+
+    value: float
+    slope: float
+    error: float
+
+
+class Line:
+    """The moment generating function of a composition on one vertical line, ready to be inverted.
+
+    Parameters
+    ----------
+    work : Work
+    tilt : float
+        Where the line crosses the real axis; the saddle point is best, every positive number is right.
+    smoothing : float
+        The variance of the smoothing, which may be 0 if ``work`` has a variance.
+    near : float
+        A value of x near which the line will be read.
+    log_delta : float
+        About what will be found there.
+    log_precision : float
+        Log of the relative error that aliases and the end of the line may cause.
+    upper : bool
+        Which of the two bounds is wanted.
+    """
+
+    def __init__(
+        self,
+        work: Work,
+        *,
+        tilt: float,
+        smoothing: float,
+        near: float,
+        log_delta: float,
+        log_precision: float,
+        upper: bool,
+    ) -> None:
+        self.work, self._c, self._v, self._upper = work, tilt, smoothing, upper
+        self._variance = work.variance + smoothing
+        self._tilts = tilt * np.exp(_PROBES)
+        self._log_moments = work.log_moments(self._tilts)
+        self._width = self._period(near, log_delta + log_precision)
+        end = math.sqrt(2 * (3 - log_precision) / self._variance)
+        self._step = 2 * math.pi / self._width
+        self.points = min(int(end / self._step) + 2, _MOST_POINTS)
+        self._ready = False
+
+    @property
+    def cost(self) -> float:
+        """Products of an atom and a point that reading the line takes."""
+        return float(self.points) * sum(len(law.loss) for law, _ in self.work.laws)
+
+    def _period(self, near: float, log_alias: float) -> float:
+        """Return the least period whose aliases Chernoff's bound proves to be below ``log_alias``."""
+        c, tilts = self._c, self._tilts
+        excess = log_chernoff(self._log_moments, tilts, near) - log_alias
+        periods = excess / np.abs(tilts - c)
+        left = min(float(periods[tilts < c].min()), -log_alias / c)
+        return 1.02 * max(left, float(periods[tilts > c].min()), 1e-3 / c)
+
+    def _prepare(self) -> None:
+        c, v, variance = self._c, self._v, self._variance
+        times = self._step * np.arange(self.points)
+        scales, phases = [0.5 * variance * (c * c + c)], [0.5 * variance * (2 * c + 1)]
+        scale_error = 0.0
+        log = np.zeros(self.points, complex)
+        log_size, error, touched = np.zeros(self.points), np.zeros(self.points), np.zeros(self.points)
+        for law, count in self.work.laws:
+            ray = law.ray(c, self._step, self.points)
+            scales.append(count * ray.log_total)
+            scale_error += count * ray.log_total_error
+            phases.append(count * ray.mean)
+            log += count * ray.log
+            touched += count * np.abs(ray.log)
+            at_most = ray.size + ray.error
+            log_size += count * np.log(at_most)
+            error += count * ray.error / at_most
+        self._scale, self._phase = math.fsum(scales), math.fsum(phases)
+        self._scale_error = scale_error + 8 * UNIT * math.fsum(map(abs, scales))
+        self._phase_size = math.fsum(map(abs, phases))
+        decay = -0.5 * variance * times * times
+        z = c + 1j * times
+        kernel = 1 / (z * (z + 1))
+        if not self._upper:
+            kernel *= (1 + z) - z * np.exp(v * (1 + z))
+        weight = np.full(self.points, self._step / math.pi)
+        weight[0] *= 0.5
+        self._times, self._z = times, z
+        self._terms = np.exp(log + decay) * kernel * weight
+        # Of exp(log + decay): the error of the rays, of these sums and of their exponential.
+        sizes = np.exp(log_size + decay) * np.abs(kernel) * weight
+        rounding = UNIT * (64 - 8 * decay + (8 + len(self.work.laws)) * touched)
+        self._error = float(sizes @ (error + rounding)) * _SLACK + self._end()
+        self._reach = float(sizes.sum()), float(sizes @ times)
+
+    def _end(self) -> float:
+        """Bound all that follows the last point."""
+        end = self.points * self._step
+        log_end = math.log(end)
+        # The first term by itself, the others by the integral; of 1/t**2, or of the second kernel's 2/t.
+        log_total = (
+            math.log(self._step + 1 / (self._variance * end)) - log_end - 0.5 * self._variance * end**2
+        )
+        if self._upper:
+            log_total -= log_end
+        else:
+            log_total += math.log1p(math.exp(self._v * (1 + self._c)))
+        return _SLACK * math.exp(min(log_total, 700.0)) / math.pi
+
+    def _sum(self, x: float) -> _Sum:
+        if not self._ready:
+            self._prepare()
+            self._ready = True
+        angle = self._phase - x
+        turned = self._terms * np.exp(1j * self._times * angle)
+        value, drop = float(turned.real.sum()), float((turned * self._z).real.sum())
+        # The angle of point l is off by some roundings of t_l times each number that made it.
+        size, moment = self._reach
+        rounding = UNIT * ((64 + self.points) * size + 16 * moment * (self._phase_size + abs(x)))
+        return _Sum(value, -drop / value if value > 0 else math.nan, self._error + rounding)
+
+    def log_bound(self, x: float) -> tuple[float, float]:
+        """Return the wanted bound on the log of ``g(x)`` (minus infinity for none below), and its slope."""
+        at = self._sum(x)
+        exponent = self._scale - self._c * x
+        rounding = self._scale_error + 8 * UNIT * (abs(exponent) + abs(self._c * x) + 1)
+        if self._upper:
+            total = at.value + at.error
+            return (math.log(total) + exponent + rounding if total > 0 else math.inf), at.slope
+        total = at.value - at.error
+        log_value = math.log(total) + exponent - rounding if total > 0 else -math.inf
+        return _log_less(log_value, self._log_alias(x)), at.slope
+
+    def _log_alias(self, x: float) -> float:
+        c, tilts = self._c, self._tilts
+        # On each side a geometric series whose first term Chernoff's bound gives; g is at most 1.
+        gaps = np.append(np.abs(tilts - c), c) * self._width
+        bounds = np.append(log_chernoff(self._log_moments, tilts, x), 0.0) - gaps - np.log1p(-np.exp(-gaps))
+        right = np.append(tilts > c, False)
+        return math.log(2.0) + max(float(bounds[right].min()), float(bounds[~right].min())) + 1e-6
+
+    def log_chernoff(self, x: float) -> float:
+        """Return Chernoff's bound on the log of ``g(x)``; quick, and above the truth in any case."""
+        best = float(log_chernoff(self._log_moments, self._tilts, x).min())
+        return best + _CHERNOFF_SLACK * (1 + abs(best))
+
+    def chernoff_epsilon(self, log_delta: float) -> float:
+        """Return an x at which Chernoff's bound is at most ``log_delta``."""
+        excess = log_chernoff(self._log_moments, self._tilts, 0.0) - log_delta
+        excess += _CHERNOFF_SLACK * (np.abs(self._log_moments) + abs(log_delta) + 1)
+        best = float((excess / self._tilts).min())
+        return best + 8 * UNIT * abs(best)
+
+    def solve(self, log_delta: float) -> float:
+        """Return an x at which the bound is certified: at most ``log_delta`` above, or at least it below.
+
+        Minus infinity where no such lower bound is found. Newton's method, kept within a bracket.
+        """
+        high = self.chernoff_epsilon(log_delta)
+        low, step = high, 0.5 / self._c
+        for _ in range(_STEPS):
+            low, step = low - step, 2 * step
+            value, slope = self.log_bound(low)
+            if value >= log_delta:
+                break
+            high = low if self._upper else high
+        else:
+            return high if self._upper else -math.inf
+        x = low
+        for _ in range(_STEPS):
+            width = high - low
+            if width <= _CLOSE * max(abs(high), 1e-3 / self._c):
+                break
+            move = (log_delta - value) / slope if slope < 0 else math.nan
+            aim = x + move + math.copysign(0.25 * _CLOSE * max(abs(high), 1e-3 / self._c), move)
+            x = aim if low < aim < high else 0.5 * (low + high)
+            value, slope = self.log_bound(x)
+            if value > log_delta or (value == log_delta and not self._upper):
+                low = x
+            else:
+                high = x
+        return high if self._upper else low
+
+
+def _log_less(value: float, taken: float) -> float:
+    """Return ``log(exp(value) - exp(taken))``, or minus infinity."""
+    return value + math.log1p(-math.exp(taken - value)) - 4 * UNIT if taken < value else -math.inf

@@ -1,0 +1,97 @@
+"""The pair N(mu, 1) against N(0, 1), cut into bins by quadrature with a proven error."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr
+
+from sfumato.privacy._outward import UNIT, above
+from sfumato.privacy.bins import Bins, Mass, Points
+from sfumato.privacy.pair import Pair
+
+__all__ = ["NormalPair"]
+
+_Array = NDArray[np.float64]
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
+_COARSE: Final = 160
+_LOG_ROOT_TAU: Final = 0.5 * math.log(2 * math.pi)
+_TAIL_SLACK: Final = 1e-9
+
+
+class NormalPair(Pair):
+    r"""N(mu, 1) as P against N(0, 1) as Q; the loss is ``mu * x - mu**2 / 2``.
+
+    Parameters
+    ----------
+    mu : float
+        Positive and finite.
+
+    Notes
+    -----
+    *Quadrature.* In a bin of middle :math:`m` and half-width :math:`r` the density is a multiple of
+    :math:`f(\delta) = e^{-\delta^2/2 - m\delta}`, times :math:`e^{\mu\delta}` for P. On the Bernstein ellipse
+    of parameter 24, whose half-axes are below :math:`12.03 r` and :math:`11.98 r`, :math:`|f| \le
+    e^{12.03(|m|+\mu)r + 72 r^2}`. Where :math:`r(|m| + \mu + 3) \le 3/2`, so that :math:`r \le 1/2`, the
+    exponent is at most :math:`18.05 - 36 r + 72 r^2 \le 18.05`. The 12-point Gauss-Legendre rule then errs by
+    less than :math:`\frac{64}{15} \frac{24^{-24}}{1 - 24^{-2}} e^{18.05} < 10^{-24}` of the bin's width,
+    while :math:`f \ge e^{-1.7}`: rounding alone is left.
+    """
+
+    __slots__ = ("_mu",)
+
+    def __init__(self, mu: float) -> None:
+        self._mu = mu
+
+    @property
+    def variance(self) -> float:
+        """The square of mu."""
+        return above(self._mu * self._mu)
+
+    @property
+    def supremum(self) -> float:
+        """Infinity."""
+        return math.inf
+
+    def cuts(self, reach: float) -> _Array:
+        """Return cuts from ``reach`` below the lower mean to ``reach`` above the upper one."""
+        return np.linspace(-reach, reach + self._mu, _COARSE + 1)
+
+    def rate(self, cuts: _Array) -> _Array:
+        """Return bins per unit that keep the quadrature exact."""
+        far = np.maximum(np.abs(cuts[1:]), np.abs(cuts[:-1]))
+        return np.asarray((far + self._mu + 3) * 0.4)
+
+    def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
+        """Integrate both densities between the cuts."""
+        mu, middle, half = self._mu, 0.5 * (cuts[1:] + cuts[:-1]), 0.5 * (cuts[1:] - cuts[:-1])
+        offset = half[:, None] * _NODES
+        density = np.exp(-offset * (0.5 * offset + middle[:, None])) * _WEIGHTS
+        total = density.sum(axis=1)
+        tilt = np.log1p((density * np.expm1(mu * offset)).sum(axis=1) / total)
+        log_q = np.log(total * half) - 0.5 * middle * middle - _LOG_ROOT_TAU
+        loss = (mu * middle - 0.5 * mu * mu) + tilt
+        error = UNIT * (4 * mu * np.abs(middle) + 4 * mu * mu + 16 * mu * half)
+        points = Points(
+            log_p=log_q + loss,
+            loss=loss,
+            mass_error=error + UNIT * (24 + 4 * middle * middle + 2 * np.abs(log_q) + 2 * np.abs(loss)),
+            loss_error=error,
+        )
+        bins = Bins(
+            points=points,
+            edges=mu * cuts - 0.5 * mu * mu,
+            edge_error=UNIT * (4 * mu * np.abs(cuts) + 4 * mu * mu),
+            low=_beyond(cuts[0] - mu, cuts[0]),
+            high=_beyond(mu - cuts[-1], -cuts[-1]),
+        )
+        return bins.swapped() if swapped else bins
+
+
+def _beyond(p: float, q: float) -> Mass:
+    """Return the masses of two lower tails."""
+    return Mass(*(float(log_ndtr(end)) * (1 - _TAIL_SLACK) for end in (p, q)))

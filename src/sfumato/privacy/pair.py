@@ -1,0 +1,133 @@
+"""A pair of laws that dominates a mechanism: what a leaf states, and what all accounting is computed from."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.privacy._outward import UNIT
+from sfumato.privacy.bins import NO_ATOMS, Bins, Points
+
+__all__ = ["AtomicPair", "Pair", "no_loss", "two_points"]
+
+_Array = NDArray[np.float64]
+
+
+class Pair(ABC):
+    r"""Two laws (P, Q) as far apart, in every hockey-stick divergence, as any two neighbors' outputs.
+
+    The unswapped order is that of the dataset *with* the unit against the one without it (of either dataset
+    against the other, under a symmetric relation); ``swapped`` is the other way round. Both orders must hold
+    through a whole composition, so each is composed by itself and the worse one counts.
+
+    References
+    ----------
+    Zhu, Dong, Wang (2022), "Optimal accounting of differential privacy via characteristic function":
+    dominating pairs, and their composition under adaptive choice of mechanisms with fixed parameters.
+    """
+
+    __slots__ = ()
+
+    @property
+    def variance(self) -> float:
+        """The square of mu where the pair is exactly N(mu, 1) against N(0, 1), else 0; rounded up."""
+        return 0.0
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both orders have the same law of the loss."""
+        return True
+
+    @property
+    def tight(self) -> bool:
+        """Whether the pair is that of two neighbors of the mechanism, or only dominates them."""
+        return True
+
+    @property
+    @abstractmethod
+    def supremum(self) -> float:
+        """The essential supremum of the finite loss in both orders, rounded down."""
+
+    @property
+    def continuous(self) -> bool:
+        """Whether `bins` depends on the cuts."""
+        return True
+
+    @abstractmethod
+    def cuts(self, reach: float) -> _Array:
+        """Return coarse cuts of the outcomes; about ``exp(-reach**2 / 2)`` of either law lies outside."""
+
+    @abstractmethod
+    def rate(self, cuts: _Array) -> _Array:
+        """Return how many bins per unit of outcome `bins` needs, between coarse cuts."""
+
+    @abstractmethod
+    def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
+        """Cut the pair."""
+
+
+class AtomicPair(Pair):
+    """A pair of finite discrete laws.
+
+    Parameters
+    ----------
+    points : Points
+        The outcomes that both laws give, from the smallest loss to the largest.
+    only_p, only_q : float
+        Masses of the outcomes that one of them gives.
+    """
+
+    __slots__ = ("_bins", "_swapped")
+
+    def __init__(self, points: Points, *, only_p: float = 0.0, only_q: float = 0.0) -> None:
+        nothing = np.zeros(0)
+        self._bins = Bins(NO_ATOMS, nothing, nothing, atoms=points, only_p=only_p, only_q=only_q)
+        self._swapped = self._bins.swapped()
+
+    @property
+    def supremum(self) -> float:
+        """The largest loss."""
+        points = self._bins.atoms
+        loss = np.concatenate([points.loss - points.loss_error, -points.loss - points.loss_error])
+        return max(0.0, float(loss.max(initial=0.0)))
+
+    @property
+    def continuous(self) -> bool:
+        """Discrete laws are not cut."""
+        return False
+
+    def cuts(self, reach: float) -> _Array:
+        """Return no cuts."""
+        del reach
+        return np.zeros(0)
+
+    def rate(self, cuts: _Array) -> _Array:
+        """Return nothing: there is no cut."""
+        return np.zeros(len(cuts))
+
+    def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
+        """Return the atoms."""
+        del cuts
+        return self._swapped if swapped else self._bins
+
+
+def two_points(epsilon: float, infinite: float = 0.0) -> AtomicPair:
+    """Return randomized response with the greatest loss ``epsilon``, told in full with some probability.
+
+    Every (epsilon, infinite)-DP pair is a post-processing of it (Kairouz, Oh, Viswanath 2015).
+    """
+    if math.isinf(epsilon) or infinite >= 1:
+        return AtomicPair(NO_ATOMS, only_p=1.0, only_q=1.0)
+    kept = math.log1p(-infinite)
+    lesser = -math.log1p(math.exp(-epsilon)) + kept
+    log_p = np.array([lesser - epsilon, lesser])
+    points = Points(log_p, np.array([-epsilon, epsilon]), UNIT * (16 + 4 * np.abs(log_p)), np.zeros(2))
+    return AtomicPair(points, only_p=infinite, only_q=infinite)
+
+
+def no_loss() -> AtomicPair:
+    """Return two equal laws."""
+    return AtomicPair(Points(*(np.zeros(1),) * 4))

@@ -1,0 +1,65 @@
+"""How close together the two ends of an interval must be."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+
+from sfumato import _check
+from sfumato.errors import PrecisionWarning
+from sfumato.numerics.interval import Interval
+
+__all__ = ["STANDARD", "Precision"]
+
+_FINEST = 1e-8
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """The width that an interval of the accountant is refined to.
+
+    Parameters
+    ----------
+    relative : float
+        Width over the upper end; from 1e-8 to below 1.
+    absolute : float
+        A width that is always narrow enough, for values close to 0.
+
+    Examples
+    --------
+    >>> Precision(relative=1e-6).absolute
+    1e-07
+    """
+
+    relative: float = 1e-3
+    absolute: float = 1e-7
+
+    def __post_init__(self) -> None:
+        relative = _check.unit_interval("relative", self.relative)
+        if relative < _FINEST:
+            _check.refuse("relative", f"be at least {_FINEST}", relative, "floats cannot prove more")
+        object.__setattr__(self, "relative", relative)
+        object.__setattr__(self, "absolute", _check.non_negative("absolute", self.absolute))
+
+    def met(self, lower: float, upper: float) -> bool:
+        """Whether an interval is narrow enough."""
+        return upper - lower <= self.width(upper)
+
+    def width(self, upper: float) -> float:
+        """Return the width that is narrow enough below ``upper``."""
+        return max(self.absolute, self.relative * upper)
+
+    def checked(self, interval: Interval, what: str) -> Interval:
+        """Return the interval; warn if it should be narrow and is not."""
+        if interval.tight and math.isfinite(interval.lower) and not self.met(interval.lower, interval.upper):
+            warnings.warn(
+                f"the interval for {what} is [{interval.lower!r}, {interval.upper!r}], wider than asked: "
+                "floats, or the time allowed, do not prove more; its ends are right all the same",
+                PrecisionWarning,
+                stacklevel=3,
+            )
+        return interval
+
+
+STANDARD = Precision()

@@ -1,0 +1,75 @@
+"""The pair of a mechanism that ran on a Poisson sample."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.numerics.rounding import expm1_down, log1p_down
+from sfumato.privacy.bins import Bins
+from sfumato.privacy.pair import Pair
+
+__all__ = ["SubsampledPair"]
+
+_Array = NDArray[np.float64]
+
+
+class SubsampledPair(Pair):
+    """Where the base has (P, Q) with the unit against without, this has ((1 - q) Q + q P, Q).
+
+    The other order has (P', (1 - q) P' + q Q') where the base has (P', Q').
+
+    Parameters
+    ----------
+    base : Pair
+    q : float
+        Strictly between 0 and 1.
+
+    References
+    ----------
+    Zhu, Dong, Wang (2022), Theorem 11, for each of the two orders under add/remove.
+    """
+
+    __slots__ = ("_base", "_q")
+
+    def __init__(self, base: Pair, q: float) -> None:
+        self._base, self._q = base, q
+
+    @property
+    def symmetric(self) -> bool:
+        """Never: the unit that is there is more easily seen."""
+        return False
+
+    @property
+    def tight(self) -> bool:
+        """Whether the base is."""
+        return self._base.tight
+
+    @property
+    def continuous(self) -> bool:
+        """Whether the base is."""
+        return self._base.continuous
+
+    @property
+    def supremum(self) -> float:
+        """The greater of the log of 1 - q + q exp(L) and, in the other order, minus that of the least L."""
+        top = self._base.supremum
+        if math.isinf(top):
+            return top
+        there = log1p_down(self._q * expm1_down(top)) if top < 700 else top + log1p_down(self._q - 1)
+        return max(0.0, there * (1 - 2.0**-50))
+
+    def cuts(self, reach: float) -> _Array:
+        """Return the base's cuts."""
+        return self._base.cuts(reach)
+
+    def rate(self, cuts: _Array) -> _Array:
+        """Return the base's rate."""
+        return self._base.rate(cuts)
+
+    def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
+        """Mix the masses and the losses of the base's bins."""
+        bins = self._base.bins(cuts, swapped=swapped)
+        return bins.swapped().mixed(self._q).swapped() if swapped else bins.mixed(self._q)
