@@ -18,7 +18,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanisms import Gaussian, Grid, Laplace, Release
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.numerics.laws import DiscreteLaplaceLaw
-from sfumato.privacy.discrete_laplace import DiscreteLaplace
+from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.neighboring import Neighboring
 
 PmfOf = Callable[[Fraction, int], dict[int, mpmath.mpf]]

@@ -18,8 +18,8 @@ from sfumato.privacy import (
     Precision,
     PrivacyLoss,
     PureDP,
-    certified,
 )
+from sfumato.privacy.accountant import certified
 
 mpmath.mp.dps = 60
 

@@ -181,7 +181,7 @@ def test_mu_is_above_every_vertex(loss: PrivacyLoss, pair: Callable[[], Pair]) -
 def test_closed_form_mu_is_above_the_visited_vertices(
     stddev: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sfumato.privacy import lattice_normal  # noqa: PLC0415
+    from sfumato.privacy.leaves import lattice_normal  # noqa: PLC0415
 
     for shift in (1, 50, 4000):
         lattice_normal.gdp.cache_clear()

@@ -19,8 +19,8 @@ from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.samplers import discrete_gaussian
 from sfumato.numerics.source import RandomSource
 from sfumato.privacy.calibration import analytic_gaussian_stddev
-from sfumato.privacy.declared import ZCDP
-from sfumato.privacy.discrete_gaussian import DiscreteGaussian
+from sfumato.privacy.leaves.declared import ZCDP
+from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 

@@ -17,8 +17,8 @@ from sfumato.numerics.laws import DiscreteLaplaceLaw
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.samplers import discrete_laplace
 from sfumato.numerics.source import RandomSource
-from sfumato.privacy.declared import PureDP
-from sfumato.privacy.discrete_laplace import DiscreteLaplace
+from sfumato.privacy.leaves.declared import PureDP
+from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 

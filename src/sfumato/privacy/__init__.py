@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.privacy.accountant.precision import Precision
     from sfumato.privacy.calibration import analytic_gaussian_stddev
     from sfumato.privacy.conversion import (
         gdp_delta,
@@ -17,16 +18,15 @@ if TYPE_CHECKING:
         zcdp_delta,
         zcdp_epsilon,
     )
-    from sfumato.privacy.declared import ZCDP, ApproximateDP, PureDP
-    from sfumato.privacy.discrete_gaussian import DiscreteGaussian
-    from sfumato.privacy.discrete_laplace import DiscreteLaplace
-    from sfumato.privacy.gaussian import Gaussian
     from sfumato.privacy.guarantee import Guarantee
-    from sfumato.privacy.laplace import Laplace
+    from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
+    from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
+    from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
+    from sfumato.privacy.leaves.gaussian import Gaussian
+    from sfumato.privacy.leaves.laplace import Laplace
     from sfumato.privacy.loss import Composed, PrivacyLoss, Repeated, compose
     from sfumato.privacy.neighboring import Neighboring
-    from sfumato.privacy.poisson import PoissonSubsampled
-    from sfumato.privacy.precision import Precision
+    from sfumato.privacy.nodes.poisson import PoissonSubsampled
     from sfumato.privacy.receipt import Receipt
     from sfumato.privacy.serial import loss_from_json
     from sfumato.privacy.views import GDPView, PureView, ZCDPView
@@ -73,16 +73,16 @@ _HOMES = {
         "zcdp_delta",
         "zcdp_epsilon",
     ],
-    "declared": ["ApproximateDP", "PureDP", "ZCDP"],
-    "discrete_gaussian": ["DiscreteGaussian"],
-    "discrete_laplace": ["DiscreteLaplace"],
-    "gaussian": ["Gaussian"],
+    "leaves.declared": ["ApproximateDP", "PureDP", "ZCDP"],
+    "leaves.discrete_gaussian": ["DiscreteGaussian"],
+    "leaves.discrete_laplace": ["DiscreteLaplace"],
+    "leaves.gaussian": ["Gaussian"],
     "guarantee": ["Guarantee"],
-    "laplace": ["Laplace"],
+    "leaves.laplace": ["Laplace"],
     "loss": ["Composed", "PrivacyLoss", "Repeated", "compose"],
     "neighboring": ["Neighboring"],
-    "poisson": ["PoissonSubsampled"],
-    "precision": ["Precision"],
+    "nodes.poisson": ["PoissonSubsampled"],
+    "accountant.precision": ["Precision"],
     "receipt": ["Receipt"],
     "serial": ["loss_from_json"],
     "views": ["GDPView", "PureView", "ZCDPView"],

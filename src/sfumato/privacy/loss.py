@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch, UnsupportedView
 from sfumato.numerics.interval import Interval
-from sfumato.privacy import accounting, intervals
+from sfumato.privacy.accountant import closed, intervals
+from sfumato.privacy.accountant.precision import STANDARD, Precision
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pair import Pair
-from sfumato.privacy.precision import STANDARD, Precision
+from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["FORMAT", "Composed", "PrivacyLoss", "Repeated", "Term", "compose"]
@@ -118,8 +118,8 @@ class PrivacyLoss(ABC):
         Notes
         -----
         The upper end is the least of what the closed views prove (see `quick_epsilon`) and of the inversion
-        of the composed dominating pairs (see `sfumato.privacy.certified`). The truth is that of the pairs
-        that the parts declare: the worst two neighbors of each mechanism, in the same order throughout.
+        of the composed dominating pairs (see `sfumato.privacy.accountant.certified`). The truth is that of
+        the pairs that the parts declare: the worst two neighbors of each mechanism, in one order throughout.
         """
         found = intervals.epsilon_interval(self, _check.probability("delta", delta), precision)
         return precision.checked(found, f"epsilon at delta {delta!r}")
@@ -182,7 +182,7 @@ class PrivacyLoss(ABC):
         """Return two laws that dominate the outputs on any two neighbors."""
         self._missing("dominating pair")
 
-    def split(self) -> tuple[float, accounting.Terms]:
+    def split(self) -> tuple[float, closed.Terms]:
         """Return a mass of total failure and the terms that act otherwise; by default no mass."""
         return 0.0, self.terms
 
@@ -240,23 +240,23 @@ class _Sum(PrivacyLoss):
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add the divergences of the parts (Mironov 2017, Proposition 1)."""
-        return accounting.rdp(self.terms, orders)
+        return closed.rdp(self.terms, orders)
 
     def zcdp(self) -> ZCDPView:
         """Add rhos and deltas (Bun and Steinke 2016)."""
-        return accounting.zcdp(self.terms)
+        return closed.zcdp(self.terms)
 
     def gdp(self) -> GDPView:
         """Add the squares of mu and the masses (Dong, Roth and Su 2022)."""
-        return accounting.gdp(self.terms)
+        return closed.gdp(self.terms)
 
     def pure(self) -> PureView:
         """Add epsilons and deltas (basic composition)."""
-        return accounting.pure(self.terms)
+        return closed.pure(self.terms)
 
-    def split(self) -> tuple[float, accounting.Terms]:
+    def split(self) -> tuple[float, closed.Terms]:
         """Part off the chance that any part fails."""
-        return accounting.split(self.terms)
+        return closed.split(self.terms)
 
 
 @final

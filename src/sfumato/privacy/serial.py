@@ -10,14 +10,14 @@ from typing import Any, NoReturn
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.privacy.declared import ZCDP, ApproximateDP, PureDP
-from sfumato.privacy.discrete_gaussian import DiscreteGaussian
-from sfumato.privacy.discrete_laplace import DiscreteLaplace
-from sfumato.privacy.gaussian import Gaussian
-from sfumato.privacy.laplace import Laplace
+from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
+from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
+from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
+from sfumato.privacy.leaves.gaussian import Gaussian
+from sfumato.privacy.leaves.laplace import Laplace
 from sfumato.privacy.loss import FORMAT, Composed, PrivacyLoss, Repeated
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.poisson import PoissonSubsampled
+from sfumato.privacy.nodes.poisson import PoissonSubsampled
 
 __all__ = ["LEAVES", "loss_from_json"]
 

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
-from sfumato.privacy.leaf import Leaf, bounded_log_profile, bounded_rdp
+from sfumato.privacy.leaves.leaf import Leaf, bounded_log_profile, bounded_rdp
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pair import Pair, two_points
+from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["ZCDP", "ApproximateDP", "PureDP"]

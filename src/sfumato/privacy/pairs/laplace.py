@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT, below
-from sfumato.privacy.bins import Bins, Points
-from sfumato.privacy.pair import Pair
+from sfumato.privacy.pairs.bins import Bins, Points
+from sfumato.privacy.pairs.pair import Pair
 
 __all__ = ["LaplacePair"]
 

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
 from sfumato.privacy._outward import UNIT, above
-from sfumato.privacy.bins import Bins, Mass, Points
-from sfumato.privacy.pair import Pair
+from sfumato.privacy.pairs.bins import Bins, Mass, Points
+from sfumato.privacy.pairs.pair import Pair
 
 __all__ = ["NormalPair"]
 

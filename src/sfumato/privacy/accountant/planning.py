@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.atoms import Atoms
-from sfumato.privacy.bins import Bins
-from sfumato.privacy.inversion import Work
-from sfumato.privacy.pair import Pair
+from sfumato.privacy.accountant.inversion import Work
+from sfumato.privacy.pairs.atoms import Atoms
+from sfumato.privacy.pairs.bins import Bins
+from sfumato.privacy.pairs.pair import Pair
 
 __all__ = ["Pairs", "Part", "Plan", "Saddle", "Survey", "survey"]
 

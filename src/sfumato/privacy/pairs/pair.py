@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.bins import NO_ATOMS, Bins, Points
+from sfumato.privacy.pairs.bins import NO_ATOMS, Bins, Points
 
 __all__ = ["AtomicPair", "Pair", "no_loss", "two_points"]
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT, above, below
-from sfumato.privacy.atoms import Atoms
+from sfumato.privacy.pairs.atoms import Atoms
 
 __all__ = ["NO_ATOMS", "Bins", "Mass", "Points"]
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import above
-from sfumato.privacy.leaf import Leaf
+from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.normal_pair import NormalPair
-from sfumato.privacy.pair import Pair, two_points
+from sfumato.privacy.pairs.normal import NormalPair
+from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.views import GDPView, ZCDPView
 
 __all__ = ["Gaussian"]

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
-from sfumato.privacy.laplace_pair import LaplacePair
-from sfumato.privacy.leaf import Leaf, bounded_log_profile, bounded_rdp
+from sfumato.privacy.leaves.leaf import Leaf, bounded_log_profile, bounded_rdp
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.normal import upper_quantile
-from sfumato.privacy.pair import Pair, two_points
+from sfumato.privacy.pairs.laplace import LaplacePair
+from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["Laplace", "laplace_kl"]

@@ -13,16 +13,16 @@ import numpy as np
 from sfumato.errors import UnsupportedView
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import mul_down
-from sfumato.privacy import accounting, certified
 from sfumato.privacy._outward import below
-from sfumato.privacy.pair import Pair
-from sfumato.privacy.planning import Pairs
-from sfumato.privacy.precision import Precision
+from sfumato.privacy.accountant import certified, closed
+from sfumato.privacy.accountant.planning import Pairs
+from sfumato.privacy.accountant.precision import Precision
+from sfumato.privacy.pairs.pair import Pair
 
 __all__ = ["Composition", "delta_interval", "epsilon_interval", "quick_delta", "quick_epsilon"]
 
 
-class Accountable(accounting.Views, Protocol):
+class Accountable(closed.Views, Protocol):
     """A loss with all its views; one without a proof raises `UnsupportedView`."""
 
     def dominating_pair(self) -> Pair:
@@ -46,13 +46,13 @@ class Composition(Protocol):
 @lru_cache(maxsize=4096)
 def quick_epsilon(loss: Composition, delta: float) -> float:
     """Return the least epsilon that closed views prove; see `PrivacyLoss.quick_epsilon`."""
-    return accounting.smallest_epsilon(loss.terms, delta)
+    return closed.smallest_epsilon(loss.terms, delta)
 
 
 @lru_cache(maxsize=4096)
 def quick_delta(loss: Composition, epsilon: float) -> float:
     """Return the least delta that closed views prove; see `PrivacyLoss.quick_delta`."""
-    return accounting.smallest_delta(loss.terms, epsilon)
+    return closed.smallest_delta(loss.terms, epsilon)
 
 
 @lru_cache(maxsize=4096)

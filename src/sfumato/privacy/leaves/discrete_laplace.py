@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
-from sfumato.privacy.laplace import laplace_kl
-from sfumato.privacy.leaf import Leaf, bounded_rdp
+from sfumato.privacy.leaves.laplace import laplace_kl
+from sfumato.privacy.leaves.leaf import Leaf, bounded_rdp
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.normal import upper_quantile
 from sfumato.privacy.views import GDPView, PureView, ZCDPView

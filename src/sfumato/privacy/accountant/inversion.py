@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.atoms import Atoms
+from sfumato.privacy.pairs.atoms import Atoms
 
 __all__ = ["Line", "Work", "log_chernoff"]
 

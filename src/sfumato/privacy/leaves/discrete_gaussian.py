@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.numerics.rounding import fraction_up
-from sfumato.privacy import lattice_normal
-from sfumato.privacy.leaf import Leaf
+from sfumato.privacy.leaves import lattice_normal
+from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.views import GDPView, ZCDPView
 

@@ -13,9 +13,9 @@ from typing import Final, TypeAlias
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import exp_down, exp_up, log_down, log_up
 from sfumato.privacy._outward import above, below
-from sfumato.privacy.inversion import Line
-from sfumato.privacy.planning import Pairs, Plan, Saddle, Survey, survey
-from sfumato.privacy.precision import Precision
+from sfumato.privacy.accountant.inversion import Line
+from sfumato.privacy.accountant.planning import Pairs, Plan, Saddle, Survey, survey
+from sfumato.privacy.accountant.precision import Precision
 
 __all__ = ["delta_interval", "epsilon_interval"]
 

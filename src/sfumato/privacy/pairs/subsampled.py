@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.numerics.rounding import expm1_down, log1p_down
-from sfumato.privacy.bins import Bins
-from sfumato.privacy.pair import Pair
+from sfumato.privacy.pairs.bins import Bins
+from sfumato.privacy.pairs.pair import Pair
 
 __all__ = ["SubsampledPair"]
 

@@ -10,11 +10,11 @@ from sfumato import _check
 from sfumato.errors import NeighboringMismatch
 from sfumato.numerics.rounding import expm1_up, log1p_up, mul_up
 from sfumato.privacy._outward import above
-from sfumato.privacy.leaf import Node
+from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pair import Pair, no_loss
-from sfumato.privacy.subsampled_pair import SubsampledPair
+from sfumato.privacy.pairs.pair import Pair, no_loss
+from sfumato.privacy.pairs.subsampled import SubsampledPair
 from sfumato.privacy.views import PureView
 
 __all__ = ["PoissonSubsampled"]

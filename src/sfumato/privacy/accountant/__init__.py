@@ -1,0 +1,1 @@
+"""The accountant: numbers on both sides, read off closed views and dominating pairs."""
