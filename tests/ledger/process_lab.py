@@ -191,7 +191,7 @@ def limited_size(folder: Path) -> object:
     _, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
     try:
-        refused(lambda: ledger.commit(receipt, bytes(100_000)))
+        not_stored(lambda: ledger.commit(receipt, bytes(100_000)))
         until_refused(ledger, most=50)
         resource.setrlimit(resource.RLIMIT_FSIZE, (8192, hard))
         refused(lambda: open_ledger(folder / "new"))
@@ -217,7 +217,7 @@ def small_disk(folder: Path) -> object:
         with contextlib.suppress(OSError), filler.open("wb", buffering=0) as file:
             while True:
                 file.write(bytes(1024))
-        refused(lambda: ledger.commit(receipt, bytes(10_000)))
+        not_stored(lambda: ledger.commit(receipt, bytes(10_000)))
         until_refused(ledger, most=50)
         refused(lambda: open_ledger(folder / "new"))
         filler.unlink()
@@ -245,7 +245,7 @@ def read_only(folder: Path) -> object:
         ledger = open_ledger(folder / "l")
         with mode(folder, 0o500):
             refused(lambda: ledger.charge(PureDP(0.01), delta=0.0))
-            refused(lambda: ledger.commit(receipt, b"x"))
+            not_stored(lambda: ledger.commit(receipt, b"x"))
             refused(lambda: open_ledger(folder / "new"))
             with Ledger.read(folder / "l") as seen:
                 assert len(seen.entries()) == 1
@@ -284,6 +284,15 @@ def mode(path: Path, permissions: int) -> Iterator[None]:
 def refused(action: Callable[[], object]) -> None:
     with pytest.raises(LedgerUnavailable, match="nothing was charged"):
         action()
+
+
+def not_stored(action: Callable[[], object]) -> None:
+    """The charge is on the disk, and its answer cannot be: the error says both."""
+    with pytest.raises(
+        LedgerUnavailable, match="charge 1 stays, and its answer is not safely stored"
+    ) as told:
+        action()
+    assert "nothing was charged" not in str(told.value)
 
 
 def until_refused(ledger: Ledger, *, most: int) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +22,7 @@ from sfumato.errors import (
     ParameterError,
     SchemaError,
     SimulatedCharge,
+    SourceError,
     UnsupportedSql,
 )
 from sfumato.queries.intervals import central_interval, thresholded_interval
@@ -97,7 +101,7 @@ def test_rare_groups_are_suppressed() -> None:
 
 def test_a_group_just_over_the_threshold_has_an_interval_that_says_so() -> None:
     table = pa.table({"id": range(35), "g": ["few"] * 35})
-    with sf.connect(table, privacy_unit="id", epsilon=1.0, delta=1e-4, rng=8) as session:
+    with sf.connect(table, privacy_unit="id", epsilon=1.0, delta=1e-4, rng=3) as session:
         release = session.sql(
             "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-15, max_groups_contributed=1)"
             " g, COUNT(*) AS n FROM data GROUP BY g"
@@ -241,3 +245,125 @@ def test_a_release_of_a_later_version_is_named() -> None:
     later = payload.replace(b'{"version": 1,', b'{"version": 2,')
     with pytest.raises(LedgerUnavailable, match="upgrade sfumato"):
         ReleaseRecord.from_bytes(later)
+
+
+def test_a_release_that_finds_no_room_stays_charged_and_says_so(tmp_path: Path) -> None:
+    many = {"state": [str(number) for number in range(5000)]}
+    with _connect(tmp_path / "small.ledger") as session:
+        with session.ledger._store.transaction(write=False) as connection:
+            (pages,) = connection.execute("PRAGMA page_count").fetchone()
+            connection.execute(f"PRAGMA max_page_count = {pages + 5}")
+        with pytest.raises(LedgerUnavailable, match="charge 1 stays") as told:
+            session.sql(QUERY.format(0.5), public_groups=many)
+        assert "full disk" in str(told.value)
+        assert "nothing was charged" not in str(told.value)
+        assert [entry.committed for entry in session.ledger.entries()] == [False]
+        assert not session.sql(QUERY.format(0.5), public_groups=many).replayed
+        assert [entry.committed for entry in session.ledger.entries()] == [False, True]
+
+
+def _told_in_a_fork(work: Callable[[], object]) -> bytes:
+    """Return what the error of work says in a forked child; one that hangs is killed by its own alarm."""
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        signal.alarm(30)
+        try:
+            work()
+        except SourceError as error:
+            os.write(writing, str(error).encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        told = pipe.read()
+    os.waitpid(child, 0)
+    return told
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
+def test_a_session_is_refused_in_a_forked_child_before_anything_is_charged(tmp_path: Path) -> None:
+    with _connect(tmp_path / "forked.ledger") as session:
+        session.sql(QUERY.format(0.25))
+        for work in (session.sql, session.explain):
+            told = _told_in_a_fork(lambda work=work: work(QUERY.format(0.5)))  # type: ignore[misc]
+            assert b"connect again in the child" in told
+        _told_in_a_fork(session.close)
+        assert len(session.ledger.entries()) == 1
+        session.sql(QUERY.format(0.5))
+
+
+def test_a_closed_session_says_that_it_is_closed() -> None:
+    session = _connect()
+    session.close()
+    for work in (session.sql, session.explain):
+        with pytest.raises(SourceError, match="session must be open, got a closed one"):
+            work(QUERY.format(0.5))
+    session.close()
+
+
+def test_equal_seeds_give_equal_answers_also_where_units_lose_groups() -> None:
+    table = pa.table({"id": [i % 6 for i in range(60)], "g": ["abc"[(i * 7 // 5) % 3] for i in range(60)]})
+    answers = []
+    for seed in (5, 5, 6, 7, 8):
+        with sf.connect(table, privacy_unit="id", epsilon=1e6, rng=seed) as session:
+            release = session.sql(
+                "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1e5, delta=0, max_groups_contributed=1)"
+                " g, COUNT(*) AS n FROM data GROUP BY g",
+                public_groups={"g": ["a", "b", "c"]},
+            )
+        answers.append(release.to_arrow()["n"].to_pylist())
+    assert answers[0] == answers[1]
+    assert answers[1:] != [answers[1]] * 4
+
+
+@pytest.mark.parametrize(
+    "bounds", ["(5, 5)", "(0, 0)", "(-5, -5)", "(0.5, 0.5)", "(0.1, 0.1)", "(1e150, 1e150)"]
+)
+def test_a_mean_within_equal_bounds_is_their_number(bounds: str) -> None:
+    bound = float(bounds[1:].split(",", maxsplit=1)[0])
+    text = f"""SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.1, delta=0)
+        AVG(income, contribution_bounds_per_group => {bounds}) AS a,
+        SUM(income, contribution_bounds_per_group => (0, 1000)) AS s FROM data"""
+    with _connect(rng=4) as session:
+        assert f"clamped to [{bound:g}, {bound:g}]" in session.explain(text)
+        answer = session.sql(text).to_arrow(intervals=True).to_pylist()[0]
+    assert (answer["a"], answer["a_lower"], answer["a_upper"]) == (bound, bound, bound)
+
+
+def test_a_mean_lies_within_its_bounds_as_they_were_given() -> None:
+    table = pa.table({"x": [9.0] * 100})
+    with sf.connect(table, privacy_unit=sf.ROW, epsilon=1e4, rng=4) as session:
+        release = session.sql(
+            "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1e3, delta=0)"
+            " AVG(x, contribution_bounds_per_group => (0.1, 0.3)) AS a FROM data"
+        )
+    answer = release.to_arrow(intervals=True).to_pylist()[0]
+    assert 0.29 < answer["a"] <= 0.3
+    assert answer["a_upper"] <= 0.3
+
+
+@pytest.mark.parametrize(
+    ("units", "others"),
+    [
+        (sf.ROW, "row"),
+        ({"a": "row", "b": "id"}, {"a": sf.ROW, "b": "id"}),
+        ({"a": "x, b: y", "b": "id"}, {"a": "x", "b": "y, b: id"}),
+    ],
+)
+def test_a_ledger_tells_units_apart_by_their_words(tmp_path: Path, units: object, others: object) -> None:
+    names = ["row", "id", "x", "x, b: y", "y, b: id"]
+    table = pa.table({name: [1, 2, 3] for name in names})
+    source = {"a": table, "b": table} if isinstance(units, dict) else table
+    path = tmp_path / "units.ledger"
+    for unit in (units, units):
+        sf.connect(source, privacy_unit=unit, epsilon=1.0, ledger=path).close()  # type: ignore[arg-type]
+    with pytest.raises(LedgerMismatch, match="privacy_unit must be the one"):
+        sf.connect(source, privacy_unit=others, epsilon=1.0, ledger=path)  # type: ignore[arg-type]
+
+
+def test_explaining_says_what_the_budget_can_never_answer() -> None:
+    with _connect() as session:
+        assert "does not fit into" in session.explain(QUERY.format(5))
+        assert "does not fit into" not in session.explain(QUERY.format(0.5))

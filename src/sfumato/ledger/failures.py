@@ -8,7 +8,10 @@ from contextlib import contextmanager
 
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
 
-__all__ = ["explained"]
+__all__ = ["NOTHING_CHARGED", "PERHAPS_CHARGED", "explained", "outcome", "unsure"]
+
+NOTHING_CHARGED = "nothing was charged"
+PERHAPS_CHARGED = "it may have been charged all the same"
 
 UNAVAILABLE = {
     sqlite3.SQLITE_BUSY: ("be free", "a lock held by another process", "try again when it is done"),
@@ -48,8 +51,30 @@ def explained(name: str) -> Iterator[None]:
     except OSError as error:
         raise LedgerUnavailable(
             f"ledger must be readable and writable, got {error.strerror or NO_ERRNO} at {name}; "
-            "nothing was charged; check the path, its permissions and the disk"
+            f"{NOTHING_CHARGED}; check the path, its permissions and the disk"
         ) from error
+
+
+@contextmanager
+def outcome(words: str) -> Iterator[None]:
+    """Let the ledger's errors say what was charged, where that is not nothing."""
+    try:
+        yield
+    except (LedgerUnavailable, LedgerCorrupt) as error:
+        said = [phrase for phrase in (NOTHING_CHARGED, PERHAPS_CHARGED) if phrase in str(error)]
+        told = str(error).replace(said[0], words) if said else f"{error}; {words}"
+        raise type(error)(told) from error.__cause__
+
+
+def unsure(error: sqlite3.Error) -> bool:
+    """Whether a commit that failed so may have happened.
+
+    It happens when the journal is removed. A write that fails, for want of room or otherwise, comes before
+    that, and a lock that is not free before every write; what else may fail, such as the sync of the folder,
+    can come after.
+    """
+    code: int | None = getattr(error, "sqlite_errorcode", None)
+    return code is None or (code & 0xFF == sqlite3.SQLITE_IOERR and code != sqlite3.SQLITE_IOERR_WRITE)
 
 
 def _of_sqlite(error: sqlite3.Error, name: str) -> LedgerUnavailable | LedgerCorrupt:
@@ -60,11 +85,11 @@ def _of_sqlite(error: sqlite3.Error, name: str) -> LedgerUnavailable | LedgerCor
     if code == SHORT_READ or undecodable or primary not in UNAVAILABLE:
         return _damaged(name)
     rule, got, remedy = UNAVAILABLE[primary]
-    return LedgerUnavailable(f"ledger must {rule}, got {got} at {name}; nothing was charged; {remedy}")
+    return LedgerUnavailable(f"ledger must {rule}, got {got} at {name}; {NOTHING_CHARGED}; {remedy}")
 
 
 def _damaged(name: str) -> LedgerCorrupt:
     return LedgerCorrupt(
-        f"ledger must be undamaged, got a damaged or altered file at {name}; nothing was charged; "
+        f"ledger must be undamaged, got a damaged or altered file at {name}; {NOTHING_CHARGED}; "
         "restore it from a backup and compare with the latest exported head"
     )

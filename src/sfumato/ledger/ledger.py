@@ -12,8 +12,10 @@ from sfumato.errors import LedgerMismatch, SimulatedCharge
 from sfumato.ledger.account import Account
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.chain import Event, encode_number
+from sfumato.ledger.failures import outcome
 from sfumato.ledger.identity import Dataset, Identity
 from sfumato.ledger.log import CHARGE, append, encode_spent
+from sfumato.ledger.offer import LossAt, Question
 from sfumato.ledger.refusal import refusal
 from sfumato.ledger.registration import (
     absolute,
@@ -167,6 +169,7 @@ class Ledger(Account):
         request: str = "",
         description: str = "",
         simulated: bool = False,
+        loss_at: LossAt | None = None,
     ) -> Receipt:
         """Record a charge durably, or refuse it and leave no trace.
 
@@ -184,6 +187,9 @@ class Ledger(Account):
             For people who read the ledger; stored in the clear.
         simulated : bool
             Whether the noise is simulated.
+        loss_at : callable, optional
+            The loss of the same question asked at another epsilon, and the same delta: a refusal then offers
+            an epsilon at which this question fits, else one at which a count does.
 
         Returns
         -------
@@ -200,7 +206,8 @@ class Ledger(Account):
             The loss is about another relation than the ledger.
         LedgerUnavailable, LedgerCorrupt
             The file cannot be written or is damaged. If the disk failed at the very end of the write, the
-            charge may have been recorded without a receipt; it is never the other way round.
+            charge may have been recorded without a receipt, and the error says so; it is never the other way
+            round.
         """
         epsilon, delta, cost = self._price(loss, delta)
         if simulated and not self.simulated:
@@ -230,7 +237,8 @@ class Ledger(Account):
                 number = state.charges + 1
                 event = append(connection, state, CHARGE, content, totals=totals, charge=number)
         if event is None:
-            raise refusal(self._identity, state.totals, cost, delta)
+            question = None if loss_at is None else Question(loss_at, epsilon, delta, cost)
+            raise refusal(self._identity, state.totals, cost, delta, question)
         self._see(event)
         return Receipt(
             ledger=self.ledger_id,
@@ -258,6 +266,8 @@ class Ledger(Account):
             The receipt is another ledger's.
         LedgerCorrupt
             The charge is no longer in the ledger: it was rolled back.
+        LedgerUnavailable
+            The file cannot be written. The charge stays.
         ParameterError
             Something else was committed for this receipt.
         """
@@ -266,5 +276,7 @@ class Ledger(Account):
             raise LedgerMismatch(
                 f"receipt must be of ledger {self.ledger_id}, got one of {receipt.ledger}; commit it there"
             )
-        with self._store.transaction(write=True) as connection:
+        number = receipt.sequence
+        stays = f"charge {number} stays, and its answer is not safely stored: asking again may be charged"
+        with outcome(stays), self._store.transaction(write=True) as connection:
             store_release(connection, self._state(connection), receipt, payload)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from sfumato.errors import LedgerCorrupt
 from sfumato.ledger.chain import GENESIS, Event, canonical, decode_number, encode_number, link
+from sfumato.ledger.failures import NOTHING_CHARGED
 from sfumato.ledger.filters import Spent
 
 __all__ = [
@@ -51,7 +52,7 @@ class State(NamedTuple):
 def corrupt(rule: str, got: str) -> LedgerCorrupt:
     """Return the error of a log that breaks a rule."""
     return LedgerCorrupt(
-        f"ledger must {rule}, got {got}; nothing was charged; restore the file from a backup and compare it "
+        f"ledger must {rule}, got {got}; {NOTHING_CHARGED}; restore the file from a backup and compare it "
         "with the latest exported head"
     )
 

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
-from sfumato.ledger.failures import explained
+from sfumato.ledger.failures import NOTHING_CHARGED, PERHAPS_CHARGED, explained, outcome, unsure
 from sfumato.ledger.schema import check_schema, write_schema
 
 __all__ = ["Store", "create_file"]
@@ -97,9 +97,19 @@ class Store:
                 connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
                 self._check_place()
                 yield connection
-                connection.execute("COMMIT")
             except BaseException as error:
                 self._undo(connection, failed=isinstance(error, sqlite3.Error))
+                raise
+            self._commit(connection, write=write)
+
+    def _commit(self, connection: sqlite3.Connection, *, write: bool) -> None:
+        try:
+            connection.execute("COMMIT")
+        except BaseException as error:
+            self._undo(connection, failed=isinstance(error, sqlite3.Error))
+            if not (write and isinstance(error, sqlite3.Error) and unsure(error)):
+                raise
+            with outcome(PERHAPS_CHARGED), explained(self.name):
                 raise
 
     def close(self) -> None:
@@ -242,7 +252,7 @@ def _remove_draft_links(path: Path) -> None:
 
 def _moved(name: str) -> LedgerUnavailable:
     return LedgerUnavailable(
-        f"ledger must stay where it was opened, got {name} moved or replaced; nothing was charged; "
+        f"ledger must stay where it was opened, got {name} moved or replaced; {NOTHING_CHARGED}; "
         "open the ledger again"
     )
 

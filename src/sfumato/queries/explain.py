@@ -84,7 +84,9 @@ def _bounding(priced: PricedQuery) -> str:
     limits = "" if groups is None else f" at most {groups} group{'s' if groups > 1 else ''}"
     rows = options.max_rows_per_group
     limits += "" if rows is None else f"{',' if limits else ''} at most {rows} rows in a group"
-    return f"Bounding: each unit keeps{limits or ' all its rows'}, chosen at random where it has more."
+    if not limits:
+        return "Bounding: each unit keeps all its rows."
+    return f"Bounding: each unit keeps{limits}, chosen at random where it has more."
 
 
 def _meaning(kind: AggregateKind, parts: list[Measure]) -> str:

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TypeVar
 
+from sfumato import _check
+from sfumato.errors import OptionError
 from sfumato.queries.plan import Aggregate, AggregateKind, ColumnType, Expression, Measure, MeasureKind, Query
 
-__all__ = ["Draft", "Reading", "drafts_and_readings", "on_grids"]
+__all__ = ["Draft", "Reading", "drafts_and_readings", "on_grids", "require_rows_on_grid"]
 
 _Number = TypeVar("_Number", int, float)
 
@@ -22,6 +24,8 @@ _LARGEST_SCALE_BITS = 39  # a scale of 2**40 is the sampler's end; one bit of ro
 _GRID_BITS = 24  # a bound is about 2**24 grid steps: rounding is 1e-7 of it, far below any noise
 _SPARE_GRID_BITS = 8  # a mean may give up this much of its grid to share a sum's
 _EXACT_INTEGER_BITS = 32  # integer bounds up to here keep the grid at 1, so integer sums stay exact
+_ROW_REACH = 2**62  # the engine's integers
+_LEAST_ROW_STEPS = 256  # a row's bound in steps; rounding a row is then at most 1/512 of it
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,59 +38,77 @@ class Draft:
     row_bounds: tuple[float, float] | None = None
     max_rows: int | None = None
 
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least range, in the data's units, that what one unit adds to one group cannot leave."""
+        return _cut(self.group_bounds, self._attained(self.row_bounds))
+
     def on_grid(self, noise_multiplier: Fraction, *, shared: int | None = None) -> Measure:
         """Choose the power-of-two grid, or take the ``shared`` one, and express the bounds in grid steps."""
-        if self.kind in (MeasureKind.UNITS, MeasureKind.VALUE_UNITS):
-            return Measure(self.kind, self.expression)
-        if self.kind in (MeasureKind.ROWS, MeasureKind.VALUES):
-            lower, upper = (int(bound) for bound in self._range())
-            return Measure(self.kind, self.expression, lower=lower, upper=upper)
-        exponent = self._exponent(noise_multiplier)
-        if shared is not None and exponent <= shared <= exponent + _SPARE_GRID_BITS:
+        match self.kind:
+            case MeasureKind.UNITS | MeasureKind.VALUE_UNITS:
+                return Measure(self.kind, self.expression)
+            case MeasureKind.ROWS | MeasureKind.VALUES:
+                lower, upper = (int(bound) for bound in self.range)
+                return Measure(self.kind, self.expression, lower=lower, upper=upper)
+            case MeasureKind.MEAN:
+                return self._mean(self.exponent(noise_multiplier), shared)
+            case MeasureKind.SUM:
+                return self._sum(self.exponent(noise_multiplier))
+
+    def exponent(self, noise_multiplier: Fraction) -> int:
+        """Return the exponent of the grid: fine beside the bounds, coarse enough for the noise."""
+        lower, upper = self.range
+        if self.kind is MeasureKind.MEAN:
+            return _exact(lower) if lower == upper else self._finest(noise_multiplier, (upper - lower) / 2)
+        return self._finest(noise_multiplier, max(abs(lower), abs(upper)))
+
+    def _mean(self, exponent: int, shared: int | None) -> Measure:
+        """Round the bounds inwards, so that the mean that is read off lies within them as they were given."""
+        lower, upper = self.range
+        if lower < upper and shared is not None and exponent <= shared <= exponent + _SPARE_GRID_BITS:
             exponent = shared
-        lower, upper = (_steps(bound, exponent) for bound in self._range())
-        row_lower, row_upper = (
-            (None, None)
-            if self.row_bounds is None
-            else (_steps(bound, exponent) for bound in self.row_bounds)
+        step = Fraction(2) ** exponent
+        low, high = math.ceil(Fraction(lower) / step), math.floor(Fraction(upper) / step)
+        return Measure(self.kind, self.expression, exponent, low, high, center=(low + high) // 2)
+
+    def _sum(self, exponent: int) -> Measure:
+        rows = None if self.row_bounds is None else _row_steps(self.row_bounds, exponent)
+        group = None if self.group_bounds is None else _steps(self.group_bounds, exponent)
+        lower, upper = _cut(group, self._attained(rows))
+        return Measure(self.kind, self.expression, exponent, lower, upper, *(rows or (None, None)))
+
+    def _attained(self, rows: tuple[_Number, _Number] | None) -> tuple[_Number, _Number] | None:
+        """Return what the rows that a unit may have in a group come to; None where that has no limit."""
+        if self.max_rows is None:
+            return None
+        if self.kind is not MeasureKind.SUM:
+            return 0, self.max_rows
+        return (
+            None
+            if rows is None
+            else (min(rows[0], rows[0] * self.max_rows), max(rows[1], rows[1] * self.max_rows))
         )
-        if (
-            self.kind is MeasureKind.SUM
-            and self.group_bounds is None
-            and row_lower is not None
-            and row_upper is not None
-        ):
-            lower, upper = _sum_range(row_lower, row_upper, self.max_rows)
-        center = (lower + upper) // 2 if self.kind is MeasureKind.MEAN else 0
-        if self.kind is MeasureKind.MEAN and lower == upper:
-            upper += 1  # a public constant; one step of width keeps the sensitivity positive
-        return Measure(self.kind, self.expression, exponent, lower, upper, row_lower, row_upper, center)
 
-    def _range(self) -> tuple[float, float]:
-        """Return what one unit may add to one group, in the data's units."""
-        if self.group_bounds is None:
-            return _sum_range(*(self.row_bounds or (0.0, 0.0)), self.max_rows)
-        lower, upper = self.group_bounds
-        if self.kind in (MeasureKind.ROWS, MeasureKind.VALUES) and self.max_rows is not None:
-            upper = max(lower, min(upper, self.max_rows))
-        return lower, upper
-
-    def _exponent(self, noise_multiplier: Fraction) -> int:
-        lower, upper = self._range()
-        reach = (upper - lower) / 2 if self.kind is MeasureKind.MEAN else max(abs(lower), abs(upper))
+    def _finest(self, noise_multiplier: Fraction, reach: float) -> int:
         if reach == 0.0:
             return 0
-        bits = math.frexp(reach)[1]
+        bits = _bits(reach)
         noise_bits = max(0, math.ceil(math.log2(float(noise_multiplier))))
-        coarsest = bits + noise_bits - _LARGEST_SCALE_BITS
-        whole = self.expression is not None and self.expression.type is ColumnType.INTEGER
-        if self.kind is MeasureKind.SUM and whole and bits <= _EXACT_INTEGER_BITS and self._integral_bounds():
+        coarsest = bits - min(_LARGEST_SCALE_BITS - noise_bits, _EXACT_INTEGER_BITS)
+        # Rows may be far smaller than what many of them come to.
+        row_reach = max(map(abs, self.row_bounds or (reach,)))
+        fine = min(bits, _bits(row_reach)) if row_reach else bits
+        if self.kind is MeasureKind.SUM and self._whole and fine <= _EXACT_INTEGER_BITS:
             return max(0, coarsest)
-        return max(bits - _GRID_BITS, coarsest)
+        return max(fine - _GRID_BITS, coarsest)
 
-    def _integral_bounds(self) -> bool:
+    @property
+    def _whole(self) -> bool:
+        """Whether values and bounds are whole numbers, which a grid of ones holds exactly."""
         bounds = (self.group_bounds or ()) + (self.row_bounds or ())
-        return all(float(bound).is_integer() for bound in bounds)
+        whole = self.expression is not None and self.expression.type is ColumnType.INTEGER
+        return whole and all(float(bound).is_integer() for bound in bounds)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,19 +146,35 @@ def drafts_and_readings(query: Query) -> tuple[tuple[Draft, ...], tuple[Reading,
 def on_grids(drafts: tuple[Draft, ...], noise_multiplier: Fraction) -> tuple[Measure, ...]:
     """Choose every measure's grid; a mean shares that of a sum of the same rows: they are added up once."""
     sums = {
-        draft.expression.sql: draft.on_grid(noise_multiplier).exponent
+        draft.expression.sql: draft.exponent(noise_multiplier)
         for draft in drafts
         if draft.kind is MeasureKind.SUM and draft.expression is not None and draft.row_bounds is None
     }
     return tuple(
-        draft.on_grid(
-            noise_multiplier,
-            shared=sums.get(draft.expression.sql)
-            if draft.kind is MeasureKind.MEAN and draft.expression is not None
-            else None,
-        )
+        draft.on_grid(noise_multiplier, shared=sums.get(draft.expression.sql) if draft.expression else None)
         for draft in drafts
     )
+
+
+def require_rows_on_grid(measures: tuple[Measure, ...]) -> None:
+    """Refuse a sum over so many rows that its grid would round the single rows away.
+
+    Raises
+    ------
+    OptionError
+        If the bound of a row is fewer than 256 grid steps and rows are not whole numbers on a grid of ones.
+    """
+    for measure in measures:
+        reach = max(abs(measure.row_lower or 0), abs(measure.row_upper or 0))
+        whole = measure.expression is not None and measure.expression.type is ColumnType.INTEGER
+        if measure.row_lower is None or reach >= _LEAST_ROW_STEPS or (whole and measure.exponent <= 0):
+            continue
+        if (measure.lower, measure.upper) != (0, 0):
+            raise OptionError(
+                "SUM must have bounds within which no single row is rounded away, got values in steps of "
+                f"{2.0**measure.exponent:g}; use a smaller max_rows_per_group, or "
+                "contribution_bounds_per_group nearer to those per row"
+            )
 
 
 def _drafts_of(aggregate: Aggregate, max_rows: int | None) -> tuple[Draft, ...]:
@@ -156,11 +194,47 @@ def _drafts_of(aggregate: Aggregate, max_rows: int | None) -> tuple[Draft, ...]:
             return (Draft(MeasureKind.UNITS),)
 
 
-def _sum_range(lower: _Number, upper: _Number, max_rows: int | None) -> tuple[_Number, _Number]:
-    """Range of a sum of 1 to ``max_rows`` values of [lower, upper]."""
-    rows = 1 if max_rows is None else max_rows
-    return min(lower, lower * rows), max(upper, upper * rows)
+def _cut(
+    bounds: tuple[_Number, _Number] | None, attained: tuple[_Number, _Number] | None
+) -> tuple[_Number, _Number]:
+    """Return the bounds without what cannot be attained: clamping to them changes no attained number less.
+
+    Where the two do not meet, every attained number is clamped to the same bound, which is returned twice.
+    """
+    if bounds is None or attained is None:
+        found = attained if bounds is None else bounds
+        if found is None:
+            _check.refuse("bounds", "limit what a unit adds to a group", None, "give max_rows_per_group")
+        return found
+    (lower, upper), (least, most) = bounds, attained
+    return min(max(lower, least), upper), max(min(upper, most), lower)
 
 
-def _steps(bound: float, exponent: int) -> int:
-    return round(Fraction(bound) / Fraction(2) ** exponent)
+def _bits(reach: float) -> int:
+    return math.frexp(reach)[1]
+
+
+def _exact(value: float) -> int:
+    """Return the exponent of the coarsest grid that holds a number exactly, in at most 53 bits.
+
+    >>> _exact(0.5), _exact(5.0), _exact(-12.0), _exact(0.0)
+    (-1, 0, 2, 0)
+    """
+    numerator, denominator = value.as_integer_ratio()
+    if denominator > 1 or numerator == 0:
+        return 1 - denominator.bit_length()
+    return (numerator & -numerator).bit_length() - 1
+
+
+def _steps(bounds: tuple[float, float], exponent: int) -> tuple[int, int]:
+    lower, upper = (round(Fraction(bound) / Fraction(2) ** exponent) for bound in bounds)
+    return lower, upper
+
+
+def _row_steps(bounds: tuple[float, float], exponent: int) -> tuple[int, int]:
+    """Return a row's bounds in steps, kept in the engine's range.
+
+    That is at least 2**30 times the group's bounds, and what rows without bounds are kept in, too.
+    """
+    lower, upper = (max(-_ROW_REACH, min(_ROW_REACH, bound)) for bound in _steps(bounds, exponent))
+    return lower, upper

@@ -12,6 +12,7 @@ probability at most delta_selection (a union bound over l0 groups): an additive
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
@@ -20,10 +21,11 @@ from typing import TypeAlias
 from sfumato.errors import OptionError, ParameterError
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.laplace import Laplace
+from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.conversion import rho_for
-from sfumato.privacy.declared import ApproximateDP
-from sfumato.privacy.loss import PrivacyLoss
-from sfumato.queries.measures import Draft, Reading, drafts_and_readings, on_grids
+from sfumato.privacy.leaves.declared import ApproximateDP
+from sfumato.privacy.loss import PrivacyLoss, compose
+from sfumato.queries.measures import Draft, Reading, drafts_and_readings, on_grids, require_rows_on_grid
 from sfumato.queries.plan import AggregationJob, GroupSelection, Measure, Options, Query
 
 __all__ = ["Law", "PricedQuery", "price"]
@@ -32,6 +34,7 @@ AnyMechanism: TypeAlias = Laplace | Gaussian
 
 _SCALE_GRID = 1 << 24  # scales are multiples of 2**-24, so their denominators stay small
 _ROUNDING_SLACK = 1 + Fraction(1, 1 << 30)  # outweighs every outward rounding in the loss that is read back
+_LATTICE_SLACK = 1 + Fraction(1, 1 << 16)  # what noise on the integers costs more, where it is wide
 
 
 class Law(Enum):
@@ -92,7 +95,8 @@ def price(query: Query) -> PricedQuery:
     Raises
     ------
     OptionError
-        If epsilon is so small that the noise would leave the samplers' range.
+        If epsilon is so small that the noise would leave the samplers' range, or a sum of so many rows that
+        the rows would be rounded away.
     """
     drafts, readings = drafts_and_readings(query)
     options = query.options
@@ -102,11 +106,11 @@ def price(query: Query) -> PricedQuery:
         _start(law, drafts, l0, options, unknown_groups=unknown_groups) for law in _allowed_laws(options)
     )
     plans = sorted((plan for plan in starts if plan is not None), key=lambda plan: plan.relative_error)
-    best = next((plan for plan in plans if plan.loss.epsilon(options.delta) <= options.epsilon), None)
+    met = (_met(plan, drafts, l0, options) for plan in plans)
+    best = next((plan for plan in met if plan is not None), None)
     if best is None:
         raise _out_of_reach(options)
-    if best.law is Law.GAUSSIAN:
-        best = _tightened(best, drafts, l0, options)
+    require_rows_on_grid(best.measures)
     return PricedQuery(query, best.measures, readings, best.law, best.mechanisms, best.threshold, best.loss)
 
 
@@ -146,41 +150,64 @@ def _out_of_reach(options: Options) -> OptionError:
 def _start(
     law: Law, drafts: tuple[Draft, ...], l0: int, options: Options, *, unknown_groups: bool
 ) -> _Plan | None:
-    """Calibrate by closed forms: the sum of epsilons for Laplace, zCDP for Gaussian.
+    """Calibrate by closed forms: the sum of epsilons for Laplace, continuous noise for Gaussian.
 
     None where the law's noise or threshold would be out of reach.
     """
     releases = len(drafts) * l0
     share = 1.0 if law is Law.LAPLACE else 0.5
     selection_delta = options.delta * share if unknown_groups else None
-    if law is Law.LAPLACE:
-        multiplier = Fraction(releases) / Fraction(options.epsilon)
-    else:
-        rho = rho_for(options.epsilon, options.delta - (selection_delta or 0.0))
-        if rho <= 0:
-            return None
-        multiplier = Fraction(math.sqrt(releases / (2 * rho)))
     try:
-        return _with_multiplier(law, drafts, l0, multiplier * _ROUNDING_SLACK, selection_delta)
+        if law is Law.LAPLACE:
+            multiplier = Fraction(releases) / Fraction(options.epsilon) * _ROUNDING_SLACK
+        else:
+            continuous = analytic_gaussian_stddev(
+                sensitivity=math.sqrt(releases),
+                epsilon=options.epsilon,
+                delta=options.delta - (selection_delta or 0.0),
+            )
+            multiplier = Fraction(continuous) * _LATTICE_SLACK
+        return _with_multiplier(law, drafts, l0, multiplier, selection_delta)
     except ParameterError:
         return None
 
 
-def _tightened(plan: _Plan, drafts: tuple[Draft, ...], l0: int, options: Options) -> _Plan:
-    """Shrink the Gaussian noise for as long as the accountant proves more than the zCDP start assumed."""
+def _met(plan: _Plan, drafts: tuple[Draft, ...], l0: int, options: Options) -> _Plan | None:
+    """Return the plan if its whole loss meets OPTIONS; else one with a little more noise that does.
+
+    The loss of Laplace noise is that of its closed form or less. Gaussian noise on the integers costs a
+    little more than the continuous noise that it starts from, most where it is only a few steps wide: it is
+    widened by as much as its Gaussian DP parameter says, and where that is not enough, by zCDP.
+    """
 
     def probe(multiplier: Fraction) -> _Plan | None:
-        found = _with_multiplier(plan.law, drafts, l0, multiplier, plan.selection_delta)
+        try:
+            found = _with_multiplier(plan.law, drafts, l0, multiplier, plan.selection_delta)
+        except ParameterError:
+            return None
         return found if found.loss.epsilon(options.delta) <= options.epsilon else None
 
-    if probe(plan.multiplier * Fraction(999, 1000)) is None:
+    if plan.loss.epsilon(options.delta) <= options.epsilon:
         return plan
-    low = plan.multiplier / 2
-    while plan.multiplier - low > plan.multiplier / 1000:
-        middle = Fraction(float(low + plan.multiplier) / 2)
+    if plan.law is Law.LAPLACE:
+        return None
+    releases = len(drafts) * l0
+    excess = plan.loss.gdp().mu * float(plan.multiplier) / math.sqrt(releases)
+    found = probe(plan.multiplier * Fraction(excess) * _LATTICE_SLACK**64) if excess < 2 else None
+    if found is not None:
+        return found
+    rho = rho_for(options.epsilon, options.delta - (plan.selection_delta or 0.0))
+    found = probe(Fraction(math.sqrt(releases / (2 * rho))) * _ROUNDING_SLACK) if rho > 0 else None
+    return None if found is None else _tightened(found, plan.multiplier, probe)
+
+
+def _tightened(plan: _Plan, too_little: Fraction, probe: Callable[[Fraction], _Plan | None]) -> _Plan:
+    """Shrink noise that is enough towards noise that is not, to within a thousandth."""
+    while plan.multiplier - too_little > plan.multiplier / 1000:
+        middle = Fraction(float(too_little + plan.multiplier) / 2)
         found = probe(middle)
         if found is None:
-            low = middle
+            too_little = middle
         else:
             plan = found
     return plan
@@ -191,15 +218,15 @@ def _with_multiplier(
 ) -> _Plan:
     measures = on_grids(drafts, multiplier)
     mechanisms = tuple(_mechanism(law, measure, multiplier, l0) for measure in measures)
-    loss = sum((mechanism.privacy_loss for mechanism in mechanisms[1:]), mechanisms[0].privacy_loss)
+    losses = [mechanism.privacy_loss for mechanism in mechanisms]
     threshold = None
     if selection_delta is not None:
         # The union bound over l0 groups; division of floats may round up, so step down once. A share that
         # vanishes in floats (delta 5e-324 has no half) is refused below: there must be a threshold.
         per_group = math.nextafter(selection_delta / l0, 0.0)
         threshold = 1 + mechanisms[0].law.quantile_above(per_group)
-        loss = loss + ApproximateDP(0.0, selection_delta)
-    return _Plan(law, multiplier, selection_delta, measures, mechanisms, threshold, loss)
+        losses.append(ApproximateDP(0.0, selection_delta))
+    return _Plan(law, multiplier, selection_delta, measures, mechanisms, threshold, compose(losses))
 
 
 def _mechanism(law: Law, measure: Measure, multiplier: Fraction, l0: int) -> AnyMechanism:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Self, final
 
-from sfumato.errors import ParameterError, SchemaError, SimulatedCharge
+from sfumato.errors import ParameterError, SchemaError, SimulatedCharge, SourceError
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.identity import Dataset
 from sfumato.ledger.ledger import Ledger
 from sfumato.numerics.source import Rng, random_source
+from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.queries.answer import add_noise
 from sfumato.queries.catalog import Catalog
@@ -20,7 +21,7 @@ from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.explain import explain
 from sfumato.queries.front import read
-from sfumato.queries.plan import Scan
+from sfumato.queries.plan import Query, Scan
 from sfumato.queries.price import PricedQuery, price
 from sfumato.queries.release import TableRelease, read_back
 from sfumato.queries.sources import ROW, Row, open_source, require_unit
@@ -28,6 +29,7 @@ from sfumato.queries.sources import ROW, Row, open_source, require_unit
 __all__ = ["Session", "connect"]
 
 _SECRET_BYTES = 32
+_ROW_IN_WORDS = "row"
 
 
 @final
@@ -57,7 +59,16 @@ class Session:
     :class:`sfumato.ledger.Ledger` for the theorems). Whoever runs Python here is the curator, and trusted.
     """
 
-    __slots__ = ("_catalog", "_defaults", "_engine", "_ledger", "_privacy_unit", "_rng")
+    __slots__ = (
+        "_catalog",
+        "_closed",
+        "_defaults",
+        "_engine",
+        "_ledger",
+        "_privacy_unit",
+        "_process",
+        "_rng",
+    )
 
     def __init__(
         self,
@@ -75,6 +86,8 @@ class Session:
         self._privacy_unit = privacy_unit
         self._defaults = MappingProxyType(dict(defaults))
         self._rng = None if rng is None else random_source(rng)
+        self._process = os.getpid()
+        self._closed = False
 
     @property
     def ledger(self) -> Ledger:
@@ -109,7 +122,12 @@ class Session:
         QueryError
             If the query is refused; nothing is charged.
         BudgetExceeded
-            If it does not fit into the budget; nothing is charged, and no row is read.
+            If it does not fit into the budget; nothing is charged, and no row is read. What it offers instead
+            was priced for this very query.
+        SourceError
+            If the session is closed, or is another process's, or a file was changed; nothing is charged.
+        LedgerUnavailable, LedgerCorrupt
+            If the ledger cannot be used; the message says whether the query was charged.
         EngineError
             If the engine fails after the charge; the charge stays.
         """
@@ -125,19 +143,23 @@ class Session:
             request=priced.query.text,
             description=" ".join(text.split()),
             simulated=source.simulated,
+            loss_at=_loss_at(priced.query),
         )
-        exact = self._engine.aggregate(priced.job, secrets.token_bytes(_SECRET_BYTES))
+        exact = self._engine.aggregate(priced.job, source.bytes(_SECRET_BYTES))
         record = add_noise(priced, exact, source, privacy_unit=self._privacy_unit, explanation=explanation)
         self._ledger.commit(receipt, record.to_bytes())
         return TableRelease(record, receipt)
 
     def explain(self, text: str, *, public_groups: Mapping[str, Sequence[object]] | None = None) -> str:
         """Say what a query would do and cost; nothing is charged and no row is read."""
-        return explain(self._price(text, public_groups), privacy_unit=self._privacy_unit)
+        priced = self._price(text, public_groups)
+        return explain(priced, privacy_unit=self._privacy_unit, budget=self._ledger.budget)
 
     def close(self) -> None:
         """Close engine and ledger; calling it again does nothing."""
-        self._engine.close()
+        self._closed = True
+        if self._process == os.getpid():
+            self._engine.close()
         self._ledger.close()
 
     def __enter__(self) -> Self:
@@ -150,10 +172,30 @@ class Session:
         return f"Session(tables={sorted(self._catalog.private)}, privacy_unit={self._privacy_unit!r})"
 
     def _price(self, text: str, public_groups: Mapping[str, Sequence[object]] | None) -> PricedQuery:
+        self._check_usable()
         query = read(text, self._catalog, defaults=self._defaults, public_groups=public_groups)
         priced = price(query)
         self._engine.check(priced.job)
         return priced
+
+    def _check_usable(self) -> None:
+        if self._closed:
+            raise SourceError("session must be open, got a closed one; nothing was charged; connect again")
+        if self._process != os.getpid():
+            # The engine's threads did not come along: its next answer would never end.
+            raise SourceError(
+                "session must be used in the process that opened it, got a forked child of that; nothing was "
+                "charged; connect again in the child"
+            )
+
+
+def _loss_at(query: Query) -> Callable[[float], PrivacyLoss]:
+    """Return the loss of a query as a function of its epsilon."""
+
+    def loss(epsilon: float) -> PrivacyLoss:
+        return price(replace(query, options=replace(query.options, epsilon=epsilon))).loss
+
+    return loss
 
 
 def connect(
@@ -300,7 +342,24 @@ def _units(
 
 
 def _in_words(units: Mapping[str, str | None]) -> str:
-    names = {"row" if unit is None else unit for unit in units.values()}
+    """Name the unit in words that differ wherever units do: a ledger knows its unit by them.
+
+    >>> _in_words({"people": None}), _in_words({"people": "row"})
+    ('row', '"row"')
+    >>> _in_words({"a": "id", "b": None}), _in_words({"a: x, b": "id", "b": None})
+    ('a: id, b: row', '"a: x, b": id, b: row')
+    """
+    names = {_ROW_IN_WORDS if unit is None else _quoted(unit, _ROW_IN_WORDS) for unit in units.values()}
     if len(names) == 1:
         return names.pop()
-    return ", ".join(f"{table}: {'row' if unit is None else unit}" for table, unit in sorted(units.items()))
+    return ", ".join(
+        f"{_quoted(table)}: {_ROW_IN_WORDS if unit is None else _quoted(unit, _ROW_IN_WORDS)}"
+        for table, unit in sorted(units.items())
+    )
+
+
+def _quoted(name: str, *reserved: str) -> str:
+    """Return a name, in quotes where it could be taken for something else."""
+    if name in reserved or any(mark in name for mark in '",:'):
+        return '"' + name.replace('"', '""') + '"'
+    return name
