@@ -186,7 +186,7 @@ class Account:
                 f"loss must be about the ledger's relation, {self.neighboring}, got {loss.neighboring}; "
                 "state the mechanism under the ledger's relation"
             )
-        epsilon, cost = loss.epsilon(delta), self.budget.filters.price(loss, delta)
+        epsilon, cost = loss.quick_epsilon(delta), self.budget.filters.price(loss, delta)
         if self.budget.kind == "approximate" and math.isinf(epsilon) and self.budget.filters.hold(cost):
             # Accepted by the zCDP filter, it would use up the other one for ever.
             remedy = "pass the delta of the query's own guarantee"

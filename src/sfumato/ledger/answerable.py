@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from sfumato.privacy.discrete_gaussian import DiscreteGaussian
-from sfumato.privacy.discrete_laplace import DiscreteLaplace
+from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
+from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
@@ -66,5 +66,5 @@ def _loosest_epsilon(
             enough = middle
         else:
             too_little = middle
-    epsilon = leaf(enough, neighboring=neighboring).epsilon(delta)
+    epsilon = leaf(enough, neighboring=neighboring).quick_epsilon(delta)
     return epsilon * SHY if math.isfinite(epsilon) else 0.0

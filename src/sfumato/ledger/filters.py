@@ -120,7 +120,7 @@ class BasicFilter(Filter):
 
     def price(self, loss: PrivacyLoss, delta: float) -> Spent:
         """Return the charge's own guarantee, read at ``delta``."""
-        return Spent(loss.epsilon(delta), delta)
+        return Spent(loss.quick_epsilon(delta), delta)
 
     def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
         """Return epsilon and delta."""

@@ -185,9 +185,9 @@ def _met(plan: _Plan, drafts: tuple[Draft, ...], l0: int, options: Options) -> _
             found = _with_multiplier(plan.law, drafts, l0, multiplier, plan.selection_delta)
         except ParameterError:
             return None
-        return found if found.loss.epsilon(options.delta) <= options.epsilon else None
+        return found if found.loss.quick_epsilon(options.delta) <= options.epsilon else None
 
-    if plan.loss.epsilon(options.delta) <= options.epsilon:
+    if plan.loss.quick_epsilon(options.delta) <= options.epsilon:
         return plan
     if plan.law is Law.LAPLACE:
         return None
