@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import OptionError
+from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.front import read
 from sfumato.queries.plan import Column, ColumnType, MeasureKind, Scan, Schema
@@ -46,8 +49,8 @@ def test_the_whole_loss_meets_options(
     epsilon: float, delta: float, groups: int, columns: str, strategy: str
 ) -> None:
     priced = _priced(columns, f"epsilon={epsilon}, delta={delta}, max_groups_contributed={groups}{strategy}")
-    spent = priced.loss.epsilon(delta)
-    assert spent <= epsilon
+    spent = priced.loss.quick_epsilon(delta)  # what the ledger is charged
+    assert priced.loss.epsilon(delta) <= spent <= epsilon
     assert spent >= 0.9 * epsilon
     for measure, mechanism in zip(priced.measures, priced.mechanisms, strict=True):
         assert mechanism.sensitivity is not None
@@ -128,3 +131,70 @@ def test_laplace_answers_where_no_gaussian_can() -> None:
     priced = price(read(text, _CATALOG))
     assert priced.law is Law.LAPLACE
     assert priced.loss.epsilon(0) <= 1e-9
+
+
+_WHOLE = Schema((Column("id", ColumnType.INTEGER), Column("x", ColumnType.INTEGER)))
+_TABLES = {"real": Scan("real", _SCHEMA, "id"), "whole": Scan("whole", _WHOLE, "id")}
+
+
+def _sum(bounds: str, rows: int | None, *, table: str = "real") -> PricedQuery:
+    most = "" if rows is None else f", max_rows_per_group={rows}"
+    text = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=0{most}) SUM(x, {bounds}) AS s"
+    return price(read(f"{text} FROM {table}", Catalog(_TABLES)))
+
+
+_GROUP, _ROW = "contribution_bounds_per_group =>", "contribution_bounds_per_row =>"
+
+
+@pytest.mark.parametrize(
+    ("group", "row", "rows", "cut"),
+    [
+        ("(-50, 1000)", "(0, 10)", 3, (0, 30)),
+        ("(-50, 1000)", "(-10, 10)", 3, (-30, 30)),
+        ("(-50, 20)", "(2, 10)", 3, (2, 20)),
+        ("(100, 1000)", "(0, 10)", 3, (100, 100)),
+        ("(-9, -5)", "(1, 10)", 3, (-5, -5)),
+        ("(-50, 1000)", "(0, 10)", None, (-50, 1000)),
+    ],
+)
+@pytest.mark.parametrize("table", ["real", "whole"])
+def test_a_sum_is_noised_for_what_its_rows_can_come_to(
+    group: str, row: str, rows: int | None, cut: tuple[int, int], table: str
+) -> None:
+    (measure,) = _sum(f"{_GROUP} {group}, {_ROW} {row}", rows, table=table).measures
+    step = 2.0**measure.exponent
+    assert (measure.lower * step, measure.upper * step) == cut
+
+
+@pytest.mark.parametrize("rows", [None, 5])
+@pytest.mark.parametrize("table", ["real", "whole"])
+@pytest.mark.parametrize("row", ["(0, 1e30)", "(-1e30, 1e30)", "(1e29, 1e30)"])
+def test_row_bounds_far_above_a_groups_are_kept_in_the_engines_integers(
+    rows: int | None, table: str, row: str
+) -> None:
+    (measure,) = _sum(f"{_GROUP} (0, 1), {_ROW} {row}", rows, table=table).measures
+    assert measure.row_upper is not None
+    assert 2**30 * measure.upper <= measure.row_upper <= 2**62
+    assert measure.upper * 2.0**measure.exponent == 1
+
+
+@pytest.mark.parametrize("table", ["real", "whole"])
+def test_rows_are_never_rounded_away_beside_how_many_there_may_be(table: str) -> None:
+    fine = _sum(f"{_ROW} (0, 100)", 1 << 20, table=table).measures[0]
+    assert fine.row_upper is not None
+    assert fine.row_upper * 2.0**fine.exponent == 100
+    assert fine.row_upper >= 100
+    with pytest.raises(OptionError, match=r"no single row is rounded away.*use a smaller max_rows_per_group"):
+        _sum(f"{_ROW} (0, 100)", 1 << 40, table=table)
+    with pytest.raises(OptionError, match="nearer to those per row"):
+        _sum(f"{_GROUP} (0, 1e20), {_ROW} (0, 1)", None, table=table)
+
+
+@pytest.mark.parametrize("groups", [1, 3, 30])
+@pytest.mark.parametrize("epsilon", [0.05, 0.5, 2, 8])
+def test_gaussian_noise_is_hardly_more_than_continuous_noise_needs(epsilon: float, groups: int) -> None:
+    options = f"epsilon={epsilon}, delta=1e-8, max_groups_contributed={groups}"
+    priced = _priced("COUNT(*) AS n", f"{options}, group_selection_strategy=GAUSSIAN_THRESHOLD")
+    least = analytic_gaussian_stddev(sensitivity=math.sqrt(groups), epsilon=epsilon, delta=5e-9)
+    stddev = float(priced.mechanisms[0].stddev)
+    assert least <= stddev <= least * (1.002 if stddev > 5 else 1.15)

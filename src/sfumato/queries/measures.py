@@ -70,6 +70,8 @@ class Draft:
             exponent = shared
         step = Fraction(2) ** exponent
         low, high = math.ceil(Fraction(lower) / step), math.floor(Fraction(upper) / step)
+        if low > high:
+            _check.refuse("bounds", "hold a step of the grid", (lower, upper), "use less noise")
         return Measure(self.kind, self.expression, exponent, low, high, center=(low + high) // 2)
 
     def _sum(self, exponent: int) -> Measure:
@@ -156,7 +158,7 @@ def on_grids(drafts: tuple[Draft, ...], noise_multiplier: Fraction) -> tuple[Mea
     )
 
 
-def require_rows_on_grid(measures: tuple[Measure, ...]) -> None:
+def require_rows_on_grid(drafts: tuple[Draft, ...], measures: tuple[Measure, ...]) -> None:
     """Refuse a sum over so many rows that its grid would round the single rows away.
 
     Raises
@@ -164,12 +166,12 @@ def require_rows_on_grid(measures: tuple[Measure, ...]) -> None:
     OptionError
         If the bound of a row is fewer than 256 grid steps and rows are not whole numbers on a grid of ones.
     """
-    for measure in measures:
-        reach = max(abs(measure.row_lower or 0), abs(measure.row_upper or 0))
-        whole = measure.expression is not None and measure.expression.type is ColumnType.INTEGER
-        if measure.row_lower is None or reach >= _LEAST_ROW_STEPS or (whole and measure.exponent <= 0):
+    for draft, measure in zip(drafts, measures, strict=True):
+        if not any(draft.row_bounds or ()):
             continue
-        if (measure.lower, measure.upper) != (0, 0):
+        whole = draft.expression is not None and draft.expression.type is ColumnType.INTEGER
+        reach = max(abs(measure.row_lower or 0), abs(measure.row_upper or 0))
+        if reach < _LEAST_ROW_STEPS and not (whole and measure.exponent <= 0):
             raise OptionError(
                 "SUM must have bounds within which no single row is rounded away, got values in steps of "
                 f"{2.0**measure.exponent:g}; use a smaller max_rows_per_group, or "

@@ -110,7 +110,7 @@ def price(query: Query) -> PricedQuery:
     best = next((plan for plan in met if plan is not None), None)
     if best is None:
         raise _out_of_reach(options)
-    require_rows_on_grid(best.measures)
+    require_rows_on_grid(drafts, best.measures)
     return PricedQuery(query, best.measures, readings, best.law, best.mechanisms, best.threshold, best.loss)
 
 
