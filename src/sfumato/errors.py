@@ -122,7 +122,7 @@ class BudgetExceeded(LedgerError):
     message : str
         What was refused, and the remedy.
     remaining : Guarantee
-        What is left, with the largest epsilon still answerable at the query's delta.
+        What is left, with the largest epsilon at which the query would be answered, at its delta.
     requested : Guarantee
         What the refused charge would have cost.
     """
@@ -142,7 +142,7 @@ class LedgerCorrupt(LedgerError):
 
 
 class LedgerUnavailable(LedgerError):
-    """The ledger's file cannot be read or written; nothing was charged."""
+    """The ledger's file cannot be read or written; the message says whether anything was charged."""
 
 
 class SimulatedCharge(LedgerError):
