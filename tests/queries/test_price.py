@@ -190,6 +190,12 @@ def test_rows_are_never_rounded_away_beside_how_many_there_may_be(table: str) ->
         _sum(f"{_GROUP} (0, 1e20), {_ROW} (0, 1)", None, table=table)
 
 
+def test_noise_may_make_the_grid_of_a_single_row_coarse() -> None:
+    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1e-10, delta=0, max_rows_per_group=1) "
+    (measure,) = price(read(f"{text} SUM(x, {_ROW} (0, 1)) AS s FROM real", Catalog(_TABLES))).measures
+    assert 0 < measure.upper < 256
+
+
 @pytest.mark.parametrize("groups", [1, 3, 30])
 @pytest.mark.parametrize("epsilon", [0.05, 0.5, 2, 8])
 def test_gaussian_noise_is_hardly_more_than_continuous_noise_needs(epsilon: float, groups: int) -> None:

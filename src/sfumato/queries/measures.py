@@ -164,14 +164,16 @@ def require_rows_on_grid(drafts: tuple[Draft, ...], measures: tuple[Measure, ...
     Raises
     ------
     OptionError
-        If the bound of a row is fewer than 256 grid steps and rows are not whole numbers on a grid of ones.
+        If the bound of a row is fewer than 256 grid steps, although a unit's is more, and rows are not whole
+        numbers on a grid of ones.
     """
     for draft, measure in zip(drafts, measures, strict=True):
         if not any(draft.row_bounds or ()):
             continue
         whole = draft.expression is not None and draft.expression.type is ColumnType.INTEGER
         reach = max(abs(measure.row_lower or 0), abs(measure.row_upper or 0))
-        if reach < _LEAST_ROW_STEPS and not (whole and measure.exponent <= 0):
+        alone = reach >= max(abs(measure.lower), abs(measure.upper)) > 0  # no coarser for being many
+        if reach < _LEAST_ROW_STEPS and not alone and not (whole and measure.exponent <= 0):
             raise OptionError(
                 "SUM must have bounds within which no single row is rounded away, got values in steps of "
                 f"{2.0**measure.exponent:g}; use a smaller max_rows_per_group, or "
