@@ -168,7 +168,7 @@ def require_rows_on_grid(drafts: tuple[Draft, ...], measures: tuple[Measure, ...
         numbers on a grid of ones.
     """
     for draft, measure in zip(drafts, measures, strict=True):
-        if not any(draft.row_bounds or ()):
+        if not (any(draft.row_bounds or ()) and any(draft.range)):
             continue
         whole = draft.expression is not None and draft.expression.type is ColumnType.INTEGER
         reach = max(abs(measure.row_lower or 0), abs(measure.row_upper or 0))
