@@ -7,7 +7,7 @@ interval becomes that `inversion` proves. If it is not narrow enough, the next p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from sfumato.numerics.interval import Interval
@@ -31,34 +31,31 @@ _Saddle: TypeAlias = Callable[[Survey], Saddle]
 
 
 class _Order:
-    """One order of the pairs, with its saddle point and its present plan."""
+    """One order of the pairs with its present plan, made for an error that is measured in epsilon."""
 
-    def __init__(self, look: Survey, saddle: _Saddle) -> None:
-        self._look, self._saddle = look, saddle
-        self.saddle = saddle(look)
-        self._error = math.nan
-        self._plan: Plan | None = None
+    def __init__(self, plan: Plan, error: float, saddle: _Saddle) -> None:
+        self._plan, self.error, self._saddle = plan, error, saddle
+
+    def mirrored(self) -> _Order:
+        """Return the other order, with the same choices for a start."""
+        return _Order(self._plan.swap(), self.error, self._saddle)
 
     def lay(self, error: float, *, upper: bool) -> Line:
-        """Plan for an error, measured in epsilon, and lay the line of one of the bounds.
+        """Lay the line of one of the bounds, after a new plan if the error has changed.
 
         Each plan is made from the one before it, which is a closer look at the same pairs.
         """
-        plan = self._plan
-        if plan is None or error != self._error:
-            if plan is not None:
-                self._look = plan.survey()
-                self.saddle = self._saddle(self._look)
-            plan = self._look.plan(self.saddle, error)
-            self._plan, self._error = plan, error
-        tilt = self.saddle.tilt
+        if error != self.error:
+            look = self._plan.survey()
+            self._plan, self.error = look.plan(self._saddle(look), error), error
+        plan, saddle = self._plan, self._plan.saddle
         return Line(
             plan.work(upper=upper),
-            tilt=tilt,
+            tilt=saddle.tilt,
             smoothing=plan.smoothing,
-            near=self.saddle.epsilon,
-            log_delta=self.saddle.log_delta,
-            log_precision=min(-3.0, math.log(_ALIAS_SHARE * tilt * error)),
+            near=saddle.epsilon,
+            log_delta=saddle.log_delta,
+            log_precision=min(-3.0, math.log(_ALIAS_SHARE * saddle.tilt * error)),
             upper=upper,
         )
 
@@ -82,17 +79,17 @@ def epsilon_interval(pairs: Pairs, delta: float, precision: Precision) -> Interv
     def saddle(look: Survey) -> Saddle:
         return look.saddle_at_delta(math.log(max(delta - look.infinite, _TINY * delta)))
 
-    orders = [_Order(look, saddle) for look in _looks(pairs, delta)]
+    look = survey(pairs, delta)
+    start = saddle(look)
     # Where epsilon is nearly 0, an error is measured against the spread of the loss.
-    scale = max(max(order.saddle.epsilon, 1e-3 * order.saddle.deviation) for order in orders)
+    scale = max(start.epsilon, 1e-3 * start.deviation)
     error = _FIRST_SHARE * max(precision.relative * scale, precision.absolute)
-    orders.sort(key=lambda order: -order.saddle.epsilon)
     return _refined(
-        orders,
+        _Order(look.plan(start, error), error, saddle),
         lambda line, enough: _upper_epsilon(line, delta, enough),
         lambda line: _lower_epsilon(line, delta),
-        error,
         precision,
+        symmetric=_symmetric(pairs),
     )
 
 
@@ -106,54 +103,59 @@ def delta_interval(pairs: Pairs, epsilon: float, precision: Precision) -> Interv
         return look.saddle_at_epsilon(epsilon)
 
     # Which tails matter depends on the answer: a first look with very far ones tells.
-    least = max(math.exp(saddle(look).log_delta) for look in _looks(pairs, _TINY))
-    orders = [_Order(look, saddle) for look in _looks(pairs, max(_TINY, least))]
-    orders.sort(key=lambda order: -order.saddle.log_delta)
+    far = saddle(survey(pairs, _TINY))
+    look = survey(pairs, max(_TINY, math.exp(far.log_delta)))
+    start = saddle(look)
+    error = _FIRST_SHARE * precision.relative / start.tilt
     return _refined(
-        orders,
+        _Order(look.plan(start, error), error, saddle),
         lambda line, enough: _upper_delta(line, epsilon, enough),
         lambda line: _lower_delta(line, epsilon),
-        _FIRST_SHARE * precision.relative / orders[0].saddle.tilt,
         precision,
+        symmetric=_symmetric(pairs),
     )
 
 
-def _looks(pairs: Pairs, delta: float) -> list[Survey]:
-    """Look at the orders; where each pair is its own mirror image, one is enough."""
-    both = not all(pair.symmetric for pair, _ in pairs)
-    return [survey(pairs, delta, swapped=swapped) for swapped in ((False, True) if both else (False,))]
+def _symmetric(pairs: Pairs) -> bool:
+    """Whether each pair is its own mirror image, so that one order is enough."""
+    return all(pair.symmetric for pair, _ in pairs)
 
 
 def _refined(
-    orders: Sequence[_Order],
+    first: _Order,
     upper_bound: Callable[[Line, float], float],
     lower_bound: Callable[[Line], float],
-    error: float,
     precision: Precision,
+    *,
+    symmetric: bool,
 ) -> Interval:
     """Bound with plans of falling error, until the interval is narrow enough or a plan costs too much.
 
-    Each order's upper bound must hold; one order's lower bound is enough. The order that seems the worse one
-    comes first, so that a quick bound often does for the other.
+    Each order's upper bound must hold; one order's lower bound is enough.
     """
-    lower, uppers = 0.0, [math.inf] * len(orders)
+    error = first.error
+    lower = lower_bound(first.lay(error, upper=False))
+    orders, uppers = [first], [upper_bound(first.lay(error, upper=True), lower)]
+    if not symmetric:
+        orders.append(first.mirrored())
+        uppers.append(upper_bound(orders[1].lay(error, upper=True), lower))
     for _ in range(_ROUNDS):
+        upper = max(uppers)
+        worst = orders[uppers.index(upper)]
+        if worst is not first:
+            lower = max(lower, lower_bound(worst.lay(error, upper=False)))
+        if precision.met(lower, upper):
+            break
+        wanted = precision.width(upper) / (upper - lower) if math.isfinite(upper) else 0.5
+        error *= min(0.5, max(0.8 * wanted, 0.05))
         for i, order in enumerate(orders):
             if uppers[i] > lower:
                 line = order.lay(error, upper=True)
                 if line.cost > _MOST_COST and math.isfinite(uppers[i]):
                     return Interval(lower, max(uppers))
                 uppers[i] = min(uppers[i], upper_bound(line, lower))
-                if i == 0:
-                    lower = max(lower, lower_bound(order.lay(error, upper=False)))
-        upper = max(uppers)
-        worst = uppers.index(upper)
-        if worst > 0:
-            lower = max(lower, lower_bound(orders[worst].lay(error, upper=False)))
-        if precision.met(lower, upper):
-            break
-        wanted = precision.width(upper) / (upper - lower) if math.isfinite(upper) else 0.5
-        error *= min(0.5, max(0.8 * wanted, 0.05))
+        if worst is first:
+            lower = max(lower, lower_bound(first.lay(error, upper=False)))
     return Interval(lower, max(uppers))
 
 

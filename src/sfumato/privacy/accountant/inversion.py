@@ -32,19 +32,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.pairs.atoms import Atoms
+from sfumato.privacy.pairs.atoms import Atoms, Tilted
 
 __all__ = ["Line", "Work", "log_chernoff"]
 
 _Array = NDArray[np.float64]
 
-_PROBES: Final = np.concatenate([np.linspace(-3.0, -0.03, 12), np.linspace(0.03, 2.5, 12)])
+_PROBES: Final = np.concatenate([np.linspace(-3.0, -0.04, 9), np.linspace(0.04, 2.5, 9)])
 _STEPS: Final = 60
+_DECAY_STEPS: Final = np.linspace(-10.0, 0.0, 61)
 _MOST_POINTS: Final = 1 << 20
 _CLOSE: Final = 1e-9
 """Relative width at which a root is found well enough."""
-_CHERNOFF_SLACK: Final = 1e-9
-"""Outweighs every rounding in a log of Chernoff's bound."""
+_MOMENT_SLACK: Final = 1e-9
+_ROUND_SLACK: Final = 2.0**-43
+"""Together they outweigh every rounding in the log of a moment: relative, and for each round."""
 _SLACK: Final = 1.0 + 2.0**-20
 """Outweighs every rounding in a bound that is negligible itself."""
 
@@ -124,11 +126,17 @@ class Line:
         self.work, self._c, self._v, self._upper = work, tilt, smoothing, upper
         self._variance = work.variance + smoothing
         self._tilts = tilt * np.exp(_PROBES)
-        self._log_moments = work.log_moments(self._tilts)
+        moments = work.log_moments(self._tilts)
+        rounds = math.fsum(float(count) for _, count in work.laws)
+        self._log_moments = moments + _MOMENT_SLACK * np.abs(moments) + _ROUND_SLACK * rounds
         self._width = self._period(near, log_delta + log_precision)
-        end = math.sqrt(2 * (3 - log_precision) / self._variance)
         self._step = 2 * math.pi / self._width
-        self.points = min(int(end / self._step) + 2, _MOST_POINTS)
+        self._laws = [(law.tilted(tilt), count) for law, count in work.laws]
+        self._times, self._beyond = self._ends(math.sqrt(2 * (3 - log_precision) / self._variance))
+        deviation = math.sqrt(1 / tilt**2 + 1 / (1 + tilt) ** 2 + self._variance + _spread(self._laws))
+        allowed = 0.1 * math.exp(log_precision) / (tilt * (1 + tilt) * deviation)
+        enough = int(np.argmax(self._beyond <= allowed)) if (self._beyond <= allowed).any() else -1
+        self.points = min(int(self._times[enough] / self._step) + 2, _MOST_POINTS)
         self._ready = False
 
     @property
@@ -151,8 +159,8 @@ class Line:
         scale_error = 0.0
         log = np.zeros(self.points, complex)
         log_size, error, touched = np.zeros(self.points), np.zeros(self.points), np.zeros(self.points)
-        for law, count in self.work.laws:
-            ray = law.ray(c, self._step, self.points)
+        for law, count in self._laws:
+            ray = law.ray(self._step, self.points)
             scales.append(count * ray.log_total)
             scale_error += count * ray.log_total_error
             phases.append(count * ray.mean)
@@ -171,34 +179,51 @@ class Line:
             kernel *= (1 + z) - z * np.exp(v * (1 + z))
         weight = np.full(self.points, self._step / math.pi)
         weight[0] *= 0.5
-        self._times, self._z = times, z
+        self._points, self._z = times, z
         self._terms = np.exp(log + decay) * kernel * weight
         # Of exp(log + decay): the error of the rays, of these sums and of their exponential.
         sizes = np.exp(log_size + decay) * np.abs(kernel) * weight
-        rounding = UNIT * (64 - 8 * decay + (8 + len(self.work.laws)) * touched)
+        rounding = UNIT * (64 - 8 * decay + (8 + len(self._laws)) * touched)
         self._error = float(sizes @ (error + rounding)) * _SLACK + self._end()
         self._reach = float(sizes.sum()), float(sizes @ times)
 
-    def _end(self) -> float:
-        """Bound all that follows the last point."""
-        end = self.points * self._step
-        log_end = math.log(end)
-        # The first term by itself, the others by the integral; of 1/t**2, or of the second kernel's 2/t.
-        log_total = (
-            math.log(self._step + 1 / (self._variance * end)) - log_end - 0.5 * self._variance * end**2
-        )
+    def _ends(self, last: float) -> tuple[_Array, _Array]:
+        """Return times up to ``last``, and bounds on all that follows each of them.
+
+        Between two times the Gaussian factor and the least decay of the laws up to the later one are known.
+        """
+        times = last * np.exp(_DECAY_STEPS)
+        rates = np.full(len(times) - 1, 0.5 * self._variance)
+        for law, count in self._laws:
+            rates += count * (1 - 1e-9) * law.decay(times[1:])
+        parts = [self._following(time, rate) for time, rate in zip(times[:-1], rates, strict=True)]
+        parts.append(self._following(last, 0.5 * self._variance))
+        return times, np.cumsum(parts[::-1])[::-1] * _SLACK
+
+    def _following(self, start: float, rate: float) -> float:
+        """Bound the sum of all terms from ``start`` on, if they fall like ``exp(-rate * t**2)``.
+
+        The first one is counted by itself, the others by the integral; the kernel is at most 1/t**2 for the
+        upper bound, and of the second kernel at most a multiple of 1/t.
+        """
+        log_start = math.log(start)
+        log_total = math.log(self._step + 1 / (2 * rate * start)) - log_start - rate * start**2
         if self._upper:
-            log_total -= log_end
+            log_total -= log_start
         else:
             log_total += math.log1p(math.exp(self._v * (1 + self._c)))
-        return _SLACK * math.exp(min(log_total, 700.0)) / math.pi
+        return math.exp(min(log_total, 700.0)) / math.pi
+
+    def _end(self) -> float:
+        """Bound all that follows the last point."""
+        return float(self._beyond[np.searchsorted(self._times, self.points * self._step, "right") - 1])
 
     def _sum(self, x: float) -> _Sum:
         if not self._ready:
             self._prepare()
             self._ready = True
         angle = self._phase - x
-        turned = self._terms * np.exp(1j * self._times * angle)
+        turned = self._terms * np.exp(1j * self._points * angle)
         value, drop = float(turned.real.sum()), float((turned * self._z).real.sum())
         # The angle of point l is off by some roundings of t_l times each number that made it.
         size, moment = self._reach
@@ -228,12 +253,12 @@ class Line:
     def log_chernoff(self, x: float) -> float:
         """Return Chernoff's bound on the log of ``g(x)``; quick, and above the truth in any case."""
         best = float(log_chernoff(self._log_moments, self._tilts, x).min())
-        return best + _CHERNOFF_SLACK * (1 + abs(best))
+        return best + _MOMENT_SLACK * (1 + abs(best))
 
     def chernoff_epsilon(self, log_delta: float) -> float:
         """Return an x at which Chernoff's bound is at most ``log_delta``."""
         excess = log_chernoff(self._log_moments, self._tilts, 0.0) - log_delta
-        excess += _CHERNOFF_SLACK * (np.abs(self._log_moments) + abs(log_delta) + 1)
+        excess += _MOMENT_SLACK * (np.abs(self._log_moments) + abs(log_delta) + 1)
         best = float((excess / self._tilts).min())
         return best + 8 * UNIT * abs(best)
 
@@ -266,6 +291,10 @@ class Line:
             else:
                 high = x
         return high if self._upper else low
+
+
+def _spread(laws: Sequence[tuple[Tilted, int]]) -> float:
+    return math.fsum(count * law.variance() for law, count in laws)
 
 
 def _log_less(value: float, taken: float) -> float:

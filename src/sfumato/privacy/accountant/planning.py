@@ -22,8 +22,9 @@ _Array = NDArray[np.float64]
 Pairs: TypeAlias = Sequence[tuple[Pair, int]]
 _Objective: TypeAlias = Callable[[_Array], _Array]
 
-_FIRST_TILTS: Final = np.exp(np.linspace(math.log(1e-7), math.log(1e8), 51))
+_FIRST_TILTS: Final = np.exp(np.linspace(math.log(1e-7), math.log(1e8), 23))
 _CLOSER: Final = np.linspace(-1.0, 1.0, 7)
+_MANY: Final = 64
 _MOST_BINS: Final = 40_000
 _TAIL_SHARE: Final = 1e-6
 """Mass that is not followed, as a share of delta."""
@@ -84,24 +85,30 @@ def _part(pair: Pair, count: int, cuts: _Array, *, swapped: bool) -> Part:
     return Part(pair, count, cuts, bins, bins.merged())
 
 
-def survey(pairs: Pairs, delta: float, *, swapped: bool) -> Survey:
-    """Look at a composition for the first time.
+def _every(cuts: _Array, stride: int) -> _Array:
+    return cuts if stride == 1 or len(cuts) < 2 else np.append(cuts[:-1:stride], cuts[-1])
+
+
+def survey(pairs: Pairs, delta: float) -> Survey:
+    """Look at a composition for the first time, in the unswapped order.
 
     Parameters
     ----------
     pairs : sequence of (Pair, int)
     delta : float
         The least delta that matters; it tells which tails can be left out.
-    swapped : bool
-        The order.
     """
     rounds = max(1.0, math.fsum(float(count) for _, count in pairs))
     reach = math.sqrt(2 * (math.log(rounds) - math.log(max(delta, _TINY) * _TAIL_SHARE)))
+    # Of many parts each matters less, and so does where its cuts lie.
+    stride = 1 if len(pairs) <= _MANY else 2
     parts = [
-        _part(pair, count, pair.cuts(reach), swapped=swapped) for pair, count in pairs if pair.variance == 0
+        _part(pair, count, _every(pair.cuts(reach), stride), swapped=False)
+        for pair, count in pairs
+        if pair.variance == 0
     ]
     variance = math.fsum(pair.variance * count for pair, count in pairs)
-    return Survey(parts, variance, swapped=swapped)
+    return Survey(parts, variance, swapped=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +127,12 @@ class Plan:
             return Work([(part.bins.split(), part.count) for part in self.parts], self.variance)
         laws = [(part.law, part.count) for part in self.parts]
         return Work(laws, self.variance * (1 - 32 * UNIT))
+
+    def swap(self) -> Plan:
+        """Return the same choices for the other order."""
+        swapped = not self.swapped
+        parts = tuple(_part(p.pair, p.count, p.cuts, swapped=swapped) for p in self.parts)
+        return Plan(parts, self.variance, self.saddle, self.smoothing, swapped)
 
     def survey(self) -> Survey:
         """Return a closer look than the one that the plan was made from."""
@@ -160,9 +173,7 @@ class Survey:
         """Return the tilted deviation, and the log of delta times ``exp(tilt * epsilon)``."""
         variance = self.variance + 1 / tilt**2 + 1 / (1 + tilt) ** 2
         for part in self._parts:
-            weights = part.law.tilted(tilt).weights
-            mean = float(weights @ part.law.loss)
-            variance += part.count * float(weights @ (part.law.loss - mean) ** 2)
+            variance += part.count * part.law.tilted(tilt).variance()
         deviation = math.sqrt(variance)
         moment = float(self._work.log_moments(np.array([tilt]))[0])
         return deviation, moment - math.log(tilt) - math.log1p(tilt) - math.log(2.5 * deviation)

@@ -97,7 +97,9 @@ def mixed_loss(loss: _Array, error: _Array, q: float) -> tuple[_Array, _Array]:
     large = loss > 700.0
     mixed = np.where(large, loss + np.log(q), np.log1p(q * np.expm1(np.minimum(loss, 700.0))))
     share = np.exp(np.minimum(np.log(q) + loss - mixed, 0.0))
-    return mixed, share * error + 8 * UNIT * (np.abs(mixed) + share * np.minimum(np.abs(loss), 1.0))
+    # Of y = exp(mixed) - 1 a few roundings are relative, and y / (1 + y) of them reach the logarithm.
+    rounding = 8 * UNIT * (np.abs(mixed) + np.abs(np.expm1(-np.maximum(mixed, -700.0))))
+    return mixed, share * error + rounding
 
 
 @dataclass(frozen=True, slots=True)
