@@ -18,6 +18,7 @@ from sfumato.errors import BudgetExceeded, LedgerCorrupt, LedgerError, LedgerUna
 from sfumato.ledger import Ledger
 from sfumato.ledger.store import create_file
 from sfumato.privacy import PureDP
+from tests.ledger.tampering import execute
 
 Open = Callable[..., Ledger]
 
@@ -70,17 +71,13 @@ def test_damaged_files_are_refused(path: Path, open_ledger: Open, damage: Callab
 
 
 def test_a_database_that_is_no_ledger_is_refused(tmp_path: Path, open_ledger: Open) -> None:
-    with sqlite3.connect(tmp_path / "other") as connection:
-        connection.execute("CREATE TABLE t (x)")
-    connection.close()
+    execute(tmp_path / "other", "CREATE TABLE t (x)")
     with pytest.raises(LedgerCorrupt, match="a file that sfumato made"):
         open_ledger(tmp_path / "other")
 
 
 def test_a_format_of_a_later_version_is_named(path: Path, open_ledger: Open) -> None:
-    with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 2")
-    connection.close()
+    execute(path, "PRAGMA user_version = 2")
     with pytest.raises(LedgerUnavailable, match=r"got 2 in .*; upgrade sfumato"):
         open_ledger(path)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import json
 import shutil
 import sqlite3
 from collections.abc import Callable
@@ -15,8 +14,9 @@ import pytest
 
 from sfumato.errors import LedgerCorrupt, LedgerMismatch, LedgerUnavailable, ParameterError
 from sfumato.ledger import Budget, Head, Ledger, Spent
-from sfumato.ledger.chain import GENESIS, canonical, link
+from sfumato.ledger.chain import GENESIS
 from sfumato.privacy import PureDP
+from tests.ledger.tampering import execute, rewrite, tamper
 
 Open = Callable[..., Ledger]
 
@@ -30,19 +30,6 @@ def path(open_ledger: Open, tmp_path: Path) -> Path:
         ledger.commit(receipt, b"release %d" % receipt.sequence)
     ledger.close()
     return tmp_path / "l"
-
-
-def tamper(path: Path, *statements: str) -> None:
-    """Change rows as somebody with a database tool would, leaving the schema as it was."""
-    with sqlite3.connect(path) as connection:
-        triggers = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-        for name, _ in triggers:
-            connection.execute(f"DROP TRIGGER {name}")
-        for statement in statements:
-            connection.execute(statement)
-        for _, sql in triggers:
-            connection.execute(sql)
-    connection.close()
 
 
 ALTERED = {
@@ -116,9 +103,7 @@ def test_altered_releases_are_found_by_verify_and_never_handed_out(
     ],
 )
 def test_an_altered_schema_is_refused(path: Path, statement: str, open_ledger: Open) -> None:
-    with sqlite3.connect(path) as connection:
-        connection.execute(statement)
-    connection.close()
+    execute(path, statement)
     with pytest.raises(LedgerCorrupt, match="tables and triggers"):
         open_ledger(path)
 
@@ -139,27 +124,8 @@ def test_an_altered_schema_is_refused(path: Path, statement: str, open_ledger: O
     ],
 )
 def test_the_database_itself_is_append_only(path: Path, statement: str) -> None:
-    with sqlite3.connect(path) as connection, pytest.raises(sqlite3.IntegrityError):
-        connection.execute(statement)
-    connection.close()
-
-
-def rewrite(path: Path, change: Callable[[int, dict[str, Any]], None]) -> None:
-    """Forge the whole log: change bodies and hash the chain again, as a curator with the file could."""
-    connection = sqlite3.connect(path)
-    rows = connection.execute("SELECT position, kind, charge, body FROM event ORDER BY position").fetchall()
-    connection.close()
-    previous, statements = GENESIS, []
-    for position, kind, charge, body in rows:
-        content = json.loads(body)
-        change(position, content)
-        event = link(position, kind, charge, canonical(content), previous)
-        previous = event.digest
-        statements.append(
-            f"UPDATE event SET body = '{event.body}', previous = '{event.previous}', "
-            f"digest = '{event.digest}' WHERE position = {position}"
-        )
-    tamper(path, *statements)
+    with pytest.raises(sqlite3.IntegrityError):
+        execute(path, statement)
 
 
 def test_a_forged_log_is_found_against_an_exported_head(path: Path, open_ledger: Open) -> None:
