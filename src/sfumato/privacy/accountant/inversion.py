@@ -40,7 +40,7 @@ _Array = NDArray[np.float64]
 
 _PROBES: Final = np.concatenate([np.linspace(-3.0, -0.04, 9), np.linspace(0.04, 2.5, 9)])
 _STEPS: Final = 60
-_DECAY_STEPS: Final = np.linspace(-10.0, 0.0, 61)
+_DECAY_STEPS: Final = np.linspace(-9.0, 0.0, 37)
 _MOST_POINTS: Final = 1 << 20
 _CLOSE: Final = 1e-9
 """Relative width at which a root is found well enough."""

@@ -66,12 +66,16 @@ class Points:
 
     def swapped(self) -> Points:
         """Exchange P and Q, and the order."""
+        if not len(self.loss):
+            return self
         log_q = self.log_p - self.loss
         error = self.mass_error + self.loss_error + UNIT * np.abs(log_q)
         return Points(log_q[::-1], -self.loss[::-1], error[::-1], self.loss_error[::-1])
 
     def mixed(self, q: float) -> Points:
         """Replace P by ``(1 - q) Q + q P``."""
+        if not len(self.loss):
+            return self
         loss, loss_error = mixed_loss(self.loss, self.loss_error, q)
         log_q = self.log_p - self.loss
         log_p = log_q + loss
@@ -182,7 +186,7 @@ class Bins:
         share = np.clip(share + 2 * error / span + 8 * UNIT, 0.0, 1.0)
         mass = np.exp(points.log_p) * np.exp(points.mass_error + 8 * UNIT)
         at_edges = np.zeros(len(self.edges))
-        if len(points.loss):
+        if len(self.edges):
             at_edges[:-1] += mass * (1 - share)
             at_edges[1:] += mass * share
             at_edges[0] += np.exp(self.low.log_p) * _TAIL_SLACK
