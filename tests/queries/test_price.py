@@ -51,7 +51,8 @@ def test_the_whole_loss_meets_options(
     priced = _priced(columns, f"epsilon={epsilon}, delta={delta}, max_groups_contributed={groups}{strategy}")
     spent = priced.loss.quick_epsilon(delta)  # what the ledger is charged
     assert priced.loss.epsilon(delta) <= spent <= epsilon
-    assert spent >= 0.9 * epsilon
+    # Below a step, a hair less noise may cost much more: the lattice's epsilon rises in leaps.
+    assert spent >= 0.9 * epsilon or priced.mechanisms[0].stddev < 1
     for measure, mechanism in zip(priced.measures, priced.mechanisms, strict=True):
         assert mechanism.sensitivity is not None
         assert mechanism.sensitivity >= measure.sensitivity
