@@ -64,6 +64,11 @@ class PrivacyLoss(ABC):
         """The parts that are neither repetitions nor compositions, each with its count."""
         return ((self, 1),)
 
+    @property
+    def numeric(self) -> bool:
+        """Whether `rdp_curve` is computed from the dominating pair, and not in closed form."""
+        return False
+
     def epsilon(self, delta: float = 0.0) -> float:
         """Return the least epsilon that is proven at ``delta``: the upper end of `epsilon_interval`.
 

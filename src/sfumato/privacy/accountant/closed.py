@@ -46,6 +46,10 @@ class Views(Protocol):
     def pure_epsilon(self) -> float | Fraction:
         """Return the epsilon of `pure` before it is rounded to a float."""
 
+    @property
+    def numeric(self) -> bool:
+        """Whether `rdp_curve` is computed from a dominating pair, which says more and is asked instead."""
+
     def split(self) -> tuple[float, Sequence[tuple[Views, int]]]:
         """Part the loss into a mass of total failure and the terms that act otherwise."""
 
@@ -123,8 +127,15 @@ def _any_of(masses: Sequence[tuple[float, int]]) -> float:
     return min(1.0, above(-math.expm1(-hazard), 8.0))
 
 
-def smallest_epsilon(terms: Terms, delta: float) -> float:
+def smallest_epsilon(terms: Terms, delta: float, *, numeric: bool = False) -> float:
     """Return the least epsilon that any view proves at ``delta``, rounded up; infinity where none does.
+
+    Parameters
+    ----------
+    terms : sequence of (loss, int)
+    delta : float
+    numeric : bool
+        Whether curves that take milliseconds are asked too.
 
     Raises
     ------
@@ -135,18 +146,18 @@ def smallest_epsilon(terms: Terms, delta: float) -> float:
     if delta < mass:
         return math.inf
     left = delta if mass == 0 else max(0.0, below((delta - mass) / (1 - mass), 4.0, delta / (1 - mass)))
-    return max(0.0, _epsilon(rest, left))
+    return max(0.0, _epsilon(rest, left, numeric))
 
 
-def smallest_delta(terms: Terms, epsilon: float) -> float:
+def smallest_delta(terms: Terms, epsilon: float, *, numeric: bool = False) -> float:
     """Return the least delta that any view proves at ``epsilon``, rounded up; see `smallest_epsilon`."""
     mass, rest = split(terms)
-    log_delta = _log_delta(rest, epsilon) if mass < 1 else -math.inf
+    log_delta = _log_delta(rest, epsilon, numeric) if mass < 1 else -math.inf
     delta = 0.0 if math.isinf(log_delta) else min(1.0, above(math.exp(log_delta), 4.0))
     return delta if mass == 0 else min(1.0, above(mass + (1 - mass) * delta, 4.0))
 
 
-def _epsilon(terms: Terms, delta: float) -> float:
+def _epsilon(terms: Terms, delta: float, numeric: bool) -> float:
     """Take the least epsilon over all proofs, with the terms of pure DP inside or added afterwards.
 
     A part that is pure with ``e`` turns (epsilon, delta)-DP of the rest into (epsilon + e, delta)-DP of the
@@ -156,21 +167,23 @@ def _epsilon(terms: Terms, delta: float) -> float:
     if not rest and delta == 0:
         return certain
     candidates = [certain] if not rest else []
+    proofs = _EPSILON_PROOFS + ((_numeric_rdp_epsilon,) if numeric else ())
     if delta > 0:
-        candidates += _proved(_EPSILON_PROOFS, terms, delta)
+        candidates += _proved(proofs, terms, delta)
         if rest and len(rest) < len(terms):
-            candidates += [above(certain + e) for e in _proved(_EPSILON_PROOFS, rest, delta)]
+            candidates += [above(certain + e) for e in _proved(proofs, rest, delta)]
     return min(candidates, default=math.inf)
 
 
-def _log_delta(terms: Terms, epsilon: float) -> float:
+def _log_delta(terms: Terms, epsilon: float, numeric: bool) -> float:
     """Take the least log delta over all proofs, as `_epsilon` does."""
     certain, rest = _certain(terms)
     if not rest and epsilon >= certain:
         return -math.inf
-    candidates = [0.0, *_proved(_DELTA_PROOFS, terms, epsilon)]
+    proofs = _DELTA_PROOFS + ((_numeric_rdp_log_delta,) if numeric else ())
+    candidates = [0.0, *_proved(proofs, terms, epsilon)]
     if len(rest) < len(terms) and epsilon > certain:
-        candidates += _proved(_DELTA_PROOFS, rest, below(epsilon - certain))
+        candidates += _proved(proofs, rest, below(epsilon - certain))
     return min(candidates)
 
 
@@ -230,13 +243,29 @@ def _gdp_log_delta(terms: Terms, epsilon: float) -> float:
 
 
 def _rdp_epsilon(terms: Terms, delta: float) -> float:
+    _refuse_numeric(terms)
+    return _numeric_rdp_epsilon(terms, delta)
+
+
+def _rdp_log_delta(terms: Terms, epsilon: float) -> float:
+    _refuse_numeric(terms)
+    return _numeric_rdp_log_delta(terms, epsilon)
+
+
+def _refuse_numeric(terms: Terms) -> None:
+    for term, _ in terms:
+        if term.numeric:
+            raise UnsupportedView(f"{term!r} has no rdp view in closed form")
+
+
+def _numeric_rdp_epsilon(terms: Terms, delta: float) -> float:
     log_delta = log_down(delta)
     rho = _rho(terms)
     centre = math.sqrt(-log_delta / rho) if 0 < rho < math.inf else 1.0
     return conversion.rdp_epsilon(partial(rdp, terms), log_delta, centre=centre)
 
 
-def _rdp_log_delta(terms: Terms, epsilon: float) -> float:
+def _numeric_rdp_log_delta(terms: Terms, epsilon: float) -> float:
     rho = _rho(terms)
     centre = max((epsilon - rho) / (2 * rho), 1 / (1 + rho)) if 0 < rho < math.inf else 1.0
     return conversion.rdp_log_delta(partial(rdp, terms), epsilon, centre=centre)

@@ -55,7 +55,6 @@ def quick_delta(loss: Composition, epsilon: float) -> float:
     return closed.smallest_delta(loss.terms, epsilon)
 
 
-@lru_cache(maxsize=4096)
 def epsilon_interval(loss: Composition, delta: float, precision: Precision) -> Interval:
     """Return the best bounds on epsilon; see `sfumato.privacy.PrivacyLoss.epsilon_interval`.
 
@@ -64,9 +63,51 @@ def epsilon_interval(loss: Composition, delta: float, precision: Precision) -> I
     UnsupportedView
         If neither closed views nor dominating pairs exist for the whole composition.
     """
+    known = _known_epsilon(loss, delta)
+    if not known or not precision.met(known[0].lower, known[0].upper):
+        known[:] = [_narrower(known, _epsilon_interval(loss, delta, precision))]
+    return known[0]
+
+
+def delta_interval(loss: Composition, epsilon: float, precision: Precision) -> Interval:
+    """Return the best bounds on delta; see `epsilon_interval`."""
+    known = _known_delta(loss, epsilon)
+    precision = replace(precision, absolute=0.0)
+    if not known or not precision.met(known[0].lower, known[0].upper):
+        known[:] = [_narrower(known, _delta_interval(loss, epsilon, precision))]
+    return known[0]
+
+
+@lru_cache(maxsize=4096)
+def _known_epsilon(loss: Composition, delta: float) -> list[Interval]:
+    """Return the narrowest bounds proven so far, to be kept up by who narrows them."""
+    del loss, delta
+    return []
+
+
+@lru_cache(maxsize=4096)
+def _known_delta(loss: Composition, epsilon: float) -> list[Interval]:
+    """Return the narrowest bounds proven so far, to be kept up by who narrows them."""
+    del loss, epsilon
+    return []
+
+
+def _narrower(known: Sequence[Interval], found: Interval) -> Interval:
+    """Return what two proofs say together."""
+    if not known:
+        return found
+    return Interval(max(known[0].lower, found.lower), min(known[0].upper, found.upper), found.tight)
+
+
+@lru_cache(maxsize=4096)
+def _epsilon_interval(loss: Composition, delta: float, precision: Precision) -> Interval:
     pairs, missing = _pairs(loss.terms)
     try:
-        quick = quick_epsilon(loss, delta)
+        quick = (
+            quick_epsilon(loss, delta)
+            if pairs is not None
+            else closed.smallest_epsilon(loss.terms, delta, numeric=True)
+        )
     except UnsupportedView as error:
         if pairs is None:
             raise UnsupportedView(f"{error}; {missing}") from None
@@ -85,11 +126,14 @@ def epsilon_interval(loss: Composition, delta: float, precision: Precision) -> I
 
 
 @lru_cache(maxsize=4096)
-def delta_interval(loss: Composition, epsilon: float, precision: Precision) -> Interval:
-    """Return the best bounds on delta; see `epsilon_interval`."""
+def _delta_interval(loss: Composition, epsilon: float, precision: Precision) -> Interval:
     pairs, missing = _pairs(loss.terms)
     try:
-        quick = quick_delta(loss, epsilon)
+        quick = (
+            quick_delta(loss, epsilon)
+            if pairs is not None
+            else closed.smallest_delta(loss.terms, epsilon, numeric=True)
+        )
     except UnsupportedView as error:
         if pairs is None:
             raise UnsupportedView(f"{error}; {missing}") from None
@@ -98,7 +142,7 @@ def delta_interval(loss: Composition, epsilon: float, precision: Precision) -> I
         return Interval(0.0, quick, tight=False)
     if quick == 0:
         return Interval(0.0, 0.0)
-    found = _attempt(certified.delta_interval, pairs, epsilon, replace(precision, absolute=0.0), 1.0)
+    found = _attempt(certified.delta_interval, pairs, epsilon, precision, 1.0)
     tight, upper = all(pair.tight for pair, _ in pairs), min(quick, found.upper)
     return Interval(min(found.lower, upper) if tight else 0.0, upper, tight)
 

@@ -6,10 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
 from sfumato.numerics.rounding import expm1_up, log1p_up, mul_up
 from sfumato.privacy._outward import above
+from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -85,6 +89,15 @@ class PoissonSubsampled(Node):
             return no_loss()
         base = self.loss.dominating_pair()
         return base if q == 1 else SubsampledPair(base, q)
+
+    @property
+    def numeric(self) -> bool:
+        """Always."""
+        return True
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return bounds on the divergences of the dominating pair, the greater of both orders."""
+        return renyi(self.dominating_pair(), orders)
 
     def pure(self) -> PureView:
         """Return the amplified epsilon, and the mass times the probability."""

@@ -98,6 +98,15 @@ class NormalPair(Pair):
             high=_beyond(mu - cuts[-1], -cuts[-1]),
         )
 
+    def log_tail(self, tilts: _Array, cuts: _Array, *, swapped: bool) -> _Array:
+        r"""Return :math:`\log(e^{c(c+1)\mu^2/2} \Phi(\mu + c\mu - t))`: a tilt moves the mean by c mu."""
+        mu = self._mu
+        shift = tilts * mu + (cuts[0] if swapped else mu - cuts[-1])
+        moment = 0.5 * tilts * (tilts + 1) * mu * mu
+        size = tilts * mu + mu + abs(float(cuts[0 if swapped else -1]))
+        # Of log_ndtr, an error in its argument counts by a slope of at most |argument| + 1.
+        return moment * (1 + 8 * UNIT) + log_ndtr(shift) * (1 - _TAIL_SLACK) + 8 * UNIT * size * (size + 1)
+
 
 def _beyond(p: float, q: float) -> Mass:
     """Return the masses of two lower tails."""

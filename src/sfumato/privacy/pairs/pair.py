@@ -60,6 +60,10 @@ class Pair(ABC):
     def cuts(self, reach: float) -> _Array:
         """Return coarse cuts of the outcomes; about ``exp(-reach**2 / 2)`` of either law lies outside."""
 
+    def snapped(self, cuts: _Array) -> _Array:
+        """Return rising cuts near the given ones at which the pair can be cut; here every cut is one."""
+        return cuts
+
     @abstractmethod
     def rate(self, cuts: _Array) -> _Array:
         """Return how many bins per unit of outcome `bins` needs, between coarse cuts."""
@@ -67,6 +71,25 @@ class Pair(ABC):
     @abstractmethod
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Cut the pair."""
+
+    def log_tail(self, tilts: _Array, cuts: _Array, *, swapped: bool) -> _Array:
+        """Return upper bounds on ``log E_P[exp(c * loss)]`` over the outcomes beyond the last loss of `bins`.
+
+        Parameters
+        ----------
+        tilts : ndarray
+            Values of c, all positive.
+        cuts : ndarray
+            As for `bins`.
+        swapped : bool
+            As for `bins`: P is the second law where it is set.
+
+        Notes
+        -----
+        Asked only where `bins` leaves mass there; infinity, unless a pair proves more.
+        """
+        del cuts, swapped
+        return np.full(len(tilts), np.inf)
 
 
 class AtomicPair(Pair):
@@ -78,14 +101,37 @@ class AtomicPair(Pair):
         The outcomes that both laws give, from the smallest loss to the largest.
     only_p, only_q : float
         Masses of the outcomes that one of them gives.
+    symmetric : bool
+        Whether both orders are known to have the same law of the loss; then one is computed.
+    tight : bool
+        Whether the pair is that of two neighbors, or only dominates them.
     """
 
-    __slots__ = ("_bins", "_swapped")
+    __slots__ = ("_bins", "_swapped", "_symmetric", "_tight")
 
-    def __init__(self, points: Points, *, only_p: float = 0.0, only_q: float = 0.0) -> None:
+    def __init__(
+        self,
+        points: Points,
+        *,
+        only_p: float = 0.0,
+        only_q: float = 0.0,
+        symmetric: bool = False,
+        tight: bool = True,
+    ) -> None:
         nothing = np.zeros(0)
+        self._symmetric, self._tight = symmetric, tight
         self._bins = Bins(NO_ATOMS, nothing, nothing, atoms=points, only_p=only_p, only_q=only_q)
         self._swapped = self._bins.swapped()
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether it was said so."""
+        return self._symmetric
+
+    @property
+    def tight(self) -> bool:
+        """Whether it was said so."""
+        return self._tight
 
     @property
     def supremum(self) -> float:
@@ -114,20 +160,20 @@ class AtomicPair(Pair):
         return self._swapped if swapped else self._bins
 
 
-def two_points(epsilon: float, infinite: float = 0.0) -> AtomicPair:
+def two_points(epsilon: float, infinite: float = 0.0, *, tight: bool = True) -> AtomicPair:
     """Return randomized response with the greatest loss ``epsilon``, told in full with some probability.
 
     Every (epsilon, infinite)-DP pair is a post-processing of it (Kairouz, Oh, Viswanath 2015).
     """
     if math.isinf(epsilon) or infinite >= 1:
-        return AtomicPair(NO_ATOMS, only_p=1.0, only_q=1.0)
+        return AtomicPair(NO_ATOMS, only_p=1.0, only_q=1.0, symmetric=True, tight=tight)
     kept = math.log1p(-infinite)
     lesser = -math.log1p(math.exp(-epsilon)) + kept
     log_p = np.array([lesser - epsilon, lesser])
     points = Points(log_p, np.array([-epsilon, epsilon]), UNIT * (16 + 4 * np.abs(log_p)), np.zeros(2))
-    return AtomicPair(points, only_p=infinite, only_q=infinite)
+    return AtomicPair(points, only_p=infinite, only_q=infinite, symmetric=True, tight=tight)
 
 
 def no_loss() -> AtomicPair:
     """Return two equal laws."""
-    return AtomicPair(Points(*(np.zeros(1),) * 4))
+    return AtomicPair(Points(*(np.zeros(1),) * 4), symmetric=True)

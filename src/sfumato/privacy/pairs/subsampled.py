@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.numerics.rounding import expm1_down, log1p_down
+from sfumato.privacy._outward import UNIT
 from sfumato.privacy.pairs.bins import Bins
 from sfumato.privacy.pairs.pair import Pair
 
@@ -65,6 +66,10 @@ class SubsampledPair(Pair):
         """Return the base's cuts."""
         return self._base.cuts(reach)
 
+    def snapped(self, cuts: _Array) -> _Array:
+        """Return what the base makes of them."""
+        return self._base.snapped(cuts)
+
     def rate(self, cuts: _Array) -> _Array:
         """Return the base's rate."""
         return self._base.rate(cuts)
@@ -73,3 +78,26 @@ class SubsampledPair(Pair):
         """Mix the masses and the losses of the base's bins."""
         bins = self._base.bins(cuts, swapped=swapped)
         return bins.swapped().mixed(self._q).swapped() if swapped else bins.mixed(self._q)
+
+    def log_tail(self, tilts: _Array, cuts: _Array, *, swapped: bool) -> _Array:
+        r"""Bound the tail by that of the base.
+
+        Notes
+        -----
+        Let :math:`L` be the loss of the base, above :math:`l` in the tail, and :math:`\alpha = c + 1`. In the
+        first order the tail is :math:`E_Q (1 - q + qe^L)^\alpha`, at most :math:`E_Q(1 - q + qe^{\alpha L})`
+        (convexity), and at most :math:`(q + (1-q)e^{-l})^\alpha E_Q e^{\alpha L}`; here :math:`E_Q e^{\alpha
+        L} = E_P e^{cL}`. In the other order it is :math:`E_P (1 - q + qe^{-L})^{-c}`, at most :math:`E_P (1 -
+        q + q e^{cL})` (convexity), and at most :math:`(1-q)^{-c} P(L > l)`.
+        """
+        q, ends = self._q, cuts[[0, -1]]
+        bins, tail = self._base.bins(ends, swapped=swapped), self._base.log_tail(tilts, cuts, swapped=swapped)
+        mass = bins.high.log_p if swapped else bins.high.log_q
+        convex = np.logaddexp(math.log1p(-q) + mass, math.log(q) + tail)
+        if swapped:
+            direct = mass - tilts * math.log1p(-q)
+        else:
+            least = float(bins.edges[-1] - bins.edge_error[-1])
+            direct = tail + (tilts + 1) * np.logaddexp(math.log(q), math.log1p(-q) - least)
+        size = np.abs(tail) + (tilts + 1) * abs(math.log(q)) + abs(mass) + tilts + 1
+        return np.asarray(np.fmin(convex, direct) + 16 * UNIT * np.where(np.isfinite(size), size, 0.0))
