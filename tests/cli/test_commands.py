@@ -153,6 +153,9 @@ def test_a_query_over_budget_exits_with_3_and_charges_nothing(ledger: Path) -> N
         (("sql", "missing.parquet", *BUDGET, COUNT), "missing.parquet"),
         (("sql", ACS, "--privacy-unit", "nobody", "--epsilon", "1", COUNT), "nobody"),
         (("sql", ACS, "--privacy-unit", "person_id", "--epsilon", "-1", COUNT), "epsilon"),
+        (("sql", ACS, "--privacy-unit", "id", COUNT), "--epsilon, --rho and --mu, got 'none of them'"),
+        (("sql", ACS, *BUDGET, "--rho", "1", COUNT), "got '--epsilon and --rho'; write --epsilon 1"),
+        (("sql", ACS, "--privacy-unit", "nobody", "--epsilon", "1", COUNT), "or pass ROW (in Python"),
         (("sql", ACS, *BUDGET, "--table", "visits", COUNT), "NAME=PATH"),
         (("sql", ACS, *BUDGET, "--public", "=list.csv", COUNT), "NAME=PATH"),
         (("sql", ACS, *BUDGET, "--output", "no/such/folder/file.csv", COUNT), "output"),
@@ -200,7 +203,7 @@ def test_verify_continues_an_exported_head(ledger: Path, tmp_path: Path) -> None
     head = tmp_path / "head.json"
     head.write_text(answered("ledger", "head", ledger).stdout, encoding="utf-8")
     old = tmp_path / "old.ledger"
-    assert "1 charges" in answered("ledger", "verify", ledger, "--head", head).stdout
+    assert "1 charge," in answered("ledger", "verify", ledger, "--head", head).stdout
     shutil.copy(ledger, old)
     answered("sql", ACS, *BUDGET, "--ledger", ledger, COUNT + " WHERE age >= 18")
     head.write_text(answered("ledger", "head", ledger).stdout, encoding="utf-8")

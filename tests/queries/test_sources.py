@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sfumato.errors import SchemaError, SourceError
+from sfumato.errors import ParameterError, SchemaError, SourceError
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.plan import AggregationJob, ColumnType, Measure, MeasureKind, Scan
 from sfumato.queries.sources import ROW, FileKind, FileSource, open_source, require_unit
@@ -99,7 +99,7 @@ def test_several_tables_by_name(tmp_path: Path) -> None:
     with DuckDBEngine(open_source({"people": path, "PLACES": path, "frame": _TABLE})) as engine:
         assert list(engine.schemas) == ["people", "PLACES", "frame"]
         assert list(_types(engine, "PLACES")) == ["id", "x"]
-    with pytest.raises(SourceError, match="must hold one table"):
+    with pytest.raises(SourceError, match=r"must hold one table.*pass \{'people': path\}.*people=PATH"):
         DuckDBEngine(open_source(path))
 
 
@@ -178,11 +178,46 @@ def test_what_is_no_source_is_refused(source: object) -> None:
         open_source(source)
 
 
+@pytest.mark.parametrize(
+    "values",
+    [pa.array([decimal.Decimal("1.5")], pa.decimal256(50, 2)), pa.array(np.array([1.5], np.float16))],
+    ids=["decimal256", "halffloat"],
+)
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_type_that_the_engine_does_not_know_is_named(values: pa.Array, nested: bool) -> None:
+    column = pa.ListArray.from_arrays(pa.array([0, 1]), values) if nested else values
+    with pytest.raises(SourceError, match=r"column 'x' of table 'data' must have a type.*cast it") as caught:
+        DuckDBEngine(open_source(pa.table({"id": [1], "x": column})))
+    assert str(values.type) in str(caught.value)
+    assert caught.value.__context__ is None
+
+
+@pytest.mark.parametrize("limit", ["-1GB", "0GB", "0.0 MB", "2", "two", "", 5, "1GB; SET threads = 1"])
+def test_a_memory_limit_is_a_positive_size(limit: Any) -> None:
+    with pytest.raises(ParameterError, match="memory_limit must be a positive size such as '2GB'"):
+        DuckDBEngine(open_source(_TABLE), memory_limit=limit)
+
+
+@pytest.mark.parametrize("limit", ["2GB", "1.5 gib", "512MB", "0.5TB", "80%"])
+def test_sizes_are_written_with_any_unit(limit: str) -> None:
+    DuckDBEngine(open_source(_TABLE), memory_limit=limit).close()
+
+
+def test_threads_are_counted_from_one() -> None:
+    with pytest.raises(ParameterError, match="threads must be an integer of at least 1, got 0; leave it out"):
+        DuckDBEngine(open_source(_TABLE), threads=0)
+
+
+def test_what_is_no_source_is_told_what_is() -> None:
+    with pytest.raises(SourceError, match=r"a source must be a path.*mapping of names to these, got int"):
+        open_source(3)
+
+
 def test_the_unit_column() -> None:
     with DuckDBEngine(open_source(pa.table({"Person": [1], "blob": [b"x"], "nested": [[1]]}))) as engine:
         schema = engine.schemas["data"]
     assert require_unit(schema, "data", "person") == "Person"
-    with pytest.raises(SchemaError, match=r"'Person'.*sf\.ROW"):
+    with pytest.raises(SchemaError, match=r"'Person'.*sfumato\.ROW"):
         require_unit(schema, "data", "user")
     with pytest.raises(SchemaError, match="plain column"):
         require_unit(schema, "data", "nested")

@@ -139,6 +139,34 @@ def test_values_that_cannot_be_read_are_refused_at_once(tmp_path: Path, kind: st
     assert caught.value.__context__ is None
 
 
+_EXTREMES = [0, 1, -1, 1499, 1500, -1500, 2**63 - 1, 2**63 - 2, -(2**63), -(2**63) + 1, None]
+
+
+@pytest.mark.parametrize("kind", ["frame", "parquet", "pandas"])
+def test_nanoseconds_with_a_zone_are_the_nearest_microseconds_like_those_without(
+    tmp_path: Path, kind: str
+) -> None:
+    nanoseconds = pa.array(_EXTREMES, pa.int64())
+    zoned, plain = (nanoseconds.view(pa.timestamp("ns", zone)) for zone in ("Asia/Tokyo", None))
+    table = pa.table({"id": range(len(_EXTREMES)), "zoned": zoned, "plain": plain})
+    pq.write_table(table, tmp_path / "people.parquet")
+    source = {"frame": table, "parquet": tmp_path / "people.parquet", "pandas": table.to_pandas()}[kind]
+    with DuckDBEngine(open_source(source)) as engine:
+        found = {
+            name: _exact(engine, f"{name}, COUNT(*) AS n FROM data GROUP BY {name}", "id")
+            for name in ("zoned", "plain")
+        }
+        assert found["zoned"] == found["plain"]
+        assert sum(int(str(row[1])) for row in found["zoned"]) == len(_EXTREMES)
+        years = _exact(engine, "EXTRACT(YEAR FROM zoned) AS y, COUNT(*) AS n FROM data GROUP BY 1", "id")
+        earliest = set() if kind == "pandas" else {1677}  # to pandas the least number is no moment
+        assert {row[0] for row in years} == {1969, 1970, 2262, None} | earliest
+        after = _exact(engine, "COUNT(*) AS n FROM data WHERE zoned = '1970-01-01 00:00:00.000002'", "id")
+        assert after == [(1,)]
+        present = sum(value is not None for value in _EXTREMES) - (kind == "pandas")
+        assert _exact(engine, "COUNT(*) AS n FROM data", "zoned") == [(present,)]
+
+
 def test_a_file_that_was_changed_is_not_asked(tmp_path: Path) -> None:
     path = _write(tmp_path / "people.parquet", ["id"])
     with DuckDBEngine(open_source(path)) as engine:

@@ -81,8 +81,8 @@ def _answer_states(page: Page, session: Session) -> None:
     page.table(table)
     page.say(
         f"{inside} of {2 * len(rows)} intervals hold the true value; about 95 % do in the long run. "
-        "Only this demo shows true answers, and it may: the Census Bureau and NIST publish every row of it, "
-        "so its truth is no secret. On your own data no exact answer ever leaves the engine.",
+        "Only this demo shows true answers, and it may: the Census Bureau and NIST publish every row of "
+        "this file, so its truth is no secret. On your own data no exact answer ever leaves the engine.",
     )
     _account(page, session, release)
 

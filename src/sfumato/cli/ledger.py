@@ -70,7 +70,8 @@ def verify(
     exported = None if head is None else Head.from_json(_text_of(head))
     with Ledger.read(path) as ledger:
         found = ledger.verify(exported)
-    typer.echo(f"intact: {found.events} events, {found.charges} charges, {found.releases} stored releases")
+    counts = ((found.events, "event"), (found.charges, "charge"), (found.releases, "stored release"))
+    typer.echo("intact: " + ", ".join(f"{n} {thing}{'' if n == 1 else 's'}" for n, thing in counts))
     if found.underpriced:
         numbers = ", ".join(map(str, found.underpriced))
         typer.echo(f"sfumato: charges that cost more today than was recorded: {numbers}", err=True)

@@ -115,6 +115,14 @@ def query_text(text: str) -> str:
     return sys.stdin.read() if text == _STDIN else text
 
 
+def _check_budget(**given: float | None) -> None:
+    named = [f"--{name}" for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        got = " and ".join(named) or "none of them"
+        rule = "be given by one of --epsilon, --rho and --mu"
+        _check.refuse("the budget", rule, got, "write --epsilon 1 --delta 1e-7")
+
+
 def open_session(
     source: Source,
     *,
@@ -129,6 +137,7 @@ def open_session(
     new_version: NewVersion = False,
 ) -> Session:
     """Connect to what a command line names; its arguments are those of every command that asks."""
+    _check_budget(epsilon=epsilon, rho=rho, mu=mu)
     return connect(
         source_of(source, tables or ()),
         privacy_unit=unit_of(privacy_unit),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from typing import IO, Any
@@ -13,37 +12,11 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from sfumato.queries.display import printable, shown
+
 __all__ = ["plain_table", "printable", "release_table", "shown", "spread", "wide_console"]
 
 _UNLIMITED = 100_000
-
-
-def printable(text: str) -> str:
-    r"""Return a text that cannot steer a terminal: what is not printable is written as an escape.
-
-    Examples
-    --------
-    >>> print(printable("Iowa" + chr(0x202E)))
-    Iowa\u202e
-    """
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-def shown(value: object) -> str:
-    """Return a value as a person reads it.
-
-    Examples
-    --------
-    >>> shown(2839), shown(48123.7), shown(0.51234), shown("Iowa"), shown(None)
-    ('2,839', '48,124', '0.5123', 'Iowa', 'NULL')
-    """
-    if value is None:
-        return "NULL"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return printable(str(value))
-    if isinstance(value, float):
-        return f"{value:,.0f}" if 1000 <= abs(value) < math.inf else f"{value:.4g}"
-    return f"{value:,}"
 
 
 def spread(lower: object, upper: object) -> str:

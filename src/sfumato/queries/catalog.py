@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -11,7 +10,7 @@ from sqlglot import exp
 
 from sfumato.errors import SchemaError, UnsupportedSql
 from sfumato.queries.plan import Scan, Schema
-from sfumato.queries.terms import only
+from sfumato.queries.terms import closest, only
 
 __all__ = ["Catalog", "CommonTable", "PublicSource", "Source", "Tables", "suggestion"]
 
@@ -105,9 +104,8 @@ def _lookup(names: Iterable[str], name: str) -> str | None:
 def suggestion(name: str, known: Iterable[str], what: str) -> str:
     """Say what may have been meant: the closest name, else the names there are."""
     names = sorted(set(known))
-    folded = {candidate.casefold(): candidate for candidate in names}
-    close = difflib.get_close_matches(name.casefold(), folded, 1)
-    if close:
-        return f"did you mean {folded[close[0]]!r}?"
+    close = closest(name, names)
+    if close is not None:
+        return f"did you mean {close!r}?"
     shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
     return f"the {what} are {shown}" if names else f"there are no {what}"

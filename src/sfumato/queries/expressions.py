@@ -10,19 +10,18 @@ pattern without backslash), DPipe, Case with If branches, TryCast, and the nodes
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
 from sqlglot import exp
 
 from sfumato.errors import SchemaError, UnsupportedSql
-from sfumato.queries.dialect import AGGREGATE_NAMES
+from sfumato.queries.dialect import AGGREGATE_NAMES, PrivateSql
 from sfumato.queries.functions import FUNCTION_NAMES, FUNCTIONS, VOLATILE
 from sfumato.queries.literals import is_constant
 from sfumato.queries.operators import OPERATORS
 from sfumato.queries.plan import ColumnType, Expression
-from sfumato.queries.terms import Term, only, require
+from sfumato.queries.terms import Term, closest, only, require
 
 __all__ = ["Scope", "function_name", "is_aggregate", "read_constant", "read_expression", "read_predicate"]
 
@@ -120,6 +119,11 @@ def function_name(node: exp.Expr) -> str:
     return node.sql_name().upper() if isinstance(node, exp.Func) else ""
 
 
+def _written_name(node: exp.Expr) -> str:
+    """Return the name that the query has for a function, which the parser may know under another."""
+    return str(node.meta.get(PrivateSql.ORIGINAL_NAME_META_KEY, "")).upper()
+
+
 def _refuse(node: exp.Expr) -> NoReturn:
     """Name what is not on the whitelist, and what to write instead."""
     name = function_name(node)
@@ -135,10 +139,11 @@ def _refuse(node: exp.Expr) -> NoReturn:
             f"{name} is not determined by the row, so its sensitivity is unknown; write a literal instead"
         )
     if name:
-        close = difflib.get_close_matches(name, FUNCTION_NAMES, 1)
-        hint = f"did you mean {close[0]}? " if close else ""
+        close = closest(name, FUNCTION_NAMES)
+        hint = f"did you mean {close}? " if close else ""
         raise UnsupportedSql(
-            f"the function {name} is not supported; {hint}the functions are {', '.join(FUNCTION_NAMES)}"
+            f"the function {_written_name(node) or name} is not supported; {hint}"
+            f"the functions are {', '.join(FUNCTION_NAMES)}"
         )
     raise UnsupportedSql(
         f"the operator {node.key.upper()} is not supported; use arithmetic, comparisons, CASE or a function"

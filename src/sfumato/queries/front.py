@@ -177,4 +177,6 @@ def _limit(select: exp.Select) -> int | None:
     count = limit.expression
     if not isinstance(count, exp.Literal) or not count.name.isdigit() or len(count.name) > 18:
         raise UnsupportedSql("LIMIT must be a whole number; write LIMIT 10")
+    if int(count.name) == 0:
+        raise UnsupportedSql("LIMIT must be at least 1, or an empty answer is paid for; write LIMIT 10")
     return int(count.name)

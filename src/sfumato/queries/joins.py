@@ -93,8 +93,8 @@ def _refuse_private_join(items: list[exp.Expr], join: exp.Join, tables: Tables) 
     on_unit = None not in units and (names <= using or names in equated)
     if not on_unit:
         raise UnsupportedSql(
-            "a join of private tables must equate their privacy units, or a unit reaches the rows of others; "
-            "join them on the unit column before connecting"
+            "a join of private tables must equate their privacy units, or a unit reaches the rows of others, "
+            "and is not supported yet even then; join them on the privacy unit before connecting"
         )
     raise UnsupportedSql(
         "a join of two private tables is not supported yet; join them on the privacy unit before connecting"

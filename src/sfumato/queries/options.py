@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from sqlglot import Token, TokenType
 from sfumato import _check
 from sfumato.errors import OptionError, ParameterError
 from sfumato.queries.plan import GroupSelection, Options
+from sfumato.queries.terms import closest
 
 __all__ = ["OPTION_NAMES", "Identifier", "Situation", "given_options", "resolve_options"]
 
@@ -107,8 +107,8 @@ def _entries(tokens: Sequence[Token]) -> list[list[Token]]:
 def _check_name(name: str, where: str) -> None:
     if name in OPTION_NAMES:
         return
-    close = difflib.get_close_matches(name, OPTION_NAMES, 1)
-    hint = f"did you mean {close[0]}?" if close else f"the options are {', '.join(OPTION_NAMES)}"
+    close = closest(name, OPTION_NAMES)
+    hint = f"did you mean {close}?" if close else f"the options are {', '.join(OPTION_NAMES)}"
     raise OptionError(f"{name!r} is not an option of {where}; {_ELSEWHERE.get(name, hint)}")
 
 

@@ -15,6 +15,7 @@ from sfumato.errors import MissingExtra
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
+from sfumato.queries.display import as_html, as_text, printable
 from sfumato.queries.intervals import central_interval, mean_interval, thresholded_interval
 from sfumato.queries.plan import AggregateKind
 from sfumato.queries.record import ReleasedColumn, ReleaseRecord
@@ -49,6 +50,21 @@ class TableRelease:
     record: ReleaseRecord
     receipt: Receipt | None
     replayed: bool = False
+
+    def __repr__(self) -> str:
+        names = printable(", ".join(self.columns))
+        return f"TableRelease({self.to_arrow().num_rows} of ({names}); {printable(self._promise)})"
+
+    def __str__(self) -> str:
+        return as_text(self.to_arrow(), self._promise, self.record.keys)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.to_arrow(), self._promise, self.record.keys)
+
+    @property
+    def _promise(self) -> str:
+        made = f"({self.epsilon:g}, {self.delta:g})-DP for each {self.privacy_unit}"
+        return f"simulated, protects nobody: would be {made}" if self.simulated else made
 
     @property
     def epsilon(self) -> float:
@@ -100,7 +116,7 @@ class TableRelease:
             Coverage of the intervals, strictly between 0 and 1. Each interval is for the bounded answer; for
             a group that a threshold let through, its count's coverage holds given that it was shown.
         """
-        level = _check.unit_interval("level", level)
+        level = _check.unit_interval("level", level, "write 0.95, say")
         noised = {column.name: column for column in self.record.columns}
         made: dict[str, Any] = {}
         for name in self.record.output:

@@ -142,7 +142,7 @@ def require_unit(schema: Schema, table: str, unit: str) -> str:
         names = ", ".join(repr(c.name) for c in schema.columns[:20])
         raise SchemaError(
             f"privacy_unit must be a column of table {table!r}, got {unit!r}; name one of {names}, or pass "
-            "sf.ROW where each row is a person of its own"
+            "ROW (in Python sfumato.ROW) where each row is a person of its own"
         )
     if column.type is None:
         raise SchemaError(
@@ -194,8 +194,8 @@ def _frame(name: str, source: Any) -> pa.Table:
         pass
     else:
         raise SourceError(
-            f"table {name!r} must be a path, a pyarrow Table or a pandas or Polars DataFrame, got "
-            f"{type(source).__name__}; convert it (collect a lazy frame first)"
+            f"a source must be a path, a pyarrow Table, a pandas or Polars DataFrame, or a mapping of names "
+            f"to these, got {type(source).__name__}; convert it (collect a lazy frame first)"
         )
     raise SourceError(
         f"table {name!r} must hold one type in each column; convert mixed columns, such as to str"

@@ -6,6 +6,7 @@ are operators themselves stand in parentheses, so a tree means the same whatever
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -23,6 +24,7 @@ __all__ = [
     "Compile",
     "Term",
     "cast",
+    "closest",
     "column",
     "listing",
     "only",
@@ -30,6 +32,7 @@ __all__ = [
     "require",
 ]
 
+_LIKENESS = 0.75
 NUMERIC = frozenset({ColumnType.INTEGER, ColumnType.FLOAT})
 TEMPORAL = frozenset({ColumnType.DATE, ColumnType.TIMESTAMP})
 ANY = frozenset(ColumnType)
@@ -65,6 +68,23 @@ def only(node: exp.Expr, *slots: str, what: str) -> None:
 def listing(names: Collection[str]) -> str:
     """Join names for a message, in a stable order."""
     return ", ".join(sorted(names))
+
+
+def closest(name: str, known: Collection[str]) -> str | None:
+    """Return the known name that was surely meant: a letter or two away, or behind a dot; else None.
+
+    Examples
+    --------
+    >>> closest("incme", ["age", "Income"]), closest("main.data", ["data"]), closest("nope", ["income"])
+    ('Income', 'data', None)
+    """
+    folded = {candidate.casefold(): candidate for candidate in sorted(known)}
+    wanted = name.casefold()
+    last = wanted.rpartition(".")[2]
+    if last in folded:
+        return folded[last]
+    close = difflib.get_close_matches(wanted, folded, 1, cutoff=_LIKENESS)
+    return folded[close[0]] if close else None
 
 
 def operand(term: Term) -> exp.Expression:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from typing import Final
 
 import duckdb
 
+from sfumato._check import refuse
 from sfumato.queries.engines.rendering import quoted_text
 from sfumato.queries.engines.storage import pattern_of
 from sfumato.queries.sources import FileSource, Source
 
 __all__ = ["connect", "lock"]
+
+_SIZE: Final = re.compile(r"\s*(?=[0-9.]*[1-9])[0-9]+(\.[0-9]+)?\s*([KMGT]i?B|%)\s*", re.IGNORECASE)
 
 
 def connect(spill: str, *, memory_limit: str | None, threads: int | None) -> duckdb.DuckDBPyConnection:
@@ -25,6 +30,7 @@ def connect(spill: str, *, memory_limit: str | None, threads: int | None) -> duc
         "preserve_insertion_order": "false",
     }
     if memory_limit is not None:
+        _check_size(memory_limit)
         config["memory_limit"] = memory_limit
     if threads is not None:
         config["threads"] = str(threads)
@@ -32,6 +38,11 @@ def connect(spill: str, *, memory_limit: str | None, threads: int | None) -> duc
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET enable_progress_bar = false")  # it would show how long private work takes
     return connection
+
+
+def _check_size(memory_limit: object) -> None:
+    if not isinstance(memory_limit, str) or not _SIZE.fullmatch(memory_limit):
+        refuse("memory_limit", "be a positive size such as '2GB'", memory_limit, "write a number and a unit")
 
 
 def lock(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, Source]) -> None:

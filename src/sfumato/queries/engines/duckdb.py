@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 import threading
@@ -124,10 +125,10 @@ class DuckDBEngine:
         self, sources: Mapping[str, Source], *, memory_limit: str | None = None, threads: int | None = None
     ) -> None:
         if threads is not None:
-            integer("threads", threads, minimum=1)
+            integer("threads", threads, minimum=1, remedy="leave it out for one on each core")
         self._sources = dict(sources)
         spill = tempfile.mkdtemp(prefix="sfumato-")  # mode 0700
-        self._remove_spill = weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
+        self._remove_spill = weakref.finalize(self, _remove, spill, os.getpid())
         self._lock = threading.Lock()
         try:
             self._connection = connect(spill, memory_limit=memory_limit, threads=threads)
@@ -317,6 +318,12 @@ class DuckDBEngine:
             for table in (*TEMPORARY, "groups"):
                 self._connection.execute(f"DROP TABLE IF EXISTS {table}")
             self._connection.unregister(_LISTED)
+
+
+def _remove(folder: str, process: int) -> None:
+    """Remove a spill folder, unless a forked child ends that did not make it."""
+    if os.getpid() == process:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _list(items: Sequence[str]) -> str:

@@ -25,7 +25,10 @@ __all__ = [
 
 _SMALL_INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"})
 _LARGE_INTEGERS = frozenset({"UBIGINT", "HUGEINT", "UHUGEINT"})
-_MOMENTS = frozenset({"TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"})
+_ZONED_NANOSECONDS = frozenset({"TIMESTAMPTZ_NS", "TIMESTAMP_NS WITH TIME ZONE"})
+_MOMENTS = _ZONED_NANOSECONDS | {
+    *("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE")
+}
 _FIRST, _LAST = "0001-01-01", "9999-12-31"
 
 
@@ -84,6 +87,9 @@ def _standard(name: str, duckdb_type: str) -> str:
         return f"CASE WHEN isnan({column}) THEN NULL ELSE CAST({column} AS DOUBLE) END"
     if duckdb_type in ("DATE", "TIMESTAMP"):
         return _in_calendar(column, ColumnType[duckdb_type])
+    if duckdb_type in _ZONED_NANOSECONDS:
+        # to UTC without its zone, bit for bit; then to the nearest microsecond, like a TIMESTAMP_NS
+        column = f"CAST({column} AS TIMESTAMP_NS)"
     if duckdb_type in _MOMENTS:
         return _in_calendar(f"TRY(CAST({column} AS TIMESTAMP))", ColumnType.TIMESTAMP)
     type_ = column_type(duckdb_type)

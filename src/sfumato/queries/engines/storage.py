@@ -7,6 +7,7 @@ whether it fails would tell something about a row.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -76,6 +77,7 @@ def _make(
     connection: duckdb.DuckDBPyConnection, name: str, inside: str, source: Source, attached: dict[str, str]
 ) -> None:
     if isinstance(source, FrameSource):
+        _check_types(connection, name, source)
         connection.register(inside, source.frame)
     elif source.kind is FileKind.PARQUET:
         _view_parquet(connection, name, inside, source)
@@ -83,6 +85,22 @@ def _make(
         _read_csv(connection, name, inside, source)
     else:
         _attach(connection, inside, source, attached)
+
+
+def _check_types(connection: duckdb.DuckDBPyConnection, name: str, source: FrameSource) -> None:
+    """Refuse columns of a type that DuckDB does not know, which shows without any row."""
+    empty = source.frame.slice(0, 0)
+    for place, field in enumerate(empty.schema):
+        known = False
+        with suppress(duckdb.Error):
+            connection.register("trial", empty.select([place]))
+            known = bool(_types(connection, "trial"))
+        connection.unregister("trial")
+        if not known:
+            raise SourceError(
+                f"the column {field.name!r} of table {name!r} must have a type that can be read, got "
+                f"{field.type}; cast it, such as to float64, or drop it"
+            )
 
 
 def _view_parquet(connection: duckdb.DuckDBPyConnection, name: str, inside: str, source: FileSource) -> None:
@@ -145,8 +163,10 @@ def _attach(
     )
     if len(matching) != 1:
         names = ", ".join(sorted(repr(str(row[1])) for row in found)) or "no table"
+        meant = min((str(row[1]) for row in found), default="table")
         raise SourceError(
-            f"a DuckDB file must hold one table, or be given as {{'table': path}}, got {names} in {path!r}"
+            f"a DuckDB file must hold one table, or be given under the name of the one that is meant, got "
+            f"{names} in {path!r}; pass {{{meant!r}: path}} (on the command line {meant}=PATH)"
         )
     schema, table = (quoted_name(str(part)) for part in matching[0])
     whole = f"{catalog}.{schema}.{table}"
