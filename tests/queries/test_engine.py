@@ -5,6 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import gc
 import math
+import os
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import replace
@@ -299,3 +302,31 @@ def test_bad_settings_are_refused() -> None:
         DuckDBEngine(sources, memory_limit="much")
     with pytest.raises(ParameterError, match="threads"):
         DuckDBEngine(sources, threads=0)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs processes that fork")
+def test_a_forked_child_that_ends_leaves_the_spill_folder_alone(tmp_path: Path) -> None:
+    program = """
+import os, sys, tempfile, warnings
+import pyarrow as pa
+from sfumato.queries.engines.duckdb import DuckDBEngine
+from sfumato.queries.sources import open_source
+warnings.simplefilter("ignore")
+engine = DuckDBEngine(open_source(pa.table({"person": [1]})))
+child = os.fork()
+if child == 0:
+    sys.exit()
+os.waitpid(child, 0)
+print(len(os.listdir(tempfile.gettempdir())))
+engine.close()
+print(len(os.listdir(tempfile.gettempdir())))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
+    )
+    assert done.stdout.split() == ["1", "0"]
