@@ -6,6 +6,7 @@ import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -367,3 +368,20 @@ def test_explaining_says_what_the_budget_can_never_answer() -> None:
     with _connect() as session:
         assert "does not fit into" in session.explain(QUERY.format(5))
         assert "does not fit into" not in session.explain(QUERY.format(0.5))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ({"defaults": [1]}, "defaults must be a mapping, got 'list'; pass one such as"),
+        ({"public": "regions.csv"}, "public must be a mapping, got 'str'; pass one such as"),
+        ({"ledger": 5}, "path must be a path, or None for a ledger in memory, got 5; pass"),
+        ({"epsilon": -1.0}, "epsilon must be positive and finite, got -1.0; use 1.0"),
+        ({"delta": 1.5}, "delta must be in .*, got 1.5; use 1e-7"),
+        ({"epsilon": None}, "budget must be one of epsilon, rho and mu, got 'none'; state"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_refused_with_a_remedy(wrong: dict[str, Any], told: str) -> None:
+    table = pa.table({"id": [1, 2]})
+    with pytest.raises(ParameterError, match=told):
+        sf.connect(table, **{"privacy_unit": "id", "epsilon": 1.0, "delta": 1e-6, **wrong})

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from sfumato import _check
 from sfumato.ledger.filters import (
@@ -13,10 +14,11 @@ from sfumato.ledger.filters import (
     Filters,
     GDPFilter,
     PureFilter,
+    RDPFilter,
     ZCDPFilter,
     filter_from_json,
 )
-from sfumato.privacy.conversion import rho_for
+from sfumato.privacy.conversion import rdp_for, rho_for
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.neighboring import Neighboring
 
@@ -24,10 +26,17 @@ __all__ = ["Budget"]
 
 LIMITS = ("epsilon", "delta", "rho", "mu")
 
+_GAPS = (1.1, 1.35, 1.65, 2.0, 2.5, 3.2, 4.5, 8.0)
+"""Where the orders of a Rényi budget lie. ``log(1/delta) / epsilon`` is the least ``order - 1`` at which
+anything is left for a divergence; twice that suits one that grows with its order, as of Gaussian noise."""
+
+_EPSILON: Final = "use 1.0, say: what all answers together may tell of one unit"
+_DELTA: Final = "use 1e-7, say: well below one over the number of units"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """A total that all answers together must not pass; made by one of the four constructors.
+    """A total that all answers together must not pass; made by one of the five constructors.
 
     Two budgets are equal if what they promise is equal. How an (epsilon, delta) budget is split between its
     filters is decided once, when the budget is made, and kept with the ledger: a later version of this
@@ -36,7 +45,7 @@ class Budget:
     Attributes
     ----------
     kind : str
-        ``"approximate"``, ``"pure"``, ``"zcdp"`` or ``"gaussian"``.
+        ``"approximate"``, ``"pure"``, ``"zcdp"``, ``"gaussian"`` or ``"rdp"``.
     epsilon, delta, rho, mu : float or None
         The promised numbers, None where they do not apply.
     filters : Filters
@@ -83,13 +92,13 @@ class Budget:
         (epsilon, delta / 2)-DP: outside a mass of delta / 4 the interaction is rho-zCDP, which is
         (epsilon, delta / 4)-DP by the choice of rho (see `sfumato.privacy.conversion.rho_for`).
         """
-        epsilon = _check.positive("epsilon", epsilon)
-        delta = _check.probability("delta", delta)
+        epsilon = _check.positive("epsilon", epsilon, _EPSILON)
+        delta = _check.probability("delta", delta, _DELTA)
         if delta == 0:
             return cls.pure(epsilon=epsilon)
         quarter = delta / 4
         if quarter == 0 or quarter * 4 != delta:
-            _check.refuse("delta", "be 0 or at least 1e-300", delta)
+            _check.refuse("delta", "be 0 or at least 1e-300", delta, _DELTA)
         filters = Filters((BasicFilter(epsilon, delta / 2), ZCDPFilter(rho_for(epsilon, quarter), quarter)))
         return cls(kind="approximate", epsilon=epsilon, delta=delta, filters=filters)
 
@@ -102,7 +111,7 @@ class Budget:
         epsilon : float
             Positive.
         """
-        epsilon = _check.positive("epsilon", epsilon)
+        epsilon = _check.positive("epsilon", epsilon, _EPSILON)
         return cls(kind="pure", epsilon=epsilon, filters=Filters((PureFilter(epsilon, 0.0),)))
 
     @classmethod
@@ -116,7 +125,7 @@ class Budget:
         delta : float
             In [0, 1): the mass that charges may spend, on thresholds for instance.
         """
-        rho, delta = _check.positive("rho", rho), _check.probability("delta", delta)
+        rho, delta = _check.positive("rho", rho, "use 0.1, say"), _check.probability("delta", delta, _DELTA)
         return cls(kind="zcdp", rho=rho, delta=delta, filters=Filters((ZCDPFilter(rho, delta),)))
 
     @classmethod
@@ -131,10 +140,56 @@ class Budget:
             In [0, 1): the mass that charges may spend. Gaussian noise on the integers, the one that is drawn,
             spends 1e-120 for each number; at 0 only Laplace noise fits.
         """
-        mu, delta = _check.positive("mu", mu), _check.probability("delta", delta)
+        mu, delta = _check.positive("mu", mu, "use 0.5, say"), _check.probability("delta", delta, _DELTA)
         if not 1e-150 <= mu <= 1e150:
-            _check.refuse("mu", "be between 1e-150 and 1e150", mu)
+            _check.refuse("mu", "be between 1e-150 and 1e150", mu, "use 0.5, say")
         return cls(kind="gaussian", mu=mu, delta=delta, filters=Filters((GDPFilter.of(mu, delta),)))
+
+    @classmethod
+    def rdp(cls, *, epsilon: float, delta: float, orders: Sequence[float] | None = None) -> Budget:
+        """Make an (epsilon, delta) budget that adds up Rényi divergences, of orders fixed here.
+
+        For many charges that have no zCDP, such as the steps of a training run on Poisson samples. Half of
+        delta is split evenly between the orders, each of which turns its divergence into epsilon; the other
+        half is the mass that charges may spend. A charge is accepted while at least one order holds.
+
+        Parameters
+        ----------
+        epsilon : float
+            Positive.
+        delta : float
+            Strictly between 0 and 1.
+        orders : sequence of float, optional
+            Above 1; eight that suit epsilon and delta by default. Each further order costs the others a
+            little. Those of which nothing is left at this epsilon and delta are dropped.
+
+        Notes
+        -----
+        Guarantee: (epsilon, delta)-DP of everything that is ever answered, under full adaptivity: the proof
+        is in :class:`~sfumato.ledger.filters.RDPFilter` and :class:`~sfumato.ledger.filters.Filters`.
+
+        Examples
+        --------
+        >>> from sfumato.privacy import Gaussian, PoissonSubsampled
+        >>> budget = Budget.rdp(epsilon=2.0, delta=1e-6)
+        >>> step = PoissonSubsampled(Gaussian(1.0), sampling_probability=0.001)
+        >>> budget.filters.hold(budget.filters.price(step * 1000, 0.0))
+        True
+        """
+        epsilon, delta = _check.positive("epsilon", epsilon), _check.unit_interval("delta", delta)
+        if orders is None:
+            orders = [1 + gap * (1 - math.log(delta)) / epsilon for gap in _GAPS]
+        fixed = sorted({_check.finite("orders", order) for order in orders})
+        if not fixed or fixed[0] <= 1:
+            _check.refuse("orders", "be numbers above 1", orders, "leave them out")
+        limits = _rdp_limits(fixed, epsilon, delta / 2)
+        if not limits:
+            least = 1 - math.log(delta) / epsilon
+            _check.refuse(
+                "orders", f"reach above {least:.4g} at this epsilon and delta", orders, "leave them out"
+            )
+        members = tuple(RDPFilter(limit, delta / 2, order) for order, limit in limits.items())
+        return cls(kind="rdp", epsilon=epsilon, delta=delta, filters=Filters(members))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Budget) and self._promise() == other._promise()
@@ -157,21 +212,27 @@ class Budget:
         pairs = zip(self.filters.members, filters.members, strict=True)
         return Filters(
             tuple(
-                type(mine)(min(mine.limit, other.limit), min(mine.delta, other.delta))
+                replace(mine, limit=min(mine.limit, other.limit), delta=min(mine.delta, other.delta))
                 for mine, other in pairs
             )
         )
 
     def remade(self) -> Budget:
         """Return the budget as it would be split today."""
-        promised = {name: getattr(self, name) for name in LIMITS if getattr(self, name) is not None}
+        promised: dict[str, Any] = {
+            name: getattr(self, name) for name in LIMITS if getattr(self, name) is not None
+        }
         if self.kind == "pure":
             del promised["delta"]
+        if self.kind == "rdp":
+            members = self.filters.members
+            promised["orders"] = [member.order for member in members if isinstance(member, RDPFilter)]
         makers: dict[str, Callable[..., Budget]] = {
             "approximate": self.approximate,
             "pure": self.pure,
             "zcdp": self.zcdp,
             "gaussian": self.gaussian,
+            "rdp": self.rdp,
         }
         return makers[self.kind](**promised)
 
@@ -198,3 +259,14 @@ class Budget:
 
     def _promise(self) -> tuple[object, ...]:
         return (self.kind, self.epsilon, self.delta, self.rho, self.mu)
+
+
+def _rdp_limits(orders: Sequence[float], epsilon: float, delta: float) -> dict[float, float]:
+    """Return the limit of each order that has one, when these share delta evenly."""
+    while orders:
+        share = delta / len(orders) * (1 - 2.0**-50)
+        limits = {order: rdp_for(order, epsilon, share) if share else 0.0 for order in orders}
+        if all(limits.values()):
+            return limits
+        orders = [order for order, limit in limits.items() if limit]
+    return {}

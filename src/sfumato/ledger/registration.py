@@ -61,9 +61,14 @@ def check_opening(budget: Budget, privacy_unit: str, neighboring: Neighboring, d
 
 def absolute(path: str | os.PathLike[str]) -> Path:
     """Return the file that a path means now, whatever the working directory is later."""
-    text = os.fsdecode(path)
+    try:
+        text = os.fsdecode(path)
+    except TypeError:
+        text = ""
     if not text or "\0" in text:
-        _check.refuse("path", "be a path, or None for a ledger in memory", path)
+        _check.refuse(
+            "path", "be a path, or None for a ledger in memory", path, "pass a name such as 'acs.ledger'"
+        )
     return Path(os.path.realpath(text))
 
 
@@ -149,8 +154,8 @@ def admit(store: Store, dataset: Dataset, key: bytes, *, new_version: bool) -> i
         part = "content" if found[0] in [schema for schema, _ in known] else "schema"
         raise LedgerMismatch(
             f"dataset must be one that the ledger at {store.name} belongs to, got another {part}; pass "
-            "new_version=True if it is a new version of the same dataset about the same units, which shares "
-            "the budget, or give another dataset its own ledger"
+            "new_version=True (--new-version) if it is a new version of the same dataset about the same "
+            "units, which shares the budget, or give another dataset its own ledger"
         )
     return len(known) - known[::-1].index(found)
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Self, final
 
+from sfumato._check import refuse
 from sfumato.errors import ParameterError, SchemaError, SimulatedCharge, SourceError
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.identity import Dataset
@@ -271,6 +272,8 @@ def connect(
     ['smokes', 'n']
     """
     budget = _budget(epsilon, delta, rho, mu)
+    _require_mapping("defaults", defaults, "{'epsilon': 0.1, 'delta': 1e-9}")
+    _require_mapping("public", public, "{'regions': 'regions.csv'}")
     if rng is not None and ledger is not None:
         raise SimulatedCharge(
             "rng must be None with a ledger file, got a simulated source; leave rng out, or pass ledger=None "
@@ -303,13 +306,21 @@ def connect(
     )
 
 
+def _require_mapping(name: str, value: object, example: str) -> None:
+    if value is not None and not isinstance(value, Mapping):
+        refuse(name, "be a mapping", type(value).__name__, f"pass one such as {example}")
+
+
 def _budget(epsilon: float | None, delta: float, rho: float | None, mu: float | None) -> Budget:
     given = {
         name: value for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None
     }
     if len(given) != 1:
-        raise ParameterError(
-            f"budget must be one of epsilon, rho and mu, got {sorted(given)}; pass epsilon=1.0, delta=1e-7"
+        refuse(
+            "budget",
+            "be one of epsilon, rho and mu",
+            ", ".join(sorted(given)) or "none",
+            "state for instance epsilon 1.0 and delta 1e-7",
         )
     if rho is not None:
         return Budget.zcdp(rho=rho, delta=delta)
