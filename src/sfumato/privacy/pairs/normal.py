@@ -105,7 +105,8 @@ class NormalPair(Pair):
         moment = 0.5 * tilts * (tilts + 1) * mu * mu
         size = tilts * mu + mu + abs(float(cuts[0 if swapped else -1]))
         # Of log_ndtr, an error in its argument counts by a slope of at most |argument| + 1.
-        return moment * (1 + 8 * UNIT) + log_ndtr(shift) * (1 - _TAIL_SLACK) + 8 * UNIT * size * (size + 1)
+        beyond: _Array = log_ndtr(shift) * (1 - _TAIL_SLACK)
+        return np.asarray(moment * (1 + 8 * UNIT) + beyond + 8 * UNIT * size * (size + 1))
 
 
 def _beyond(p: float, q: float) -> Mass:
