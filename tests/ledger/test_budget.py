@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from mpmath import mp
 
 from sfumato.errors import ParameterError
 from sfumato.ledger import Budget
-from sfumato.ledger.filters import BasicFilter, Filters, ZCDPFilter
+from sfumato.ledger.filters import BasicFilter, Filters, RDPFilter, ZCDPFilter
 from sfumato.privacy import Neighboring, zcdp_epsilon
 
 BUDGETS = [
@@ -20,6 +22,7 @@ BUDGETS = [
     Budget.zcdp(rho=0.3, delta=1e-9),
     Budget.zcdp(rho=0.3),
     Budget.gaussian(mu=1.1, delta=1e-9),
+    Budget.rdp(epsilon=2.0, delta=1e-6),
 ]
 
 
@@ -30,6 +33,33 @@ def test_the_two_filters_together_promise_no_more_than_the_budget(epsilon: float
     conversion = delta / 4
     assert zcdp_epsilon(zcdp.limit, conversion) <= epsilon
     assert basic.delta + conversion + zcdp.delta <= delta
+
+
+@given(st.floats(0.01, 20.0), st.floats(1e-30, 0.5))
+def test_the_orders_together_promise_no_more_than_the_budget(epsilon: float, delta: float) -> None:
+    members = Budget.rdp(epsilon=epsilon, delta=delta).filters.members
+    exact = Fraction(members[0].delta)
+    for member in members:
+        assert isinstance(member, RDPFilter)
+        # Canonne, Kamath, Steinke (2020), Proposition 12, at 60 digits.
+        with mp.workdps(60):
+            order, limit = mp.mpf(member.order), mp.mpf(member.limit)
+            log_delta = (order - 1) * (limit - mp.mpf(epsilon))
+            log_delta += order * mp.log(1 - 1 / order) - mp.log(order - 1)
+            exact += Fraction(str(mp.nstr(mp.exp(log_delta), 50)))
+        assert member.limit > 0
+        assert member.delta == members[0].delta
+    assert 0.99 * delta < exact <= Fraction(delta)
+
+
+def test_orders_of_which_nothing_is_left_are_dropped_or_refused() -> None:
+    budget = Budget.rdp(epsilon=1.0, delta=1e-6, orders=(1.5, 64.0, 32.0))
+    assert [member.to_json()["order"] for member in budget.filters.members] == [32.0, 64.0]
+    for orders in ((2.0,), (1.0, 64.0), ()):
+        with pytest.raises(ParameterError, match="orders must"):
+            Budget.rdp(epsilon=1.0, delta=1e-6, orders=orders)
+    with pytest.raises(ParameterError, match="delta must be strictly"):
+        Budget.rdp(epsilon=1.0, delta=0.0)
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)

@@ -20,6 +20,7 @@ from sfumato.ledger.filters import (
     Filters,
     GDPFilter,
     PureFilter,
+    RDPFilter,
     Spent,
     ZCDPFilter,
 )
@@ -152,12 +153,21 @@ def test_no_adaptive_adversary_gets_past_an_approximate_budget(epsilon: float, d
     assert worst_divergence(filters, epsilon, rounds=6) <= delta
 
 
+@pytest.mark.parametrize(("epsilon", "delta"), GAMES)
+def test_no_adaptive_adversary_gets_past_a_renyi_budget(epsilon: float, delta: float) -> None:
+    filters = Budget.rdp(epsilon=epsilon, delta=delta, orders=(6.0, 12.0)).filters
+    worst = worst_divergence(filters, epsilon, rounds=6)
+    assert worst <= delta
+    assert worst > 0.01 or epsilon < 1
+
+
 def test_no_adaptive_adversary_gets_past_a_pure_budget() -> None:
     assert worst_divergence(Budget.pure(epsilon=1.0).filters, 1.0, rounds=6) <= 1e-12
 
 
 def test_the_game_shows_a_filter_that_lets_too_much_through() -> None:
     assert worst_divergence(Filters((ZCDPFilter(1.0, 0.0),)), 0.6, rounds=6) > 0.3
+    assert worst_divergence(Filters((RDPFilter(1.0, 0.1, 6.0),)), 0.6, rounds=6) > 0.15
     # A filter that was to stop at a delta of 0.1, but counts to 0.2.
     assert worst_divergence(Filters((BasicFilter(0.6, 0.2),)), 0.6, rounds=6) > 0.1
     assert worst_divergence(Filters((PureFilter(1.5, 0.0),)), 1.0, rounds=6) > 0.0
@@ -184,8 +194,9 @@ def adaptive_losses(member: Filter, delta: float, runs: int) -> np.ndarray:
     [
         (Budget.approximate(epsilon=1.0, delta=0.2).filters.members[1], 1.0, 0.05),
         (Budget.gaussian(mu=0.7).filters.members[0], 0.5, 0.1211),
+        (Budget.rdp(epsilon=1.0, delta=0.1, orders=(4.0,)).filters.members[0], 1.0, 0.05),
     ],
-    ids=["zcdp", "gdp"],
+    ids=["zcdp", "gdp", "rdp"],
 )
 def test_adaptively_chosen_gaussian_answers_stay_below_the_promised_delta(
     member: Filter, epsilon: float, delta: float

@@ -17,10 +17,24 @@ if TYPE_CHECKING:
     from sfumato.ledger.filters import Spent
     from sfumato.ledger.head import Head
     from sfumato.ledger.identity import Dataset
+    from sfumato.ledger.in_memory import PrivacyFilter
+    from sfumato.ledger.individual import IndividualFilter
     from sfumato.ledger.ledger import Ledger
+    from sfumato.ledger.odometer import Odometer
     from sfumato.ledger.verification import Verification
 
-__all__ = ["Budget", "Dataset", "Entry", "Head", "Ledger", "Spent", "Verification"]
+__all__ = [
+    "Budget",
+    "Dataset",
+    "Entry",
+    "Head",
+    "IndividualFilter",
+    "Ledger",
+    "Odometer",
+    "PrivacyFilter",
+    "Spent",
+    "Verification",
+]
 
 __getattr__, __dir__ = attach(
     __name__,
@@ -29,7 +43,10 @@ __getattr__, __dir__ = attach(
         "Dataset": "sfumato.ledger.identity",
         "Entry": "sfumato.ledger.entry",
         "Head": "sfumato.ledger.head",
+        "IndividualFilter": "sfumato.ledger.individual",
         "Ledger": "sfumato.ledger.ledger",
+        "Odometer": "sfumato.ledger.odometer",
+        "PrivacyFilter": "sfumato.ledger.in_memory",
         "Spent": "sfumato.ledger.filters",
         "Verification": "sfumato.ledger.verification",
     },

@@ -12,7 +12,7 @@ from sfumato.errors import NeighboringMismatch
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.chain import Event
 from sfumato.ledger.entry import Entry, entry_of
-from sfumato.ledger.filters import Spent
+from sfumato.ledger.filters import Spent, own_epsilon
 from sfumato.ledger.head import Head
 from sfumato.ledger.identity import keyed
 from sfumato.ledger.log import CHARGE, COMMIT, State, corrupt, event_at, last_state, walk
@@ -186,7 +186,7 @@ class Account:
                 f"loss must be about the ledger's relation, {self.neighboring}, got {loss.neighboring}; "
                 "state the mechanism under the ledger's relation"
             )
-        epsilon, cost = loss.quick_epsilon(delta), self.budget.filters.price(loss, delta)
+        epsilon, cost = own_epsilon(loss, delta), self.budget.filters.price(loss, delta)
         if self.budget.kind == "approximate" and math.isinf(epsilon) and self.budget.filters.hold(cost):
             # Accepted by the zCDP filter, it would use up the other one for ever.
             remedy = "pass the delta of the query's own guarantee"

@@ -36,7 +36,8 @@ class Entry:
     epsilon, delta : float
         The guarantee of this charge alone, its epsilon read at ``delta``.
     costs : mapping of str to Spent
-        What it added to each filter of the budget, by the filter's kind.
+        What it added to each filter of the budget, by the filter's name: its kind, and the order of a Rényi
+        filter.
     version : int
         Version of the dataset that it was charged for.
     simulated : bool
@@ -79,7 +80,7 @@ def _read(event: Event, content: Mapping[str, Any], budget: Budget, *, committed
         loss=_known_loss(event, content["loss"]),
         epsilon=decode_number(content["epsilon"]),
         delta=decode_number(content["delta"]),
-        costs=MappingProxyType({member.kind: cost for member, cost in costs}),
+        costs=MappingProxyType({member.name: cost for member, cost in costs}),
         version=content["version"],
         simulated=content["simulated"],
         committed=committed,

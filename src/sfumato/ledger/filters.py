@@ -17,6 +17,7 @@ Rogers, Roth, Ullman, Vadhan (2016), Privacy Odometers and Filters: Pay-as-you-G
 Bun, Steinke (2016), Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds.
 Whitehouse, Ramdas, Rogers, Wu (2023), Fully-Adaptive Composition in Differential Privacy.
 Smith, Thakurta (2022), Fully Adaptive Composition for Gaussian Differential Privacy.
+Feldman, Zrnic (2021), Individual Privacy Accounting via a Rényi Filter.
 """
 
 from __future__ import annotations
@@ -25,12 +26,16 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar, NamedTuple, final
 
 from sfumato import _check
 from sfumato.errors import UnsupportedView
 from sfumato.ledger.answerable import SHY, largest_epsilon
 from sfumato.numerics.rounding import add_up, mul_down, mul_up, sqrt_down, sqrt_up, sub_down
+from sfumato.privacy.accountant.intervals import epsilon_interval
+from sfumato.privacy.accountant.moments import RDPView, approximate_rdp
+from sfumato.privacy.accountant.precision import STANDARD
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
@@ -41,9 +46,11 @@ __all__ = [
     "Filters",
     "GDPFilter",
     "PureFilter",
+    "RDPFilter",
     "Spent",
     "ZCDPFilter",
     "filter_from_json",
+    "own_epsilon",
 ]
 
 
@@ -76,6 +83,16 @@ class Filter(ABC):
 
         ``delta`` is where the loss's own (epsilon, delta) guarantee is read; most filters do not need it.
         """
+
+    @property
+    def name(self) -> str:
+        """What tells the filter from the others of its budget."""
+        return self.kind
+
+    def share(self, spent: Spent) -> float:
+        """Return by how much an alternative is used, to tell which of several of one kind to show."""
+        del spent
+        return 0.0
 
     def holds(self, spent: Spent) -> bool:
         """Whether totals are within the limits."""
@@ -120,7 +137,7 @@ class BasicFilter(Filter):
 
     def price(self, loss: PrivacyLoss, delta: float) -> Spent:
         """Return the charge's own guarantee, read at ``delta``."""
-        return Spent(loss.quick_epsilon(delta), delta)
+        return Spent(own_epsilon(loss, delta), delta)
 
     def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
         """Return epsilon and delta."""
@@ -219,6 +236,69 @@ class GDPFilter(Filter):
         return cls(mul_down(mu, mu), delta)
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class RDPFilter(Filter):
+    r"""Adds Rényi divergences of one order, fixed beforehand, and a mass delta.
+
+    Theorem (Feldman, Zrnic 2021, the Rényi filter): if each charge's divergence of order alpha is at most
+    D_i given the answers before it, and charges stop before the sum passes D, that of the whole interaction
+    is at most D.
+
+    With masses, a charge is approximate as in `sfumato.privacy.accountant.moments`: P has a part of mass at
+    least 1 - delta_i whose divergence is D_i. Let P_g be the product of these parts along a transcript. By
+    backward induction over the rounds the integral of P_g^alpha Q^(1 - alpha) is at most e^((alpha-1) D), and
+    the mass of P - P_g is the expected sum of the delta_i along it, at most delta.
+    """
+
+    order: float
+
+    kind: ClassVar[str] = "rdp"
+
+    @property
+    def name(self) -> str:
+        """The kind and the order."""
+        return f"{self.kind} {self.order!r}"
+
+    def share(self, spent: Spent) -> float:
+        """Return the amount as a share of the limit."""
+        if spent.amount == 0:
+            return 0.0
+        return spent.amount / self.limit if self.limit else math.inf
+
+    def price(self, loss: PrivacyLoss, delta: float) -> Spent:
+        """Return the divergence of the order, and the mass that it leaves out."""
+        del delta
+
+        def view() -> Spent:
+            seen = _renyi(loss, (self.order,))
+            return Spent(seen.curve[0], seen.delta)
+
+        return _viewed(view)
+
+    def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
+        """Return the divergence as an epsilon with its order, and delta."""
+        del up
+        return {"epsilon": spent.amount, "delta": spent.delta, "order": self.order}
+
+    def to_json(self) -> dict[str, object]:
+        """Return the filter as plain values."""
+        return {"kind": self.kind, "limit": self.limit, "delta": self.delta, "order": self.order}
+
+
+@lru_cache(maxsize=4096)
+def _renyi(loss: PrivacyLoss, orders: tuple[float, ...]) -> RDPView:
+    return approximate_rdp(loss.terms, orders)
+
+
+def own_epsilon(loss: PrivacyLoss, delta: float) -> float:
+    """Return the epsilon of one charge: what closed views prove, else what the composed pairs do."""
+    try:
+        return loss.quick_epsilon(delta)
+    except UnsupportedView:
+        return epsilon_interval(loss, delta, STANDARD).upper
+
+
 def _viewed(view: Callable[[], Spent]) -> Spent:
     """Return a view's price; a loss that has no such view costs infinitely much in that unit."""
     try:
@@ -228,20 +308,23 @@ def _viewed(view: Callable[[], Spent]) -> Spent:
 
 
 KINDS: Mapping[str, type[Filter]] = {
-    kind.kind: kind for kind in (BasicFilter, PureFilter, ZCDPFilter, GDPFilter)
+    kind.kind: kind for kind in (BasicFilter, PureFilter, ZCDPFilter, GDPFilter, RDPFilter)
 }
 
 
 def filter_from_json(fields: Mapping[str, object]) -> Filter:
     """Return the filter that `Filter.to_json` wrote; an unknown kind raises `KeyError`."""
     limit = _check.non_negative("limit", fields["limit"])
-    return KINDS[str(fields["kind"])](limit, _check.probability("delta", fields["delta"]))
+    delta = _check.probability("delta", fields["delta"])
+    if fields["kind"] == RDPFilter.kind:
+        return RDPFilter(limit, delta, _check.finite("order", fields["order"]))
+    return KINDS[str(fields["kind"])](limit, delta)
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """One or two filters over the same charges: a charge is accepted while *either* holds with it added.
+    """One or more filters over the same charges: a charge is accepted while *either* holds with it added.
 
     Both add up every accepted charge, also one that only the other could accept.
 
@@ -259,6 +342,10 @@ class Filters:
     P'(S_A) <= e^epsilon Q'(S_A) + delta_A. No transcript in S_A is ever cut, so P' = P and Q' = Q on S_A:
     P(S_A) - e^epsilon Q(S_A) <= delta_A. In the same way P(S_B) - e^epsilon Q(S_B) <= delta_B. Adding the
     two gives P(S) - e^epsilon Q(S) <= delta_A + delta_B, for every S.
+
+    More than two filters split S in the same way. Filters of several Rényi orders leave out the *same* part
+    of P, and add up the same masses: as P(S) is at most P_g(S) plus the mass left out, and each order bounds
+    P_g(S_A) - e^epsilon Q(S_A) by its own delta_A, the masses count once and not for every order.
 
     Parameters
     ----------
@@ -285,9 +372,14 @@ class Filters:
         return any(member.holds(total) for member, total in zip(self.members, totals, strict=True))
 
     def in_units(self, parts: tuple[Spent, ...], *, up: bool) -> dict[str, float]:
-        """Return the numbers of a `Guarantee` for all filters; ``delta`` is the first filter's."""
+        """Return the numbers of a `Guarantee` for all filters; ``delta`` is the first filter's.
+
+        Of several Rényi orders it is the one that costs the least share of its limit, or has most left.
+        """
+        pairs = list(zip(self.members, parts, strict=True))
+        pairs.sort(key=lambda pair: pair[0].share(pair[1]), reverse=not up)
         numbers: dict[str, float] = {}
-        for member, part in zip(self.members, parts, strict=True):
+        for member, part in pairs:
             numbers = member.in_unit(part, up=up) | numbers
         return numbers
 

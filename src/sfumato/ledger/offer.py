@@ -20,7 +20,7 @@ LossAt: TypeAlias = Callable[[float], PrivacyLoss]
 _PROBES = 4
 _AIM = 1 - 2.0**-12  # of what is left, so that the last digits of a guess do not decide
 _NEAR = 1 - 2.0**-9  # of what is left: worth no further probe
-_POWERS = {"zcdp": 2.0, "gdp": 2.0}
+_POWERS = {"zcdp": 2.0, "gdp": 2.0, "rdp": 2.0}
 """How a filter's price grows with epsilon, about; the others' grow as epsilon does."""
 
 

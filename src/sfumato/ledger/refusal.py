@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from sfumato.errors import BudgetExceeded
+from sfumato.ledger.budget import Budget
 from sfumato.ledger.failures import NOTHING_CHARGED
 from sfumato.ledger.filters import Spent
-from sfumato.ledger.identity import Identity
 from sfumato.ledger.offer import Question, typed
 from sfumato.privacy.guarantee import Guarantee
+from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["refusal", "remaining_of"]
+__all__ = ["Watched", "refusal", "remaining_of"]
+
+
+class Watched(Protocol):
+    """What has a budget: a ledger's identity, or a filter in memory."""
+
+    @property
+    def budget(self) -> Budget:
+        """What may be spent in all."""
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """The relation of all charges."""
 
 
 def remaining_of(
-    identity: Identity, totals: tuple[Spent, ...], delta: float, question: Question | None = None
+    identity: Watched, totals: tuple[Spent, ...], delta: float, question: Question | None = None
 ) -> Guarantee:
     """Return what the filters have left, and the largest epsilon still answered at ``delta``.
 
@@ -34,7 +49,7 @@ def remaining_of(
 
 
 def refusal(
-    identity: Identity,
+    identity: Watched,
     totals: tuple[Spent, ...],
     cost: tuple[Spent, ...],
     delta: float,

@@ -20,6 +20,7 @@ __all__ = [
     "pure_to_gdp",
     "pure_to_zcdp",
     "rdp_epsilon",
+    "rdp_for",
     "rdp_log_delta",
     "rho_for",
     "zcdp_delta",
@@ -258,6 +259,52 @@ def rho_for(epsilon: float, delta: float) -> float:
         else:
             high = middle
     return low
+
+
+def rdp_for(order: float, epsilon: float, delta: float) -> float:
+    r"""Return the largest Rényi divergence of one order that proves (epsilon, delta)-DP, rounded down.
+
+    Parameters
+    ----------
+    order : float
+        Above 1.
+    epsilon : float
+        Non-negative.
+    delta : float
+        Strictly between 0 and 1.
+
+    Returns
+    -------
+    float
+        :math:`\epsilon - \log(1 - 1/\alpha) + \log(\delta\alpha)/(\alpha - 1)`; 0 where that is negative.
+
+    Notes
+    -----
+    `rdp_epsilon`, solved for the divergence. It holds for a part of P as well, of any mass: the proof is a
+    pointwise bound, :math:`(x - e^\epsilon)_+ \le c x^\alpha` with :math:`c = e^{-(\alpha-1)\epsilon}
+    (\alpha-1)^{\alpha-1} \alpha^{-\alpha}`, integrated against Q.
+
+    References
+    ----------
+    Canonne, Kamath, Steinke (2020), Proposition 12.
+
+    Examples
+    --------
+    >>> limit = rdp_for(16.0, 2.0, 1e-6)
+    >>> rdp_epsilon(lambda orders: 0 * orders + limit, math.log(1e-6), centre=15.0) <= 2.0
+    True
+    """
+    order = _check.finite("order", order)
+    if order <= 1:
+        _check.refuse("order", "be above 1", order)
+    epsilon = _check.non_negative("epsilon", epsilon)
+    log_delta = log_down(_check.unit_interval("delta", delta))
+    gap = order - 1.0
+    share = (log_delta + math.log(order)) / gap
+    gain = math.log1p(1.0 / gap)
+    return max(
+        0.0, below(epsilon + share + gain, 8.0, epsilon + (abs(log_delta) + math.log(order)) / gap + gain)
+    )
 
 
 def pure_to_zcdp(epsilon: float) -> float:
