@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves import lattice_normal
 from sfumato.privacy.leaves.leaf import Leaf
+from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.pairs.discrete_gaussian import discrete_gaussian_pair
+from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.views import GDPView, ZCDPView
 
 __all__ = ["DiscreteGaussian"]
@@ -85,6 +88,13 @@ class DiscreteGaussian(Leaf):
         """Return the log of the exact profile on the lattice; see `lattice_normal.log_profile`."""
         return lattice_normal.log_profile(self.stddev, self.sensitivity, Fraction(epsilon))
 
+    def dominating_pair(self) -> Pair:
+        """Return two such laws ``sensitivity`` apart."""
+        return discrete_gaussian_pair(self.stddev, self.sensitivity)
+
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``rho`` times the order (Canonne, Kamath and Steinke 2020)."""
         return np.nextafter(self._rho * orders, np.inf)
+
+    def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
+        return DiscreteGaussian(self.stddev, self.sensitivity * steps, neighboring=relation)

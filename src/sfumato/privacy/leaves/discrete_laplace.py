@@ -15,8 +15,11 @@ from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
 from sfumato.privacy.leaves.laplace import laplace_kl
 from sfumato.privacy.leaves.leaf import Leaf, bounded_rdp
+from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.normal import upper_quantile
+from sfumato.privacy.pairs.discrete_laplace import discrete_laplace_pair
+from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["DiscreteLaplace"]
@@ -133,6 +136,10 @@ class DiscreteLaplace(Leaf):
         far = -math.expm1(-above(rate * j, 2.0)) * math.exp(-rate)
         return min(0.0, above(math.log((near + far) / (1 + math.exp(-rate))), 16.0, 1.0))
 
+    def dominating_pair(self) -> Pair:
+        """Return two such laws ``sensitivity`` apart."""
+        return discrete_laplace_pair(self._rate, self.sensitivity, self._bound)
+
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the exact divergences, the sum over the lattice in closed form."""
         bound, rate = self._bound, self._rate
@@ -143,6 +150,9 @@ class DiscreteLaplace(Leaf):
         middle = np.expm1(-odd * (bound + rate)) / np.expm1(-odd * rate)
         share = (r * (1 + np.exp(-odd * bound)) - math.expm1(-rate) * middle) / (1 + r)
         return bounded_rdp(bound, self._rho, orders, share)
+
+    def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
+        return DiscreteLaplace(self.scale, self.sensitivity * steps, neighboring=relation)
 
 
 def _lattice_excess(rate: float) -> float:
