@@ -22,12 +22,17 @@ from sfumato.privacy import (
     Composed,
     DiscreteGaussian,
     DiscreteLaplace,
+    Exponential,
     Gaussian,
     Laplace,
+    MaxNoise,
     Neighboring,
     PrivacyLoss,
     PureDP,
     Repeated,
+    ReportNoisyMax,
+    SmoothSensitivity,
+    SparseVector,
     compose,
     gdp_delta,
     gdp_epsilon,
@@ -60,7 +65,15 @@ DECLARED = {
     "ApproximateDP": st.builds(ApproximateDP, magnitudes, st.sampled_from([0.0, 1e-200, 1e-9, 1e-3])),
     "ZCDP": st.builds(ZCDP, magnitudes),
 }
-leaves = st.one_of(*NOISE.values(), *DECLARED.values())
+CHOICES = {
+    "Exponential": st.builds(Exponential, magnitudes),
+    "ReportNoisyMax": st.builds(ReportNoisyMax, noise, noise=st.sampled_from(MaxNoise)),
+    "SparseVector": st.builds(SparseVector, noise, noise, positives=st.integers(1, 20)),
+    "SmoothSensitivity": st.builds(
+        SmoothSensitivity, noise, smoothness=st.floats(0.0, 3.0), degrees=st.floats(0.5, 9.0)
+    ),
+}
+leaves = st.one_of(*NOISE.values(), *DECLARED.values(), *CHOICES.values())
 terms = st.lists(st.tuples(leaves, st.integers(1, 4)), min_size=0, max_size=4)
 losses = terms.map(lambda parts: compose([leaf * count for leaf, count in parts]))
 deltas = st.one_of(st.sampled_from(DELTAS), st.floats(1e-12, 0.9))

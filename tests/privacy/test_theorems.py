@@ -14,12 +14,16 @@ from sfumato.privacy import (
     ApproximateDP,
     DiscreteGaussian,
     DiscreteLaplace,
+    Exponential,
     Gaussian,
     Laplace,
     Neighboring,
     PoissonSubsampled,
     PrivacyLoss,
     PureDP,
+    ReportNoisyMax,
+    SmoothSensitivity,
+    SparseVector,
 )
 from sfumato.privacy.loss import Composed, Repeated
 from sfumato.privacy.serial import LEAVES
@@ -33,6 +37,10 @@ SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
     "PureDP": lambda relation: PureDP(1.0, neighboring=relation),
     "ApproximateDP": lambda relation: ApproximateDP(1.0, 1e-9, neighboring=relation),
     "ZCDP": lambda relation: ZCDP(1.0, neighboring=relation),
+    "Exponential": lambda relation: Exponential(1.0, neighboring=relation),
+    "ReportNoisyMax": lambda relation: ReportNoisyMax(2.0, neighboring=relation),
+    "SparseVector": lambda relation: SparseVector(2.0, 4.0, neighboring=relation),
+    "SmoothSensitivity": lambda relation: SmoothSensitivity(2.0, smoothness=0.1, neighboring=relation),
     "PoissonSubsampled": lambda relation: PoissonSubsampled(PureDP(1.0, neighboring=relation), 0.1),
     "Repeated": lambda relation: PureDP(1.0, neighboring=relation) * 2,
     "Composed": lambda relation: PureDP(1.0, neighboring=relation) + ZCDP(1.0, neighboring=relation),

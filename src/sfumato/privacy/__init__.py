@@ -22,8 +22,12 @@ if TYPE_CHECKING:
     from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
     from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
     from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
+    from sfumato.privacy.leaves.exponential import Exponential
     from sfumato.privacy.leaves.gaussian import Gaussian
     from sfumato.privacy.leaves.laplace import Laplace
+    from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
+    from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
+    from sfumato.privacy.leaves.sparse_vector import SparseVector
     from sfumato.privacy.loss import Composed, PrivacyLoss, Repeated, compose
     from sfumato.privacy.neighboring import Neighboring
     from sfumato.privacy.nodes.poisson import PoissonSubsampled
@@ -37,10 +41,12 @@ __all__ = [
     "Composed",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "Exponential",
     "GDPView",
     "Gaussian",
     "Guarantee",
     "Laplace",
+    "MaxNoise",
     "Neighboring",
     "PoissonSubsampled",
     "Precision",
@@ -49,6 +55,9 @@ __all__ = [
     "PureView",
     "Receipt",
     "Repeated",
+    "ReportNoisyMax",
+    "SmoothSensitivity",
+    "SparseVector",
     "ZCDPView",
     "analytic_gaussian_stddev",
     "compose",
@@ -76,9 +85,13 @@ _HOMES = {
     "leaves.declared": ["ApproximateDP", "PureDP", "ZCDP"],
     "leaves.discrete_gaussian": ["DiscreteGaussian"],
     "leaves.discrete_laplace": ["DiscreteLaplace"],
+    "leaves.exponential": ["Exponential"],
     "leaves.gaussian": ["Gaussian"],
     "guarantee": ["Guarantee"],
     "leaves.laplace": ["Laplace"],
+    "leaves.noisy_max": ["MaxNoise", "ReportNoisyMax"],
+    "leaves.smooth_sensitivity": ["SmoothSensitivity"],
+    "leaves.sparse_vector": ["SparseVector"],
     "loss": ["Composed", "PrivacyLoss", "Repeated", "compose"],
     "neighboring": ["Neighboring"],
     "nodes.poisson": ["PoissonSubsampled"],

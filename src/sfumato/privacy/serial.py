@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from enum import Enum
 from fractions import Fraction
 from typing import Any, NoReturn
 
@@ -13,8 +14,12 @@ from sfumato.errors import ParameterError
 from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
 from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
+from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.leaves.laplace import Laplace
+from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
+from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
+from sfumato.privacy.leaves.sparse_vector import SparseVector
 from sfumato.privacy.loss import FORMAT, Composed, PrivacyLoss, Repeated
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
@@ -25,15 +30,23 @@ LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
     ApproximateDP,
     DiscreteGaussian,
     DiscreteLaplace,
+    Exponential,
     Gaussian,
     Laplace,
     PoissonSubsampled,
     PureDP,
+    ReportNoisyMax,
+    SmoothSensitivity,
+    SparseVector,
     ZCDP,
 )
 """Every leaf and node that JSON may name, by the name of its class."""
 
 _BY_NAME: Mapping[str, Callable[..., PrivacyLoss]] = {leaf.__name__: leaf for leaf in LEAVES}
+_NAMES: Mapping[str, tuple[type[Enum], str]] = {
+    "neighboring": (Neighboring, "neighboring relation"),
+    "noise": (MaxNoise, "noise"),
+}
 _RATIONAL = re.compile(r"[0-9]+/[0-9]+")
 _MAX_DEPTH = 64
 _MAX_LENGTH = 2600
@@ -115,11 +128,12 @@ def _value(name: str, value: object, depth: int) -> Any:
         return _loss(value, depth + 1)
     if isinstance(value, list):
         return tuple(_value(name, item, depth + 1) for item in value)
-    if name == "neighboring":
+    if name in _NAMES:
+        kind, what = _NAMES[name]
         try:
-            return Neighboring(value)
+            return kind(value)
         except ValueError:
-            _refuse("name a known neighboring relation", _kind(value))
+            _refuse(f"name a known {what}", _kind(value))
     if isinstance(value, str):
         if not _RATIONAL.fullmatch(value) or len(value) > _MAX_LENGTH:
             _refuse(f"write {name} as a number or as p/q", "other text")

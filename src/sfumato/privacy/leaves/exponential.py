@@ -1,0 +1,124 @@
+"""The exponential mechanism, and every other mechanism of bounded range."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.privacy._outward import UNIT, above
+from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
+from sfumato.privacy.leaves.leaf import Leaf
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.pairs.bounded_range import BoundedRangePair
+from sfumato.privacy.pairs.pair import Pair, no_loss
+from sfumato.privacy.views import GDPView, PureView, ZCDPView
+
+__all__ = ["Exponential"]
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False, init=False)
+class Exponential(Leaf):
+    r"""One choice by the exponential mechanism: a candidate with probability proportional to exp(score).
+
+    Parameters
+    ----------
+    epsilon : float
+        The range: by how much more the log-probability of one candidate can move than that of another. For
+        weights ``exp(c * utility)`` it is ``c`` times the range of the change of the utilities: ``2 * c``
+        times the sensitivity, or ``c`` times it where one unit moves all utilities in the same direction.
+    neighboring : Neighboring
+        The relation that the range is about.
+
+    Notes
+    -----
+    Guarantee: every view holds for all mechanisms of epsilon-bounded range (Durfee, Rogers 2019): for
+    neighbors, the losses :math:`\log(P/Q)` of any two outputs differ by at most :math:`\epsilon`. The
+    exponential mechanism and report-noisy-max with Gumbel noise are among them. Candidates and sensitivity
+    are fixed before the data is seen. Let :math:`A = e^\epsilon`.
+
+    *Pure DP and profile.* Some loss is at most 0 and some at least 0, so all are within :math:`\epsilon` of
+    0. The profile is the greatest of all such mechanisms, :math:`(\sqrt A - e^{x/2})^2/(A - 1)`; the proof is
+    in the notes of `BoundedRangePair`, with that of the dominating pair.
+
+    *Rényi DP.* For losses :math:`t` and :math:`t - \epsilon`, with :math:`z = e^t`, the moment
+    :math:`E_P e^{(\alpha-1)L} = z^{\alpha-1}(A - A^{1-\alpha} - z(1 - A^{1-\alpha}))/(A-1)` is 1 at both ends
+    of :math:`[1, A]` and greatest at :math:`z = \frac{\alpha - 1}{\alpha}\frac{A^\alpha - 1}{A^{\alpha-1} -
+    1}`. That :math:`t` is attained by a mechanism, so the curve is exact for the family.
+
+    *zCDP.* :math:`K(u) = \log E_Q e^{uL}` has :math:`K(0) = K(1) = 0` and :math:`K'' \le \epsilon^2/4`, the
+    greatest variance in an interval of that length. So :math:`K(u) - \epsilon^2 u(u-1)/8` is concave with two
+    zeros and at most 0 for :math:`u = \alpha > 1`: :math:`D_\alpha = K(\alpha)/(\alpha - 1) \le
+    \epsilon^2\alpha/8` (Cesar, Rogers 2021).
+
+    *Gaussian DP.* The trade-off function for one :math:`t` has one vertex, :math:`(q, 1 - p)`, with
+    :math:`\operatorname{logit} p - \operatorname{logit} q = \epsilon`. The Gaussian curve passes below it if
+    and only if :math:`\mu \ge \Phi^{-1}(p) - \Phi^{-1}(q)`. The logit of :math:`\Phi` is odd, and convex on
+    the positive reals: the log of its slope grows by :math:`r(x) - r(-x) - x`, which is 0 at 0 and rises, as
+    the hazard rate :math:`r` of the normal law is convex (Sampford 1953) with :math:`r'(0) = 2/\pi > 1/2`.
+    The slope of the inverse therefore falls away from 0, and its increment over a window of length
+    :math:`\epsilon` is greatest for the one around 0, which is randomized response with :math:`\epsilon/2`.
+
+    References
+    ----------
+    McSherry, Talwar (2007), the mechanism; Durfee, Rogers (2019), "Practical differentially private top-k
+    selection with pay-what-you-get composition", bounded range; Dong, Durfee, Rogers (2020), "Optimal
+    differential privacy composition for exponential mechanisms"; Cesar, Rogers (2021), "Bounding,
+    concentrating, and truncating", the zCDP of bounded range.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import PureDP
+    >>> (Exponential(0.1) * 100).epsilon(1e-6) < 0.6 * (PureDP(0.1) * 100).epsilon(1e-6)
+    True
+    """
+
+    _epsilon: float
+    neighboring: Neighboring = field(kw_only=True)
+
+    def __init__(self, epsilon: float, *, neighboring: Neighboring = Neighboring.ADD_REMOVE) -> None:
+        self._set_rounded("_epsilon", epsilon, up=True)
+        self._set_relation(neighboring)
+
+    def pure(self) -> PureView:
+        """Return the range."""
+        return PureView(self._epsilon, 0.0)
+
+    def zcdp(self) -> ZCDPView:
+        """Return an eighth of the square (Cesar, Rogers 2021), or the bound of every pure loss."""
+        epsilon = self._epsilon
+        return ZCDPView(min(above(epsilon * epsilon / 8, 4.0), pure_to_zcdp(epsilon)), 0.0)
+
+    def gdp(self) -> GDPView:
+        """Return the Gaussian DP of randomized response with half the range; proof in the class's notes."""
+        return GDPView(pure_to_gdp(self._epsilon / 2), 0.0)
+
+    def log_profile(self, epsilon: float) -> float:
+        """Return the log of the greatest profile of bounded range; see the class's notes."""
+        gap = self._epsilon - epsilon
+        if gap <= 0:
+            return -math.inf
+        part = math.log(-math.expm1(-above(gap / 2, 2.0)))
+        whole = math.log(-math.expm1(-self._epsilon))
+        return min(0.0, above(2 * part - whole, 16.0, 1 + 2 * abs(part) + abs(whole)))
+
+    def dominating_pair(self) -> Pair:
+        """Return the least pair above all of bounded range."""
+        return BoundedRangePair(self._epsilon) if self._epsilon > 0 else no_loss()
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the greatest divergences of bounded range; see the class's notes."""
+        epsilon, gap = self._epsilon, orders - 1.0
+        simple = np.fmin(epsilon, np.nextafter(self.zcdp().rho * orders, np.inf))
+        if epsilon == 0:
+            return simple
+        first, share = np.log(gap / orders), np.log(-np.expm1(-gap * epsilon))
+        whole, one = np.log(-np.expm1(-orders * epsilon)), math.log(-math.expm1(-epsilon))
+        rest = (whole - np.log(orders) - one) / gap
+        size = epsilon + np.abs(first) + np.abs(share) + np.abs(whole) + 2
+        slack = 16 * UNIT * (size + (np.abs(whole) + np.log(orders) + abs(one) + 2) / gap)
+        return np.fmin(simple, epsilon + first + whole - share + rest + slack)

@@ -1,0 +1,114 @@
+"""Report-noisy-max: noise on every score, and only the name of the largest is told."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from enum import Enum, unique
+from fractions import Fraction
+from typing import final
+
+from sfumato import _check
+from sfumato.privacy.leaves.bounded import BoundedLeaf
+from sfumato.privacy.leaves.declared import PureDP
+from sfumato.privacy.leaves.exponential import Exponential
+from sfumato.privacy.leaves.leaf import Leaf
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["MaxNoise", "ReportNoisyMax"]
+
+
+@unique
+class MaxNoise(Enum):
+    """What is added to each score before the largest is named.
+
+    Attributes
+    ----------
+    GUMBEL
+        The exponential mechanism.
+    EXPONENTIAL
+        Permute-and-flip.
+    LAPLACE
+        The textbook's choice.
+    """
+
+    GUMBEL = "gumbel"
+    EXPONENTIAL = "exponential"
+    LAPLACE = "laplace"
+
+    def __repr__(self) -> str:
+        return f"MaxNoise.{self.name}"
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class ReportNoisyMax(BoundedLeaf):
+    r"""The index of the largest of several scores after independent noise; no score is told.
+
+    Parameters
+    ----------
+    noise_multiplier : float
+        Scale of the noise over the sensitivity: the most by which one unit moves any score. 0 is no noise.
+    noise : MaxNoise
+    monotone : bool
+        Whether between any two neighbors all scores move in the same direction, as counts do under add/remove
+        and under zero-out. The noise then costs half.
+    neighboring : Neighboring
+        The relation that the sensitivity is about.
+
+    Raises
+    ------
+    ParameterError
+        If ``monotone`` is claimed under replace-one: there a unit's records go and others come, so that some
+        counts fall while others rise.
+
+    Notes
+    -----
+    Guarantee: let :math:`\epsilon` be 2 over the noise multiplier, or 1 over it for monotone scores. The
+    candidates are fixed before the data is seen; the noisy scores stay secret (a noisy value of the winner
+    needs fresh noise and its own loss).
+
+    *Gumbel noise* of scale :math:`b` names a candidate with probability proportional to
+    :math:`e^{\text{score}/b}`: the views are those of `Exponential`. The changes of the scores lie in
+    :math:`[-\Delta, \Delta]`, or in an interval of length :math:`\Delta` if monotone.
+
+    *Exponential or Laplace noise*: pure DP alone. Given all noise but that of candidate :math:`i`, it wins if
+    its noise exceeds :math:`r`, the largest other noisy score less its own score; on the neighbor, if it
+    exceeds a value of at most :math:`r + 2\Delta`, or of at most :math:`r + \Delta` if both parts of
+    :math:`r` move in one direction. Both laws have :math:`P(Z \ge r + kb) \ge e^{-k} P(Z \ge r)` for all
+    :math:`r` and :math:`k \ge 0`. Averaging over the other noise ends the proof.
+
+    References
+    ----------
+    Dwork, Roth (2014), report noisy max, for Laplace; McKenna, Sheldon (2020), permute-and-flip, and Ding,
+    Kifer, Sayed, Steinke, Wang, Xiao, Zhang (2021), its identity with exponential noise; Durfee, Rogers
+    (2019), Gumbel noise.
+
+    Examples
+    --------
+    >>> ReportNoisyMax(4.0).epsilon(0.0), ReportNoisyMax(4.0, monotone=True).epsilon(0.0)
+    (0.5, 0.25)
+    """
+
+    noise_multiplier: float
+    noise: MaxNoise = field(default=MaxNoise.GUMBEL, kw_only=True)
+    monotone: bool = field(default=False, kw_only=True)
+    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._set_rounded("noise_multiplier", self.noise_multiplier, up=False)
+        self._set_relation(self.neighboring)
+        if not isinstance(self.noise, MaxNoise):
+            _check.refuse("noise", "be a MaxNoise", self.noise, "pass MaxNoise.GUMBEL or another")
+        self._set_monotone(self.monotone)
+
+    @property
+    def _views(self) -> Leaf:
+        """Return `Exponential` for Gumbel noise, else `PureDP`."""
+        epsilon = self.pure().epsilon
+        return Exponential(epsilon) if self.noise is MaxNoise.GUMBEL else PureDP(epsilon)
+
+    def pure_epsilon(self) -> float | Fraction:
+        """Return 2 over the noise multiplier, or 1 over it for monotone scores."""
+        noise = Fraction(self.noise_multiplier)
+        return (1 if self.monotone else 2) / noise if noise else math.inf
