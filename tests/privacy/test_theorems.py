@@ -22,6 +22,7 @@ from sfumato.privacy import (
     PrivacyLoss,
     PureDP,
     ReportNoisyMax,
+    Shuffled,
     SmoothSensitivity,
     SparseVector,
 )
@@ -42,6 +43,7 @@ SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
     "SparseVector": lambda relation: SparseVector(2.0, 4.0, neighboring=relation),
     "SmoothSensitivity": lambda relation: SmoothSensitivity(2.0, smoothness=0.1, neighboring=relation),
     "PoissonSubsampled": lambda relation: PoissonSubsampled(PureDP(1.0, neighboring=relation), 0.1),
+    "Shuffled": lambda relation: Shuffled(PureDP(1.0, neighboring=relation), 100),
     "Repeated": lambda relation: PureDP(1.0, neighboring=relation) * 2,
     "Composed": lambda relation: PureDP(1.0, neighboring=relation) + ZCDP(1.0, neighboring=relation),
 }
@@ -101,7 +103,9 @@ def mixed(relation: Neighboring) -> PrivacyLoss:
 @pytest.mark.parametrize("name", [leaf.__name__ for leaf in LEAVES])
 def test_views_hold_or_are_refused_as_published(name: str) -> None:
     columns, rows = table("Loss and view")
-    loss = SAMPLES[name](Neighboring.ADD_REMOVE)
+    _, relations = table("Loss and neighboring relation")
+    relation = next(r for r, cell in zip(Neighboring, relations[name], strict=True) if cell != "refused")
+    loss = SAMPLES[name](relation)
     for view, cell in zip(columns, rows[name], strict=True):
         if cell == "refused":
             with pytest.raises(UnsupportedView, match=f"{name}.* has no {view} view"):

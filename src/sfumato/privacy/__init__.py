@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.loss import Composed, PrivacyLoss, Repeated, compose
     from sfumato.privacy.neighboring import Neighboring
     from sfumato.privacy.nodes.poisson import PoissonSubsampled
+    from sfumato.privacy.nodes.shuffled import Shuffled
     from sfumato.privacy.receipt import Receipt
     from sfumato.privacy.serial import loss_from_json
     from sfumato.privacy.views import GDPView, PureView, ZCDPView
@@ -56,6 +57,7 @@ __all__ = [
     "Receipt",
     "Repeated",
     "ReportNoisyMax",
+    "Shuffled",
     "SmoothSensitivity",
     "SparseVector",
     "ZCDPView",
@@ -95,6 +97,7 @@ _HOMES = {
     "loss": ["Composed", "PrivacyLoss", "Repeated", "compose"],
     "neighboring": ["Neighboring"],
     "nodes.poisson": ["PoissonSubsampled"],
+    "nodes.shuffled": ["Shuffled"],
     "accountant.precision": ["Precision"],
     "receipt": ["Receipt"],
     "serial": ["loss_from_json"],

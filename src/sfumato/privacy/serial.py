@@ -23,6 +23,7 @@ from sfumato.privacy.leaves.sparse_vector import SparseVector
 from sfumato.privacy.loss import FORMAT, Composed, PrivacyLoss, Repeated
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
+from sfumato.privacy.nodes.shuffled import Shuffled
 
 __all__ = ["LEAVES", "loss_from_json"]
 
@@ -36,6 +37,7 @@ LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
     PoissonSubsampled,
     PureDP,
     ReportNoisyMax,
+    Shuffled,
     SmoothSensitivity,
     SparseVector,
     ZCDP,

@@ -120,6 +120,8 @@ def _epsilon_interval(loss: Composition, delta: float, precision: Precision) -> 
     if delta == 0:
         lower = math.fsum(mul_down(float(count), pair.supremum) for pair, count in pairs)
         return Interval(min(below(lower, 4.0), quick) if tight else 0.0, quick, tight)
+    if not tight and _has_profile(loss.terms):
+        return Interval(0.0, quick, tight=False)
     found = _attempt(certified.epsilon_interval, pairs, delta, precision, math.inf)
     upper = min(quick, found.upper)
     return Interval(min(found.lower, upper) if tight else 0.0, upper, tight)
@@ -142,9 +144,23 @@ def _delta_interval(loss: Composition, epsilon: float, precision: Precision) -> 
         return Interval(0.0, quick, tight=False)
     if quick == 0:
         return Interval(0.0, 0.0)
+    tight = all(pair.tight for pair, _ in pairs)
+    if not tight and _has_profile(loss.terms):
+        return Interval(0.0, quick, tight=False)
     found = _attempt(certified.delta_interval, pairs, epsilon, precision, 1.0)
-    tight, upper = all(pair.tight for pair, _ in pairs), min(quick, found.upper)
+    upper = min(quick, found.upper)
     return Interval(min(found.lower, upper) if tight else 0.0, upper, tight)
+
+
+def _has_profile(terms: Terms) -> bool:
+    """Whether one mechanism ran once and has a profile, than which its pair proves no smaller delta."""
+    if len(terms) != 1 or terms[0][1] != 1:
+        return False
+    try:
+        terms[0][0].log_profile(1.0)
+    except UnsupportedView:
+        return False
+    return True
 
 
 def _attempt(

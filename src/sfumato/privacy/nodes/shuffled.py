@@ -1,0 +1,104 @@
+"""Shuffling: many clients randomize on their own, and only the unordered reports are seen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.errors import NeighboringMismatch, UnsupportedView
+from sfumato.privacy.accountant.renyi import renyi
+from sfumato.privacy.leaves.leaf import Node
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.pairs.clones import clones
+from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.profile import log_profile
+from sfumato.privacy.views import PureView
+
+__all__ = ["Shuffled"]
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Shuffled(Node):
+    r"""One report from each of many clients, all by the same local randomizer, seen in random order.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss
+        Of the local randomizer when its one client's datum is replaced by any other: under replace-one, and
+        of pure DP.
+    clients : int
+        Guaranteed number of honest reports in the batch; at least 1, public. Colluding clients don't count.
+
+    Notes
+    -----
+    Guarantee: replace-one, an upper bound (``tight`` is False). Conditions: each client reports once per
+    batch; whoever sees the reports learns nothing of who sent which. It says nothing about batches of
+    training examples.
+
+    Feldman, McMillan, Talwar (2021), Theorem 3.2. Proof, for one randomizer :math:`R`. Let the changed client
+    have :math:`x^0` or :math:`x^1`, and :math:`w = e^{\epsilon_0}/(1 + e^{\epsilon_0})`. There are laws
+    :math:`Q_0, Q_1` with :math:`R(x^0) = wQ_0 + (1-w)Q_1`, :math:`R(x^1) = (1-w)Q_0 + wQ_1` (Kairouz, Oh,
+    Viswanath 2015), so that :math:`R(x^0) + R(x^1) = Q_0 + Q_1`. For any x, :math:`R(x) \ge e^{-\epsilon_0}
+    \max(R(x^0), R(x^1)) \ge e^{-\epsilon_0} (Q_0 + Q_1)/2`: with probability :math:`e^{-\epsilon_0}`, each
+    other client reports like a fair coin's choice of :math:`Q_0` and :math:`Q_1` (a clone), and else by a law
+    of its own. Which clients are clones is independent of all, so the shuffled reports are drawn from how
+    many come from :math:`Q_0` and how many from :math:`Q_1` alone: the two counts of
+    `sfumato.privacy.pairs.clones`.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Neighboring, PureDP
+    >>> local = PureDP(2.0, neighboring=Neighboring.REPLACE_ONE)
+    >>> round(Shuffled(local, clients=100_000).epsilon(1e-6), 4)
+    0.045
+    """
+
+    loss: PrivacyLoss
+    clients: int
+
+    def __post_init__(self) -> None:
+        self._set_part("loss", self.loss)
+        if self.loss.neighboring is not Neighboring.REPLACE_ONE:
+            raise NeighboringMismatch(
+                f"loss must be under replace-one, got {self.loss.neighboring}; state what the local "
+                "randomizer promises for any two data of its one client: neighboring=Neighboring.REPLACE_ONE"
+            )
+        epsilon, delta = self.loss.pure()
+        if delta > 0 or math.isinf(epsilon):
+            raise UnsupportedView(f"{self.loss!r} has no pure view with delta 0, which shuffling needs")
+        remedy = "pass the guaranteed number of honest reports"
+        self._set("clients", _check.integer("clients", self.clients, minimum=1, remedy=remedy))
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """Replace-one."""
+        return Neighboring.REPLACE_ONE
+
+    @property
+    def numeric(self) -> bool:
+        """Always."""
+        return True
+
+    def pure(self) -> PureView:
+        """Return what the randomizer alone promises: shuffling is post-processing."""
+        return self.loss.pure()
+
+    def log_profile(self, epsilon: float) -> float:
+        """Return that of the pair of the clones."""
+        pair = self.dominating_pair()
+        return log_profile(pair.bins(pair.cuts(0.0), swapped=False).split(), epsilon)
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return bounds on the divergences of the dominating pair."""
+        return renyi(self.dominating_pair(), orders)
+
+    def dominating_pair(self) -> Pair:
+        """Return the pair of the clones."""
+        return clones(self.loss.pure().epsilon, self.clients)

@@ -1,0 +1,151 @@
+"""Shuffling against exact sums of the clone pair, and against shuffled mechanisms enumerated in full."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+
+import mpmath
+import numpy as np
+import pytest
+
+from sfumato.errors import NeighboringMismatch, ParameterError, UnsupportedView
+from sfumato.privacy import ApproximateDP, Gaussian, Neighboring, PrivacyLoss, PureDP, Shuffled
+
+mpmath.mp.dps = 40
+# Epsilon at delta 1e-6 of the clone pair, by summing over all numbers of clones; by (epsilon_0, clients).
+EXACT = {
+    (0.5, 10**3): 0.0705235,
+    (0.5, 10**5): 0.00581255,
+    (0.5, 10**7): 4.35598e-4,
+    (1.0, 10**3): 0.182412,
+    (1.0, 10**5): 0.0152821,
+    (1.0, 10**7): 0.00119934,
+    (2.0, 10**3): 0.545498,
+    (2.0, 10**5): 0.0450256,
+    (2.0, 10**7): 0.00366547,
+    (4.0, 10**3): 3.98996,
+    (4.0, 10**5): 0.169770,
+    (4.0, 10**7): 0.0142045,
+}
+
+
+def local(epsilon: float) -> PureDP:
+    return PureDP(epsilon, neighboring=Neighboring.REPLACE_ONE)
+
+
+@pytest.mark.parametrize(("job", "epsilon"), EXACT.items())
+def test_large_batches_meet_the_exact_sum(job: tuple[float, int], epsilon: float) -> None:
+    epsilon_0, clients = job
+    lower, upper, tight = Shuffled(local(epsilon_0), clients).epsilon_interval(1e-6)
+    assert epsilon * (1 - 4e-6) <= upper <= epsilon * (1 + 1e-4)
+    assert lower == 0
+    assert not tight
+
+
+def counts(epsilon_0: float, clients: int) -> dict[tuple[int, int], tuple[mpmath.mpf, mpmath.mpf]]:
+    """Return both laws of the counts, from their definition."""
+    e0 = mpmath.mpf(epsilon_0)
+    p, w, n = mpmath.exp(-e0), 1 / (1 + mpmath.exp(-e0)), clients - 1
+    laws: dict[tuple[int, int], list[mpmath.mpf]] = {}
+    for c in range(n + 1):
+        for a in range(c + 1):
+            mass = mpmath.binomial(n, c) * p**c * (1 - p) ** (n - c) * mpmath.binomial(c, a) / 2**c
+            for first, share in ((1, w), (0, 1 - w)):
+                laws.setdefault((a + first, c - a + 1 - first), [mpmath.mpf(0)] * 2)[0] += mass * share
+                laws.setdefault((a + 1 - first, c - a + first), [mpmath.mpf(0)] * 2)[1] += mass * share
+    return {key: (value[0], value[1]) for key, value in laws.items()}
+
+
+@pytest.mark.parametrize(
+    ("epsilon_0", "clients"), [(0.3, 2), (1.0, 5), (2.5, 12), (0.05, 40), (6.0, 30), (12.0, 7), (3.0, 150)]
+)
+def test_small_batches_meet_the_definition(epsilon_0: float, clients: int) -> None:
+    laws, loss = counts(epsilon_0, clients), Shuffled(local(epsilon_0), clients)
+    for share in (0.0, 0.01, 0.1, 0.5, 0.9, 0.999):
+        epsilon = share * epsilon_0
+        exact = mpmath.fsum(max(0, a - mpmath.exp(epsilon) * b) for a, b in laws.values())
+        assert exact <= loss.delta(epsilon) <= exact * mpmath.mpf(1.01) + 1e-30
+    assert loss.delta(epsilon_0 * 1.0000001) == 0
+
+
+def test_divergences_meet_the_definition() -> None:
+    laws, loss = counts(1.5, 25), Shuffled(local(1.5), 25)
+    for order, bound in zip((2, 5, 40), loss.rdp_curve(np.array([2.0, 5.0, 40.0])), strict=True):
+        exact = mpmath.log(mpmath.fsum(a**order * b ** (1 - order) for a, b in laws.values())) / (order - 1)
+        assert exact <= bound <= exact * (1 + 1e-5)
+
+
+def test_repeated_batches_hold_the_product_law() -> None:
+    laws = counts(1.0, 6)
+    ratios = [(a, b) for a, b in laws.values()]
+    for epsilon in (0.1, 0.8):
+        exact = mpmath.fsum(
+            max(0, a * c - mpmath.exp(epsilon) * b * d)
+            for (a, b), (c, d) in itertools.product(ratios, ratios)
+        )
+        assert exact <= (Shuffled(local(1.0), 6) * 2).delta(epsilon) <= exact * 1.005
+
+
+def histograms(rows: list[list[float]]) -> Counter[tuple[int, ...]]:
+    """Return the law of the histogram of one report of each client, each by its own row."""
+    law: Counter[tuple[int, ...]] = Counter({(0,) * len(rows[0]): 1.0})
+    for row in rows:
+        after: Counter[tuple[int, ...]] = Counter()
+        for key, mass in law.items():
+            for value, chance in enumerate(row):
+                after[(*key[:value], key[value] + 1, *key[value + 1 :])] += mass * chance  # type: ignore[assignment]
+        law = after
+    return law
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_enumerated_mechanisms_lie_below(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    epsilon_0, clients, categories = (0.5, 1.0, 2.0)[seed % 3], 7, 3
+    if seed < 3:
+        weights = np.where(np.eye(categories) > 0, math.exp(epsilon_0), 1.0)
+    else:
+        base = rng.uniform(0.2, 1.0, size=(1, categories))
+        weights = base * np.exp(epsilon_0 / 2 * rng.choice([0.0, 1.0], size=(categories, categories)))
+    table = weights / weights.sum(axis=1, keepdims=True)
+    others = [table[i].tolist() for i in rng.integers(0, categories, size=clients - 1)]
+    laws = [histograms([*others, table[i].tolist()]) for i in range(categories)]
+    loss = Shuffled(local(epsilon_0), clients)
+    for first, second in itertools.permutations(laws, 2):
+        for epsilon in (0.0, 0.1, 0.4, 0.9):
+            true = sum(max(0.0, first[key] - math.exp(epsilon) * second[key]) for key in first | second)
+            assert true <= loss.delta(epsilon) + 1e-14
+
+
+def test_more_clients_hide_more_and_none_hides_nothing() -> None:
+    epsilons = [Shuffled(local(2.0), n).epsilon(1e-8) for n in (1, 2, 30, 1000, 30_000, 10**6)]
+    assert all(after <= before for before, after in itertools.pairwise(epsilons))
+    assert epsilons[0] == pytest.approx(local(2.0).epsilon(1e-8), rel=1e-9)
+    assert Shuffled(local(0.0), 100).epsilon(0.0) == 0
+    assert Shuffled(local(2.0), 1000).epsilon(0.0) == 2.0
+    assert Shuffled(local(2.0), 10**30).epsilon(1e-8) <= Shuffled(local(2.0), 10**9).epsilon(1e-8)
+
+
+def test_it_composes_with_everything_under_its_relation() -> None:
+    batch, noise = Shuffled(local(1.0), 10_000), Gaussian(5.0, neighboring=Neighboring.REPLACE_ONE)
+    both = (batch * 10 + noise).epsilon_interval(1e-7)
+    assert noise.epsilon(1e-7) < both.upper < noise.epsilon(5e-8) + (batch * 10).epsilon(5e-8)
+    assert (batch * 10).epsilon(1e-30) < 10
+
+
+def test_what_no_theorem_covers_is_refused() -> None:
+    relation = Neighboring.REPLACE_ONE
+    with pytest.raises(NeighboringMismatch, match="loss must be under replace-one"):
+        Shuffled(PureDP(1.0), 100)
+    losses: list[PrivacyLoss] = [
+        Gaussian(1.0, neighboring=relation),
+        ApproximateDP(1.0, 1e-9, neighboring=relation),
+    ]
+    for loss in losses:
+        with pytest.raises(UnsupportedView, match="no pure view"):
+            Shuffled(loss, 100)
+    for clients in (0, 1.5, True):
+        with pytest.raises(ParameterError, match="clients must be an integer of at least 1"):
+            Shuffled(local(1.0), clients)  # type: ignore[arg-type]
