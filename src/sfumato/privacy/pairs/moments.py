@@ -1,0 +1,40 @@
+"""Mean and variance of the loss of a pair, for limits and plots: estimates, not bounds."""
+
+from __future__ import annotations
+
+import math
+from typing import Final
+
+import numpy as np
+
+from sfumato import _check
+from sfumato.privacy.pairs.pair import Pair
+
+__all__ = ["loss_moments"]
+
+_REACH: Final = 12.0
+_PIECES: Final = 24
+
+
+def loss_moments(pair: Pair, *, swapped: bool = False) -> tuple[float, float]:
+    """Return about the mean and the variance of the loss under the first law of a pair.
+
+    Parameters
+    ----------
+    pair : Pair
+        Without a mass of infinite loss.
+    swapped : bool
+        The order.
+    """
+    cuts = pair.cuts(_REACH)
+    if pair.continuous and len(cuts) > 1:
+        steps = np.linspace(0.0, 1.0, _PIECES, endpoint=False)
+        cuts = np.append((cuts[:-1, None] + np.diff(cuts)[:, None] * steps).ravel(), cuts[-1])
+    law = pair.bins(cuts, swapped=swapped).merged()
+    if law.infinite > 0:
+        _check.refuse("loss", "have no mass of infinite loss", law.infinite, "leave out parts with a delta")
+    mass = np.exp(law.log_mass)
+    total = float(mass.sum())
+    mean = float(mass @ law.loss) / total
+    variance = float(mass @ (law.loss - mean) ** 2) / total
+    return (mean, variance) if math.isfinite(mean) else (math.inf, math.inf)
