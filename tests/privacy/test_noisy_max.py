@@ -29,7 +29,7 @@ GUMBEL: Law = (
 LAWS = {MaxNoise.EXPONENTIAL: EXPONENTIAL, MaxNoise.LAPLACE: LAPLACE, MaxNoise.GUMBEL: GUMBEL}
 
 
-def winners(law: Law, scores: Sequence[float], scale: float) -> np.ndarray:
+def winners(law: Law, scores: np.ndarray, scale: float) -> np.ndarray:
     """The probability of each winner: its density times the others' distribution functions, integrated."""
     density, below = law
     points = [(LINE - score) / scale for score in scores]

@@ -7,26 +7,30 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
 from sfumato.errors import NeighboringMismatch, UnsupportedView
+from sfumato.privacy.loss import Composed, Repeated
+
 from sfumato.privacy import (
     ZCDP,
     ApproximateDP,
     DiscreteGaussian,
     DiscreteLaplace,
+    DistanceTest,
     Exponential,
     Gaussian,
     Laplace,
     Neighboring,
+    PoissonStopping,
     PoissonSubsampled,
     PrivacyLoss,
     PureDP,
+    RandomStopping,
     ReportNoisyMax,
     Shuffled,
     SmoothSensitivity,
     SparseVector,
+    ThresholdedSelection,
 )
-from sfumato.privacy.loss import Composed, Repeated
 from sfumato.privacy.serial import LEAVES
 
 TABLES = (Path(__file__).parents[2] / "docs" / "theorems.md").read_text()
@@ -42,6 +46,10 @@ SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
     "ReportNoisyMax": lambda relation: ReportNoisyMax(2.0, neighboring=relation),
     "SparseVector": lambda relation: SparseVector(2.0, 4.0, neighboring=relation),
     "SmoothSensitivity": lambda relation: SmoothSensitivity(2.0, smoothness=0.1, neighboring=relation),
+    "ThresholdedSelection": lambda relation: ThresholdedSelection(Laplace(1.0, neighboring=relation), 40),
+    "DistanceTest": lambda relation: DistanceTest(Laplace(1.0, neighboring=relation), 40),
+    "RandomStopping": lambda relation: RandomStopping(PureDP(1.0, neighboring=relation), 1.0, 0.1),
+    "PoissonStopping": lambda relation: PoissonStopping(PureDP(1.0, neighboring=relation), 3.0),
     "PoissonSubsampled": lambda relation: PoissonSubsampled(PureDP(1.0, neighboring=relation), 0.1),
     "Shuffled": lambda relation: Shuffled(PureDP(1.0, neighboring=relation), 100),
     "Repeated": lambda relation: PureDP(1.0, neighboring=relation) * 2,

@@ -20,21 +20,25 @@ if TYPE_CHECKING:
     )
     from sfumato.privacy.guarantee import Guarantee
     from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
-    from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
-    from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
     from sfumato.privacy.leaves.exponential import Exponential
-    from sfumato.privacy.leaves.gaussian import Gaussian
-    from sfumato.privacy.leaves.laplace import Laplace
     from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
     from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
     from sfumato.privacy.leaves.sparse_vector import SparseVector
     from sfumato.privacy.loss import Composed, PrivacyLoss, Repeated, compose
     from sfumato.privacy.neighboring import Neighboring
     from sfumato.privacy.nodes.poisson import PoissonSubsampled
+    from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStopping
     from sfumato.privacy.nodes.shuffled import Shuffled
+    from sfumato.privacy.nodes.telltale import DistanceTest, ThresholdedSelection, propose_test_release
+    from sfumato.privacy.participation import matrix_mechanism, participation_sensitivity
     from sfumato.privacy.receipt import Receipt
-    from sfumato.privacy.serial import loss_from_json
     from sfumato.privacy.views import GDPView, PureView, ZCDPView
+
+    from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
+    from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
+    from sfumato.privacy.leaves.gaussian import Gaussian
+    from sfumato.privacy.leaves.laplace import Laplace
+    from sfumato.privacy.serial import loss_from_json
 
 __all__ = [
     "ZCDP",
@@ -42,6 +46,7 @@ __all__ = [
     "Composed",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "DistanceTest",
     "Exponential",
     "GDPView",
     "Gaussian",
@@ -49,23 +54,29 @@ __all__ = [
     "Laplace",
     "MaxNoise",
     "Neighboring",
+    "PoissonStopping",
     "PoissonSubsampled",
     "Precision",
     "PrivacyLoss",
     "PureDP",
     "PureView",
+    "RandomStopping",
     "Receipt",
     "Repeated",
     "ReportNoisyMax",
     "Shuffled",
     "SmoothSensitivity",
     "SparseVector",
+    "ThresholdedSelection",
     "ZCDPView",
     "analytic_gaussian_stddev",
     "compose",
     "gdp_delta",
     "gdp_epsilon",
     "loss_from_json",
+    "matrix_mechanism",
+    "participation_sensitivity",
+    "propose_test_release",
     "pure_to_gdp",
     "pure_to_zcdp",
     "rho_for",
@@ -97,6 +108,9 @@ _HOMES = {
     "loss": ["Composed", "PrivacyLoss", "Repeated", "compose"],
     "neighboring": ["Neighboring"],
     "nodes.poisson": ["PoissonSubsampled"],
+    "nodes.random_stopping": ["PoissonStopping", "RandomStopping"],
+    "nodes.telltale": ["DistanceTest", "ThresholdedSelection", "propose_test_release"],
+    "participation": ["matrix_mechanism", "participation_sensitivity"],
     "nodes.shuffled": ["Shuffled"],
     "accountant.precision": ["Precision"],
     "receipt": ["Receipt"],

@@ -9,21 +9,24 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from sfumato import _check
 from sfumato.errors import ParameterError
 from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
-from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
-from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.leaves.exponential import Exponential
-from sfumato.privacy.leaves.gaussian import Gaussian
-from sfumato.privacy.leaves.laplace import Laplace
 from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
 from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
 from sfumato.privacy.leaves.sparse_vector import SparseVector
 from sfumato.privacy.loss import FORMAT, Composed, PrivacyLoss, Repeated
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
+from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStopping
 from sfumato.privacy.nodes.shuffled import Shuffled
+from sfumato.privacy.nodes.telltale import DistanceTest, ThresholdedSelection
+
+from sfumato import _check
+from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
+from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
+from sfumato.privacy.leaves.gaussian import Gaussian
+from sfumato.privacy.leaves.laplace import Laplace
 
 __all__ = ["LEAVES", "loss_from_json"]
 
@@ -31,15 +34,19 @@ LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
     ApproximateDP,
     DiscreteGaussian,
     DiscreteLaplace,
+    DistanceTest,
     Exponential,
     Gaussian,
     Laplace,
+    PoissonStopping,
     PoissonSubsampled,
     PureDP,
+    RandomStopping,
     ReportNoisyMax,
     Shuffled,
     SmoothSensitivity,
     SparseVector,
+    ThresholdedSelection,
     ZCDP,
 )
 """Every leaf and node that JSON may name, by the name of its class."""

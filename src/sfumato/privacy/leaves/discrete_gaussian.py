@@ -9,15 +9,16 @@ from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
-
+from sfumato.numerics.laws import DiscreteGaussianLaw
 from sfumato.numerics.rounding import fraction_up
-from sfumato.privacy.leaves import lattice_normal
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.pairs.discrete_gaussian import discrete_gaussian_pair
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.views import GDPView, ZCDPView
+
+from sfumato.privacy.leaves import lattice_normal
 
 __all__ = ["DiscreteGaussian"]
 
@@ -91,6 +92,13 @@ class DiscreteGaussian(Leaf):
     def dominating_pair(self) -> Pair:
         """Return two such laws ``sensitivity`` apart."""
         return discrete_gaussian_pair(self.stddev, self.sensitivity)
+
+    def lone_pass(self, threshold: Fraction) -> float:
+        """Bound the chance that one sensitivity plus the noise is at least ``threshold`` from above."""
+        distance = math.ceil(threshold) - self.sensitivity
+        if not self.stddev:
+            return float(distance <= 0)
+        return DiscreteGaussianLaw(self.stddev).upper_tail(distance).upper
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``rho`` times the order (Canonne, Kamath and Steinke 2020)."""

@@ -9,11 +9,10 @@ from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
-
+from sfumato.numerics.laws import DiscreteLaplaceLaw
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
-from sfumato.privacy.leaves.laplace import laplace_kl
 from sfumato.privacy.leaves.leaf import Leaf, bounded_rdp
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -21,6 +20,8 @@ from sfumato.privacy.normal import upper_quantile
 from sfumato.privacy.pairs.discrete_laplace import discrete_laplace_pair
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
+
+from sfumato.privacy.leaves.laplace import laplace_kl
 
 __all__ = ["DiscreteLaplace"]
 
@@ -139,6 +140,13 @@ class DiscreteLaplace(Leaf):
     def dominating_pair(self) -> Pair:
         """Return two such laws ``sensitivity`` apart."""
         return discrete_laplace_pair(self._rate, self.sensitivity, self._bound)
+
+    def lone_pass(self, threshold: Fraction) -> float:
+        """Bound the chance that one sensitivity plus the noise is at least ``threshold`` from above."""
+        distance = math.ceil(threshold) - self.sensitivity
+        if not self.scale:
+            return float(distance <= 0)
+        return DiscreteLaplaceLaw(self.scale).upper_tail(distance).upper
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the exact divergences, the sum over the lattice in closed form."""

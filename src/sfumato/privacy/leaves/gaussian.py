@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
-
-from sfumato.privacy._outward import above
+from scipy.special import ndtr
+from sfumato.numerics.rounding import fraction_down
+from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.pairs.normal import NormalPair
@@ -71,6 +73,15 @@ class Gaussian(Leaf):
         """Return two normal laws one sensitivity apart (Dong, Roth, Su 2022)."""
         mu = self.gdp().mu
         return NormalPair(mu) if 0 < mu < math.inf else two_points(mu)
+
+    def lone_pass(self, threshold: Fraction) -> float:
+        """Bound the chance that one sensitivity plus the noise is at least ``threshold`` from above."""
+        distance, noise = threshold - 1, Fraction(self.noise_multiplier)
+        if not noise:
+            return float(distance <= 0)
+        z = min(fraction_down(distance / noise), 1e6)
+        # scipy's relative error, and what it may lose among the least floats.
+        return min(1.0, float(ndtr(-z)) * (1 + UNIT * (64 + 4 * z * z)) + 1e-300)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``rho`` times the order, the exact divergence."""

@@ -9,7 +9,7 @@ from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
-
+from sfumato.numerics.rounding import exp_up, fraction_down
 from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
 from sfumato.privacy.leaves.leaf import Leaf, bounded_log_profile, bounded_rdp
@@ -100,6 +100,13 @@ class Laplace(Leaf):
     def dominating_pair(self) -> Pair:
         """Return two Laplace laws one sensitivity apart."""
         return LaplacePair(self._bound) if 0 < self._bound < math.inf else two_points(self._bound)
+
+    def lone_pass(self, threshold: Fraction) -> float:
+        """Bound the chance that one sensitivity plus the noise is at least ``threshold`` from above."""
+        distance, noise = threshold - 1, Fraction(self.noise_multiplier)
+        if not noise or distance <= 0:
+            return float(distance <= 0)
+        return exp_up(-fraction_down(distance / noise)) / 2 + 5e-324
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the exact divergences (Mironov 2017, Proposition 6)."""
