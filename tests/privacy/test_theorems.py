@@ -12,16 +12,21 @@ from sfumato.privacy.loss import Composed, Repeated
 
 from sfumato.privacy import (
     ZCDP,
+    AdaptiveChoice,
     ApproximateDP,
     DiscreteGaussian,
     DiscreteLaplace,
     DistanceTest,
     Exponential,
+    FixedSizeSampled,
     Gaussian,
     Laplace,
+    Mixture,
     Neighboring,
+    Parallel,
     PoissonStopping,
     PoissonSubsampled,
+    PostProcessed,
     PrivacyLoss,
     PureDP,
     RandomStopping,
@@ -52,6 +57,13 @@ SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
     "PoissonStopping": lambda relation: PoissonStopping(PureDP(1.0, neighboring=relation), 3.0),
     "PoissonSubsampled": lambda relation: PoissonSubsampled(PureDP(1.0, neighboring=relation), 0.1),
     "Shuffled": lambda relation: Shuffled(PureDP(1.0, neighboring=relation), 100),
+    "PostProcessed": lambda relation: PostProcessed(PureDP(1.0, neighboring=relation)),
+    "Parallel": lambda relation: Parallel((PureDP(1.0, neighboring=relation), Laplace(2.0, neighboring=relation))),
+    "Mixture": lambda relation: Mixture(
+        (PureDP(1.0, neighboring=relation), Laplace(2.0, neighboring=relation)), (0.5, 0.5), index_public=True
+    ),
+    "FixedSizeSampled": lambda relation: FixedSizeSampled(PureDP(1.0, neighboring=relation), 10, 100),
+    "AdaptiveChoice": lambda relation: AdaptiveChoice((PureDP(1.0, neighboring=relation), Laplace(2.0, neighboring=relation))),
     "Repeated": lambda relation: PureDP(1.0, neighboring=relation) * 2,
     "Composed": lambda relation: PureDP(1.0, neighboring=relation) + ZCDP(1.0, neighboring=relation),
 }

@@ -26,7 +26,11 @@ if TYPE_CHECKING:
     from sfumato.privacy.leaves.sparse_vector import SparseVector
     from sfumato.privacy.loss import Composed, PrivacyLoss, Repeated, compose
     from sfumato.privacy.neighboring import Neighboring
+    from sfumato.privacy.nodes.choice import AdaptiveChoice, Parallel
+    from sfumato.privacy.nodes.fixed_size import FixedSizeSampled
+    from sfumato.privacy.nodes.mixture import Mixture
     from sfumato.privacy.nodes.poisson import PoissonSubsampled
+    from sfumato.privacy.nodes.processed import PostProcessed
     from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStopping
     from sfumato.privacy.nodes.shuffled import Shuffled
     from sfumato.privacy.nodes.telltale import DistanceTest, ThresholdedSelection, propose_test_release
@@ -42,20 +46,25 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ZCDP",
+    "AdaptiveChoice",
     "ApproximateDP",
     "Composed",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "DistanceTest",
     "Exponential",
+    "FixedSizeSampled",
     "GDPView",
     "Gaussian",
     "Guarantee",
     "Laplace",
     "MaxNoise",
+    "Mixture",
     "Neighboring",
+    "Parallel",
     "PoissonStopping",
     "PoissonSubsampled",
+    "PostProcessed",
     "Precision",
     "PrivacyLoss",
     "PureDP",
@@ -107,11 +116,15 @@ _HOMES = {
     "leaves.sparse_vector": ["SparseVector"],
     "loss": ["Composed", "PrivacyLoss", "Repeated", "compose"],
     "neighboring": ["Neighboring"],
+    "nodes.choice": ["AdaptiveChoice", "Parallel"],
+    "nodes.fixed_size": ["FixedSizeSampled"],
+    "nodes.mixture": ["Mixture"],
     "nodes.poisson": ["PoissonSubsampled"],
+    "nodes.processed": ["PostProcessed"],
     "nodes.random_stopping": ["PoissonStopping", "RandomStopping"],
+    "nodes.shuffled": ["Shuffled"],
     "nodes.telltale": ["DistanceTest", "ThresholdedSelection", "propose_test_release"],
     "participation": ["matrix_mechanism", "participation_sensitivity"],
-    "nodes.shuffled": ["Shuffled"],
     "accountant.precision": ["Precision"],
     "receipt": ["Receipt"],
     "serial": ["loss_from_json"],

@@ -17,7 +17,11 @@ from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
 from sfumato.privacy.leaves.sparse_vector import SparseVector
 from sfumato.privacy.loss import FORMAT, Composed, PrivacyLoss, Repeated
 from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.nodes.choice import AdaptiveChoice, Parallel
+from sfumato.privacy.nodes.fixed_size import FixedSizeSampled
+from sfumato.privacy.nodes.mixture import Mixture
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
+from sfumato.privacy.nodes.processed import PostProcessed
 from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStopping
 from sfumato.privacy.nodes.shuffled import Shuffled
 from sfumato.privacy.nodes.telltale import DistanceTest, ThresholdedSelection
@@ -31,15 +35,20 @@ from sfumato.privacy.leaves.laplace import Laplace
 __all__ = ["LEAVES", "loss_from_json"]
 
 LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
+    AdaptiveChoice,
     ApproximateDP,
     DiscreteGaussian,
     DiscreteLaplace,
     DistanceTest,
     Exponential,
+    FixedSizeSampled,
     Gaussian,
     Laplace,
+    Mixture,
+    Parallel,
     PoissonStopping,
     PoissonSubsampled,
+    PostProcessed,
     PureDP,
     RandomStopping,
     ReportNoisyMax,

@@ -21,7 +21,7 @@ from sfumato.privacy.pairs.pair import Pair, no_loss
 from sfumato.privacy.pairs.subsampled import SubsampledPair
 from sfumato.privacy.views import PureView
 
-__all__ = ["PoissonSubsampled"]
+__all__ = ["PoissonSubsampled", "amplified"]
 
 
 @final
@@ -102,10 +102,13 @@ class PoissonSubsampled(Node):
     def pure(self) -> PureView:
         """Return the amplified epsilon, and the mass times the probability."""
         q = self.sampling_probability
-        if q == 0:
-            return PureView(0.0, 0.0)
-        epsilon, delta = self.loss.pure()
-        if q == 1 or math.isinf(epsilon):
-            return PureView(epsilon, delta)
-        amplified = log1p_up(mul_up(q, expm1_up(epsilon))) if epsilon < 700 else epsilon
-        return PureView(min(epsilon, above(amplified)), mul_up(q, delta))
+        return amplified(self.loss.pure(), q) if q > 0 else PureView(0.0, 0.0)
+
+
+def amplified(view: PureView, q: float) -> PureView:
+    """Return what holds of a sample in which each unit is with a positive probability ``q``."""
+    epsilon, delta = view
+    if q == 1 or math.isinf(epsilon):
+        return PureView(epsilon, delta)
+    log_odds = log1p_up(mul_up(q, expm1_up(epsilon))) if epsilon < 700 else epsilon
+    return PureView(min(epsilon, above(log_odds)), mul_up(q, delta))

@@ -177,7 +177,8 @@ class Bins:
     def split(self) -> Atoms:
         """Return a law of the loss whose compositions have no smaller divergence than the pair's."""
         points, left, right = self.points, self.edges[:-1], self.edges[1:]
-        width = np.maximum(right - left, np.finfo(float).tiny)
+        # A bin that has no width has one loss, and one that is empty has any.
+        width = np.where(right > left, right - left, 1.0)
         error = points.loss_error + self.edge_error[:-1] + self.edge_error[1:]
         error = error + 4 * UNIT * (np.abs(points.loss) + np.abs(left) + np.abs(right))
         span = -np.expm1(-width)

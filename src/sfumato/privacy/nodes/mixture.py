@@ -1,0 +1,123 @@
+"""A mechanism drawn at random, by weights that do not depend on the data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.privacy._outward import UNIT, above, sum_above
+from sfumato.privacy.leaves.leaf import Node
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.nodes import _parts
+from sfumato.privacy.pairs.derived import LoosePair
+from sfumato.privacy.pairs.mixture import WEIGHT_SLACK, MixturePair
+from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.views import GDPView, PureView, ZCDPView
+
+__all__ = ["Mixture"]
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Mixture(Node):
+    r"""One of several mechanisms, drawn by fixed weights.
+
+    Parameters
+    ----------
+    losses : tuple of PrivacyLoss
+        Of the mechanisms, all about one relation.
+    weights : tuple of float
+        Probabilities of the mechanisms, positive, with sum 1; they do not depend on the data.
+    index_public : bool
+        Whether it is told which one ran.
+
+    Notes
+    -----
+    Guarantee: under the parts' relation. With a public index the outputs are in disjoint sets, so that every
+    hockey-stick divergence, and every moment of Rényi's, is the weighted mean of the parts'. A hidden index
+    is post-processing of a public one: the same bound (joint convexity), not tight.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian, PureDP
+    >>> Mixture((PureDP(0.1), PureDP(3.0)), (0.999, 0.001), index_public=True).epsilon(1e-3)
+    0.1
+    """
+
+    losses: tuple[PrivacyLoss, ...]
+    weights: tuple[float, ...]
+    index_public: bool
+
+    def __post_init__(self) -> None:
+        self._set("losses", _parts.checked(self.losses))
+        given: object = self.weights
+        listed = given if isinstance(given, tuple | list) else (given,)
+        weights = tuple(_check.positive("weights", weight, "leave out what never runs") for weight in listed)
+        if len(weights) != len(self.losses):
+            _check.refuse("weights", "be as many as the losses", len(weights), "pass one for each")
+        if abs(math.fsum(weights) - 1) > WEIGHT_SLACK:
+            _check.refuse("weights", "add up to 1", math.fsum(weights), "divide them by their sum")
+        self._set("weights", weights)
+        told: object = self.index_public
+        if not isinstance(told, bool):
+            _check.refuse("index_public", "be True or False", told, "say whether it is told")
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """The relation that all parts are about."""
+        return _parts.relation_of(self.losses)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether that of a part is."""
+        return _parts.numeric(self.losses)
+
+    def dominating_pair(self) -> Pair:
+        """Return the pair of what is drawn and told."""
+        pair = MixturePair([_parts.pair_of(part) for part in self.losses], self.weights)
+        return pair if self.index_public else LoosePair(pair)
+
+    def log_profile(self, epsilon: float) -> float:
+        """Return the log of the weighted mean, where all parts have a profile."""
+        logs = np.array([[part.log_profile(epsilon)] for part in self.losses])
+        return min(0.0, float(self._log_mean(logs)[0]))
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what the weighted means of the moments say."""
+        gaps = orders - 1
+        moments = np.array([part.rdp_curve(orders) * gaps for part in self.losses])
+        return np.asarray(self._log_mean(moments * (1 + 4 * UNIT)) / gaps * (1 + 4 * UNIT))
+
+    def _log_mean(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the log of the weighted mean of exponentials, rounded up."""
+        terms = logs + np.log(self.weights)[:, None]
+        with np.errstate(invalid="ignore"):
+            mean = reduce(np.logaddexp, terms) if len(terms) > 1 else logs[0]
+        size = np.where(np.isfinite(mean), np.abs(mean), 0.0) + np.abs(np.log(self.weights)).max()
+        return np.asarray(mean + 2 * WEIGHT_SLACK + 8 * UNIT * (len(terms) + 4) * (size + 1))
+
+    def zcdp(self) -> ZCDPView:
+        """Return the greatest rho and the greatest mass."""
+        views = [part.zcdp() for part in self.losses]
+        return ZCDPView(max(view.rho for view in views), max(view.delta for view in views))
+
+    def gdp(self) -> GDPView:
+        """Return the greatest mu and the greatest mass."""
+        views = [part.gdp() for part in self.losses]
+        return GDPView(max(view.mu for view in views), max(view.delta for view in views))
+
+    def pure(self) -> PureView:
+        """Return the greatest epsilon and the weighted mean of the masses."""
+        views = [part.pure() for part in self.losses]
+        mean = sum_above(
+            above(w * view.delta) for w, view in zip(self.weights, views, strict=True) if view.delta
+        )
+        mass = min(max(view.delta for view in views), above(mean * (1 + 2 * WEIGHT_SLACK)) if mean else 0.0)
+        return PureView(max(view.epsilon for view in views), mass)
