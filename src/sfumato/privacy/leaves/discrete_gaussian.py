@@ -9,16 +9,16 @@ from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
+
 from sfumato.numerics.laws import DiscreteGaussianLaw
 from sfumato.numerics.rounding import fraction_up
+from sfumato.privacy.leaves import lattice_normal
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.pairs.discrete_gaussian import discrete_gaussian_pair
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.views import GDPView, ZCDPView
-
-from sfumato.privacy.leaves import lattice_normal
 
 __all__ = ["DiscreteGaussian"]
 

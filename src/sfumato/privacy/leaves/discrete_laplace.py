@@ -9,10 +9,12 @@ from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
+
 from sfumato.numerics.laws import DiscreteLaplaceLaw
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
+from sfumato.privacy.leaves.laplace import laplace_kl
 from sfumato.privacy.leaves.leaf import Leaf, bounded_rdp
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -20,8 +22,6 @@ from sfumato.privacy.normal import upper_quantile
 from sfumato.privacy.pairs.discrete_laplace import discrete_laplace_pair
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
-
-from sfumato.privacy.leaves.laplace import laplace_kl
 
 __all__ = ["DiscreteLaplace"]
 

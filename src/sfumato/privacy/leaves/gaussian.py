@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
+
 from sfumato.numerics.rounding import fraction_down
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.leaves.leaf import Leaf

@@ -9,6 +9,7 @@ from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
+
 from sfumato.numerics.rounding import exp_up, fraction_down
 from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
