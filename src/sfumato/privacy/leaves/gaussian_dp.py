@@ -1,0 +1,77 @@
+"""Gaussian DP as a declared guarantee."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.privacy._outward import above, times_above
+from sfumato.privacy.leaves.leaf import Leaf
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.pairs.normal import NormalPair
+from sfumato.privacy.pairs.pair import Pair, no_loss
+from sfumato.privacy.views import GDPView, PureView, ZCDPView
+
+__all__ = ["GaussianDP"]
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class GaussianDP(Leaf):
+    """Any mechanism that is mu-Gaussian DP.
+
+    Parameters
+    ----------
+    mu : float
+        The trade-off function is at least that of N(0, 1) against N(mu, 1); non-negative.
+    neighboring : Neighboring
+        The relation that the bound is about.
+
+    Notes
+    -----
+    Guarantee: the two normal laws dominate the mechanism, as it is a post-processing of them (Blackwell); so
+    every view is that of `Gaussian` with the noise multiplier ``1 / mu``.
+
+    References
+    ----------
+    Dong, Roth, Su (2022), "Gaussian differential privacy".
+
+    Examples
+    --------
+    >>> round(GaussianDP(1.0).epsilon(1e-6), 4)
+    4.8866
+    """
+
+    mu: float
+    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._set_rounded("mu", self.mu, up=True)
+        self._set_relation(self.neighboring)
+
+    def gdp(self) -> GDPView:
+        """Return the declared mu."""
+        return GDPView(self.mu, 0.0)
+
+    def zcdp(self) -> ZCDPView:
+        """Return half the square of mu."""
+        return ZCDPView(above(0.5 * self.mu * self.mu, 4.0) if self.mu else 0.0, 0.0)
+
+    def pure(self) -> PureView:
+        """Return 0 where mu is 0: then the two laws are equal. Otherwise there is no such view."""
+        return PureView(0.0, 0.0) if self.mu == 0 else self._missing("pure")
+
+    def dominating_pair(self) -> Pair:
+        """Return the two normal laws."""
+        return NormalPair(self.mu) if self.mu else no_loss()
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return ``rho`` times the order."""
+        return np.nextafter(self.zcdp().rho * orders, np.inf)
+
+    def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
+        return GaussianDP(times_above(steps, self.mu), neighboring=relation)

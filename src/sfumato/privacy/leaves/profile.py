@@ -1,0 +1,103 @@
+"""Any privacy profile."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Final, final
+
+from sfumato import _check
+from sfumato.numerics.rounding import exp_up, log_up
+from sfumato.privacy.leaves.rational import RationalLeaf
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.pairs.hull import lower_hull
+from sfumato.privacy.pairs.pair import AtomicPair
+
+__all__ = ["Profile"]
+
+_MOST: Final = 1024
+_LARGEST: Final = 600.0
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class Profile(RationalLeaf):
+    r"""Any mechanism that is (epsilon, delta)-DP for each of several pairs of numbers.
+
+    Parameters
+    ----------
+    epsilons : sequence of float
+        Rising, from 0 to 600.
+    deltas : sequence of float
+        As many, in [0, 1].
+    neighboring : Neighboring
+        The relation that the guarantees are about.
+
+    Notes
+    -----
+    Guarantee: write :math:`h(s) = \sup_S P(S) - s Q(S)`. It is convex and falls, :math:`h(0) = 1` and
+    :math:`h(s) \ge 1 - s`; each guarantee says that :math:`h(e^{\epsilon_i}) \le \delta_i`, and, of the other
+    order, that :math:`h(e^{-\epsilon_i}) \le 1 - e^{-\epsilon_i}(1 - \delta_i)`. So :math:`h` is at most the
+    greatest convex function at or below these points, constant beyond the last one. That function is the
+    profile of a pair, whose Q-mass at the loss :math:`\log s` is the change of the slope at :math:`s`, whose
+    P-mass is :math:`s` times it, and which tells everything with the probability that is left; so the pair
+    dominates. Each :math:`e^{\epsilon_i}` is a float, rounded up (:math:`h` falls), and all else is exact.
+
+    References
+    ----------
+    Zhu, Dong, Wang (2022), "Optimal accounting of differential privacy via characteristic function", which
+    functions are profiles of dominating pairs; Doroshenko, Ghazi, Kamath, Kumar, Manurangsi (2022), "Connect
+    the dots: tighter discrete approximations of privacy loss distributions".
+
+    Examples
+    --------
+    >>> (Profile([0.1, 1.0], [0.01, 1e-6]) * 10).epsilon(1e-4) < 10.0
+    True
+    """
+
+    epsilons: Sequence[float]
+    deltas: Sequence[float]
+    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    _pair: AtomicPair = field(init=False, compare=False)
+    _common: tuple[tuple[Fraction, Fraction], ...] = field(init=False, compare=False)
+    _mass: float = field(init=False, compare=False)
+    _loss: float = field(init=False, compare=False)
+    _inner: float = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._set_numbers("epsilons", self.epsilons, up=True)
+        self._set_numbers("deltas", self.deltas, up=True)
+        self._set_relation(self.neighboring)
+        if not 0 < len(self.epsilons) == len(self.deltas) <= _MOST:
+            _check.refuse(
+                "deltas", "be as many as the epsilons", len(self.deltas), f"pass 1 to {_MOST} of both"
+            )
+        if any(after <= before for before, after in itertools.pairwise(self.epsilons)):
+            _check.refuse("epsilons", "rise", "others", "sort them, and leave out repetitions")
+        if self.epsilons[-1] > _LARGEST:
+            _check.refuse("epsilons", f"be at most {_LARGEST}", self.epsilons[-1], "use ApproximateDP")
+        if max(self.deltas) > 1:
+            _check.refuse("deltas", "be in [0, 1]", max(self.deltas), "leave out what says nothing")
+        self._set_laws(self._masses(), symmetric=True)
+
+    def _masses(self) -> list[tuple[Fraction, Fraction]]:
+        ends = [Fraction(exp_up(epsilon)) for epsilon in self.epsilons]
+        deltas = list(itertools.accumulate(map(Fraction, self.deltas), min))
+        points = {1 / s: 1 - (1 - delta) / s for s, delta in zip(ends, deltas, strict=True)}
+        for s, delta in zip(ends, deltas, strict=True):
+            points[s] = min(delta, points.get(s, delta))
+        last = deltas[-1]
+        hull = lower_hull([(Fraction(0), Fraction(1)), *sorted(points.items())])
+        while len(hull) > 2 and hull[-2][1] <= last:
+            hull.pop()
+        slopes = [(d - b) / (c - a) for (a, b), (c, d) in itertools.pairwise(hull)] + [Fraction(0)]
+        rises = [after - before for before, after in itertools.pairwise(slopes)]
+        inner = [(s * rise, rise) for (s, _), rise in zip(hull[1:], rises, strict=True)]
+        return [(last, Fraction(0)), *inner, (Fraction(0), 1 + slopes[0])]
+
+    def log_profile(self, epsilon: float) -> float:
+        """Return the log of the greatest function that the guarantees allow; a declared delta is exact."""
+        declared = [d for e, d in zip(self.epsilons, self.deltas, strict=True) if e <= epsilon]
+        return min(RationalLeaf.log_profile(self, epsilon), log_up(min(declared, default=1.0)))

@@ -1,0 +1,83 @@
+"""Any trade-off curve."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import final
+
+from sfumato import _check
+from sfumato.privacy.leaves.rational import RationalLeaf
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.pairs.hull import lower_hull
+from sfumato.privacy.pairs.pair import AtomicPair
+
+__all__ = ["TradeOff"]
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class TradeOff(RationalLeaf):
+    r"""Any mechanism whose trade-off function is nowhere below a piecewise linear curve: f-DP.
+
+    Parameters
+    ----------
+    alphas : sequence of int, float or Fraction
+        False positive rates of tests for the unit, rising from 0 to 1; a float means the rational it is.
+    betas : sequence of int, float or Fraction
+        Bounds on the least false negative rates there: falling to 0, each at most ``1 - alpha``.
+    neighboring : Neighboring
+        The relation that the curve is about.
+
+    Notes
+    -----
+    Guarantee: the greatest convex curve :math:`f` at or below the points is the trade-off function of a pair:
+    between two of its vertices the laws have the masses :math:`\alpha_{i+1} - \alpha_i` without the unit and
+    :math:`\beta_i - \beta_{i+1}` with it, and :math:`1 - f(0)` lies where only the one with it has mass
+    (Neyman and Pearson). A mechanism whose trade-off function is at least :math:`f` is a post-processing of
+    the pair (Blackwell), so the pair dominates it; in the other order, both are inverted. For a curve that is
+    not its own inverse, the null hypothesis is that the unit is absent.
+
+    References
+    ----------
+    Dong, Roth, Su (2022), "Gaussian differential privacy": f-DP, Blackwell's theorem.
+
+    Examples
+    --------
+    >>> TradeOff([0, 0.25, 1], [1, 0.25, 0]).epsilon(0.5)
+    0.0
+    """
+
+    alphas: Sequence[float | Fraction]
+    betas: Sequence[float | Fraction]
+    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    _pair: AtomicPair = field(init=False, compare=False)
+    _common: tuple[tuple[Fraction, Fraction], ...] = field(init=False, compare=False)
+    _mass: float = field(init=False, compare=False)
+    _loss: float = field(init=False, compare=False)
+    _inner: float = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._set_rationals("alphas", self.alphas)
+        self._set_rationals("betas", self.betas)
+        self._set_relation(self.neighboring)
+        points = self._points()
+        for (a, b), (c, d) in itertools.pairwise(points):
+            if a >= c:
+                _check.refuse("alphas", "rise", float(c), "sort them, and leave out repetitions")
+            if b < d:
+                _check.refuse("betas", "fall", float(d), "more false positives never cost false negatives")
+        if any(a + b > 1 for a, b in points):
+            _check.refuse("betas", "be at most 1 - alpha", "more", "guessing does as well")
+        hull = lower_hull(points)
+        parts = [(b - d, c - a) for (a, b), (c, d) in itertools.pairwise(hull)]
+        self._set_laws([(1 - hull[0][1], Fraction(0)), *parts])
+
+    def _points(self) -> list[tuple[Fraction, Fraction]]:
+        if len(self.alphas) != len(self.betas):
+            _check.refuse("betas", "be as many as the alphas", len(self.betas), "pass one for each")
+        if len(self.alphas) < 2 or (self.alphas[0], self.alphas[-1]) != (0, 1):
+            _check.refuse("alphas", "begin with 0 and end with 1", "others", "where all is known, 0 and 0")
+        return [(Fraction(a), Fraction(b)) for a, b in zip(self.alphas, self.betas, strict=True)]
