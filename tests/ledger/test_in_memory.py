@@ -88,6 +88,9 @@ def test_bad_arguments_are_refused() -> None:
         account.charge(0.5)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match=r"delta must be in \[0, 1\)"):
         account.charge(PureDP(0.1), delta=1.0)
-    with pytest.raises(NeighboringMismatch, match="filter's relation"):
+    with pytest.raises(NeighboringMismatch, match="ledger's relation"):
         account.charge(PureDP(0.1, neighboring=Neighboring.REPLACE_ONE))
     assert account.charges == 0
+    approximate = PrivacyFilter(Budget.approximate(epsilon=1.0, delta=1e-6))
+    with pytest.raises(ParameterError, match="delta must be one at which the loss has a finite epsilon"):
+        approximate.charge(Gaussian(100.0))

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from pathlib import Path
 from typing import Self
 
 from sfumato import _check
-from sfumato.errors import NeighboringMismatch
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.chain import Event
 from sfumato.ledger.entry import Entry, entry_of
-from sfumato.ledger.filters import Spent, own_epsilon
 from sfumato.ledger.head import Head
 from sfumato.ledger.identity import keyed
 from sfumato.ledger.log import CHARGE, COMMIT, State, corrupt, event_at, last_state, walk
+from sfumato.ledger.pricing import price_of
 from sfumato.ledger.refusal import remaining_of
 from sfumato.ledger.registration import check_text, read_identity
 from sfumato.ledger.releases import find_release
@@ -81,7 +79,7 @@ class Account:
 
     def would_accept(self, loss: PrivacyLoss, *, delta: float) -> bool:
         """Whether `charge` would accept this loss now; nothing is written."""
-        _, _, cost = self._price(loss, delta)
+        cost = price_of(self, loss, delta).cost
         with self._store.transaction(write=False) as connection:
             state = self._state(connection)
         return self.budget.filters.hold(self.budget.filters.after(state.totals, cost))
@@ -175,23 +173,6 @@ class Account:
 
     def __repr__(self) -> str:
         return f"<Ledger {self.ledger_id} of {self.budget} in {self._store.name}>"
-
-    def _price(self, loss: PrivacyLoss, delta: float) -> tuple[float, float, tuple[Spent, ...]]:
-        delta = _check.probability("delta", delta)
-        if not isinstance(loss, PrivacyLoss):
-            _check.refuse("loss", "be a PrivacyLoss", loss, "pass a mechanism's privacy_loss")
-        # The loss of doing nothing holds under every relation.
-        if loss.neighboring not in (None, self.neighboring):
-            raise NeighboringMismatch(
-                f"loss must be about the ledger's relation, {self.neighboring}, got {loss.neighboring}; "
-                "state the mechanism under the ledger's relation"
-            )
-        epsilon, cost = own_epsilon(loss, delta), self.budget.filters.price(loss, delta)
-        if self.budget.kind == "approximate" and math.isinf(epsilon) and self.budget.filters.hold(cost):
-            # Accepted by the zCDP filter, it would use up the other one for ever.
-            remedy = "pass the delta of the query's own guarantee"
-            _check.refuse("delta", "be one at which the loss has a finite epsilon", delta, remedy)
-        return epsilon, delta, cost
 
     def _request(self, request: str) -> str:
         return keyed(self._key, "request", request) if check_text("request", request) else ""

@@ -11,9 +11,10 @@ from functools import lru_cache
 from typing import final
 
 from sfumato import _check
-from sfumato.errors import LedgerUnavailable, NeighboringMismatch
+from sfumato.errors import LedgerUnavailable
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.filters import Spent
+from sfumato.ledger.pricing import price_of
 from sfumato.ledger.refusal import refusal, remaining_of
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
@@ -87,6 +88,8 @@ class PrivacyFilter:
             The charge does not fit.
         NeighboringMismatch
             The loss is about another relation.
+        ParameterError
+            An (epsilon, delta) budget is asked at a delta at which the loss has no finite epsilon.
         """
         cost = self._price(loss, delta)
         if os.getpid() != self._process:
@@ -115,15 +118,7 @@ class PrivacyFilter:
         return remaining_of(self, self._totals, _check.probability("delta", delta))
 
     def _priced(self, loss: PrivacyLoss, delta: float) -> tuple[Spent, ...]:
-        delta = _check.probability("delta", delta)
-        if not isinstance(loss, PrivacyLoss):
-            _check.refuse("loss", "be a PrivacyLoss", loss, "pass a mechanism's privacy_loss")
-        if loss.neighboring not in (None, self.neighboring):
-            raise NeighboringMismatch(
-                f"loss must be about the filter's relation, {self.neighboring}, got {loss.neighboring}; "
-                "state the mechanism under the filter's relation"
-            )
-        return self._filters.price(loss, delta)
+        return price_of(self, loss, delta).cost
 
     def __repr__(self) -> str:
         return f"<PrivacyFilter of {self.budget}, {self._charges} charges>"

@@ -16,6 +16,7 @@ from sfumato.ledger.failures import outcome
 from sfumato.ledger.identity import Dataset, Identity
 from sfumato.ledger.log import CHARGE, append, encode_spent
 from sfumato.ledger.offer import LossAt, Question
+from sfumato.ledger.pricing import price_of
 from sfumato.ledger.refusal import refusal
 from sfumato.ledger.registration import (
     absolute,
@@ -209,7 +210,7 @@ class Ledger(Account):
             charge may have been recorded without a receipt, and the error says so; it is never the other way
             round.
         """
-        epsilon, delta, cost = self._price(loss, delta)
+        epsilon, delta, cost = price_of(self, loss, delta)
         if simulated and not self.simulated:
             raise SimulatedCharge(
                 "rng must be the operating system's entropy when a real budget is charged, got a simulated "
