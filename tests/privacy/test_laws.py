@@ -22,17 +22,24 @@ from sfumato.privacy import (
     Composed,
     DiscreteGaussian,
     DiscreteLaplace,
+    DiscretePair,
     Exponential,
     Gaussian,
+    GaussianDP,
     Laplace,
     MaxNoise,
     Neighboring,
     PrivacyLoss,
+    Profile,
     PureDP,
+    RandomizedResponse,
+    RDPCurve,
     Repeated,
     ReportNoisyMax,
     SmoothSensitivity,
     SparseVector,
+    Staircase,
+    TradeOff,
     compose,
     gdp_delta,
     gdp_epsilon,
@@ -60,7 +67,29 @@ NOISE = {
     "DiscreteGaussian": st.builds(DiscreteGaussian, scales, sensitivities),
     "DiscreteLaplace": st.builds(DiscreteLaplace, scales, sensitivities),
 }
+RATES = st.lists(st.integers(1, 20), min_size=1, max_size=5)
+
+
+def simplex(weights: list[int]) -> list[Fraction]:
+    return [Fraction(weight, sum(weights)) for weight in weights]
+
+
 DECLARED = {
+    "GaussianDP": st.builds(GaussianDP, st.one_of(st.just(0.0), st.floats(1e-5, 20.0))),
+    "RDPCurve": RATES.map(
+        lambda w: RDPCurve([1.0 + sum(w[: i + 1]) for i in range(len(w))], [x / 7 for x in w])
+    ),
+    "DiscretePair": RATES.map(lambda w: DiscretePair(simplex(w), simplex(w[::-1]))),
+    "Profile": st.builds(
+        lambda e, d: Profile([e, 2 * e], [d, d / 100]), st.floats(0.01, 5.0), st.floats(1e-9, 0.5)
+    ),
+    "TradeOff": st.builds(
+        lambda b: TradeOff([0, b, 1], [1, 0.5 - b, 0]), st.sampled_from([0.01, 0.1, 0.25, 0.4])
+    ),
+    "RandomizedResponse": st.builds(
+        RandomizedResponse, magnitudes, st.integers(2, 100), neighboring=st.just(Neighboring.ADD_REMOVE)
+    ),
+    "Staircase": st.builds(Staircase, st.floats(1e-3, 20.0), st.floats(0, 1)),
     "PureDP": st.builds(PureDP, magnitudes),
     "ApproximateDP": st.builds(ApproximateDP, magnitudes, st.sampled_from([0.0, 1e-200, 1e-9, 1e-3])),
     "ZCDP": st.builds(ZCDP, magnitudes),

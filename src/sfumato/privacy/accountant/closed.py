@@ -233,6 +233,8 @@ def _profile_log_delta(terms: Terms, epsilon: float) -> float:
 
 def _gdp_epsilon(terms: Terms, delta: float) -> float:
     mu, mass = gdp(terms)
+    if delta < mass:
+        return math.inf
     return conversion.gdp_epsilon(mu, delta if mass == 0 else max(0.0, below(delta - mass)))
 
 
