@@ -7,19 +7,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from sfumato.errors import NeighboringMismatch, UnsupportedView
-from sfumato.privacy.loss import Composed, Repeated
 
+from sfumato.errors import NeighboringMismatch, UnsupportedView
 from sfumato.privacy import (
     ZCDP,
     AdaptiveChoice,
     ApproximateDP,
     DiscreteGaussian,
     DiscreteLaplace,
+    DiscretePair,
     DistanceTest,
     Exponential,
     FixedSizeSampled,
     Gaussian,
+    GaussianDP,
     Laplace,
     Mixture,
     Neighboring,
@@ -28,14 +29,20 @@ from sfumato.privacy import (
     PoissonSubsampled,
     PostProcessed,
     PrivacyLoss,
+    Profile,
     PureDP,
+    RandomizedResponse,
     RandomStopping,
+    RDPCurve,
     ReportNoisyMax,
     Shuffled,
     SmoothSensitivity,
     SparseVector,
+    Staircase,
     ThresholdedSelection,
+    TradeOff,
 )
+from sfumato.privacy.loss import Composed, Repeated
 from sfumato.privacy.serial import LEAVES
 
 TABLES = (Path(__file__).parents[2] / "docs" / "theorems.md").read_text()
@@ -47,6 +54,13 @@ SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
     "PureDP": lambda relation: PureDP(1.0, neighboring=relation),
     "ApproximateDP": lambda relation: ApproximateDP(1.0, 1e-9, neighboring=relation),
     "ZCDP": lambda relation: ZCDP(1.0, neighboring=relation),
+    "GaussianDP": lambda relation: GaussianDP(1.0, neighboring=relation),
+    "RDPCurve": lambda relation: RDPCurve([2, 9], [0.1, 0.5], neighboring=relation),
+    "DiscretePair": lambda relation: DiscretePair([0.75, 0.25], [0.25, 0.75], neighboring=relation),
+    "Profile": lambda relation: Profile([0.5, 1.0], [0.1, 1e-7], neighboring=relation),
+    "TradeOff": lambda relation: TradeOff([0, 0.25, 1], [1, 0.25, 0], neighboring=relation),
+    "RandomizedResponse": lambda relation: RandomizedResponse(1.0, 5, neighboring=relation),
+    "Staircase": lambda relation: Staircase(1.0, neighboring=relation),
     "Exponential": lambda relation: Exponential(1.0, neighboring=relation),
     "ReportNoisyMax": lambda relation: ReportNoisyMax(2.0, neighboring=relation),
     "SparseVector": lambda relation: SparseVector(2.0, 4.0, neighboring=relation),
@@ -58,12 +72,16 @@ SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
     "PoissonSubsampled": lambda relation: PoissonSubsampled(PureDP(1.0, neighboring=relation), 0.1),
     "Shuffled": lambda relation: Shuffled(PureDP(1.0, neighboring=relation), 100),
     "PostProcessed": lambda relation: PostProcessed(PureDP(1.0, neighboring=relation)),
-    "Parallel": lambda relation: Parallel((PureDP(1.0, neighboring=relation), Laplace(2.0, neighboring=relation))),
+    "Parallel": lambda relation: Parallel(
+        (PureDP(1.0, neighboring=relation), Laplace(2.0, neighboring=relation))
+    ),
     "Mixture": lambda relation: Mixture(
         (PureDP(1.0, neighboring=relation), Laplace(2.0, neighboring=relation)), (0.5, 0.5), index_public=True
     ),
     "FixedSizeSampled": lambda relation: FixedSizeSampled(PureDP(1.0, neighboring=relation), 10, 100),
-    "AdaptiveChoice": lambda relation: AdaptiveChoice((PureDP(1.0, neighboring=relation), Laplace(2.0, neighboring=relation))),
+    "AdaptiveChoice": lambda relation: AdaptiveChoice(
+        (PureDP(1.0, neighboring=relation), Laplace(2.0, neighboring=relation))
+    ),
     "Repeated": lambda relation: PureDP(1.0, neighboring=relation) * 2,
     "Composed": lambda relation: PureDP(1.0, neighboring=relation) + ZCDP(1.0, neighboring=relation),
 }

@@ -20,10 +20,21 @@ if TYPE_CHECKING:
     )
     from sfumato.privacy.guarantee import Guarantee
     from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
+    from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
+    from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
     from sfumato.privacy.leaves.exponential import Exponential
+    from sfumato.privacy.leaves.gaussian import Gaussian
+    from sfumato.privacy.leaves.gaussian_dp import GaussianDP
+    from sfumato.privacy.leaves.laplace import Laplace
     from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
+    from sfumato.privacy.leaves.profile import Profile
+    from sfumato.privacy.leaves.randomized_response import RandomizedResponse
+    from sfumato.privacy.leaves.rational import DiscretePair
+    from sfumato.privacy.leaves.rdp_curve import RDPCurve
     from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
     from sfumato.privacy.leaves.sparse_vector import SparseVector
+    from sfumato.privacy.leaves.staircase import Staircase
+    from sfumato.privacy.leaves.trade_off import TradeOff
     from sfumato.privacy.loss import Composed, PrivacyLoss, Repeated, compose
     from sfumato.privacy.neighboring import Neighboring
     from sfumato.privacy.nodes.choice import AdaptiveChoice, Parallel
@@ -36,13 +47,8 @@ if TYPE_CHECKING:
     from sfumato.privacy.nodes.telltale import DistanceTest, ThresholdedSelection, propose_test_release
     from sfumato.privacy.participation import matrix_mechanism, participation_sensitivity
     from sfumato.privacy.receipt import Receipt
-    from sfumato.privacy.views import GDPView, PureView, ZCDPView
-
-    from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
-    from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
-    from sfumato.privacy.leaves.gaussian import Gaussian
-    from sfumato.privacy.leaves.laplace import Laplace
     from sfumato.privacy.serial import loss_from_json
+    from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = [
     "ZCDP",
@@ -51,11 +57,13 @@ __all__ = [
     "Composed",
     "DiscreteGaussian",
     "DiscreteLaplace",
+    "DiscretePair",
     "DistanceTest",
     "Exponential",
     "FixedSizeSampled",
     "GDPView",
     "Gaussian",
+    "GaussianDP",
     "Guarantee",
     "Laplace",
     "MaxNoise",
@@ -67,16 +75,21 @@ __all__ = [
     "PostProcessed",
     "Precision",
     "PrivacyLoss",
+    "Profile",
     "PureDP",
     "PureView",
+    "RDPCurve",
     "RandomStopping",
+    "RandomizedResponse",
     "Receipt",
     "Repeated",
     "ReportNoisyMax",
     "Shuffled",
     "SmoothSensitivity",
     "SparseVector",
+    "Staircase",
     "ThresholdedSelection",
+    "TradeOff",
     "ZCDPView",
     "analytic_gaussian_stddev",
     "compose",
@@ -111,6 +124,13 @@ _HOMES = {
     "leaves.gaussian": ["Gaussian"],
     "guarantee": ["Guarantee"],
     "leaves.laplace": ["Laplace"],
+    "leaves.gaussian_dp": ["GaussianDP"],
+    "leaves.profile": ["Profile"],
+    "leaves.randomized_response": ["RandomizedResponse"],
+    "leaves.rational": ["DiscretePair"],
+    "leaves.rdp_curve": ["RDPCurve"],
+    "leaves.staircase": ["Staircase"],
+    "leaves.trade_off": ["TradeOff"],
     "leaves.noisy_max": ["MaxNoise", "ReportNoisyMax"],
     "leaves.smooth_sensitivity": ["SmoothSensitivity"],
     "leaves.sparse_vector": ["SparseVector"],

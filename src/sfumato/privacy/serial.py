@@ -9,12 +9,24 @@ from enum import Enum
 from fractions import Fraction
 from typing import Any, NoReturn
 
+from sfumato import _check
 from sfumato.errors import ParameterError
 from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
+from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
+from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.leaves.exponential import Exponential
+from sfumato.privacy.leaves.gaussian import Gaussian
+from sfumato.privacy.leaves.gaussian_dp import GaussianDP
+from sfumato.privacy.leaves.laplace import Laplace
 from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
+from sfumato.privacy.leaves.profile import Profile
+from sfumato.privacy.leaves.randomized_response import RandomizedResponse
+from sfumato.privacy.leaves.rational import DiscretePair
+from sfumato.privacy.leaves.rdp_curve import RDPCurve
 from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
 from sfumato.privacy.leaves.sparse_vector import SparseVector
+from sfumato.privacy.leaves.staircase import Staircase
+from sfumato.privacy.leaves.trade_off import TradeOff
 from sfumato.privacy.loss import FORMAT, Composed, PrivacyLoss, Repeated
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.choice import AdaptiveChoice, Parallel
@@ -26,12 +38,6 @@ from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStoppin
 from sfumato.privacy.nodes.shuffled import Shuffled
 from sfumato.privacy.nodes.telltale import DistanceTest, ThresholdedSelection
 
-from sfumato import _check
-from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
-from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
-from sfumato.privacy.leaves.gaussian import Gaussian
-from sfumato.privacy.leaves.laplace import Laplace
-
 __all__ = ["LEAVES", "loss_from_json"]
 
 LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
@@ -39,23 +45,30 @@ LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
     ApproximateDP,
     DiscreteGaussian,
     DiscreteLaplace,
+    DiscretePair,
     DistanceTest,
     Exponential,
     FixedSizeSampled,
     Gaussian,
+    GaussianDP,
     Laplace,
     Mixture,
     Parallel,
     PoissonStopping,
     PoissonSubsampled,
     PostProcessed,
+    Profile,
     PureDP,
+    RDPCurve,
     RandomStopping,
+    RandomizedResponse,
     ReportNoisyMax,
     Shuffled,
     SmoothSensitivity,
     SparseVector,
+    Staircase,
     ThresholdedSelection,
+    TradeOff,
     ZCDP,
 )
 """Every leaf and node that JSON may name, by the name of its class."""

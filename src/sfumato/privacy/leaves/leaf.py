@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from fractions import Fraction
 from numbers import Rational
 
@@ -60,6 +61,16 @@ class Leaf(Node):
             exact = Fraction(int(value.numerator), int(value.denominator))
             nearest = _check.non_negative(name.lstrip("_"), (fraction_up if up else fraction_down)(exact))
         self._set(name, nearest + 0.0)
+
+    def _set_numbers(self, name: str, values: object, *, up: bool) -> None:
+        """Check and keep several non-negative floats, each rounded to the private side."""
+        if isinstance(values, str) or not isinstance(values, Iterable):
+            _check.refuse(name, "be a sequence of numbers", type(values).__name__, "pass a list")
+        numbers = []
+        for value in values:
+            self._set_rounded(name, value, up=up)
+            numbers.append(getattr(self, name))
+        self._set(name, tuple(numbers))
 
     def _set_exact(self, name: str, value: object) -> None:
         """Check that a parameter is non-negative and finite, and keep it as the rational it is."""
