@@ -151,7 +151,8 @@ def _refined(
         for i, order in enumerate(orders):
             if uppers[i] > lower:
                 line = order.lay(error, upper=True)
-                if line.cost > _MOST_COST and math.isfinite(uppers[i]):
+                # A line that ends too early bounds nothing, and still finer plans need longer ones.
+                if line.cut_short or (line.cost > _MOST_COST and math.isfinite(uppers[i])):
                     return Interval(lower, max(uppers))
                 uppers[i] = min(uppers[i], upper_bound(line, lower))
         if worst is first:

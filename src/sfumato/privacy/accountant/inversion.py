@@ -41,7 +41,7 @@ _Array = NDArray[np.float64]
 _PROBES: Final = np.concatenate([np.linspace(-3.0, -0.04, 9), np.linspace(0.04, 2.5, 9)])
 _STEPS: Final = 60
 _DECAY_STEPS: Final = np.linspace(-9.0, 0.0, 37)
-_MOST_POINTS: Final = 1 << 20
+_MOST_POINTS: Final = 1 << 18
 _CLOSE: Final = 1e-9
 """Relative width at which a root is found well enough."""
 _MOMENT_SLACK: Final = 1e-9
@@ -136,7 +136,8 @@ class Line:
         deviation = math.sqrt(1 / tilt**2 + 1 / (1 + tilt) ** 2 + self._variance + _spread(self._laws))
         allowed = 0.1 * math.exp(log_precision) / (tilt * (1 + tilt) * deviation)
         enough = int(np.argmax(self._beyond <= allowed)) if (self._beyond <= allowed).any() else -1
-        self.points = min(int(self._times[enough] / self._step) + 2, _MOST_POINTS)
+        wanted = int(self._times[enough] / self._step) + 2
+        self.points, self.cut_short = min(wanted, _MOST_POINTS), wanted > _MOST_POINTS
         self._ready = False
 
     @property
