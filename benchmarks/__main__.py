@@ -6,6 +6,7 @@ import importlib
 import sys
 
 BENCHMARKS = {
+    "accounting": "benchmarks.accounting",
     "import": "benchmarks.importing",
     "ledger": "benchmarks.ledger",
     "noise": "benchmarks.noise",

@@ -14,6 +14,7 @@ __all__ = ["interpreter", "script", "title"]
 
 _HERE = Path(__file__).parent
 _REQUIREMENTS: dict[str, tuple[str, ...]] = {
+    "dp_accounting": ("dp-accounting==0.6.0",),
     "opendp": ("opendp[polars]==0.16.0",),
     "smartnoise": ("smartnoise-sql==1.0.10", "pyarrow"),
     "pipelinedp": ("pipeline-dp==0.3.1", "pyarrow"),
