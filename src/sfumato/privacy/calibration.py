@@ -3,13 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import Final, NamedTuple, NoReturn
 
 from sfumato import _check
+from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import log_down
-from sfumato.privacy._outward import UNIT, above
+from sfumato.privacy._outward import UNIT, above, below
+from sfumato.privacy.accountant import intervals
+from sfumato.privacy.accountant.precision import Precision
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.meaning.tradeoff import trade_off
 from sfumato.privacy.normal import log_profile
 
-__all__ = ["analytic_gaussian_stddev"]
+__all__ = ["analytic_gaussian_stddev", "calibrate"]
+
+_FINEST: Final = 1e-6
+_COARSE: Final = 1e-2
+_STEPS: Final = 60
+_LARGEST: Final = math.log(1e12)
+_MOST_UP: Final = math.log(64.0)
+_MOST_DOWN: Final = math.log(4.0)
+"""Less noise costs more to account for than more noise does, so steps down are short."""
+_CLOSE_BELOW: Final = -1e-12
+"""A bound that meets the target by this much meets it also where sums are rounded in another order."""
 
 
 def analytic_gaussian_stddev(*, sensitivity: float, epsilon: float, delta: float) -> float:
@@ -64,3 +81,210 @@ def analytic_gaussian_stddev(*, sensitivity: float, epsilon: float, delta: float
     if math.isinf(stddev):
         _check.refuse("delta", "be reached by a finite standard deviation", delta, "allow a larger delta")
     return stddev
+
+
+def calibrate(
+    make: Callable[[float], PrivacyLoss],
+    *,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    advantage: float | None = None,
+    true_positive_rate: float | None = None,
+    false_positive_rate: float | None = None,
+    tolerance: float = 1e-4,
+) -> float:
+    """Return the least noise for a wanted guarantee, rounded up.
+
+    Parameters
+    ----------
+    make : callable
+        From a positive float, such as a noise multiplier, to the loss of the whole run. More must never
+        mean a greater loss.
+    epsilon, delta : float
+        The guarantee that is wanted: epsilon positive, delta in [0, 1).
+    advantage : float, optional
+        Instead of epsilon: the greatest advantage of any attack over guessing, strictly between 0 and 1.
+    true_positive_rate, false_positive_rate : float, optional
+        Instead of epsilon: the greatest true positive rate of any attack at a false positive rate.
+    tolerance : float
+        How far the answer may lie above the least one, relatively; from 1e-6 to below 1.
+
+    Returns
+    -------
+    float
+        A noise at which the certified upper bound is at most what is wanted. The least noise is proven to
+        lie at most ``tolerance`` below, if ``make`` is monotone and its losses have tight pairs; otherwise
+        that holds for the least noise at which the accountant proves the guarantee.
+
+    Raises
+    ------
+    ParameterError
+        If no noise meets the guarantee, or every noise does, or ``make`` is not monotone or returns no loss.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian, PoissonSubsampled
+    >>> noise = calibrate(lambda z: PoissonSubsampled(Gaussian(z), 0.01) * 10_000, epsilon=1.0, delta=1e-5)
+    >>> 3.8128168 <= noise <= 3.8128168 * (1 + 1e-4)
+    True
+    """
+    if not callable(make):
+        _check.refuse("make", "be a function of the noise", type(make).__name__, "pass lambda z: Gaussian(z)")
+    tolerance = _check.unit_interval("tolerance", tolerance)
+    if tolerance < _FINEST:
+        _check.refuse("tolerance", f"be at least {_FINEST}", tolerance, "floats cannot prove more")
+    wanted = {"epsilon": epsilon, "advantage": advantage, "true_positive_rate": true_positive_rate}
+    if sum(value is not None for value in wanted.values()) != 1:
+        _check.refuse(
+            "epsilon", "be given, or advantage or true_positive_rate instead", wanted, "name one target"
+        )
+    if epsilon is not None:
+        goal = _epsilon_goal(_check.positive("epsilon", epsilon), _check.probability("delta", delta))
+    elif advantage is not None:
+        goal = _advantage_goal(_check.unit_interval("advantage", advantage))
+    else:
+        goal = _rate_goal(true_positive_rate, false_positive_rate)
+    return _Search(make, goal, tolerance).least()
+
+
+class _Goal(NamedTuple):
+    """What is to be at most ``target``, and how to read it off a loss."""
+
+    name: str
+    target: float
+    read: Callable[[PrivacyLoss, Precision], Interval]
+
+
+def _epsilon_goal(epsilon: float, delta: float) -> _Goal:
+    return _Goal(
+        "epsilon", epsilon, lambda loss, precision: intervals.epsilon_interval(loss, delta, precision)
+    )
+
+
+def _advantage_goal(advantage: float) -> _Goal:
+    return _Goal(
+        "advantage", advantage, lambda loss, precision: intervals.delta_interval(loss, 0.0, precision)
+    )
+
+
+def _rate_goal(true_positive_rate: object, false_positive_rate: object) -> _Goal:
+    wanted = _check.unit_interval("true_positive_rate", true_positive_rate)
+    allowed = _check.unit_interval("false_positive_rate", false_positive_rate, "say at which rate")
+    if wanted <= allowed:
+        _check.refuse("true_positive_rate", f"be above {allowed}", wanted, "guessing alone reaches that")
+
+    def read(loss: PrivacyLoss, precision: Precision) -> Interval:
+        missed = trade_off(loss, allowed, precision)
+        return Interval(below(1 - missed.upper), above(1 - missed.lower), missed.tight)
+
+    return _Goal("true_positive_rate", wanted, read)
+
+
+class _Reading(NamedTuple):
+    """The logs of a noise and of what was found there over the target: both ends, and between them."""
+
+    place: float
+    lower: float
+    upper: float
+    middle: float
+
+
+class _Search:
+    """Two phases: coarse readings find the place, a few fine ones prove both ends of it."""
+
+    def __init__(self, make: Callable[[float], PrivacyLoss], goal: _Goal, tolerance: float) -> None:
+        self._make, self._goal, self._tolerance = make, goal, tolerance
+        self._below: _Reading | None = None
+        self._above: _Reading | None = None
+
+    def least(self) -> float:
+        """Return the least noise, rounded up."""
+        root, slope = self._coarse()
+        relative = 0.9 * self._tolerance * min(slope, 10.0)
+        place = root + 0.45 * self._tolerance
+        high = math.inf
+        for _ in range(_STEPS):
+            precision = Precision(min(1e-2, max(relative, 1e-8)), relative * self._goal.target)
+            found = self._read(place, precision)
+            if found.upper <= _CLOSE_BELOW:
+                high = min(high, place)
+            elif found.lower > 0 and high - place <= self._tolerance:
+                return math.exp(high)
+            elif found.lower <= 0:
+                relative /= 2
+            root = place + found.middle / slope
+            aim = root + 0.45 * self._tolerance
+            place = high - 0.98 * self._tolerance if high - self._tolerance < aim else aim
+        if math.isinf(high):
+            self._unreachable(math.exp(place))
+        return math.exp(high)
+
+    def _coarse(self) -> tuple[float, float]:
+        """Return about where the target is met, and minus the slope of the log there."""
+        coarse = Precision(_COARSE, _COARSE * self._goal.target)
+        last, place, slope = None, 0.0, 1.0
+        for _ in range(_STEPS):
+            found = self._read(place, coarse)
+            if last is not None and math.isfinite(last.middle) and math.isfinite(found.middle):
+                fall = (last.middle - found.middle) / (found.place - last.place)
+                slope = fall if fall > 0.02 else slope
+            if abs(found.middle) <= 5 * _COARSE * max(1.0, slope) and last is not None:
+                return place + found.middle / slope, slope
+            last = found
+            move = (
+                found.middle / slope if math.isfinite(found.middle) else math.copysign(math.inf, found.middle)
+            )
+            place = self._inside(place + min(max(move, -_MOST_DOWN), _MOST_UP))
+            if place > _LARGEST:
+                break
+            if place < -_LARGEST:
+                name, target = self._goal.name, self._goal.target
+                _check.refuse(
+                    name, "be out of reach without noise", target, "every noise meets it: ask for less"
+                )
+        return self._unreachable(math.exp(min(place, _LARGEST)))
+
+    def _inside(self, place: float) -> float:
+        """Return a place between what is known to be too low and to be enough."""
+        low = -math.inf if self._below is None else self._below.place
+        high = math.inf if self._above is None else self._above.place
+        return place if low < place < high else 0.5 * (low + high)
+
+    def _read(self, place: float, precision: Precision) -> _Reading:
+        noise, target = math.exp(place), self._goal.target
+        loss = self._make(noise)
+        if not isinstance(loss, PrivacyLoss):
+            _check.refuse("make", "return a PrivacyLoss", type(loss).__name__, "pass lambda z: Gaussian(z)")
+        interval = self._goal.read(loss, precision)
+        upper = _log_ratio(interval.upper, target)
+        lower = _log_ratio(interval.lower, target) if interval.tight else upper
+        middle = 0.5 * (lower + upper) if math.isfinite(lower) and math.isfinite(upper) else upper
+        found = _Reading(place, lower, upper, middle)
+        for other in (self._below, self._above):
+            if other is not None and _rises(*sorted((other, found))):
+                _check.refuse(
+                    "make",
+                    f"give less {self._goal.name} for more noise",
+                    "a rise",
+                    "pass a function of the noise",
+                )
+        if middle > 0 and (self._below is None or place > self._below.place):
+            self._below = found
+        if middle <= 0 and (self._above is None or place < self._above.place):
+            self._above = found
+        return found
+
+    def _unreachable(self, noise: float) -> NoReturn:
+        name, target = self._goal.name, self._goal.target
+        _check.refuse(
+            name, f"be met by some noise up to {noise:.3g}", target, "a part may not depend on the noise"
+        )
+
+
+def _log_ratio(value: float, target: float) -> float:
+    return math.log(value / target) if value / target > 0 else -math.inf
+
+
+def _rises(left: _Reading, right: _Reading) -> bool:
+    """Whether more noise is proven to have lost more."""
+    return right.lower > left.upper + 1e-9

@@ -8,8 +8,7 @@ sorted, without duplicates, and repetition is a number beside a part.
 from __future__ import annotations
 
 import json
-import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -22,11 +21,10 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch, UnsupportedView
-from sfumato.numerics.interval import Interval
-from sfumato.privacy.accountant import closed, intervals
-from sfumato.privacy.accountant.precision import STANDARD, Precision
+from sfumato.privacy.accountant import closed
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.readings import Readings
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["FORMAT", "Composed", "PrivacyLoss", "Repeated", "Term", "compose"]
@@ -35,7 +33,7 @@ FORMAT = 1
 """Version of the JSON form; it changes only when an old reader could misread a new text."""
 
 
-class PrivacyLoss(ABC):
+class PrivacyLoss(Readings):
     """What was run on the data, as far as privacy is concerned; never anything about the data itself.
 
     Losses are frozen, compare by what was run, and compose with ``+`` and ``*``. Every number is an upper
@@ -68,89 +66,6 @@ class PrivacyLoss(ABC):
     def numeric(self) -> bool:
         """Whether `rdp_curve` is computed from the dominating pair, and not in closed form."""
         return False
-
-    def epsilon(self, delta: float = 0.0) -> float:
-        """Return the least epsilon that is proven at ``delta``: the upper end of `epsilon_interval`.
-
-        Parameters
-        ----------
-        delta : float
-            In [0, 1).
-
-        Returns
-        -------
-        float
-            An upper bound, rounded up; infinity where nothing finite is proven.
-
-        Raises
-        ------
-        ParameterError
-            If ``delta`` is outside [0, 1).
-        UnsupportedView
-            If no view exists for the whole loss.
-        """
-        found = intervals.epsilon_interval(self, _check.probability("delta", delta), STANDARD)
-        return (
-            found.upper if found.upper < math.inf else STANDARD.checked(found, f"epsilon at {delta!r}").upper
-        )
-
-    def delta(self, epsilon: float) -> float:
-        """Return the least delta that is proven at ``epsilon``: the upper end of `delta_interval`."""
-        return intervals.delta_interval(self, _check.non_negative("epsilon", epsilon), STANDARD).upper
-
-    def epsilon_interval(self, delta: float = 0.0, precision: Precision = STANDARD) -> Interval:
-        """Return bounds on the epsilon of the declared pair at ``delta``, round-off included.
-
-        Parameters
-        ----------
-        delta : float
-            In [0, 1).
-        precision : Precision
-            How narrow the interval must be. Where it cannot be, it is wider, with a `PrecisionWarning`.
-
-        Returns
-        -------
-        Interval
-            ``tight`` is False where a part is known by an upper bound only; then ``lower`` is 0.
-
-        Raises
-        ------
-        ParameterError
-            If ``delta`` is outside [0, 1).
-        UnsupportedView
-            If no view exists for the whole loss.
-
-        Notes
-        -----
-        The upper end is the least of what the closed views prove (see `quick_epsilon`) and of the inversion
-        of the composed dominating pairs (see `sfumato.privacy.accountant.certified`). The truth is that of
-        the pairs that the parts declare: the worst two neighbors of each mechanism, in one order throughout.
-        """
-        found = intervals.epsilon_interval(self, _check.probability("delta", delta), precision)
-        return precision.checked(found, f"epsilon at delta {delta!r}")
-
-    def delta_interval(self, epsilon: float, precision: Precision = STANDARD) -> Interval:
-        """Return bounds on the delta of the declared pair at a non-negative ``epsilon``."""
-        found = intervals.delta_interval(self, _check.non_negative("epsilon", epsilon), precision)
-        return precision.checked(found, f"delta at epsilon {epsilon!r}")
-
-    def quick_epsilon(self, delta: float = 0.0) -> float:
-        """Return the least epsilon that the closed views prove at ``delta``, in well under a millisecond.
-
-        The least of: the exact profile of a single mechanism; the sum of pure epsilons; Gaussian DP (exact
-        for continuous Gaussians); Rényi DP at its best order; and pure parts added to the bound of the rest.
-        A mass of total failure is split off first. Never below `epsilon`.
-
-        Raises
-        ------
-        UnsupportedView
-            If no such view exists for the whole loss.
-        """
-        return intervals.quick_epsilon(self, _check.probability("delta", delta))
-
-    def quick_delta(self, epsilon: float) -> float:
-        """Return the least delta that the closed views prove at ``epsilon``; see `quick_epsilon`."""
-        return intervals.quick_delta(self, _check.non_negative("epsilon", epsilon))
 
     def rdp(self, order: float) -> float:
         """Return an upper bound on the Rényi divergence of an order above 1."""
@@ -221,6 +136,66 @@ class PrivacyLoss(ABC):
             return NotImplemented
         return _compose((*self.terms, *other.terms))
 
+    def group(self, size: int) -> PrivacyLoss:
+        """Return a bound on the loss of any ``size`` units together, for those who must protect groups.
+
+        Parameters
+        ----------
+        size : int
+            At least 1. The result is about that many units; what it is composed with should be too.
+
+        Notes
+        -----
+        Guarantee: each part is bounded by itself, then composed, so that each must be a mechanism of its own.
+        Where repetition stands for the entries of one vector that a unit may move, a group may move more of
+        them: state that loss anew. Gaussian, Laplace, discrete, pure and zCDP
+        parts stay what they are, with more loss (exact for the first four, for each may have a query that
+        all units move in one direction); all others by the chain of their trade-off functions, see `Chained`.
+
+        Examples
+        --------
+        >>> from sfumato.privacy import Gaussian
+        >>> (Gaussian(6.0) * 4).group(3)
+        Gaussian(noise_multiplier=2.0) * 4
+        """
+        size = _check.integer("size", size, minimum=1, remedy="pass how many units act together")
+        return self if size == 1 or self.neighboring is None else self._chained(size, self.neighboring)
+
+    def under(self, relation: Neighboring) -> PrivacyLoss:
+        """Return a bound on the loss under another relation, where a theorem gives one.
+
+        Add/remove and zero-out become replace-one: the unit's record is taken out, then another is put in,
+        two steps from neighbor to neighbor (see `group`). Stating the loss with the query's own sensitivity
+        under the other relation is often better.
+
+        Raises
+        ------
+        NeighboringMismatch
+            If no theorem leads from one relation to the other.
+
+        Examples
+        --------
+        >>> from sfumato.privacy import Gaussian, Neighboring
+        >>> Gaussian(2.0).under(Neighboring.REPLACE_ONE).gdp().mu
+        1.0
+        """
+        if not isinstance(relation, Neighboring):
+            _check.refuse("relation", "be a Neighboring", relation, "pass Neighboring.REPLACE_ONE")
+        own = self.neighboring
+        if own is None or own is relation:
+            return self
+        if relation is not Neighboring.REPLACE_ONE:
+            raise NeighboringMismatch(
+                f"relation must follow from that of the loss, got {own} and {relation}; no theorem leads "
+                "from one to the other: state the loss under the relation that is meant"
+            )
+        return self._chained(2, relation)
+
+    def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
+        """Bound ``steps`` steps under the own relation, which make one under ``relation``."""
+        del steps
+        self._missing(f"group or {relation}")
+
     def _missing(self, view: str, *_: object) -> NoReturn:
         raise UnsupportedView(f"{self!r} has no {view} view: no theorem bounds it in that notion")
 
@@ -262,6 +237,9 @@ class _Sum(PrivacyLoss):
     def split(self) -> tuple[float, closed.Terms]:
         """Part off the chance that any part fails."""
         return closed.split(self.terms)
+
+    def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
+        return compose([term._chained(steps, relation) * count for term, count in self.terms])  # noqa: SLF001
 
 
 @final

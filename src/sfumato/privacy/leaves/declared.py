@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.privacy._outward import times_above
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
 from sfumato.privacy.leaves.leaf import Leaf, bounded_log_profile, bounded_rdp
+from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
@@ -77,6 +79,9 @@ class PureDP(Leaf):
         """Return the divergences of randomized response."""
         share = (1 + np.exp((1 - 2 * orders) * self._epsilon)) / (1 + math.exp(-self._epsilon))
         return bounded_rdp(self._epsilon, self.zcdp().rho, orders, share)
+
+    def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
+        return PureDP(times_above(steps, self._epsilon), neighboring=relation)
 
 
 @final
@@ -190,3 +195,6 @@ class ZCDP(Leaf):
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``rho`` times the order."""
         return np.nextafter(self.rho * orders, np.inf)
+
+    def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
+        return ZCDP(times_above(steps**2, self.rho), neighboring=relation)

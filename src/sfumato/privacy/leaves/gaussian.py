@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from sfumato.numerics.rounding import fraction_down
+from sfumato.numerics.rounding import div_down, fraction_down
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.leaves.leaf import Leaf
+from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.pairs.normal import NormalPair
 from sfumato.privacy.pairs.pair import Pair, two_points
@@ -87,3 +88,6 @@ class Gaussian(Leaf):
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``rho`` times the order, the exact divergence."""
         return np.nextafter(self.zcdp().rho * orders, np.inf)
+
+    def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
+        return Gaussian(div_down(self.noise_multiplier, float(steps)), neighboring=relation)

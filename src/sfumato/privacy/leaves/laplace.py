@@ -10,10 +10,11 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.numerics.rounding import exp_up, fraction_down
+from sfumato.numerics.rounding import div_down, exp_up, fraction_down
 from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
 from sfumato.privacy.leaves.leaf import Leaf, bounded_log_profile, bounded_rdp
+from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.normal import upper_quantile
 from sfumato.privacy.pairs.laplace import LaplacePair
@@ -117,6 +118,9 @@ class Laplace(Leaf):
         odd = 2 * orders - 1
         share = (orders + (orders - 1) * np.exp(-odd * bound)) / odd
         return bounded_rdp(bound, self.zcdp().rho, orders, share)
+
+    def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
+        return Laplace(div_down(self.noise_multiplier, float(steps)), neighboring=relation)
 
 
 def laplace_kl(epsilon: float) -> float:
