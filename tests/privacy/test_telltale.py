@@ -121,7 +121,7 @@ def test_propose_test_release_holds_on_stable_and_unstable_neighbors() -> None:
         shown: dict[tuple[int, int | None], mpmath.mpf] = {}
         for k in range(-30, 60):
             noisy, p = distance + k, law[k]
-            if noisy > threshold:
+            if noisy >= threshold:
                 shown |= {(noisy, value + j): p * answer[j] for j in range(-60, 61)}
             else:
                 shown[noisy, None] = p

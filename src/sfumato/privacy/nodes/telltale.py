@@ -149,7 +149,7 @@ class DistanceTest(_Telltale):
     loss : PrivacyLoss
         Of the noise on the distance, which a unit moves by at most one.
     threshold : int, float or Fraction
-        The gate opens if the noisy distance is above this.
+        The gate opens if the noisy distance is above this, or at it.
 
     Notes
     -----
@@ -161,7 +161,7 @@ class DistanceTest(_Telltale):
     *Proof.* If the answers on two neighbors differ by at most :math:`b`, then the test, whose distance moves
     by at most 1, and the release compose. Otherwise both local sensitivities exceed :math:`b`, both distances
     are 0, the noisy distance has one law, and with probability at least :math:`1 - \delta`, :math:`\delta =
-    P(Z > \tau)`, nothing else is told on either. Both cases are dominated by the composition of the noise's
+    P(Z \ge \tau)`, nothing else is told on either. Both cases are dominated by the composition of the noise's
     pair, a telltale of mass :math:`\delta` and the release's pair, by the notes of `TelltalePair`.
 
     References
@@ -186,7 +186,7 @@ def propose_test_release(test: PrivacyLoss, threshold: float | Fraction, release
     test : PrivacyLoss
         Of the noise on the distance, which a unit moves by at most one.
     threshold : int, float or Fraction
-        The noisy distance must be above this.
+        The noisy distance must reach this.
     release : PrivacyLoss
         Of what is released then, for the sensitivity that was proposed.
 
