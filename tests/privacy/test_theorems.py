@@ -35,12 +35,14 @@ from sfumato.privacy import (
     RandomStopping,
     RDPCurve,
     ReportNoisyMax,
+    SampledWithReplacement,
     Shuffled,
     SmoothSensitivity,
     SparseVector,
     Staircase,
     ThresholdedSelection,
     TradeOff,
+    TruncatedPoisson,
 )
 from sfumato.privacy.loss import Composed, Repeated
 from sfumato.privacy.serial import LEAVES
@@ -82,6 +84,10 @@ SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
     "AdaptiveChoice": lambda relation: AdaptiveChoice(
         (PureDP(1.0, neighboring=relation), Laplace(2.0, neighboring=relation))
     ),
+    "TruncatedPoisson": lambda relation: TruncatedPoisson(
+        PureDP(1.0, neighboring=relation), 0.1, sample_size=400, population_size=1000
+    ),
+    "SampledWithReplacement": lambda relation: SampledWithReplacement(PureDP(1.0, neighboring=relation), 10, 100),
     "Repeated": lambda relation: PureDP(1.0, neighboring=relation) * 2,
     "Composed": lambda relation: PureDP(1.0, neighboring=relation) + ZCDP(1.0, neighboring=relation),
 }

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStopping
     from sfumato.privacy.nodes.shuffled import Shuffled
     from sfumato.privacy.nodes.telltale import DistanceTest, ThresholdedSelection, propose_test_release
+    from sfumato.privacy.nodes.truncated import TruncatedPoisson
+    from sfumato.privacy.nodes.with_replacement import SampledWithReplacement
     from sfumato.privacy.participation import matrix_mechanism, participation_sensitivity
     from sfumato.privacy.receipt import Receipt
     from sfumato.privacy.serial import loss_from_json
@@ -84,12 +86,14 @@ __all__ = [
     "Receipt",
     "Repeated",
     "ReportNoisyMax",
+    "SampledWithReplacement",
     "Shuffled",
     "SmoothSensitivity",
     "SparseVector",
     "Staircase",
     "ThresholdedSelection",
     "TradeOff",
+    "TruncatedPoisson",
     "ZCDPView",
     "analytic_gaussian_stddev",
     "compose",
@@ -144,6 +148,8 @@ _HOMES = {
     "nodes.random_stopping": ["PoissonStopping", "RandomStopping"],
     "nodes.shuffled": ["Shuffled"],
     "nodes.telltale": ["DistanceTest", "ThresholdedSelection", "propose_test_release"],
+    "nodes.truncated": ["TruncatedPoisson"],
+    "nodes.with_replacement": ["SampledWithReplacement"],
     "participation": ["matrix_mechanism", "participation_sensitivity"],
     "accountant.precision": ["Precision"],
     "receipt": ["Receipt"],

@@ -37,6 +37,8 @@ from sfumato.privacy.nodes.processed import PostProcessed
 from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStopping
 from sfumato.privacy.nodes.shuffled import Shuffled
 from sfumato.privacy.nodes.telltale import DistanceTest, ThresholdedSelection
+from sfumato.privacy.nodes.truncated import TruncatedPoisson
+from sfumato.privacy.nodes.with_replacement import SampledWithReplacement
 
 __all__ = ["LEAVES", "loss_from_json"]
 
@@ -63,6 +65,7 @@ LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
     RandomStopping,
     RandomizedResponse,
     ReportNoisyMax,
+    SampledWithReplacement,
     Shuffled,
     SmoothSensitivity,
     SparseVector,
@@ -70,6 +73,7 @@ LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
     ThresholdedSelection,
     TradeOff,
     ZCDP,
+    TruncatedPoisson,
 )
 """Every leaf and node that JSON may name, by the name of its class."""
 

@@ -1,0 +1,102 @@
+"""Poisson subsampling with a cap on the size of the sample."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+from sfumato import _check
+from sfumato.numerics.rounding import exp_up, mul_up
+from sfumato.privacy._outward import UNIT, above, sum_above
+from sfumato.privacy.accountant import closed
+from sfumato.privacy.leaves.leaf import Node
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.nodes.poisson import PoissonSubsampled
+from sfumato.privacy.pairs.pair import Pair, two_points
+from sfumato.privacy.pairs.telltale import TelltalePair
+from sfumato.privacy.views import PureView
+
+__all__ = ["TruncatedPoisson"]
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class TruncatedPoisson(Node):
+    r"""A mechanism that ran on a Poisson sample, of which no more than so many units were kept.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss
+        Of the mechanism on its sample, under add/remove.
+    sampling_probability : float
+        With which each unit is drawn, independently of all others; in [0, 1].
+    sample_size : int
+        How many are kept at most, by a rule that sees the sample only.
+    population_size : int
+        A public bound on the number of units.
+
+    Notes
+    -----
+    Guarantee: add/remove, an upper bound (``tight`` is False). Proof: let K of the other units be drawn, at
+    least ``sample_size`` with a probability of at most :math:`\tau`. If K is smaller, nothing is cut off with
+    or without the unit, and whatever the others are, the pair of `PoissonSubsampled` dominates. Otherwise the
+    two runs differ only if the unit is drawn: let all be told then, with probability q. So the divergence is
+    at most :math:`(1-\tau) H(s) + \tau(q + (1-q)(1-s)_+) \le \tau q + (1 - \tau q) H(s)`, as :math:`H(s) \ge
+    (1-s)_+`: a mass :math:`\tau q` is parted off. By Chernoff, :math:`\tau \le e^{-N D(B/N \| q)}` for B kept
+    of N others.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian, PoissonSubsampled
+    >>> run = TruncatedPoisson(Gaussian(1.0), 0.01, sample_size=250, population_size=10_000) * 1000
+    >>> run.epsilon(1e-6) < (PoissonSubsampled(Gaussian(1.0), 0.01) * 1000).epsilon(1e-6) * 1.001
+    True
+    """
+
+    loss: PrivacyLoss
+    sampling_probability: float
+    sample_size: int
+    population_size: int
+
+    def __post_init__(self) -> None:
+        self._set("sampling_probability", self._untruncated.sampling_probability)
+        for name in ("sample_size", "population_size"):
+            self._set(name, _check.integer(name, getattr(self, name), minimum=1))
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """Add/remove."""
+        return Neighboring.ADD_REMOVE
+
+    @property
+    def _untruncated(self) -> PoissonSubsampled:
+        return PoissonSubsampled(self.loss, self.sampling_probability)
+
+    @property
+    def _mass(self) -> float:
+        """The chance that the unit is drawn into a sample that is full without it, rounded up."""
+        q, kept, others = self.sampling_probability, self.sample_size, self.population_size - 1
+        if kept > others or q == 0:
+            return 0.0
+        share = kept / others
+        if share <= q:
+            return q
+        left = (1 - share) * math.log((1 - share) / (1 - q)) if kept < others else 0.0
+        slack = 64 * UNIT * (1 + abs(math.log(q)) + abs(left))
+        return min(q, mul_up(q, exp_up(above(-others * (share * math.log(share / q) + left - slack)))))
+
+    def dominating_pair(self) -> Pair:
+        """Return the pair without truncation, and the mass."""
+        mass = self._mass
+        return TelltalePair(self._untruncated.dominating_pair(), mass) if mass < 1 else two_points(math.inf)
+
+    def split(self) -> tuple[float, closed.Terms]:
+        """Return the mass, and what ran otherwise."""
+        return self._mass, ((self._untruncated, 1),)
+
+    def pure(self) -> PureView:
+        """Return that without truncation, with the mass."""
+        epsilon, delta = self._untruncated.pure()
+        return PureView(epsilon, min(1.0, sum_above([delta, self._mass])))

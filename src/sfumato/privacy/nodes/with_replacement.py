@@ -1,0 +1,109 @@
+"""Sampling with replacement: a unit may be drawn several times."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, final
+
+from sfumato import _check
+from sfumato.errors import NeighboringMismatch
+from sfumato.privacy._outward import above
+from sfumato.privacy.leaves.leaf import Node
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.pairs.derived import LoosePair, one_run
+from sfumato.privacy.pairs.mirrored import MirroredPair
+from sfumato.privacy.pairs.mixture import MixturePair
+from sfumato.privacy.pairs.pair import Pair, two_points
+from sfumato.privacy.pairs.profile import log_profile
+
+__all__ = ["SampledWithReplacement"]
+
+_NEGLIGIBLE: Final = 1e-25
+_MOST: Final = 40
+"""More occurrences of one unit in a sample are counted as a total loss."""
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class SampledWithReplacement(Node):
+    r"""A mechanism that ran on a fixed number of independent draws; the sample stays secret.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss
+        Of the mechanism on its sample, under replace-one: one leaf or node with a dominating pair.
+    sample_size : int
+        Number of draws, at least 1, each uniform over all units.
+    population_size : int
+        Number of units in all, at least 2; public.
+
+    Notes
+    -----
+    Guarantee: replace-one, an upper bound (``tight`` is False). Conditions: the draws are made anew for each
+    run, independently of the data.
+
+    Balle, Barthe, Gaboardi (2018), sampling with replacement: with :math:`\eta = 1 - (1 - 1/n)^m` and
+    :math:`s' = 1 + \eta(s - 1)`, the divergence at :math:`s' \ge 1` is at most :math:`\eta` times the mean,
+    over the number J of times that a unit is drawn if it is, of the mechanism's at s between samples that
+    differ in J places. Proof: as for `FixedSizeSampled`, where the samples with the unit are drawn together
+    with those of the other dataset, or with those without it, so that J draws are replaced. For J places the
+    pair is that of ``loss.group(J)``. More than 40 places, or what has a probability of less than 1e-25, is
+    counted as a total loss.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian, Neighboring
+    >>> base = Gaussian(1.0, neighboring=Neighboring.REPLACE_ONE)
+    >>> sampled = SampledWithReplacement(base, sample_size=100, population_size=10_000)
+    >>> sampled.epsilon(1e-6) < base.epsilon(1e-6)
+    True
+    """
+
+    loss: PrivacyLoss
+    sample_size: int
+    population_size: int
+
+    def __post_init__(self) -> None:
+        self._set_part("loss", self.loss)
+        if self.loss.neighboring is not Neighboring.REPLACE_ONE:
+            raise NeighboringMismatch(
+                f"loss must be under replace-one, got {self.loss.neighboring}; a sample of fixed size is "
+                "priced under that relation only: state the loss of the mechanism under it"
+            )
+        self._set("sample_size", _check.integer("sample_size", self.sample_size, minimum=1))
+        remedy = "of one unit every draw is the same"
+        self._set(
+            "population_size",
+            _check.integer("population_size", self.population_size, minimum=2, remedy=remedy),
+        )
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """Replace-one."""
+        return Neighboring.REPLACE_ONE
+
+    def dominating_pair(self) -> Pair:
+        """Return the symmetric pair of what the theorem says."""
+        draws, units = self.sample_size, self.population_size
+        log_none = draws * math.log1p(-1 / units)
+        drawn = -math.expm1(log_none)
+        weights, times, chance = [], 0, math.exp(log_none) / drawn
+        while times < min(draws, _MOST) and (times * units <= draws or chance > _NEGLIGIBLE):
+            chance *= (draws - times) / ((times + 1) * (units - 1))
+            times += 1
+            weights.append(chance)
+        pairs = [self.loss.group(j).dominating_pair() for j in range(1, times + 1)]
+        if times < draws:
+            # From here on each number of times has at most this share of the chance of the one before.
+            step = (draws - times) / ((times + 1) * (units - 1))
+            rest = chance * step / (1 - step) if step < 1 else 1 - math.fsum(weights) + 1e-12
+            pairs.append(two_points(math.inf))
+            weights.append(max(rest, 1e-300))
+        mixed, share = MixturePair(pairs, weights), above(drawn, 64.0)
+        return MirroredPair(mixed, share) if share < 1 else LoosePair(mixed)
+
+    def log_profile(self, epsilon: float) -> float:
+        """Return that of the pair."""
+        return max(log_profile(law, epsilon) for law in one_run(self))

@@ -1,0 +1,140 @@
+"""Truncated Poisson samples and samples with replacement, against enumeration and the theorems."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from sfumato.errors import NeighboringMismatch, ParameterError
+from sfumato.privacy import (
+    Gaussian,
+    Laplace,
+    Neighboring,
+    PoissonSubsampled,
+    PureDP,
+    SampledWithReplacement,
+    TruncatedPoisson,
+    loss_from_json,
+)
+
+mpmath.mp.dps = 40
+REPLACE = Neighboring.REPLACE_ONE
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.5, 2.0])
+@pytest.mark.parametrize(("draws", "units"), [(1, 10), (20, 1000), (50, 60), (3, 2)])
+def test_draws_with_replacement_meet_the_theorem(epsilon: float, draws: int, units: int) -> None:
+    loss = SampledWithReplacement(Gaussian(1.5, neighboring=REPLACE), draws, units)
+    p = 1 / mpmath.mpf(units)
+    drawn = 1 - (1 - p) ** draws
+    inner = mpmath.log(1 + (mpmath.exp(epsilon) - 1) / drawn)
+    exact = mpmath.mpf(0)
+    for times in range(1, draws + 1):
+        mu = times / mpmath.mpf(1.5)
+        one = mpmath.ncdf(mu / 2 - inner / mu) - mpmath.exp(inner) * mpmath.ncdf(-mu / 2 - inner / mu)
+        exact += mpmath.binomial(draws, times) * p**times * (1 - p) ** (draws - times) * one
+    assert exact <= loss.delta(epsilon) <= exact * mpmath.mpf(1.003) + 1e-22
+
+
+def report(epsilon: float, bit: int) -> list[float]:
+    truth = 1 / (1 + math.exp(-epsilon))
+    return [truth, 1 - truth] if bit == 0 else [1 - truth, truth]
+
+
+def test_enumerated_draws_lie_below_the_bound() -> None:
+    epsilon_0, units, draws = 1.0, 3, 2
+    loss = SampledWithReplacement(PureDP(epsilon_0, neighboring=REPLACE), draws, units)
+
+    # The mechanism tells a count of two entries by randomized response on whether both are 1.
+    def law(bits: tuple[int, ...]) -> np.ndarray:
+        out = np.zeros(2)
+        for chosen in itertools.product(bits, repeat=draws):
+            out += np.array(report(epsilon_0, int(all(chosen)))) / units**draws
+        return out
+
+    for rest in itertools.product((0, 1), repeat=units - 1):
+        first, second = law((0, *rest)), law((1, *rest))
+        for epsilon in (0.0, 0.1, 0.3):
+            for one, other in ((first, second), (second, first)):
+                assert np.maximum(0, one - math.exp(epsilon) * other).sum() <= loss.delta(epsilon) + 1e-14
+
+
+def truncated(records: list[int], q: float, kept: int, epsilon: float) -> dict[tuple[int, ...], float]:
+    """Return the law of a noisy sorted release: each record of the kept sample as randomized response."""
+    law: dict[tuple[int, ...], float] = defaultdict(float)
+    for drawn in itertools.product((0, 1), repeat=len(records)):
+        chance = math.prod(q if d else 1 - q for d in drawn)
+        sample = [r for r, d in zip(records, drawn, strict=True) if d]
+        sets = list(itertools.combinations(sample, min(kept, len(sample))))
+        for chosen in sets:
+            # One count of the ones, told by two-sided geometric noise on -3..3 (clamped): epsilon-DP.
+            for value in range(-4, 8):
+                law[(value,)] += chance / len(sets) * geometric(value - sum(chosen), epsilon)
+    return law
+
+
+def geometric(distance: int, epsilon: float) -> float:
+    share = math.exp(-epsilon)
+    return (1 - share) / (1 + share) * share ** abs(distance)
+
+
+def test_enumerated_truncated_samples_lie_below_the_bound() -> None:
+    epsilon_0, q, kept = 1.0, 0.3, 2
+    records = [1, 0, 1, 1]
+    loss = TruncatedPoisson(PureDP(epsilon_0), q, sample_size=kept, population_size=5)
+    for new in (0, 1):
+        there, gone = truncated([*records, new], q, kept, epsilon_0), truncated(records, q, kept, epsilon_0)
+        for one, other in ((there, gone), (gone, there)):
+            for epsilon in (0.0, 0.1, 0.3, 0.6):
+                true = sum(max(0.0, one[key] - math.exp(epsilon) * other[key]) for key in one)
+                assert true <= loss.delta(epsilon) + 1e-14
+
+
+@pytest.mark.parametrize(
+    ("q", "kept", "units"), [(0.01, 160, 10_000), (0.5, 70, 100), (0.1, 3, 4), (0.2, 5, 6)]
+)
+def test_the_mass_bounds_the_chance_of_a_full_sample(q: float, kept: int, units: int) -> None:
+    loss = TruncatedPoisson(Gaussian(1.0), q, sample_size=kept, population_size=units)
+    mass = loss.split()[0]
+    exact = q * float(binom.sf(kept - 1, units - 1, q))
+    assert exact <= mass <= 30 * exact
+
+
+def test_truncation_costs_its_mass_and_no_more() -> None:
+    base = PoissonSubsampled(Gaussian(1.0), 0.01)
+    roomy = TruncatedPoisson(Gaussian(1.0), 0.01, sample_size=10_000, population_size=10_000)
+    assert (roomy * 100).epsilon(1e-6) == pytest.approx((base * 100).epsilon(1e-6), rel=2e-3)
+    tight = TruncatedPoisson(Gaussian(1.0), 0.01, sample_size=165, population_size=10_000)
+    mass = tight.split()[0]
+    assert 0 < mass < 1e-8
+    upper = (tight * 100).epsilon(1e-6)
+    assert (
+        (base * 100).epsilon_interval(1e-6).lower <= upper <= (base * 100).epsilon(1e-6 - 101 * mass) * 1.002
+    )
+    full = TruncatedPoisson(Gaussian(1.0), 0.1, sample_size=5, population_size=10_000)
+    assert full.split()[0] == 0.1
+    assert full.epsilon(0.05) == math.inf
+
+
+def test_text_and_refusals() -> None:
+    for loss in (
+        TruncatedPoisson(Laplace(1.0), 0.1, sample_size=40, population_size=100),
+        SampledWithReplacement(Laplace(1.0, neighboring=REPLACE), 5, 50),
+    ):
+        assert loss_from_json(loss.to_json()) == loss
+        assert (loss * 3).epsilon(1e-3) < math.inf
+        assert not loss.epsilon_interval(1e-3).tight
+    with pytest.raises(NeighboringMismatch):
+        SampledWithReplacement(Laplace(1.0), 5, 50)
+    with pytest.raises(NeighboringMismatch):
+        TruncatedPoisson(Laplace(1.0, neighboring=REPLACE), 0.1, sample_size=4, population_size=10)
+    with pytest.raises(ParameterError, match="population_size must be an integer of at least 2"):
+        SampledWithReplacement(Laplace(1.0, neighboring=REPLACE), 5, 1)
+    with pytest.raises(ParameterError, match="sample_size must be an integer of at least 1"):
+        TruncatedPoisson(Laplace(1.0), 0.1, sample_size=0, population_size=10)
