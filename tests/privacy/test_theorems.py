@@ -13,6 +13,7 @@ from sfumato.privacy import (
     ZCDP,
     AdaptiveChoice,
     ApproximateDP,
+    Chained,
     DiscreteGaussian,
     DiscreteLaplace,
     DiscretePair,
@@ -71,6 +72,7 @@ SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
     "DistanceTest": lambda relation: DistanceTest(Laplace(1.0, neighboring=relation), 40),
     "RandomStopping": lambda relation: RandomStopping(PureDP(1.0, neighboring=relation), 1.0, 0.1),
     "PoissonStopping": lambda relation: PoissonStopping(PureDP(1.0, neighboring=relation), 3.0),
+    "Chained": lambda relation: Chained(Laplace(3.0, neighboring=relation), 2, neighboring=relation),
     "PoissonSubsampled": lambda relation: PoissonSubsampled(PureDP(1.0, neighboring=relation), 0.1),
     "Shuffled": lambda relation: Shuffled(PureDP(1.0, neighboring=relation), 100),
     "PostProcessed": lambda relation: PostProcessed(PureDP(1.0, neighboring=relation)),
@@ -87,7 +89,9 @@ SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
     "TruncatedPoisson": lambda relation: TruncatedPoisson(
         PureDP(1.0, neighboring=relation), 0.1, sample_size=400, population_size=1000
     ),
-    "SampledWithReplacement": lambda relation: SampledWithReplacement(PureDP(1.0, neighboring=relation), 10, 100),
+    "SampledWithReplacement": lambda relation: SampledWithReplacement(
+        PureDP(1.0, neighboring=relation), 10, 100
+    ),
     "Repeated": lambda relation: PureDP(1.0, neighboring=relation) * 2,
     "Composed": lambda relation: PureDP(1.0, neighboring=relation) + ZCDP(1.0, neighboring=relation),
 }

@@ -8,7 +8,7 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.privacy.accountant.precision import Precision
-    from sfumato.privacy.calibration import analytic_gaussian_stddev
+    from sfumato.privacy.calibration import analytic_gaussian_stddev, calibrate
     from sfumato.privacy.conversion import (
         gdp_delta,
         gdp_epsilon,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.leaves.gaussian import Gaussian
     from sfumato.privacy.leaves.gaussian_dp import GaussianDP
     from sfumato.privacy.leaves.laplace import Laplace
+    from sfumato.privacy.leaves.leaf import Chained
     from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
     from sfumato.privacy.leaves.profile import Profile
     from sfumato.privacy.leaves.randomized_response import RandomizedResponse
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
     from sfumato.privacy.leaves.staircase import Staircase
     from sfumato.privacy.leaves.trade_off import TradeOff
     from sfumato.privacy.loss import Composed, PrivacyLoss, Repeated, compose
+    from sfumato.privacy.meaning.curves import Curve
+    from sfumato.privacy.meaning.risk import Attack, Risk
+    from sfumato.privacy.meaning.shares import Explanation, Share
     from sfumato.privacy.neighboring import Neighboring
     from sfumato.privacy.nodes.choice import AdaptiveChoice, Parallel
     from sfumato.privacy.nodes.fixed_size import FixedSizeSampled
@@ -48,6 +52,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.nodes.truncated import TruncatedPoisson
     from sfumato.privacy.nodes.with_replacement import SampledWithReplacement
     from sfumato.privacy.participation import matrix_mechanism, participation_sensitivity
+    from sfumato.privacy.readings import Readings
     from sfumato.privacy.receipt import Receipt
     from sfumato.privacy.serial import loss_from_json
     from sfumato.privacy.views import GDPView, PureView, ZCDPView
@@ -56,11 +61,15 @@ __all__ = [
     "ZCDP",
     "AdaptiveChoice",
     "ApproximateDP",
+    "Attack",
+    "Chained",
     "Composed",
+    "Curve",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "DiscretePair",
     "DistanceTest",
+    "Explanation",
     "Exponential",
     "FixedSizeSampled",
     "GDPView",
@@ -83,10 +92,13 @@ __all__ = [
     "RDPCurve",
     "RandomStopping",
     "RandomizedResponse",
+    "Readings",
     "Receipt",
     "Repeated",
     "ReportNoisyMax",
+    "Risk",
     "SampledWithReplacement",
+    "Share",
     "Shuffled",
     "SmoothSensitivity",
     "SparseVector",
@@ -96,6 +108,7 @@ __all__ = [
     "TruncatedPoisson",
     "ZCDPView",
     "analytic_gaussian_stddev",
+    "calibrate",
     "compose",
     "gdp_delta",
     "gdp_epsilon",
@@ -111,7 +124,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "calibration": ["analytic_gaussian_stddev"],
+    "calibration": ["analytic_gaussian_stddev", "calibrate"],
     "conversion": [
         "gdp_delta",
         "gdp_epsilon",
@@ -128,6 +141,7 @@ _HOMES = {
     "leaves.gaussian": ["Gaussian"],
     "guarantee": ["Guarantee"],
     "leaves.laplace": ["Laplace"],
+    "leaves.leaf": ["Chained"],
     "leaves.gaussian_dp": ["GaussianDP"],
     "leaves.profile": ["Profile"],
     "leaves.randomized_response": ["RandomizedResponse"],
@@ -139,6 +153,9 @@ _HOMES = {
     "leaves.smooth_sensitivity": ["SmoothSensitivity"],
     "leaves.sparse_vector": ["SparseVector"],
     "loss": ["Composed", "PrivacyLoss", "Repeated", "compose"],
+    "meaning.curves": ["Curve"],
+    "meaning.risk": ["Attack", "Risk"],
+    "meaning.shares": ["Explanation", "Share"],
     "neighboring": ["Neighboring"],
     "nodes.choice": ["AdaptiveChoice", "Parallel"],
     "nodes.fixed_size": ["FixedSizeSampled"],
@@ -152,6 +169,7 @@ _HOMES = {
     "nodes.with_replacement": ["SampledWithReplacement"],
     "participation": ["matrix_mechanism", "participation_sensitivity"],
     "accountant.precision": ["Precision"],
+    "readings": ["Readings"],
     "receipt": ["Receipt"],
     "serial": ["loss_from_json"],
     "views": ["GDPView", "PureView", "ZCDPView"],

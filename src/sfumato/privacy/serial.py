@@ -18,6 +18,7 @@ from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.leaves.gaussian_dp import GaussianDP
 from sfumato.privacy.leaves.laplace import Laplace
+from sfumato.privacy.leaves.leaf import Chained
 from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
 from sfumato.privacy.leaves.profile import Profile
 from sfumato.privacy.leaves.randomized_response import RandomizedResponse
@@ -45,6 +46,7 @@ __all__ = ["LEAVES", "loss_from_json"]
 LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
     AdaptiveChoice,
     ApproximateDP,
+    Chained,
     DiscreteGaussian,
     DiscreteLaplace,
     DiscretePair,

@@ -1,0 +1,63 @@
+"""Calibration meets its target and does not overshoot it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from scipy.special import ndtri
+
+from sfumato.errors import ParameterError
+from sfumato.privacy import Gaussian, Laplace, PoissonSubsampled, PrivacyLoss, PureDP, calibrate
+
+
+def sgd(noise: float) -> PrivacyLoss:
+    return PoissonSubsampled(Gaussian(noise), sampling_probability=0.01) * 10_000
+
+
+# From inverting the characteristic function on a fine grid; seven digits.
+@pytest.mark.parametrize(("epsilon", "noise"), [(1.0, 3.8128168), (8.0, 0.8825285)])
+def test_dp_sgd_needs_the_published_noise(epsilon: float, noise: float) -> None:
+    found = calibrate(sgd, epsilon=epsilon, delta=1e-5)
+    assert noise * (1 - 1e-7) <= found <= noise * (1 + 1e-4)
+    assert sgd(found).epsilon(1e-5) <= epsilon
+
+
+@pytest.mark.parametrize(("target", "steps"), [(1.0, 1), (0.01, 3), (40.0, 7)])
+def test_pure_noise_is_the_sum(target: float, steps: int) -> None:
+    found = calibrate(lambda z: Laplace(z) * steps, epsilon=target)
+    assert steps / target <= found <= steps / target * (1 + 1e-4)
+
+
+def test_other_targets_have_closed_forms_for_gaussians() -> None:
+    by_advantage = calibrate(Gaussian, advantage=0.1)
+    truth = 1 / (2 * ndtri(0.55))
+    assert truth * (1 - 1e-12) <= by_advantage <= truth * (1 + 1e-4)
+    by_rate = calibrate(Gaussian, true_positive_rate=0.2, false_positive_rate=0.01)
+    truth = 1 / (ndtri(0.99) - ndtri(0.8))
+    assert truth * (1 - 1e-12) <= by_rate <= truth * (1 + 1e-4)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (3, "make must be a function"),
+        (lambda _: 3, "make must return a PrivacyLoss"),
+        (lambda z: Gaussian(1 / z), "make must give less epsilon for more noise"),
+        (lambda z: Gaussian(1.0) + Gaussian(z), "epsilon must be met by some noise"),
+        (lambda _: PureDP(0.5), "every noise meets it"),
+    ],
+)
+def test_what_cannot_be_calibrated_is_refused(make: Callable[[float], PrivacyLoss], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        calibrate(make, epsilon=1.0, delta=1e-6)
+
+
+def test_targets_are_checked() -> None:
+    for target in ({}, {"epsilon": 1.0, "advantage": 0.1}):
+        with pytest.raises(ParameterError, match="name one target"):
+            calibrate(Gaussian, **target)
+    with pytest.raises(ParameterError, match="guessing alone"):
+        calibrate(Gaussian, true_positive_rate=0.1, false_positive_rate=0.2)
+    with pytest.raises(ParameterError, match="tolerance must"):
+        calibrate(Gaussian, epsilon=1.0, delta=1e-5, tolerance=1e-9)
