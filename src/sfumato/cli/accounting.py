@@ -1,0 +1,125 @@
+"""``sfumato epsilon`` and ``sfumato calibrate``: price a loss, or choose its noise; no data is touched."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from sfumato import _check
+from sfumato.privacy.calibration import calibrate as least_noise
+from sfumato.privacy.leaves.gaussian import Gaussian
+from sfumato.privacy.leaves.laplace import Laplace
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.nodes.poisson import PoissonSubsampled
+from sfumato.privacy.serial import loss_from_json
+
+__all__ = ["calibrate", "epsilon"]
+
+Delta: TypeAlias = Annotated[float, typer.Option(help="Delta, from 0 to below 1.")]
+Sampling: TypeAlias = Annotated[
+    float, typer.Option("--sampling-probability", help="Chance that a unit is in each step's Poisson sample.")
+]
+Steps: TypeAlias = Annotated[int, typer.Option(help="How often the mechanism runs.")]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+
+def epsilon(
+    loss: Annotated[
+        str | None, typer.Argument(metavar="[LOSS]", help="File with a loss as JSON; '-' is standard input.")
+    ] = None,
+    *,
+    gaussian: Annotated[float | None, typer.Option(help="Noise multiplier of a Gaussian mechanism.")] = None,
+    laplace: Annotated[float | None, typer.Option(help="Noise multiplier of a Laplace mechanism.")] = None,
+    sampling_probability: Sampling = 1.0,
+    steps: Steps = 1,
+    delta: Delta = 0.0,
+    as_json: AsJson = False,
+) -> None:
+    """Print certified bounds on the epsilon of a privacy loss."""
+    noises = ((Gaussian, gaussian), (Laplace, laplace))
+    given = [(leaf, noise) for leaf, noise in noises if noise is not None]
+    if len(given) + (loss is not None) != 1:
+        _check.refuse("LOSS", "be given, or one of --gaussian and --laplace", loss, "name one mechanism")
+    if given:
+        ((leaf, noise),) = given
+        run = _run(leaf, noise, sampling_probability, steps)
+    else:
+        if sampling_probability != 1.0:
+            _check.refuse(
+                "sampling_probability", "be left out beside LOSS", sampling_probability, "the loss says how"
+            )
+        run = loss_from_json(_text(loss or "")) * steps
+    lower, upper, tight = run.epsilon_interval(delta)
+    if as_json:
+        _print({"epsilon": upper, "lower": lower, "tight": tight, "delta": delta, "loss": run.to_json()})
+        return
+    typer.echo(f"epsilon {upper:.6g} at delta {delta:g} (between {lower:.6g} and {upper:.6g})")
+
+
+def calibrate(
+    *,
+    epsilon: Annotated[float, typer.Option(help="The epsilon that is wanted.")],
+    delta: Delta = 0.0,
+    laplace: Annotated[bool, typer.Option("--laplace", help="Laplace noise instead of Gaussian.")] = False,
+    sampling_probability: Sampling = 1.0,
+    steps: Steps = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Print the least noise multiplier whose certified epsilon is at most the one that is wanted."""
+    leaf = Laplace if laplace else Gaussian
+
+    def make(noise: float) -> PrivacyLoss:
+        return _run(leaf, noise, sampling_probability, steps)
+
+    noise = least_noise(make, epsilon=epsilon, delta=delta)
+    if as_json:
+        run = make(noise)
+        _print(
+            {"noise_multiplier": noise, "epsilon": run.epsilon(delta), "delta": delta, "loss": run.to_json()}
+        )
+        return
+    typer.echo(f"noise multiplier {_up(noise)} for epsilon {epsilon:g} at delta {delta:g}")
+
+
+def _run(
+    leaf: Callable[[float], PrivacyLoss], noise: float, sampling_probability: float, steps: int
+) -> PrivacyLoss:
+    step = leaf(noise)
+    if sampling_probability != 1.0:
+        step = PoissonSubsampled(step, sampling_probability)
+    return step * steps
+
+
+def _up(noise: float) -> str:
+    """Return about six digits of a noise, rounded up."""
+    unit = 10.0 ** (math.floor(math.log10(noise)) - 6)
+    shown = f"{math.ceil(noise / unit) * unit:.7g}"
+    return shown if float(shown) >= noise else repr(noise)
+
+
+def _text(name: str) -> str:
+    try:
+        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        _check.refuse(
+            "LOSS", "be a readable file", name, "pass a file that holds what to_json returned, or '-'"
+        )
+
+
+def _print(facts: dict[str, object]) -> None:
+    """Print facts as JSON; what is infinite becomes null, and a loss is an object of its own."""
+    clean = {
+        name: None
+        if isinstance(value, float) and not math.isfinite(value)
+        else json.loads(value)
+        if name == "loss" and isinstance(value, str)
+        else value
+        for name, value in facts.items()
+    }
+    typer.echo(json.dumps(clean))
