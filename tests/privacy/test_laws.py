@@ -180,8 +180,8 @@ def test_delta_falls_with_epsilon(loss: PrivacyLoss, a: float, b: float) -> None
 def test_epsilon_and_delta_invert_each_other(loss: PrivacyLoss, delta: float) -> None:
     epsilon = loss.epsilon(delta)
     assume(math.isfinite(epsilon))
-    # A relative step of epsilon moves the log of delta by up to epsilon times a slope in the thousands.
-    assert loss.delta(epsilon * (1 + 1e-9) + 1e-300) <= delta * (1 + 1e-5) + 1e-300
+    # Each is an upper bound, within the accountant's relative precision of what the pairs prove.
+    assert loss.delta(epsilon * (1 + 1e-9) + 1e-300) <= delta * (1 + 1.1e-3) + 1e-300
 
 
 @laws
@@ -280,7 +280,9 @@ def test_continuous_gaussians_merge_exactly(multipliers: list[float]) -> None:
 
 
 def test_discrete_gaussians_do_not_merge() -> None:
-    assert (DiscreteGaussian(1) * 4).epsilon(1e-5) > (Gaussian(1.0) * 4).epsilon(1e-5)
+    for count, epsilon in ((1, 4.0), (4, 8.5)):
+        lower, _, _ = (DiscreteGaussian(1) * count).delta_interval(epsilon)
+        assert lower > (Gaussian(1.0) * count).delta(epsilon)
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, True, "2", None])

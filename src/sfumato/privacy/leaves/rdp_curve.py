@@ -50,7 +50,7 @@ class RDPCurve(Leaf):
     --------
     >>> curve = RDPCurve([2.0, 8.0, 32.0], [0.1, 0.4, 1.6])
     >>> round(curve.rdp(8.0), 9), round(curve.epsilon(1e-6), 4)
-    (0.4, 1.924)
+    (0.4, 1.8971)
     """
 
     orders: Sequence[float]

@@ -46,8 +46,8 @@ class TradeOff(RationalLeaf):
 
     Examples
     --------
-    >>> TradeOff([0, 0.25, 1], [1, 0.25, 0]).epsilon(0.5)
-    0.0
+    >>> round(TradeOff([0, 0.25, 1], [1, 0.25, 0]).epsilon(0.0), 6)  # the log of 3
+    1.098612
     """
 
     alphas: Sequence[float | Fraction]
