@@ -9,6 +9,13 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato.privacy.accountant.precision import Precision
     from sfumato.privacy.calibration import analytic_gaussian_stddev, calibrate
+    from sfumato.privacy.composition import (
+        advanced_composition,
+        basic_composition,
+        gdp_clt_approximation,
+        heterogeneous_composition,
+        optimal_composition,
+    )
     from sfumato.privacy.conversion import (
         gdp_delta,
         gdp_epsilon,
@@ -19,6 +26,7 @@ if TYPE_CHECKING:
         zcdp_epsilon,
     )
     from sfumato.privacy.guarantee import Guarantee
+    from sfumato.privacy.interchange import from_dp_event, to_dp_event
     from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
     from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
     from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
@@ -107,24 +115,38 @@ __all__ = [
     "TradeOff",
     "TruncatedPoisson",
     "ZCDPView",
+    "advanced_composition",
     "analytic_gaussian_stddev",
+    "basic_composition",
     "calibrate",
     "compose",
+    "from_dp_event",
+    "gdp_clt_approximation",
     "gdp_delta",
     "gdp_epsilon",
+    "heterogeneous_composition",
     "loss_from_json",
     "matrix_mechanism",
+    "optimal_composition",
     "participation_sensitivity",
     "propose_test_release",
     "pure_to_gdp",
     "pure_to_zcdp",
     "rho_for",
+    "to_dp_event",
     "zcdp_delta",
     "zcdp_epsilon",
 ]
 
 _HOMES = {
     "calibration": ["analytic_gaussian_stddev", "calibrate"],
+    "composition": [
+        "advanced_composition",
+        "basic_composition",
+        "gdp_clt_approximation",
+        "heterogeneous_composition",
+        "optimal_composition",
+    ],
     "conversion": [
         "gdp_delta",
         "gdp_epsilon",
@@ -140,8 +162,8 @@ _HOMES = {
     "leaves.exponential": ["Exponential"],
     "leaves.gaussian": ["Gaussian"],
     "guarantee": ["Guarantee"],
+    "interchange": ["from_dp_event", "to_dp_event"],
     "leaves.laplace": ["Laplace"],
-    "leaves.leaf": ["Chained"],
     "leaves.gaussian_dp": ["GaussianDP"],
     "leaves.profile": ["Profile"],
     "leaves.randomized_response": ["RandomizedResponse"],
@@ -149,6 +171,7 @@ _HOMES = {
     "leaves.rdp_curve": ["RDPCurve"],
     "leaves.staircase": ["Staircase"],
     "leaves.trade_off": ["TradeOff"],
+    "leaves.leaf": ["Chained"],
     "leaves.noisy_max": ["MaxNoise", "ReportNoisyMax"],
     "leaves.smooth_sensitivity": ["SmoothSensitivity"],
     "leaves.sparse_vector": ["SparseVector"],
