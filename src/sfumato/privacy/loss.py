@@ -176,7 +176,7 @@ class PrivacyLoss(Readings):
         Examples
         --------
         >>> from sfumato.privacy import Gaussian, Neighboring
-        >>> Gaussian(2.0).under(Neighboring.REPLACE_ONE).gdp().mu
+        >>> Gaussian(2.0).under(Neighboring.REPLACE_ONE).noise_multiplier
         1.0
         """
         if not isinstance(relation, Neighboring):

@@ -183,8 +183,8 @@ class Readings(ABC):
         >>> from sfumato.privacy import PureDP
         >>> print(PureDP(1.0).risk(false_positive_rates=[0.1]))
         An attacker who knows all other units gains at most 46.22 % over guessing if one is there.
-        With false alarms in 10 % of cases it finds at most 27.19 % of the units; if 50 % are there, at most
-        73.11 % of its accusations are right.
+        With false alarms in 10 % of cases it finds at most 27.2 % of the units; if 50 % are there, at most
+        73.12 % of its accusations are right.
         With that prior it decides rightly in at most 73.11 % of cases.
         A record that it would guess with chance 1 % it reconstructs with chance at most 2.73 %.
         """
