@@ -271,3 +271,13 @@ BAD: Sequence[tuple[object, str]] = [
 def test_bad_parameters_are_refused(build: object, name: str) -> None:
     with pytest.raises(ParameterError, match=f"^{name} must"):
         build()  # type: ignore[operator]
+
+
+def test_the_worse_order_is_followed_where_the_other_one_ends() -> None:
+    # Beyond log(9 / 4) + 8 * 5 the first order has no loss, and the other one all of delta.
+    loss = TradeOff([0, 0.4, 1], [1, 0.1, 0]) + PureDP(5.0) * 8
+    lower, upper, _ = loss.delta_interval(41.0)
+    top = 1 / (1 + math.exp(-5.0))
+    truth = 0.6 * top**8 * -math.expm1(41.0 - 40.0 - math.log(6.0))
+    assert lower <= truth * (1 + 1e-9)
+    assert truth * (1 - 1e-9) <= upper <= truth * (1 + 1e-3)

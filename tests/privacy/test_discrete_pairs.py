@@ -257,3 +257,8 @@ def test_atoms_and_tails_of_a_narrow_gaussian_are_exact() -> None:
         assert 0 <= found.log_p - mpmath.log(mass[0]) < 1e-9
         assert 0 <= found.log_q - mpmath.log(mass[1]) < 1e-9
     assert bins.edges[0] >= float(shift * (2 * (shift - last - 1) - shift)) / (2 * stddev**2) - 1e-12
+
+
+def test_integer_cuts_can_be_refined() -> None:
+    lower, upper, _ = (DiscreteGaussian(65, 20) * 1000).epsilon_interval(1e-10, Precision(1e-6))
+    assert upper - lower <= 1e-6 * upper

@@ -106,6 +106,11 @@ def delta_interval(pairs: Pairs, epsilon: float, precision: Precision) -> Interv
     far = saddle(survey(pairs, _TINY))
     look = survey(pairs, max(_TINY, math.exp(far.log_delta)))
     start = saddle(look)
+    if not _symmetric(pairs):
+        # Beyond the greatest loss of one order its saddle point lies nowhere.
+        other = look.mirrored()
+        if saddle(other).log_delta > start.log_delta:
+            look, start = other, saddle(other)
     error = _FIRST_SHARE * precision.relative / start.tilt
     return _refined(
         _Order(look.plan(start, error), error, saddle),

@@ -82,6 +82,7 @@ class Part:
 
 def _part(pair: Pair, count: int, cuts: _Array, *, swapped: bool) -> Part:
     cuts = pair.snapped(cuts)
+    cuts = pair.snapped(cuts)
     bins = pair.bins(cuts, swapped=swapped)
     return Part(pair, count, cuts, bins, bins.merged())
 
@@ -157,6 +158,12 @@ class Survey:
         self.swapped, self.variance, self._parts = swapped, variance, parts
         self._work = Work([(part.law, part.count) for part in parts], variance)
         self.infinite = self._work.infinite
+
+    def mirrored(self) -> Survey:
+        """Return the same look at the other order."""
+        swapped = not self.swapped
+        parts = [_part(p.pair, p.count, p.cuts, swapped=swapped) for p in self._parts]
+        return Survey(parts, self.variance, swapped=swapped)
 
     def saddle_at_delta(self, log_delta: float) -> Saddle:
         """Return the saddle point for a given delta, and about which epsilon belongs to it."""
