@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from typing import Any
@@ -86,6 +87,21 @@ def test_the_other_events_mean_what_they_say() -> None:
     assert from_dp_event(events.ZCDpEvent(0.3)) == ZCDP(0.3)
     one = from_dp_event(events.GaussianDpEvent(1.0), neighboring=Neighboring.REPLACE_ONE)
     assert one == Gaussian(1.0, neighboring=Neighboring.REPLACE_ONE)
+
+
+@needs_library
+@given(st.floats(0.01, 1.0), st.integers(2, 20))
+def test_randomized_response_keeps_its_epsilon(noise: float, categories: int) -> None:
+    event = events.RandomizedResponseDpEvent(noise, categories)
+    loss = from_dp_event(event, neighboring=Neighboring.REPLACE_ONE)
+    truth = math.log1p(categories * (1 - noise) / noise)
+    assert truth <= loss.epsilon(0.0) <= truth + 1e-12
+    back = to_dp_event(loss)
+    assert back.num_buckets == categories
+    assert back.noise_parameter == pytest.approx(noise, rel=1e-12)
+    assert back.noise_parameter <= noise
+    with pytest.raises(NeighboringMismatch, match="must be replace-one"):
+        from_dp_event(event)
 
 
 class Stranger:

@@ -6,17 +6,20 @@ when an accountant is made. What has no equal on the other side is refused, neve
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any, NoReturn
 
 from sfumato import _check
-from sfumato.errors import MissingExtra
+from sfumato.errors import MissingExtra, NeighboringMismatch
 from sfumato.numerics.rounding import fraction_up
+from sfumato.privacy._outward import above, below
 from sfumato.privacy.leaves.declared import ZCDP
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.leaves.laplace import Laplace
+from sfumato.privacy.leaves.randomized_response import RandomizedResponse
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
@@ -32,8 +35,8 @@ def from_dp_event(event: Any, *, neighboring: Neighboring = Neighboring.ADD_REMO
     Parameters
     ----------
     event : dp_accounting.DpEvent
-        Gaussian, Laplace, discrete Laplace, rho-zCDP, no-op and non-private events; composed, self-composed
-        and Poisson-sampled ones.
+        Gaussian, Laplace, discrete Laplace, randomized response, rho-zCDP, no-op and non-private events;
+        composed, self-composed and Poisson-sampled ones.
     neighboring : Neighboring
         The relation under which the event's sensitivities are stated: that of the accountant it was made for.
 
@@ -48,7 +51,8 @@ def from_dp_event(event: Any, *, neighboring: Neighboring = Neighboring.ADD_REMO
     ParameterError
         If the event, or one inside it, is of another class, or a parameter has no equal here.
     NeighboringMismatch
-        Poisson sampling under another relation than add/remove.
+        Poisson sampling under another relation than add/remove, randomized response under another than
+        replace-one.
 
     Notes
     -----
@@ -65,7 +69,8 @@ def to_dp_event(loss: PrivacyLoss) -> Any:
     Parameters
     ----------
     loss : PrivacyLoss
-        Of Gaussian, Laplace, discrete Laplace and rho-zCDP leaves, and Poisson samples of them.
+        Of Gaussian, Laplace, discrete Laplace, randomized response and rho-zCDP leaves, and Poisson samples
+        of them.
 
     Returns
     -------
@@ -126,6 +131,27 @@ def _zcdp(event: Any, neighboring: Neighboring, _: object) -> PrivacyLoss:
     return ZCDP(event.rho, neighboring=neighboring)
 
 
+def _randomized_response(event: Any, neighboring: Neighboring, _: object) -> PrivacyLoss:
+    if neighboring is not Neighboring.REPLACE_ONE:
+        raise NeighboringMismatch(
+            f"neighboring must be replace-one for a RandomizedResponseDpEvent, got {neighboring}; that nobody "
+            "reports is seen: pass neighboring=Neighboring.REPLACE_ONE"
+        )
+    kept, count = _check.finite("noise_parameter", event.noise_parameter), event.num_buckets
+    if not 0 < kept <= 1:
+        _check.refuse("noise_parameter", "be above 0 and at most 1", kept, "without noise nothing is private")
+    # The truth has 1 - p + p/k, and every other bucket p/k.
+    epsilon = above(math.log1p(count * (1 - kept) / kept), 8.0)
+    return RandomizedResponse(epsilon, count, neighboring=neighboring)
+
+
+def _noise_parameter(loss: RandomizedResponse) -> float:
+    """Return the p of an event, rounded down: with more of the truth it is no less of a loss."""
+    epsilon, others = loss.pure().epsilon, loss.categories - 1
+    lie = math.exp(-epsilon)
+    return max(0.0, below(loss.categories * lie / (1 + others * lie), 16.0)) if epsilon else 1.0
+
+
 _READERS: Mapping[str, _Reader] = {
     "ComposedDpEvent": lambda event, _, inner: compose(map(inner, event.events)),
     "DiscreteLaplaceDpEvent": _discrete_laplace,
@@ -136,6 +162,7 @@ _READERS: Mapping[str, _Reader] = {
     "PoissonSampledDpEvent": lambda event, _, inner: PoissonSubsampled(
         inner(event.event), event.sampling_probability
     ),
+    "RandomizedResponseDpEvent": _randomized_response,
     "SelfComposedDpEvent": lambda event, _, inner: inner(event.event) * event.count,
     "ZCDpEvent": _zcdp,
 }
@@ -158,6 +185,9 @@ _WRITERS: Mapping[type[PrivacyLoss], Callable[[Any, Any], Any]] = {
     Laplace: lambda library, loss: library.LaplaceDpEvent(loss.noise_multiplier),
     PoissonSubsampled: lambda library, loss: library.PoissonSampledDpEvent(
         loss.sampling_probability, _written(library, loss.loss)
+    ),
+    RandomizedResponse: lambda library, loss: library.RandomizedResponseDpEvent(
+        _noise_parameter(loss), loss.categories
     ),
     ZCDP: lambda library, loss: library.ZCDpEvent(loss.rho),
 }
