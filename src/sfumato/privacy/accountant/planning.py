@@ -82,7 +82,6 @@ class Part:
 
 def _part(pair: Pair, count: int, cuts: _Array, *, swapped: bool) -> Part:
     cuts = pair.snapped(cuts)
-    cuts = pair.snapped(cuts)
     bins = pair.bins(cuts, swapped=swapped)
     return Part(pair, count, cuts, bins, bins.merged())
 
