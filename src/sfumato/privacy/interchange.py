@@ -134,8 +134,8 @@ def _zcdp(event: Any, neighboring: Neighboring, _: object) -> PrivacyLoss:
 def _randomized_response(event: Any, neighboring: Neighboring, _: object) -> PrivacyLoss:
     if neighboring is not Neighboring.REPLACE_ONE:
         raise NeighboringMismatch(
-            f"neighboring must be replace-one for a RandomizedResponseDpEvent, got {neighboring}; that nobody "
-            "reports is seen: pass neighboring=Neighboring.REPLACE_ONE"
+            f"neighboring must be replace-one for a RandomizedResponseDpEvent, got {neighboring}; that "
+            "no one reports is seen: pass neighboring=Neighboring.REPLACE_ONE"
         )
     kept, count = _check.finite("noise_parameter", event.noise_parameter), event.num_buckets
     if not 0 < kept <= 1:
