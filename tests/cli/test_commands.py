@@ -61,7 +61,16 @@ def ledger(tmp_path: Path) -> Path:
 def test_every_command_and_option_is_in_the_docs() -> None:
     page = DOCS.read_text(encoding="utf-8")
     found = dict(commands(get_command(app)))
-    assert set(found) == {"sql", "explain", "ledger show", "ledger verify", "ledger head", "demo"}
+    assert set(found) == {
+        "sql",
+        "explain",
+        "epsilon",
+        "calibrate",
+        "ledger show",
+        "ledger verify",
+        "ledger head",
+        "demo",
+    }
     for name, command in found.items():
         assert f"sfumato {name}" in page
         for option in (o for p in command.params for o in p.opts if o.startswith("--") and o != "--help"):
