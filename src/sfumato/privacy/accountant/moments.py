@@ -137,4 +137,5 @@ def _divergences(law: Atoms, gaps: _Array) -> _Array:
     sizes = np.abs(tilted) + np.abs(law.log_mass, where=near, out=np.zeros_like(tilted))
     slack = UNIT * (4 * np.where(near, sizes, 0.0).max(axis=1) + 2 * np.abs(top) + 128)
     value = top + np.log(np.exp(exponents - top[:, None]).sum(axis=1))
-    return np.maximum(0.0, np.nextafter((value + slack) * (1 + np.sign(value) * 4 * UNIT) / gaps, np.inf))
+    bound = (value + slack) * (1 + np.sign(value) * 4 * UNIT) / gaps
+    return np.asarray(np.maximum(0.0, np.nextafter(bound, np.inf)))

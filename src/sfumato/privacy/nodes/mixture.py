@@ -16,9 +16,9 @@ from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes import _parts
-from sfumato.privacy.pairs.derived import LoosePair
 from sfumato.privacy.pairs.mixture import WEIGHT_SLACK, MixturePair
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.wrapped import LoosePair
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["Mixture"]

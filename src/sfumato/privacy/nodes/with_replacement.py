@@ -12,11 +12,12 @@ from sfumato.privacy._outward import above
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pairs.derived import LoosePair, one_run
+from sfumato.privacy.pairs.derived import one_run
 from sfumato.privacy.pairs.mirrored import MirroredPair
 from sfumato.privacy.pairs.mixture import MixturePair
 from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.pairs.profile import log_profile
+from sfumato.privacy.pairs.wrapped import LoosePair
 
 __all__ = ["SampledWithReplacement"]
 

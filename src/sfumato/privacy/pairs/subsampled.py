@@ -11,13 +11,14 @@ from sfumato.numerics.rounding import expm1_down, log1p_down
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.pairs.bins import Bins
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.wrapped import WrappedPair
 
 __all__ = ["SubsampledPair"]
 
 _Array = NDArray[np.float64]
 
 
-class SubsampledPair(Pair):
+class SubsampledPair(WrappedPair):
     """Where the base has (P, Q) with the unit against without, this has ((1 - q) Q + q P, Q).
 
     The other order has (P', (1 - q) P' + q Q') where the base has (P', Q').
@@ -33,25 +34,21 @@ class SubsampledPair(Pair):
     Zhu, Dong, Wang (2022), Theorem 11, for each of the two orders under add/remove.
     """
 
-    __slots__ = ("_base", "_q")
+    __slots__ = ("_q",)
 
     def __init__(self, base: Pair, q: float) -> None:
-        self._base, self._q = base, q
+        super().__init__(base)
+        self._q = q
+
+    @property
+    def variance(self) -> float:
+        """None: a mixture is not normal."""
+        return 0.0
 
     @property
     def symmetric(self) -> bool:
         """Never: the unit that is there is more easily seen."""
         return False
-
-    @property
-    def tight(self) -> bool:
-        """Whether the base is."""
-        return self._base.tight
-
-    @property
-    def continuous(self) -> bool:
-        """Whether the base is."""
-        return self._base.continuous
 
     @property
     def supremum(self) -> float:
@@ -61,18 +58,6 @@ class SubsampledPair(Pair):
             return top
         there = log1p_down(self._q * expm1_down(top)) if top < 700 else top + log1p_down(self._q - 1)
         return max(0.0, there * (1 - 2.0**-50))
-
-    def cuts(self, reach: float) -> _Array:
-        """Return the base's cuts."""
-        return self._base.cuts(reach)
-
-    def snapped(self, cuts: _Array) -> _Array:
-        """Return what the base makes of them."""
-        return self._base.snapped(cuts)
-
-    def rate(self, cuts: _Array) -> _Array:
-        """Return the base's rate."""
-        return self._base.rate(cuts)
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Mix the masses and the losses of the base's bins."""

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.pairs.bins import Bins, Mass, Points
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.wrapped import LoosePair
 
 __all__ = ["TelltalePair"]
 
 _Array = NDArray[np.float64]
 
 
-class TelltalePair(Pair):
+class TelltalePair(LoosePair):
     r"""With probability ``mass`` everything is told, otherwise there is the base pair; only an upper bound.
 
     Parameters
@@ -33,38 +34,16 @@ class TelltalePair(Pair):
     they give the same answers.
     """
 
-    __slots__ = ("_base", "_mass")
+    __slots__ = ("_mass",)
 
     def __init__(self, base: Pair, mass: float = 0.0) -> None:
-        self._base, self._mass = base, mass
+        super().__init__(base)
+        self._mass = mass
 
     @property
-    def symmetric(self) -> bool:
-        """Whether the base is."""
-        return self._base.symmetric
-
-    @property
-    def tight(self) -> bool:
-        """False."""
-        return False
-
-    @property
-    def continuous(self) -> bool:
-        """Whether the base is."""
-        return self._base.continuous
-
-    @property
-    def supremum(self) -> float:
-        """The base's."""
-        return self._base.supremum
-
-    def cuts(self, reach: float) -> _Array:
-        """Return the base's cuts."""
-        return self._base.cuts(reach)
-
-    def rate(self, cuts: _Array) -> _Array:
-        """Return the base's rate."""
-        return self._base.rate(cuts)
+    def variance(self) -> float:
+        """None: what tells everything is not normal."""
+        return 0.0
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return the base's bins with less mass."""
