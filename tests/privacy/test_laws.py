@@ -47,6 +47,7 @@ from sfumato.privacy import (
     zcdp_delta,
     zcdp_epsilon,
 )
+from sfumato.privacy.accountant.precision import STANDARD
 
 NOTHING = Composed(())
 DELTAS = [0.0, 1e-300, 1e-100, 1e-30, 1e-10, 1e-6, 1e-2, 0.5]
@@ -150,23 +151,34 @@ def test_one_is_the_identity_and_none_is_nothing(loss: PrivacyLoss) -> None:
     assert all(NOTHING.delta(epsilon) == 0 for epsilon in EPSILONS)
 
 
+def costs_no_more(less: PrivacyLoss, more: PrivacyLoss, delta: float, more_delta: float) -> bool:
+    """Compare what is proven: the intervals exactly, upper ends up to the precision that was reached."""
+    left, right = less.epsilon_interval(delta), more.epsilon_interval(more_delta)
+    close = left.upper <= right.upper or left.upper - right.upper <= STANDARD.width(right.upper)
+    reached = not left.tight or STANDARD.met(left.lower, left.upper)
+    return left.lower <= right.upper and (close or not reached)
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
 @laws
 @given(losses, deltas, st.integers(1, 4))
 def test_more_runs_cost_more(loss: PrivacyLoss, delta: float, count: int) -> None:
-    assert at_most((loss * count).epsilon(delta), (loss * (count + 1)).epsilon(delta))
+    assert costs_no_more(loss * count, loss * (count + 1), delta, delta)
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
 @laws
 @given(losses, leaves, deltas)
 def test_more_parts_cost_more(loss: PrivacyLoss, part: PrivacyLoss, delta: float) -> None:
-    assert at_most(loss.epsilon(delta), (loss + part).epsilon(delta))
-    assert at_most(part.epsilon(delta), (loss + part).epsilon(delta))
+    assert costs_no_more(loss, loss + part, delta, delta)
+    assert costs_no_more(part, loss + part, delta, delta)
 
 
+@pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
 @laws
 @given(losses, deltas, deltas)
 def test_epsilon_falls_with_delta(loss: PrivacyLoss, a: float, b: float) -> None:
-    assert at_most(loss.epsilon(max(a, b)), loss.epsilon(min(a, b)))
+    assert costs_no_more(loss, loss, max(a, b), min(a, b))
 
 
 @laws
