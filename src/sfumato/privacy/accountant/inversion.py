@@ -204,15 +204,15 @@ class Line:
     def _following(self, start: float, rate: float) -> float:
         """Bound the sum of all terms from ``start`` on, if they fall like ``exp(-rate * t**2)``.
 
-        The first one is counted by itself, the others by the integral; the kernel is at most 1/t**2 for the
-        upper bound, and of the second kernel at most a multiple of 1/t.
+        The first one is counted by itself, the others by the integral. The upper bound's kernel is at most
+        1/t**2, the lower one's at most a multiple of 1/t and at most 1/t**2 plus a multiple of the smoothing.
         """
-        log_start = math.log(start)
-        log_total = math.log(self._step + 1 / (2 * rate * start)) - log_start - rate * start**2
+        log_total = math.log(self._step + 1 / (2 * rate * start)) - rate * start**2
         if self._upper:
-            log_total -= log_start
+            log_total -= 2 * math.log(start)
         else:
-            log_total += math.log1p(math.exp(self._v * (1 + self._c)))
+            growth = math.exp(self._v * (1 + self._c))
+            log_total += math.log(min((1 + growth) / start, 1 / start**2 + self._v * growth))
         return math.exp(min(log_total, 700.0)) / math.pi
 
     def _end(self) -> float:
