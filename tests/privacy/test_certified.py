@@ -19,7 +19,7 @@ from sfumato.privacy import (
     PrivacyLoss,
     PureDP,
 )
-from sfumato.privacy.accountant import certified
+from sfumato.privacy.accountant import certified, inversion
 
 mpmath.mp.dps = 60
 
@@ -192,6 +192,20 @@ def test_what_cannot_be_narrow_warns_and_is_right(monkeypatch: pytest.MonkeyPatc
         lower, upper, _ = loss.epsilon_interval(1e-5, Precision(1e-8))
     assert lower <= 0.4941605
     assert upper >= 0.4941595
+
+
+@pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
+@pytest.mark.parametrize("most", [2, 16, 64])
+def test_a_line_that_is_cut_short_is_right(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = 9_000 + most  # another job each time: nothing may be remembered
+    truth = sgd(0.01, 1.0, steps).epsilon_interval(1e-5, Precision(1e-5))
+    pairs = [(PoissonSubsampled(Gaussian(1.0), 0.01).dominating_pair(), steps)]
+    monkeypatch.setattr(inversion, "_MOST_POINTS", most)
+    found = certified.epsilon_interval(pairs, 1e-5, Precision(1e-8))
+    assert found.lower <= truth.upper
+    assert found.upper >= truth.lower
+    delta = certified.delta_interval(pairs, 6.0, Precision(1e-8))
+    assert delta.lower <= sgd(0.01, 1.0, steps).delta(6.0)
 
 
 def test_bad_parameters_are_refused() -> None:

@@ -217,7 +217,11 @@ class Line:
 
     def _end(self) -> float:
         """Bound all that follows the last point."""
-        return float(self._beyond[np.searchsorted(self._times, self.points * self._step, "right") - 1])
+        end = self.points * self._step
+        place = int(np.searchsorted(self._times, end, "right")) - 1
+        if place < 0:  # a line cut short, before the first time at which the decay is known
+            return self._following(end, 0.5 * self._variance) * _SLACK
+        return float(self._beyond[place])
 
     def _sum(self, x: float) -> _Sum:
         if not self._ready:
