@@ -56,7 +56,8 @@ class Job(NamedTuple):
             elif rest < 0:
                 total += probability * (1 - mpmath.exp(rest))
         infinite = mpmath.mpf(self.infinite)
-        return infinite + (1 - infinite) * total
+        # The sum of so many terms may end a last digit above 1.
+        return min(mpmath.mpf(1), infinite + (1 - infinite) * total)
 
 
 jobs = st.builds(
