@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 
 from sfumato.errors import ParameterError
 from sfumato.privacy import MaxNoise, Neighboring, ReportNoisyMax, SparseVector, loss_from_json
@@ -37,7 +38,7 @@ def winners(law: Law, scores: np.ndarray, scale: float) -> np.ndarray:
     chances = []
     for i, z in enumerate(points):
         others = functools.reduce(np.multiply, (f for j, f in enumerate(functions) if j != i))
-        chances.append(np.trapezoid(density(z) / scale * others, LINE))
+        chances.append(float(trapezoid(density(z) / scale * others, LINE)))
     return np.array(chances)
 
 
@@ -83,7 +84,7 @@ def vector(scale: tuple[float, float], law: Law, queries: Sequence[tuple[float, 
     for value, above, times in queries:
         under = below((LINE - value) / scale[1])
         total = total * (1 - under if above else under) ** times
-    return float(np.trapezoid(total, LINE))
+    return float(trapezoid(total, LINE))
 
 
 @pytest.mark.parametrize("law", [LAPLACE, EXPONENTIAL], ids=["laplace", "exponential"])
