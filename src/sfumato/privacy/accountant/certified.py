@@ -38,7 +38,7 @@ class _Order:
 
     def mirrored(self) -> _Order:
         """Return the other order, with the same choices for a start."""
-        return _Order(self._plan.swap(), self.error, self._saddle)
+        return _Order(self._plan.mirrored(), self.error, self._saddle)
 
     def lay(self, error: float, *, upper: bool) -> Line:
         """Lay the line of one of the bounds, after a new plan if the error has changed.
@@ -109,8 +109,9 @@ def delta_interval(pairs: Pairs, epsilon: float, precision: Precision) -> Interv
     if not _symmetric(pairs):
         # Beyond the greatest loss of one order its saddle point lies nowhere.
         other = look.mirrored()
-        if saddle(other).log_delta > start.log_delta:
-            look, start = other, saddle(other)
+        there = saddle(other)
+        if there.log_delta > start.log_delta:
+            look, start = other, there
     error = _FIRST_SHARE * precision.relative / start.tilt
     return _refined(
         _Order(look.plan(start, error), error, saddle),

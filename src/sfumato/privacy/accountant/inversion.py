@@ -18,7 +18,8 @@ variance :math:`v` and mean :math:`-v/2`, so that :math:`E e^u = 1`. Then :math:
 :math:`k \ne 0` the terms are at least 0, so the sum is an upper bound, and Chernoff's bound takes them away
 for the lower one.
 
-*The end of the line.* Beyond the last point the Gaussian factor alone is summed in closed form.
+*The end of the line.* What follows the last point is bounded by how fast the laws and the Gaussian factor
+fall, in closed form.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from numpy.typing import NDArray
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.pairs.atoms import Atoms, Tilted
 
-__all__ = ["Line", "Work", "log_chernoff"]
+__all__ = ["Line", "Work"]
 
 _Array = NDArray[np.float64]
 
@@ -75,7 +76,7 @@ class Work(NamedTuple):
         return -math.expm1(math.fsum(count * math.log1p(-mass) for mass, count in masses))
 
 
-def log_chernoff(log_moments: _Array, tilts: _Array, x: float) -> _Array:
+def _log_chernoff(log_moments: _Array, tilts: _Array, x: float) -> _Array:
     r"""Return bounds on the log of ``g(x)``, one for each tilt.
 
     As :math:`(1 - e^{x-l})_+ \le \kappa e^{c(l - x)}` with :math:`\kappa = c^c (1+c)^{-(1+c)}`.
@@ -148,7 +149,7 @@ class Line:
     def _period(self, near: float, log_alias: float) -> float:
         """Return the least period whose aliases Chernoff's bound proves to be below ``log_alias``."""
         c, tilts = self._c, self._tilts
-        excess = log_chernoff(self._log_moments, tilts, near) - log_alias
+        excess = _log_chernoff(self._log_moments, tilts, near) - log_alias
         periods = excess / np.abs(tilts - c)
         left = min(float(periods[tilts < c].min()), -log_alias / c)
         return 1.02 * max(left, float(periods[tilts > c].min()), 1e-3 / c)
@@ -251,18 +252,18 @@ class Line:
         c, tilts = self._c, self._tilts
         # On each side a geometric series whose first term Chernoff's bound gives; g is at most 1.
         gaps = np.append(np.abs(tilts - c), c) * self._width
-        bounds = np.append(log_chernoff(self._log_moments, tilts, x), 0.0) - gaps - np.log1p(-np.exp(-gaps))
+        bounds = np.append(_log_chernoff(self._log_moments, tilts, x), 0.0) - gaps - np.log1p(-np.exp(-gaps))
         right = np.append(tilts > c, False)
         return math.log(2.0) + max(float(bounds[right].min()), float(bounds[~right].min())) + 1e-6
 
     def log_chernoff(self, x: float) -> float:
         """Return Chernoff's bound on the log of ``g(x)``; quick, and above the truth in any case."""
-        best = float(log_chernoff(self._log_moments, self._tilts, x).min())
+        best = float(_log_chernoff(self._log_moments, self._tilts, x).min())
         return best + _MOMENT_SLACK * (1 + abs(best))
 
     def chernoff_epsilon(self, log_delta: float) -> float:
         """Return an x at which Chernoff's bound is at most ``log_delta``."""
-        excess = log_chernoff(self._log_moments, self._tilts, 0.0) - log_delta
+        excess = _log_chernoff(self._log_moments, self._tilts, 0.0) - log_delta
         excess += _MOMENT_SLACK * (np.abs(self._log_moments) + abs(log_delta) + 1)
         best = float((excess / self._tilts).min())
         return best + 8 * UNIT * abs(best)

@@ -46,15 +46,27 @@ class Saddle(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One pair, cut coarsely."""
+    """One pair in one order, cut, with the law of its loss from below."""
 
     pair: Pair
     count: int
+    swapped: bool
     cuts: _Array
     bins: Bins
     law: Atoms
 
-    def density(self, tilt: float, *, swapped: bool) -> _Array:
+    @classmethod
+    def cut(cls, pair: Pair, count: int, cuts: _Array, *, swapped: bool) -> Part:
+        """Cut a pair near the given cuts."""
+        cuts = pair.snapped(cuts)
+        bins = pair.bins(cuts, swapped=swapped)
+        return cls(pair, count, swapped, cuts, bins, bins.merged())
+
+    def mirrored(self) -> Part:
+        """Return the other order, cut in the same places."""
+        return Part.cut(self.pair, self.count, self.cuts, swapped=not self.swapped)
+
+    def density(self, tilt: float) -> _Array:
         """Return the best number of bins per unit of outcome, up to a factor.
 
         A bin's two bounds differ by its tilted mass times the square of its width in loss; under a fixed
@@ -62,12 +74,12 @@ class Part:
         """
         weights = self.law.tilted(tilt).weights[: len(self.bins.points.loss)]
         widths = np.diff(self.bins.edges)
-        if swapped:
+        if self.swapped:
             weights, widths = weights[::-1], widths[::-1]
         steps = np.diff(self.cuts)
         return np.asarray(np.cbrt(weights / steps * (widths / steps) ** 2))
 
-    def recut(self, density: _Array, wanted: float, *, swapped: bool) -> Part:
+    def recut(self, density: _Array, wanted: float) -> Part:
         """Return the part with about ``wanted`` bins, no fewer than the pair needs anywhere."""
         if not self.pair.continuous:
             return self
@@ -77,13 +89,7 @@ class Part:
         heights = np.maximum(heights, self.pair.rate(self.cuts) * steps)
         heights = np.concatenate([[0.0], np.cumsum(heights)])
         levels = np.linspace(0.0, heights[-1], math.ceil(heights[-1]) + 1)
-        return _part(self.pair, self.count, np.interp(levels, heights, self.cuts), swapped=swapped)
-
-
-def _part(pair: Pair, count: int, cuts: _Array, *, swapped: bool) -> Part:
-    cuts = pair.snapped(cuts)
-    bins = pair.bins(cuts, swapped=swapped)
-    return Part(pair, count, cuts, bins, bins.merged())
+        return Part.cut(self.pair, self.count, np.interp(levels, heights, self.cuts), swapped=self.swapped)
 
 
 def _every(cuts: _Array, stride: int) -> _Array:
@@ -104,12 +110,12 @@ def survey(pairs: Pairs, delta: float) -> Survey:
     # Of many parts each matters less, and so does where its cuts lie.
     stride = 1 if len(pairs) <= _MANY else 2
     parts = [
-        _part(pair, count, _every(pair.cuts(reach), stride), swapped=False)
+        Part.cut(pair, count, _every(pair.cuts(reach), stride), swapped=False)
         for pair, count in pairs
         if pair.variance == 0
     ]
     variance = math.fsum(pair.variance * count for pair, count in pairs)
-    return Survey(parts, variance, swapped=False)
+    return Survey(parts, variance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +126,6 @@ class Plan:
     variance: float
     saddle: Saddle
     smoothing: float
-    swapped: bool
 
     def work(self, *, upper: bool) -> Work:
         """Return what is inverted for the upper bound, or for the lower one."""
@@ -129,15 +134,14 @@ class Plan:
         laws = [(part.law, part.count) for part in self.parts]
         return Work(laws, self.variance * (1 - 32 * UNIT))
 
-    def swap(self) -> Plan:
+    def mirrored(self) -> Plan:
         """Return the same choices for the other order."""
-        swapped = not self.swapped
-        parts = tuple(_part(p.pair, p.count, p.cuts, swapped=swapped) for p in self.parts)
-        return Plan(parts, self.variance, self.saddle, self.smoothing, swapped)
+        parts = tuple(part.mirrored() for part in self.parts)
+        return Plan(parts, self.variance, self.saddle, self.smoothing)
 
     def survey(self) -> Survey:
         """Return a closer look than the one that the plan was made from."""
-        return Survey(self.parts, self.variance, swapped=self.swapped)
+        return Survey(self.parts, self.variance)
 
 
 class Survey:
@@ -149,20 +153,16 @@ class Survey:
         All pairs but the Gaussian ones.
     variance : float
         Of the Gaussian ones together.
-    swapped : bool
-        The order.
     """
 
-    def __init__(self, parts: Sequence[Part], variance: float, *, swapped: bool) -> None:
-        self.swapped, self.variance, self._parts = swapped, variance, parts
+    def __init__(self, parts: Sequence[Part], variance: float) -> None:
+        self.variance, self._parts = variance, parts
         self._work = Work([(part.law, part.count) for part in parts], variance)
         self.infinite = self._work.infinite
 
     def mirrored(self) -> Survey:
         """Return the same look at the other order."""
-        swapped = not self.swapped
-        parts = [_part(p.pair, p.count, p.cuts, swapped=swapped) for p in self._parts]
-        return Survey(parts, self.variance, swapped=swapped)
+        return Survey([part.mirrored() for part in self._parts], self.variance)
 
     def saddle_at_delta(self, log_delta: float) -> Saddle:
         """Return the saddle point for a given delta, and about which epsilon belongs to it."""
@@ -193,17 +193,17 @@ class Survey:
             smoothing = 0.0
         densities, costs = [], []
         for part in self._parts:
-            density = part.density(tilt, swapped=self.swapped)
+            density = part.density(tilt)
             densities.append(density)
             total = float((density * np.diff(part.cuts)).sum())
             costs.append(part.count * (1 + tilt) / 6 * total**3)
         # Least number of bins in all, if a part with n bins errs by cost / n**2.
         scale = math.sqrt(math.fsum(np.cbrt(costs)) / ((1 - _SMOOTHING_SHARE) * error)) if costs else 0.0
         parts = tuple(
-            part.recut(density, scale * float(np.cbrt(cost)), swapped=self.swapped)
+            part.recut(density, scale * float(np.cbrt(cost)))
             for part, density, cost in zip(self._parts, densities, costs, strict=True)
         )
-        return Plan(parts, self.variance, saddle, smoothing, self.swapped)
+        return Plan(parts, self.variance, saddle, smoothing)
 
 
 def _least(objective: _Objective) -> float:

@@ -61,38 +61,38 @@ def renyi(pair: Pair, orders: _Array) -> _Array:
 def _log_moments(pair: Pair, tilts: _Array, *, swapped: bool) -> _Array:
     """Return bounds on ``log E exp(c * loss)`` for rising c; tilts within an octave share their bins."""
     octaves = np.floor(np.log2(tilts))
-    coarse = [_look(pair, pair.cuts(_REACHES[0]), swapped=swapped)]
+    coarse = [Part.cut(pair, 1, pair.cuts(_REACHES[0]), swapped=swapped)]
     results = []
     for octave in np.unique(octaves):
         group = tilts[octaves == octave]
-        results.append(_one_octave(pair, coarse, group, swapped=swapped))
+        results.append(_one_octave(coarse, group))
     return np.concatenate(results) if results else np.zeros(0)
 
 
-def _one_octave(pair: Pair, coarse: list[Part], tilts: _Array, *, swapped: bool) -> _Array:
+def _one_octave(coarse: list[Part], tilts: _Array) -> _Array:
     """Look farther and farther out, while what is beyond the last cut counts."""
     best = np.full(len(tilts), np.inf)
     for look, reach in enumerate(_REACHES):
         if look == len(coarse):
-            coarse.append(_look(pair, pair.cuts(reach), swapped=swapped))
+            near = coarse[0]
+            coarse.append(Part.cut(near.pair, 1, near.pair.cuts(reach), swapped=near.swapped))
         part = coarse[look]
-        density = part.density(float(tilts[-1]), swapped=swapped)
-        part = part.recut(density, _BINS, swapped=swapped)
-        values, tails = _bounds(part, tilts, swapped=swapped)
+        part = part.recut(part.density(float(tilts[-1])), _BINS)
+        values, tails = _bounds(part, tilts)
         best = np.fmin(best, values)
         if bool(np.all(tails <= values + _NEGLIGIBLE)):
             break
     return best
 
 
-def _bounds(part: Part, tilts: _Array, *, swapped: bool) -> tuple[_Array, _Array]:
+def _bounds(part: Part, tilts: _Array) -> tuple[_Array, _Array]:
     """Return the bounds, and the share of them that lies beyond the last cut."""
     bins = part.bins
     if bins.only_p > 0:
         return np.full(len(tilts), np.inf), np.full(len(tilts), -np.inf)
     tails = np.full(len(tilts), -np.inf)
     if bins.high.log_p > -np.inf:
-        tails = part.pair.log_tail(tilts, part.cuts, swapped=swapped)
+        tails = part.pair.log_tail(tilts, part.cuts, swapped=part.swapped)
     law = bins.split()
     kept = np.isfinite(law.log_mass)
     loss, log_mass = _with_lost(bins, law.loss[kept], law.log_mass[kept])
@@ -114,8 +114,3 @@ def _with_lost(bins: Bins, loss: _Array, log_mass: _Array) -> tuple[_Array, _Arr
     ends = (bins.edges + bins.edge_error + 4 * UNIT * np.abs(bins.edges))[1:]
     moved = bins.points.log_p[lost] + bins.points.mass_error[lost]
     return np.concatenate([loss, ends[lost]]), np.concatenate([log_mass, moved])
-
-
-def _look(pair: Pair, cuts: _Array, *, swapped: bool) -> Part:
-    bins = pair.bins(cuts, swapped=swapped)
-    return Part(pair, 1, cuts, bins, bins.merged())
