@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -43,16 +43,26 @@ class Composition(Protocol):
         """Return the hash of what was run."""
 
 
-@lru_cache(maxsize=4096)
+class _Reading(NamedTuple):
+    """Epsilon at a delta, or delta at an epsilon: how closed views and pairs tell it, and its worst value."""
+
+    closed: Callable[..., float]
+    certified: Callable[[Pairs, float, Precision], Interval]
+    worst: float
+
+
+_EPSILON = _Reading(closed.smallest_epsilon, certified.epsilon_interval, math.inf)
+_DELTA = _Reading(closed.smallest_delta, certified.delta_interval, 1.0)
+
+
 def quick_epsilon(loss: Composition, delta: float) -> float:
     """Return the least epsilon that closed views prove; see `PrivacyLoss.quick_epsilon`."""
-    return closed.smallest_epsilon(loss.terms, delta)
+    return _quick(_EPSILON, loss, delta)
 
 
-@lru_cache(maxsize=4096)
 def quick_delta(loss: Composition, epsilon: float) -> float:
     """Return the least delta that closed views prove; see `PrivacyLoss.quick_delta`."""
-    return closed.smallest_delta(loss.terms, epsilon)
+    return _quick(_DELTA, loss, epsilon)
 
 
 def epsilon_interval(loss: Composition, delta: float, precision: Precision) -> Interval:
@@ -63,93 +73,75 @@ def epsilon_interval(loss: Composition, delta: float, precision: Precision) -> I
     UnsupportedView
         If neither closed views nor dominating pairs exist for the whole composition.
     """
-    known = _known_epsilon(loss, delta)
-    if not known or not precision.met(known[0].lower, known[0].upper):
-        known[:] = [_narrower(known, _epsilon_interval(loss, delta, precision))]
-    return known[0]
+    return _narrowest(_EPSILON, loss, delta, precision)
 
 
 def delta_interval(loss: Composition, epsilon: float, precision: Precision) -> Interval:
     """Return the best bounds on delta; see `epsilon_interval`."""
-    known = _known_delta(loss, epsilon)
-    precision = replace(precision, absolute=0.0)
+    return _narrowest(_DELTA, loss, epsilon, replace(precision, absolute=0.0))
+
+
+@lru_cache(maxsize=8192)
+def _quick(reading: _Reading, loss: Composition, argument: float) -> float:
+    return reading.closed(loss.terms, argument)
+
+
+def _narrowest(reading: _Reading, loss: Composition, argument: float, precision: Precision) -> Interval:
+    """Return bounds that are narrow enough if they are known already, and else what both proofs say."""
+    known = _known(reading, loss, argument)
     if not known or not precision.met(known[0].lower, known[0].upper):
-        known[:] = [_narrower(known, _delta_interval(loss, epsilon, precision))]
+        found = _proven(reading, loss, argument, precision)
+        known[:] = [found if not known else _both(known[0], found)]
     return known[0]
 
 
-@lru_cache(maxsize=4096)
-def _known_epsilon(loss: Composition, delta: float) -> list[Interval]:
+@lru_cache(maxsize=8192)
+def _known(reading: _Reading, loss: Composition, argument: float) -> list[Interval]:
     """Return the narrowest bounds proven so far, to be kept up by who narrows them."""
-    del loss, delta
+    del reading, loss, argument
     return []
 
 
-@lru_cache(maxsize=4096)
-def _known_delta(loss: Composition, epsilon: float) -> list[Interval]:
-    """Return the narrowest bounds proven so far, to be kept up by who narrows them."""
-    del loss, epsilon
-    return []
-
-
-def _narrower(known: Sequence[Interval], found: Interval) -> Interval:
+def _both(one: Interval, other: Interval) -> Interval:
     """Return what two proofs say together."""
-    if not known:
-        return found
-    return Interval(max(known[0].lower, found.lower), min(known[0].upper, found.upper), found.tight)
+    return Interval(max(one.lower, other.lower), min(one.upper, other.upper), other.tight)
 
 
-@lru_cache(maxsize=4096)
-def _epsilon_interval(loss: Composition, delta: float, precision: Precision) -> Interval:
-    pairs, missing = _pairs(loss.terms)
-    try:
-        quick = (
-            quick_epsilon(loss, delta)
-            if pairs is not None
-            else closed.smallest_epsilon(loss.terms, delta, numeric=True)
-        )
-    except UnsupportedView as error:
-        if pairs is None:
-            raise UnsupportedView(f"{error}; {missing}") from None
-        quick = math.inf
+@lru_cache(maxsize=8192)
+def _proven(reading: _Reading, loss: Composition, argument: float, precision: Precision) -> Interval:
+    pairs, quick = _seen(reading, loss, argument)
     if pairs is None:
         return Interval(0.0, quick, tight=False)
     if quick == 0:
         return Interval(0.0, 0.0)
     tight = all(pair.tight for pair, _ in pairs)
-    if delta == 0:
-        lower = math.fsum(mul_down(float(count), pair.supremum) for pair, count in pairs)
-        return Interval(min(below(lower, 4.0), quick) if tight else 0.0, quick, tight)
+    if reading is _EPSILON and argument == 0:
+        # Where nothing may fail, epsilon is the greatest loss.
+        greatest = math.fsum(mul_down(float(count), pair.supremum) for pair, count in pairs)
+        return Interval(min(below(greatest, 4.0), quick) if tight else 0.0, quick, tight)
     if not tight and _has_profile(loss.terms):
         return Interval(0.0, quick, tight=False)
-    found = _attempt(certified.epsilon_interval, pairs, delta, precision, math.inf)
+    found = _attempt(reading, pairs, argument, precision)
     upper = min(quick, found.upper)
     return Interval(min(found.lower, upper) if tight else 0.0, upper, tight)
 
 
-@lru_cache(maxsize=4096)
-def _delta_interval(loss: Composition, epsilon: float, precision: Precision) -> Interval:
-    pairs, missing = _pairs(loss.terms)
+def _seen(reading: _Reading, loss: Composition, argument: float) -> tuple[Pairs | None, float]:
+    """Return the dominating pairs of all terms, or None, and what the closed views say.
+
+    Where a part has no pair, curves that are computed from the other parts' pairs count as closed.
+    """
     try:
-        quick = (
-            quick_delta(loss, epsilon)
-            if pairs is not None
-            else closed.smallest_delta(loss.terms, epsilon, numeric=True)
-        )
-    except UnsupportedView as error:
-        if pairs is None:
+        pairs = [(term.dominating_pair(), count) for term, count in loss.terms]
+    except UnsupportedView as missing:
+        try:
+            return None, reading.closed(loss.terms, argument, numeric=True)
+        except UnsupportedView as error:
             raise UnsupportedView(f"{error}; {missing}") from None
-        quick = 1.0
-    if pairs is None:
-        return Interval(0.0, quick, tight=False)
-    if quick == 0:
-        return Interval(0.0, 0.0)
-    tight = all(pair.tight for pair, _ in pairs)
-    if not tight and _has_profile(loss.terms):
-        return Interval(0.0, quick, tight=False)
-    found = _attempt(certified.delta_interval, pairs, epsilon, precision, 1.0)
-    upper = min(quick, found.upper)
-    return Interval(min(found.lower, upper) if tight else 0.0, upper, tight)
+    try:
+        return pairs, _quick(reading, loss, argument)
+    except UnsupportedView:
+        return pairs, reading.worst
 
 
 def _has_profile(terms: Terms) -> bool:
@@ -163,25 +155,11 @@ def _has_profile(terms: Terms) -> bool:
     return True
 
 
-def _attempt(
-    search: Callable[[Pairs, float, Precision], Interval],
-    pairs: Pairs,
-    argument: float,
-    precision: Precision,
-    worst: float,
-) -> Interval:
+def _attempt(reading: _Reading, pairs: Pairs, argument: float, precision: Precision) -> Interval:
     """Search, and know nothing where numbers leave the range of floats on the way."""
     try:
         with np.errstate(all="ignore", over="raise", invalid="raise"):
-            found = search(pairs, argument, precision)
+            found = reading.certified(pairs, argument, precision)
     except (ArithmeticError, ValueError):
-        return Interval(0.0, worst)
-    return found if found.lower <= found.upper else Interval(0.0, worst)
-
-
-def _pairs(terms: Terms) -> tuple[Pairs | None, str]:
-    """Return the dominating pairs of all terms, or None and what is missing."""
-    try:
-        return [(term.dominating_pair(), count) for term, count in terms], ""
-    except UnsupportedView as error:
-        return None, str(error)
+        return Interval(0.0, reading.worst)
+    return found if found.lower <= found.upper else Interval(0.0, reading.worst)
