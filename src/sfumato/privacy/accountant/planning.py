@@ -86,10 +86,7 @@ class Part:
         steps = np.diff(self.cuts)
         share = density * steps
         heights = min(wanted, _MOST_BINS) * share / max(float(share.sum()), _TINY)
-        heights = np.maximum(heights, self.pair.rate(self.cuts) * steps)
-        heights = np.concatenate([[0.0], np.cumsum(heights)])
-        levels = np.linspace(0.0, heights[-1], math.ceil(heights[-1]) + 1)
-        return Part.cut(self.pair, self.count, np.interp(levels, heights, self.cuts), swapped=self.swapped)
+        return Part.cut(self.pair, self.count, self.pair.finer(self.cuts, heights), swapped=self.swapped)
 
 
 def _every(cuts: _Array, stride: int) -> _Array:

@@ -112,10 +112,7 @@ class ChainedPair(Pair):
         cuts = base.cuts(min(_MOST_REACH, _REACH + _REACH_PER_STEP * (self._there + self._back)))
         if base.continuous:
             bins = max(_FEWEST_BINS, _MOST_BINS // (self._there + self._back))
-            share = bins / (len(cuts) - 1)
-            heights = np.maximum(share, base.rate(cuts) * np.diff(cuts))
-            heights = np.concatenate([[0.0], np.cumsum(heights)])
-            cuts = np.interp(np.linspace(0.0, heights[-1], math.ceil(heights[-1]) + 1), heights, cuts)
+            cuts = base.finer(cuts, bins / (len(cuts) - 1))
         return _curve(base.bins(cuts, swapped=swapped).split())
 
 

@@ -48,17 +48,14 @@ def one_run(loss: Paired) -> tuple[Atoms, ...]:
         return tuple(pair.bins(cuts, swapped=swapped).split() for swapped in orders)
 
 
-def fine_cuts(pair: Pair, reach: float) -> _Array:
+def fine_cuts(pair: Pair, reach: float, bins: int = _BINS) -> _Array:
     """Return the coarse cuts of a pair and some more between each two, the more the farther one looks."""
     cuts = pair.cuts(reach)
     if not pair.continuous or len(cuts) < 2:
         return cuts
     steps = np.diff(cuts)
-    pieces = np.maximum(
-        np.ceil(pair.rate(cuts) * steps), math.ceil(_BINS * max(1.0, reach / _NEAR) / len(steps))
-    )
-    ends = np.concatenate([[0.0], np.cumsum(pieces)])
-    return pair.snapped(np.interp(np.arange(ends[-1] + 1), ends, cuts))
+    pieces = math.ceil(bins * max(1.0, reach / _NEAR) / len(steps))
+    return pair.finer(cuts, np.maximum(np.ceil(pair.rate(cuts) * steps), pieces))
 
 
 class DerivedPair(Pair):

@@ -8,12 +8,13 @@ from typing import Final
 import numpy as np
 
 from sfumato import _check
+from sfumato.privacy.pairs.derived import fine_cuts
 from sfumato.privacy.pairs.pair import Pair
 
 __all__ = ["loss_moments"]
 
 _REACH: Final = 12.0
-_PIECES: Final = 24
+_BINS: Final = 3840
 
 
 def loss_moments(pair: Pair, *, swapped: bool = False) -> tuple[float, float]:
@@ -26,11 +27,7 @@ def loss_moments(pair: Pair, *, swapped: bool = False) -> tuple[float, float]:
     swapped : bool
         The order.
     """
-    cuts = pair.cuts(_REACH)
-    if pair.continuous and len(cuts) > 1:
-        steps = np.linspace(0.0, 1.0, _PIECES, endpoint=False)
-        cuts = np.append((cuts[:-1, None] + np.diff(cuts)[:, None] * steps).ravel(), cuts[-1])
-    law = pair.bins(cuts, swapped=swapped).merged()
+    law = pair.bins(fine_cuts(pair, _REACH, _BINS), swapped=swapped).merged()
     if law.infinite > 0:
         _check.refuse("loss", "have no mass of infinite loss", law.infinite, "leave out parts with a delta")
     mass = np.exp(law.log_mass)

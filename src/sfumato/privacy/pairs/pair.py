@@ -68,6 +68,21 @@ class Pair(ABC):
     def rate(self, cuts: _Array) -> _Array:
         """Return how many bins per unit of outcome `bins` needs, between coarse cuts."""
 
+    def finer(self, cuts: _Array, wanted: _Array | float) -> _Array:
+        """Return cuts with so many bins, about, between each two of the given ones; more where `rate` asks.
+
+        Parameters
+        ----------
+        cuts : ndarray
+            At least two.
+        wanted : ndarray or float
+            Bins, or parts of one, between each two cuts.
+        """
+        heights = np.maximum(wanted, self.rate(cuts) * np.diff(cuts))
+        ends = np.concatenate([[0.0], np.cumsum(heights)])
+        levels = np.linspace(0.0, ends[-1], math.ceil(ends[-1]) + 1)
+        return self.snapped(np.interp(levels, ends, cuts))
+
     @abstractmethod
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Cut the pair."""
