@@ -6,11 +6,41 @@ from collections.abc import Iterable
 
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
+from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.pairs.pair import Pair, no_loss
+from sfumato.privacy.views import GDPView, ZCDPView
 
-__all__ = ["checked", "numeric", "pair_of", "relation_of"]
+__all__ = ["Several", "checked", "pair_of"]
+
+
+class Several(Node):
+    """A node of which exactly one part runs; the notions in which the worst part bounds it."""
+
+    __slots__ = ()
+
+    losses: tuple[PrivacyLoss, ...]
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """The relation that all parts are about."""
+        return next(part.neighboring for part in self.losses if part.neighboring is not None)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether that of a part is."""
+        return any(term.numeric for part in self.losses for term, _ in part.terms)
+
+    def zcdp(self) -> ZCDPView:
+        """Return the greatest rho and the greatest mass."""
+        views = [part.zcdp() for part in self.losses]
+        return ZCDPView(max(view.rho for view in views), max(view.delta for view in views))
+
+    def gdp(self) -> GDPView:
+        """Return the greatest mu and the greatest mass."""
+        views = [part.gdp() for part in self.losses]
+        return GDPView(max(view.mu for view in views), max(view.delta for view in views))
 
 
 def checked(losses: object) -> tuple[PrivacyLoss, ...]:
@@ -29,16 +59,6 @@ def checked(losses: object) -> tuple[PrivacyLoss, ...]:
             "losses", "hold a loss that says something", "nothing", "an empty composition needs no node"
         )
     return parts
-
-
-def relation_of(losses: tuple[PrivacyLoss, ...]) -> Neighboring:
-    """Return the relation that checked losses are about."""
-    return next(part.neighboring for part in losses if part.neighboring is not None)
-
-
-def numeric(losses: tuple[PrivacyLoss, ...]) -> bool:
-    """Whether a part's Rényi divergences are computed from its pair."""
-    return any(term.numeric for part in losses for term, _ in part.terms)
 
 
 def pair_of(loss: PrivacyLoss) -> Pair:

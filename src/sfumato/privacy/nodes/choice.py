@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from typing import final
 
@@ -10,42 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import NeighboringMismatch
-from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.nodes import _parts
+from sfumato.privacy.nodes._parts import Several, checked, pair_of
 from sfumato.privacy.pairs.derived import one_run
 from sfumato.privacy.pairs.maximum import MaximumPair
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.profile import log_profile
-from sfumato.privacy.views import GDPView, PureView, ZCDPView
+from sfumato.privacy.views import PureView
 
 __all__ = ["AdaptiveChoice", "Parallel"]
 
 
-class _Worst(Node):
+class _Worst(Several):
     """In each notion, the worst of the parts."""
 
     __slots__ = ()
 
-    @property
-    @abstractmethod
-    def losses(self) -> tuple[PrivacyLoss, ...]:
-        """The parts."""
-
-    @property
-    def neighboring(self) -> Neighboring:
-        """The relation that all parts are about."""
-        return _parts.relation_of(self.losses)
-
-    @property
-    def numeric(self) -> bool:
-        """Whether that of a part is."""
-        return _parts.numeric(self.losses)
-
     def dominating_pair(self) -> Pair:
         """Return a pair with the greatest of the parts' divergences at every epsilon."""
-        return MaximumPair([_parts.pair_of(part) for part in self.losses])
+        return MaximumPair([pair_of(part) for part in self.losses])
 
     def log_profile(self, epsilon: float) -> float:
         """Return that of the pair."""
@@ -54,16 +37,6 @@ class _Worst(Node):
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the greatest of each order."""
         return np.asarray(np.max([part.rdp_curve(orders) for part in self.losses], axis=0))
-
-    def zcdp(self) -> ZCDPView:
-        """Return the greatest rho and the greatest mass."""
-        views = [part.zcdp() for part in self.losses]
-        return ZCDPView(max(view.rho for view in views), max(view.delta for view in views))
-
-    def gdp(self) -> GDPView:
-        """Return the greatest mu and the greatest mass."""
-        views = [part.gdp() for part in self.losses]
-        return GDPView(max(view.mu for view in views), max(view.delta for view in views))
 
     def pure(self) -> PureView:
         """Return the greatest epsilon and the greatest mass."""
@@ -100,7 +73,7 @@ class AdaptiveChoice(_Worst):
     losses: tuple[PrivacyLoss, ...]
 
     def __post_init__(self) -> None:
-        self._set("losses", _parts.checked(self.losses))
+        self._set("losses", checked(self.losses))
 
 
 @final
@@ -134,7 +107,7 @@ class Parallel(_Worst):
     losses: tuple[PrivacyLoss, ...]
 
     def __post_init__(self) -> None:
-        self._set("losses", _parts.checked(self.losses))
+        self._set("losses", checked(self.losses))
         if self.neighboring is Neighboring.REPLACE_ONE:
             raise NeighboringMismatch(
                 "losses must be under add/remove or zero-out, got replace one unit; a unit that is replaced "

@@ -6,16 +6,12 @@ from dataclasses import dataclass
 from typing import final
 
 from sfumato import _check
-from sfumato.errors import NeighboringMismatch
 from sfumato.privacy._outward import above
-from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.nodes._sampled import SampledNode
 from sfumato.privacy.nodes.poisson import amplified
-from sfumato.privacy.pairs.derived import one_run
 from sfumato.privacy.pairs.mirrored import MirroredPair
 from sfumato.privacy.pairs.pair import Pair
-from sfumato.privacy.pairs.profile import log_profile
 from sfumato.privacy.views import PureView
 
 __all__ = ["FixedSizeSampled"]
@@ -23,7 +19,7 @@ __all__ = ["FixedSizeSampled"]
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class FixedSizeSampled(Node):
+class FixedSizeSampled(SampledNode):
     r"""A mechanism that ran on a fixed number of units, drawn without replacement; the sample stays secret.
 
     Parameters
@@ -64,22 +60,12 @@ class FixedSizeSampled(Node):
     population_size: int
 
     def __post_init__(self) -> None:
-        self._set_part("loss", self.loss)
-        if self.loss.neighboring is not Neighboring.REPLACE_ONE:
-            raise NeighboringMismatch(
-                f"loss must be under replace-one, got {self.loss.neighboring}; a sample of fixed size is "
-                "priced under that relation only: state the loss of the mechanism under it"
-            )
+        self._check_loss()
         for name in ("sample_size", "population_size"):
             self._set(name, _check.integer(name, getattr(self, name), minimum=1))
         if self.sample_size > self.population_size:
             remedy = "without replacement a sample is no larger than the population"
             _check.refuse("sample_size", "be at most population_size", self.sample_size, remedy)
-
-    @property
-    def neighboring(self) -> Neighboring:
-        """Replace-one."""
-        return Neighboring.REPLACE_ONE
 
     @property
     def _share(self) -> float:
@@ -90,10 +76,6 @@ class FixedSizeSampled(Node):
         """Return the symmetric pair of what the theorem says."""
         base, q = self.loss.dominating_pair(), self._share
         return base if q == 1 else MirroredPair(base, q)
-
-    def log_profile(self, epsilon: float) -> float:
-        """Return that of the pair."""
-        return max(log_profile(law, epsilon) for law in one_run(self))
 
     def pure(self) -> PureView:
         """Return the amplified epsilon, and the mass times the share that is drawn."""

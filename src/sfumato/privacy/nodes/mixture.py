@@ -12,21 +12,19 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.privacy._outward import UNIT, above, sum_above
-from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.nodes import _parts
+from sfumato.privacy.nodes._parts import Several, checked, pair_of
 from sfumato.privacy.pairs.mixture import WEIGHT_SLACK, MixturePair
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.wrapped import LoosePair
-from sfumato.privacy.views import GDPView, PureView, ZCDPView
+from sfumato.privacy.views import PureView
 
 __all__ = ["Mixture"]
 
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Mixture(Node):
+class Mixture(Several):
     r"""One of several mechanisms, drawn by fixed weights.
 
     Parameters
@@ -56,7 +54,7 @@ class Mixture(Node):
     index_public: bool
 
     def __post_init__(self) -> None:
-        self._set("losses", _parts.checked(self.losses))
+        self._set("losses", checked(self.losses))
         given: object = self.weights
         listed = given if isinstance(given, tuple | list) else (given,)
         weights = tuple(_check.positive("weights", weight, "leave out what never runs") for weight in listed)
@@ -69,19 +67,9 @@ class Mixture(Node):
         if not isinstance(told, bool):
             _check.refuse("index_public", "be True or False", told, "say whether it is told")
 
-    @property
-    def neighboring(self) -> Neighboring:
-        """The relation that all parts are about."""
-        return _parts.relation_of(self.losses)
-
-    @property
-    def numeric(self) -> bool:
-        """Whether that of a part is."""
-        return _parts.numeric(self.losses)
-
     def dominating_pair(self) -> Pair:
         """Return the pair of what is drawn and told."""
-        pair = MixturePair([_parts.pair_of(part) for part in self.losses], self.weights)
+        pair = MixturePair([pair_of(part) for part in self.losses], self.weights)
         return pair if self.index_public else LoosePair(pair)
 
     def log_profile(self, epsilon: float) -> float:
@@ -102,16 +90,6 @@ class Mixture(Node):
             mean = reduce(np.logaddexp, terms) if len(terms) > 1 else logs[0]
         size = np.where(np.isfinite(mean), np.abs(mean), 0.0) + np.abs(np.log(self.weights)).max()
         return np.asarray(mean + 2 * WEIGHT_SLACK + 8 * UNIT * (len(terms) + 4) * (size + 1))
-
-    def zcdp(self) -> ZCDPView:
-        """Return the greatest rho and the greatest mass."""
-        views = [part.zcdp() for part in self.losses]
-        return ZCDPView(max(view.rho for view in views), max(view.delta for view in views))
-
-    def gdp(self) -> GDPView:
-        """Return the greatest mu and the greatest mass."""
-        views = [part.gdp() for part in self.losses]
-        return GDPView(max(view.mu for view in views), max(view.delta for view in views))
 
     def pure(self) -> PureView:
         """Return the greatest epsilon and the weighted mean of the masses."""

@@ -7,16 +7,12 @@ from dataclasses import dataclass
 from typing import Final, final
 
 from sfumato import _check
-from sfumato.errors import NeighboringMismatch
 from sfumato.privacy._outward import above
-from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pairs.derived import one_run
+from sfumato.privacy.nodes._sampled import SampledNode
 from sfumato.privacy.pairs.mirrored import MirroredPair
 from sfumato.privacy.pairs.mixture import MixturePair
 from sfumato.privacy.pairs.pair import Pair, two_points
-from sfumato.privacy.pairs.profile import log_profile
 from sfumato.privacy.pairs.wrapped import LoosePair
 
 __all__ = ["SampledWithReplacement"]
@@ -28,7 +24,7 @@ _MOST: Final = 40
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class SampledWithReplacement(Node):
+class SampledWithReplacement(SampledNode):
     r"""A mechanism that ran on a fixed number of independent draws; the sample stays secret.
 
     Parameters
@@ -67,23 +63,13 @@ class SampledWithReplacement(Node):
     population_size: int
 
     def __post_init__(self) -> None:
-        self._set_part("loss", self.loss)
-        if self.loss.neighboring is not Neighboring.REPLACE_ONE:
-            raise NeighboringMismatch(
-                f"loss must be under replace-one, got {self.loss.neighboring}; a sample of fixed size is "
-                "priced under that relation only: state the loss of the mechanism under it"
-            )
+        self._check_loss()
         self._set("sample_size", _check.integer("sample_size", self.sample_size, minimum=1))
         remedy = "of one unit every draw is the same"
         self._set(
             "population_size",
             _check.integer("population_size", self.population_size, minimum=2, remedy=remedy),
         )
-
-    @property
-    def neighboring(self) -> Neighboring:
-        """Replace-one."""
-        return Neighboring.REPLACE_ONE
 
     def dominating_pair(self) -> Pair:
         """Return the symmetric pair of what the theorem says."""
@@ -104,7 +90,3 @@ class SampledWithReplacement(Node):
             weights.append(max(rest, 1e-300))
         mixed, share = MixturePair(pairs, weights), above(drawn, 64.0)
         return MirroredPair(mixed, share) if share < 1 else LoosePair(mixed)
-
-    def log_profile(self, epsilon: float) -> float:
-        """Return that of the pair."""
-        return max(log_profile(law, epsilon) for law in one_run(self))

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.privacy._outward import UNIT, below
+from sfumato.privacy._outward import UNIT
 from sfumato.privacy.pairs.bins import Bins, Points
-from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.bounded import BoundedPair
 
 __all__ = ["BoundedRangePair"]
 
 _Array = NDArray[np.float64]
 
-_COARSE: Final = 96
 
-
-class BoundedRangePair(Pair):
+class BoundedRangePair(BoundedPair):
     r"""The least pair above every two laws whose losses lie within ``bound`` of one another.
 
     Parameters
@@ -48,29 +45,12 @@ class BoundedRangePair(Pair):
     as :math:`H` is attained at every :math:`x`. It is not the pair of two neighbors, so it is not tight.
     """
 
-    __slots__ = ("_bound",)
-
-    def __init__(self, bound: float) -> None:
-        self._bound = bound
+    __slots__ = ()
 
     @property
     def tight(self) -> bool:
         """False: it dominates a family of which no member attains it everywhere."""
         return False
-
-    @property
-    def supremum(self) -> float:
-        """The range: the greatest loss of the worst members."""
-        return below(self._bound)
-
-    def cuts(self, reach: float) -> _Array:
-        """Return cuts of all losses."""
-        del reach
-        return np.linspace(-self._bound, self._bound, _COARSE + 1)
-
-    def rate(self, cuts: _Array) -> _Array:
-        """Return a few bins in all: every cut is exact."""
-        return np.full(len(cuts) - 1, 8 / self._bound)
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         r"""Return the masses in closed form; both orders are the same.

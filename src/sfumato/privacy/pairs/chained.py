@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.pairs.atoms import Atoms
 from sfumato.privacy.pairs.bins import NO_ATOMS, Bins, Points
-from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.pair import Pair, UncutPair
 
 __all__ = ["MOST_STEPS", "ChainedPair"]
 
@@ -41,7 +41,7 @@ _MOST_BINS: Final = 12_000
 _FEWEST_BINS: Final = 1_200
 
 
-class ChainedPair(Pair):
+class ChainedPair(UncutPair):
     """A dominating pair for neighbors of neighbors.
 
     Parameters
@@ -74,20 +74,6 @@ class ChainedPair(Pair):
     def supremum(self) -> float:
         """No lower bound but 0 is offered."""
         return 0.0
-
-    @property
-    def continuous(self) -> bool:
-        """The laws are cut once."""
-        return False
-
-    def cuts(self, reach: float) -> _Array:
-        """Return no cuts."""
-        del reach
-        return np.zeros(0)
-
-    def rate(self, cuts: _Array) -> _Array:
-        """Return nothing: there is no cut."""
-        return np.zeros(len(cuts))
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return the chain's atoms."""

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT, below
 from sfumato.privacy.pairs.bins import Bins, Mass, Points
-from sfumato.privacy.pairs.pair import Pair, no_loss, two_points
+from sfumato.privacy.pairs.pair import Pair, UncutPair, no_loss, two_points
 
 __all__ = ["MOST_CLIENTS", "clones"]
 
@@ -43,7 +43,7 @@ class _Counts(NamedTuple):
     log_error: float
 
 
-class ClonePair(Pair):
+class ClonePair(UncutPair):
     """The pair of the clones, cut once; see `clones`."""
 
     __slots__ = ("_bins", "_epsilon")
@@ -61,19 +61,10 @@ class ClonePair(Pair):
         """The bound of the local randomizer: there may be no clone at all."""
         return below(self._epsilon)
 
-    @property
-    def continuous(self) -> bool:
-        """The cuts are fixed."""
-        return False
-
     def cuts(self, reach: float) -> _Array:
         """Return as many cuts as there are."""
         del reach
         return np.arange(len(self._bins.edges), dtype=float)
-
-    def rate(self, cuts: _Array) -> _Array:
-        """Return nothing: there is no other cut."""
-        return np.zeros(len(cuts) - 1)
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return the bins; both orders are the same, as the two counts may be exchanged."""

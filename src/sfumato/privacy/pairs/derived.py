@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato.privacy.pairs.atoms import Atoms
 from sfumato.privacy.pairs.bins import Bins
-from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.pair import Pair, UncutPair
 
 __all__ = ["DerivedPair", "fine_bins", "fine_cuts", "one_run"]
 
@@ -58,15 +58,10 @@ def fine_cuts(pair: Pair, reach: float, bins: int = _BINS) -> _Array:
     return pair.finer(cuts, np.maximum(np.ceil(pair.rate(cuts) * steps), pieces))
 
 
-class DerivedPair(Pair):
+class DerivedPair(UncutPair):
     """A pair whose outcomes are cut where it chooses; the first of its cuts only tells how far to look."""
 
     __slots__ = ()
-
-    @property
-    def continuous(self) -> bool:
-        """The cuts are fixed."""
-        return False
 
     @property
     def tight(self) -> bool:
@@ -76,7 +71,3 @@ class DerivedPair(Pair):
     def cuts(self, reach: float) -> _Array:
         """Return how far to look."""
         return np.array([reach])
-
-    def rate(self, cuts: _Array) -> _Array:
-        """Return nothing: there is no other cut."""
-        return np.zeros(len(cuts) - 1)

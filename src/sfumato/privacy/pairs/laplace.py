@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import math
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.privacy._outward import UNIT, below
+from sfumato.privacy._outward import UNIT
 from sfumato.privacy.pairs.bins import Bins, Points
-from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.bounded import BoundedPair
 
 __all__ = ["LaplacePair"]
 
 _Array = NDArray[np.float64]
 
-_COARSE: Final = 96
 
-
-class LaplacePair(Pair):
+class LaplacePair(BoundedPair):
     r"""Laplace laws of scale 1 that lie ``bound`` apart.
 
     Parameters
@@ -34,24 +31,7 @@ class LaplacePair(Pair):
     and the ratio of the two masses there is :math:`e^{(y_1 + y_2)/2}`.
     """
 
-    __slots__ = ("_bound",)
-
-    def __init__(self, bound: float) -> None:
-        self._bound = bound
-
-    @property
-    def supremum(self) -> float:
-        """The greatest loss."""
-        return below(self._bound)
-
-    def cuts(self, reach: float) -> _Array:
-        """Return cuts of the losses between the two extreme ones."""
-        del reach
-        return np.linspace(-self._bound, self._bound, _COARSE + 1)
-
-    def rate(self, cuts: _Array) -> _Array:
-        """Return a few bins in all: every cut is exact."""
-        return np.full(len(cuts) - 1, 8 / self._bound)
+    __slots__ = ()
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return the masses in closed form; both orders are the same."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.pairs.bins import NO_ATOMS, Bins, Points
 
-__all__ = ["AtomicPair", "Pair", "no_loss", "two_points"]
+__all__ = ["AtomicPair", "Pair", "UncutPair", "no_loss", "two_points"]
 
 _Array = NDArray[np.float64]
 
@@ -107,7 +107,27 @@ class Pair(ABC):
         return np.full(len(tilts), np.inf)
 
 
-class AtomicPair(Pair):
+class UncutPair(Pair):
+    """A pair that comes in pieces of its own, whatever cuts are asked for."""
+
+    __slots__ = ()
+
+    @property
+    def continuous(self) -> bool:
+        """No."""
+        return False
+
+    def cuts(self, reach: float) -> _Array:
+        """Return no cuts."""
+        del reach
+        return np.zeros(0)
+
+    def rate(self, cuts: _Array) -> _Array:
+        """Return nothing: there is no other cut."""
+        return np.zeros(max(0, len(cuts) - 1))
+
+
+class AtomicPair(UncutPair):
     """A pair of finite discrete laws.
 
     Parameters
@@ -154,20 +174,6 @@ class AtomicPair(Pair):
         points = self._bins.atoms
         loss = np.concatenate([points.loss - points.loss_error, -points.loss - points.loss_error])
         return max(0.0, float(loss.max(initial=0.0)))
-
-    @property
-    def continuous(self) -> bool:
-        """Discrete laws are not cut."""
-        return False
-
-    def cuts(self, reach: float) -> _Array:
-        """Return no cuts."""
-        del reach
-        return np.zeros(0)
-
-    def rate(self, cuts: _Array) -> _Array:
-        """Return nothing: there is no cut."""
-        return np.zeros(len(cuts))
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return the atoms."""
