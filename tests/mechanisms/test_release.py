@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError
-from sfumato.mechanisms import Gaussian, Grid, Laplace, Release
+from sfumato.mechanisms import Gaussian, Grid, Laplace, LatticeRelease, Release
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.numerics.laws import DiscreteLaplaceLaw
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
@@ -74,8 +74,8 @@ def test_ends_are_rounded_outward(steps: int, step: Fraction) -> None:
     }
     half, _ = law.half_width(0.95)
     exact = (steps - half) * step, (steps + half) * step
-    scalar = Release(steps=steps, **common).interval()  # type: ignore[arg-type]
-    array = Release(steps=np.array([steps]), **common).interval()  # type: ignore[arg-type]
+    scalar = LatticeRelease(steps=steps, **common).interval()  # type: ignore[arg-type]
+    array = LatticeRelease(steps=np.array([steps]), **common).interval()  # type: ignore[arg-type]
     for lower, upper in ((scalar.lower, scalar.upper), (float(array.lower[0]), float(array.upper[0]))):
         assert Fraction(lower) <= exact[0] < exact[1] <= Fraction(upper)
         assert (
@@ -123,3 +123,22 @@ def test_levels_out_of_range_are_refused(level: float) -> None:
         release.interval(level)
     with pytest.raises(ParameterError, match="level must be strictly between 0 and 1"):
         release.coverage(level)
+
+
+def test_a_function_of_a_release_costs_nothing_more_and_cannot_write_into_it() -> None:
+    release = Laplace(sensitivity=1, scale=2).release(np.array([3, -4]), rng=5)
+    mapped = release.map(lambda value: np.maximum(value, 0))
+    assert isinstance(mapped, Release)
+    assert mapped.value.tolist() == np.maximum(release.value, 0).tolist()
+    assert mapped.loss == release.loss
+    assert mapped.simulated
+    assert mapped.neighboring is release.neighboring
+
+    def write(value: np.ndarray) -> np.ndarray:
+        value[0] = 0
+        return value
+
+    with pytest.raises(ValueError, match="read-only"):
+        release.map(write)
+    with pytest.raises(ValueError, match="read-only"):
+        mapped.value[0] = 1

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.grid import Grid
     from sfumato.mechanisms.histogram import Histogram
     from sfumato.mechanisms.laplace import Laplace
+    from sfumato.mechanisms.lattice_release import LatticeRelease
     from sfumato.mechanisms.linear import LinearWorkload
     from sfumato.mechanisms.lipschitz import LipschitzMap
     from sfumato.mechanisms.measurement import Measurement
@@ -36,6 +37,7 @@ __all__ = [
     "Grid",
     "Histogram",
     "Laplace",
+    "LatticeRelease",
     "LinearWorkload",
     "LipschitzMap",
     "Mean",
@@ -62,6 +64,7 @@ __getattr__, __dir__ = attach(
         "Grid": "sfumato.mechanisms.grid",
         "Histogram": "sfumato.mechanisms.histogram",
         "Laplace": "sfumato.mechanisms.laplace",
+        "LatticeRelease": "sfumato.mechanisms.lattice_release",
         "LinearWorkload": "sfumato.mechanisms.linear",
         "LipschitzMap": "sfumato.mechanisms.lipschitz",
         "Mean": "sfumato.mechanisms.sums",

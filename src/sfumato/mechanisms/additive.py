@@ -13,9 +13,9 @@ import numpy as np
 from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
 from sfumato.mechanisms.grid import LIMIT, Grid, as_grid, whole
+from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number
-from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.shift import Shift
 from sfumato.numerics.laws import SymmetricLaw
 from sfumato.numerics.source import RandomSource, Rng, random_source
@@ -73,7 +73,7 @@ class AdditiveMechanism(Mechanism):
         """The loss of one release."""
         return self._price(self._noise() / self.grid.step)
 
-    def release(self, value: Any, rng: Rng = None) -> Release:
+    def release(self, value: Any, rng: Rng = None) -> LatticeRelease:
         """Add noise to a value or to every entry of an array.
 
         Parameters
@@ -86,7 +86,7 @@ class AdditiveMechanism(Mechanism):
 
         Returns
         -------
-        Release
+        LatticeRelease
 
         Raises
         ------
@@ -96,7 +96,7 @@ class AdditiveMechanism(Mechanism):
         steps = whole(value, remedy=_REALS) if self.integral else self.grid.round(value)
         source = random_source(rng)
         noise = self._draw(None if isinstance(steps, int) else steps.shape, source)
-        return Release(
+        return LatticeRelease(
             steps=steps + int(noise) if isinstance(steps, int) else np.add(steps, noise),
             step=1 if self.integral else self.grid.step,
             law=self.law,

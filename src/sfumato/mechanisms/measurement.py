@@ -8,9 +8,9 @@ from typing import Any, Self, final
 
 from sfumato import _check
 from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.query import Query
-from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.shift import Shift
 from sfumato.numerics.source import Rng
 from sfumato.privacy.loss import PrivacyLoss
@@ -73,7 +73,7 @@ class Measurement(Mechanism):
         """Who is protected."""
         return self.mechanism.neighboring
 
-    def release(self, value: Any, rng: Rng = None) -> Release:
+    def release(self, value: Any, rng: Rng = None) -> LatticeRelease:
         """Answer the query on data, with noise.
 
         Parameters
@@ -85,7 +85,7 @@ class Measurement(Mechanism):
 
         Returns
         -------
-        Release
+        LatticeRelease
             In the unit of the query's answer; ``query.estimate`` reads off what the query is after.
         """
         return replace(self.mechanism.release(self.query.steps(value), rng), step=self.query.step)

@@ -11,7 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.shift import Norm, Shift, Stability
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.neighboring import Neighboring
@@ -93,7 +93,7 @@ class Query(ABC):
             return float(steps * self.step)
         return np.asarray(steps * float(self.step), dtype=np.float64)
 
-    def estimate(self, release: Release) -> Any:
+    def estimate(self, release: LatticeRelease) -> Any:
         """Return what the query is after, from a release of it; post-processing, free of charge."""
         return release.value
 
@@ -163,6 +163,6 @@ class TransformedQuery(Query):
             tightest = tightest.tightest(bound)
         return tightest
 
-    def estimate(self, release: Release) -> Any:
+    def estimate(self, release: LatticeRelease) -> Any:
         """Return what the query is after, from a release of it."""
         return self.query.estimate(release)

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
 from sfumato.mechanisms.grid import Grid, as_grid, whole
+from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.query import Query
 from sfumato.mechanisms.rational import ceil_log2
 from sfumato.mechanisms.records import exact_sum, numbers
-from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.shift import Shift
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.neighboring import Neighboring
@@ -199,19 +199,19 @@ class Mean(Query):
             return Shift.entries(2, one)
         return Shift(l0=2, l1=one, l2_squared=one**2, linf=one)
 
-    def estimate(self, release: Release) -> float:
+    def estimate(self, release: LatticeRelease) -> float:
         """Return the mean, within its bounds; where no record seems to be left, the middle of the bounds."""
         if self.n is not None:
             return float(np.clip(release.value, *self.bounds))
         high, low = np.asarray(release.value, dtype=np.float64)
         return self._between(float(high), float(low))
 
-    def estimate_interval(self, release: Release, level: float = 0.95) -> Interval:
+    def estimate_interval(self, release: LatticeRelease, level: float = 0.95) -> Interval:
         """Return an interval that holds the bounded data's mean with probability at least the level.
 
         Parameters
         ----------
-        release : Release
+        release : LatticeRelease
         level : float
 
         Returns
