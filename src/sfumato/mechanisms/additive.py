@@ -12,7 +12,8 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
-from sfumato.mechanisms.grid import LIMIT, Grid, as_grid, whole
+from sfumato.mechanisms.grid import LIMIT, Grid
+from sfumato.mechanisms.lattice import Lattice
 from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number
@@ -25,7 +26,6 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["AdditiveMechanism", "as_bound", "as_entries", "as_number"]
 
 _WIDEST = 1 << 40  # the samplers' range, in steps
-_REALS = "pass a float sensitivity, or a grid, to the mechanism where values are real"
 
 
 class AdditiveMechanism(Mechanism):
@@ -93,12 +93,12 @@ class AdditiveMechanism(Mechanism):
         ParameterError
             If the type does not fit; never for a value.
         """
-        steps = whole(value, remedy=_REALS) if self.integral else self.grid.round(value)
+        steps = self._lattice.steps(value)
         source = random_source(rng)
         noise = self._draw(None if isinstance(steps, int) else steps.shape, source)
         return LatticeRelease(
             steps=steps + int(noise) if isinstance(steps, int) else np.add(steps, noise),
-            step=1 if self.integral else self.grid.step,
+            step=self._lattice.step,
             law=self.law,
             loss=self.privacy_loss,
             neighboring=self.neighboring,
@@ -107,8 +107,11 @@ class AdditiveMechanism(Mechanism):
 
     def _per_entry(self) -> int:
         """Return the most steps that one unit moves an entry, where ``sensitivity`` states it."""
-        exact = Fraction(self.sensitivity or 0)
-        return max(1, math.floor(exact)) if self.integral else self.grid.shift(exact)
+        return self._lattice.shift(self.sensitivity or 0)
+
+    @property
+    def _lattice(self) -> Lattice:
+        return Lattice(self.grid, self.integral)
 
     def _settle(self) -> None:
         """Check the shared parameters, and resolve what was left open: l0, the grid, the kind of values."""
@@ -124,15 +127,12 @@ class AdditiveMechanism(Mechanism):
         integral: bool | None = self.integral
         if integral is None:
             integral = isinstance(bound, int) and chosen is None
-        if integral and chosen not in (None, Grid(exponent=0)):
-            _check.refuse("grid", "be left out where values are whole numbers", chosen, "pass integral=False")
         l0 = self._entries(self.l0, name, integral=integral)
-        if chosen is None:
-            # Of a bound on all entries together, each may take its share of the rounding.
-            share = Fraction(bound) / (l0 if overall is not None else 1)
-            chosen = Grid.choose(sensitivity=share, noise=self._noise())
-        object.__setattr__(self, "grid", Grid(exponent=0) if integral else as_grid(chosen))
-        object.__setattr__(self, "integral", integral)
+        # Of a bound on all entries together, each may take its share of the rounding.
+        share = Fraction(bound) / (l0 if overall is not None else 1)
+        lattice = Lattice.settle(bound, noise=self._noise(), grid=chosen, integral=integral, share=share)
+        object.__setattr__(self, "grid", lattice.grid)
+        object.__setattr__(self, "integral", lattice.integral)
         object.__setattr__(self, "l0", l0)
         if not isinstance(self.neighboring, Neighboring):
             _check.refuse(
