@@ -5,15 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Final, final
 
 from sfumato import _check
-from sfumato.numerics.rounding import exp_up, log_up
+from sfumato.numerics.rounding import log_up
 from sfumato.privacy.leaves.rational import RationalLeaf
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pairs.hull import lower_hull
-from sfumato.privacy.pairs.pair import AtomicPair
+from sfumato.privacy.pairs.hull import profile_laws
 
 __all__ = ["Profile"]
 
@@ -60,11 +58,6 @@ class Profile(RationalLeaf):
     epsilons: Sequence[float]
     deltas: Sequence[float]
     neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
-    _pair: AtomicPair = field(init=False, compare=False)
-    _common: tuple[tuple[Fraction, Fraction], ...] = field(init=False, compare=False)
-    _mass: float = field(init=False, compare=False)
-    _loss: float = field(init=False, compare=False)
-    _inner: float = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         self._set_numbers("epsilons", self.epsilons, up=True)
@@ -80,22 +73,7 @@ class Profile(RationalLeaf):
             _check.refuse("epsilons", f"be at most {_LARGEST}", self.epsilons[-1], "use ApproximateDP")
         if max(self.deltas) > 1:
             _check.refuse("deltas", "be in [0, 1]", max(self.deltas), "leave out what says nothing")
-        self._set_laws(self._masses(), symmetric=True)
-
-    def _masses(self) -> list[tuple[Fraction, Fraction]]:
-        ends = [Fraction(exp_up(epsilon)) for epsilon in self.epsilons]
-        deltas = list(itertools.accumulate(map(Fraction, self.deltas), min))
-        points = {1 / s: 1 - (1 - delta) / s for s, delta in zip(ends, deltas, strict=True)}
-        for s, delta in zip(ends, deltas, strict=True):
-            points[s] = min(delta, points.get(s, delta))
-        last = deltas[-1]
-        hull = lower_hull([(Fraction(0), Fraction(1)), *sorted(points.items())])
-        while len(hull) > 2 and hull[-2][1] <= last:
-            hull.pop()
-        slopes = [(d - b) / (c - a) for (a, b), (c, d) in itertools.pairwise(hull)] + [Fraction(0)]
-        rises = [after - before for before, after in itertools.pairwise(slopes)]
-        inner = [(s * rise, rise) for (s, _), rise in zip(hull[1:], rises, strict=True)]
-        return [(last, Fraction(0)), *inner, (Fraction(0), 1 + slopes[0])]
+        self._set_laws(profile_laws(self.epsilons, self.deltas), symmetric=True)
 
     def log_profile(self, epsilon: float) -> float:
         """Return the log of the greatest function that the guarantees allow; a declared delta is exact."""

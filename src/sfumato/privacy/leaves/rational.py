@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Final, final
+from typing import Final, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,6 +30,7 @@ _CLOSE: Final = Fraction(1, 10**9)
 _NO_CUTS: Final = np.zeros(0)
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class RationalLeaf(Leaf):
     r"""What two finite laws prove.
 
@@ -43,15 +44,12 @@ class RationalLeaf(Leaf):
     greatest finite loss of P and Q themselves will do.
     """
 
-    __slots__ = ()
-
-    neighboring: Neighboring
-    _pair: AtomicPair
-    _common: tuple[tuple[Fraction, Fraction], ...]
+    _pair: AtomicPair = field(init=False, compare=False)
+    _common: tuple[tuple[Fraction, Fraction], ...] = field(init=False, compare=False)
     # Rounded up: the mass, the greatest finite loss, and the greatest loss outside the mass.
-    _mass: float
-    _loss: float
-    _inner: float
+    _mass: float = field(init=False, compare=False)
+    _loss: float = field(init=False, compare=False)
+    _inner: float = field(init=False, compare=False)
 
     def _set_laws(self, masses: list[tuple[Fraction, Fraction]], *, symmetric: bool = False) -> None:
         """Work out what follows from the masses."""
@@ -88,7 +86,7 @@ class RationalLeaf(Leaf):
             return 1.0, ()
         sums = sum(p for p, _ in self._common), sum(q for _, q in self._common)
         laws = [p / sums[0] for p, _ in self._common], [q / sums[1] for _, q in self._common]
-        return self._mass, ((DiscretePair(*laws, neighboring=self.neighboring), 1),)
+        return self._mass, ((DiscretePair(*laws, neighboring=cast("Neighboring", self.neighboring)), 1),)
 
     def zcdp(self) -> ZCDPView:
         """Return what pure DP outside the mass implies."""
@@ -160,11 +158,6 @@ class DiscretePair(RationalLeaf):
     p: Sequence[float | Fraction]
     q: Sequence[float | Fraction]
     neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
-    _pair: AtomicPair = field(init=False, compare=False)
-    _common: tuple[tuple[Fraction, Fraction], ...] = field(init=False, compare=False)
-    _mass: float = field(init=False, compare=False)
-    _loss: float = field(init=False, compare=False)
-    _inner: float = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         self._set_rationals("p", self.p)

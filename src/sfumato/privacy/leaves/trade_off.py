@@ -12,7 +12,6 @@ from sfumato import _check
 from sfumato.privacy.leaves.rational import RationalLeaf
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.pairs.hull import lower_hull
-from sfumato.privacy.pairs.pair import AtomicPair
 
 __all__ = ["TradeOff"]
 
@@ -53,11 +52,6 @@ class TradeOff(RationalLeaf):
     alphas: Sequence[float | Fraction]
     betas: Sequence[float | Fraction]
     neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
-    _pair: AtomicPair = field(init=False, compare=False)
-    _common: tuple[tuple[Fraction, Fraction], ...] = field(init=False, compare=False)
-    _mass: float = field(init=False, compare=False)
-    _loss: float = field(init=False, compare=False)
-    _inner: float = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         self._set_rationals("alphas", self.alphas)

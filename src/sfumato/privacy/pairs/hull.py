@@ -1,11 +1,14 @@
-"""The greatest convex function at or below given points."""
+"""The greatest convex function at or below given points, and the laws whose profile it is."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
-__all__ = ["lower_hull"]
+from sfumato.numerics.rounding import exp_up
+
+__all__ = ["lower_hull", "profile_laws"]
 
 
 def lower_hull(points: Iterable[tuple[Fraction, Fraction]]) -> list[tuple[Fraction, Fraction]]:
@@ -25,3 +28,33 @@ def lower_hull(points: Iterable[tuple[Fraction, Fraction]]) -> list[tuple[Fracti
             hull.pop()
         hull.append((x, y))
     return hull
+
+
+def profile_laws(epsilons: Sequence[float], deltas: Sequence[float]) -> list[tuple[Fraction, Fraction]]:
+    """Return two laws, symmetric, with the greatest profile that several guarantees allow.
+
+    Parameters
+    ----------
+    epsilons : sequence of float
+        Rising, from 0 to 600.
+    deltas : sequence of float
+        As many, in [0, 1]; bounds on both orders' hockey-stick divergences. See `Profile` for the proof.
+
+    Returns
+    -------
+    list of (Fraction, Fraction)
+        The masses of each outcome under both.
+    """
+    ends = [Fraction(exp_up(epsilon)) for epsilon in epsilons]
+    least = list(itertools.accumulate(map(Fraction, deltas), min))
+    points = {1 / s: 1 - (1 - delta) / s for s, delta in zip(ends, least, strict=True)}
+    for s, delta in zip(ends, least, strict=True):
+        points[s] = min(delta, points.get(s, delta))
+    last = least[-1]
+    hull = lower_hull([(Fraction(0), Fraction(1)), *sorted(points.items())])
+    while len(hull) > 2 and hull[-2][1] <= last:
+        hull.pop()
+    slopes = [(d - b) / (c - a) for (a, b), (c, d) in itertools.pairwise(hull)] + [Fraction(0)]
+    rises = [after - before for before, after in itertools.pairwise(slopes)]
+    inner = [(s * rise, rise) for (s, _), rise in zip(hull[1:], rises, strict=True)]
+    return [(last, Fraction(0)), *inner, (Fraction(0), 1 + slopes[0])]
