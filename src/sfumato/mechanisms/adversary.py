@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato import _check
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = [
@@ -19,8 +20,10 @@ __all__ = [
     "Pair",
     "boundary_pairs",
     "bounded_domain",
+    "domain_of",
     "finite_domain",
     "random_pair",
+    "shared_sizes",
     "variation",
 ]
 
@@ -73,6 +76,51 @@ def finite_domain(values: Sequence[Any]) -> Domain:
     return Domain(
         draw=lambda generator: values[int(generator.integers(len(values)))], extremes=tuple(values[:8])
     )
+
+
+def domain_of(
+    bounds: tuple[float, float] | None = None,
+    values: Sequence[Any] | None = None,
+    sample: Callable[[np.random.Generator], Any] | None = None,
+) -> Domain:
+    """Return the records between two bounds, or of some values, or as a function draws them.
+
+    Raises
+    ------
+    ParameterError
+        If more than one is given, the bounds are reversed or there is no value.
+    """
+    given = [choice for choice in (bounds, values, sample) if choice is not None]
+    if len(given) > 1:
+        _check.refuse("bounds", "be the only one of bounds, values and sample", given, "pass one of them")
+    if values is not None:
+        if not len(values):
+            _check.refuse("values", "hold at least one record", values)
+        return finite_domain(list(values))
+    if sample is not None:
+        return Domain(draw=sample, extremes=())
+    lower, upper = (-math.inf, math.inf) if bounds is None else bounds
+    if not lower <= upper:
+        _check.refuse("bounds", "be (lower, upper) with lower <= upper", bounds)
+    return bounded_domain(lower, upper)
+
+
+def shared_sizes(sizes: tuple[int, int], neighboring: Neighboring) -> tuple[int, int]:
+    """Return the range of the number of records that both neighbors share.
+
+    Raises
+    ------
+    ParameterError
+        If it is empty.
+    """
+    low, high = (_check.integer("sizes", size) for size in sizes)
+    grows = neighboring is Neighboring.ADD_REMOVE
+    if high < low + grows or high < 1:
+        rule = "be (smallest, largest)" + (
+            " with room for one more record" if grows else " of at least one record"
+        )
+        _check.refuse("sizes", rule, sizes)
+    return (low if grows else max(low - 1, 0)), high - 1
 
 
 @final

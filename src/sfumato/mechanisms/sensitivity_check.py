@@ -133,8 +133,8 @@ def check_sensitivity(
     >>> check_sensitivity(lambda x: np.clip(x, 0, 1).sum(), claimed=1.0, trials=500).violated
     False
     """
-    domain = _domain(bounds, values, sample)
-    shared = _shared_sizes(sizes, neighboring)
+    domain = adversary.domain_of(bounds, values, sample)
+    shared = adversary.shared_sizes(sizes, neighboring)
     claimed = _check.non_negative("claimed", claimed)
     trials = _check.integer("trials", trials, minimum=1)
     generator = np.random.default_rng(rng)
@@ -149,34 +149,6 @@ def check_sensitivity(
             adversary.variation(search.best[rank][1], domain, neighboring, shared, generator), rank
         )
     return search.report(claimed, neighboring)
-
-
-def _domain(bounds: Any, values: Any, sample: Any) -> adversary.Domain:
-    given = [choice for choice in (bounds, values, sample) if choice is not None]
-    if len(given) > 1:
-        _check.refuse("bounds", "be the only one of bounds, values and sample", given, "pass one of them")
-    if values is not None:
-        if not len(values):
-            _check.refuse("values", "hold at least one record", values)
-        return adversary.finite_domain(list(values))
-    if sample is not None:
-        return adversary.Domain(draw=sample, extremes=())
-    lower, upper = (-math.inf, math.inf) if bounds is None else bounds
-    if not lower <= upper:
-        _check.refuse("bounds", "be (lower, upper) with lower <= upper", bounds)
-    return adversary.bounded_domain(lower, upper)
-
-
-def _shared_sizes(sizes: tuple[int, int], neighboring: Neighboring) -> tuple[int, int]:
-    """Return the range of the number of records that both neighbors share."""
-    low, high = (_check.integer("sizes", size) for size in sizes)
-    grows = neighboring is Neighboring.ADD_REMOVE
-    if high < low + grows or high < 1:
-        rule = "be (smallest, largest)" + (
-            " with room for one more record" if grows else " of at least one record"
-        )
-        _check.refuse("sizes", rule, sizes)
-    return (low if grows else max(low - 1, 0)), high - 1
 
 
 @final
