@@ -13,6 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SymmetricLaw
+from sfumato.numerics.samplers import geometric
 
 FALSE_ALARM_SDS = 6.5
 COUNT = 1_000_000
@@ -82,3 +83,20 @@ def test_draws_are_independent_of_their_neighbours(drawn: tuple[SymmetricLaw, ND
     for x, y in ((standard[:-1], standard[1:]), (np.abs(standard[:-256]), np.abs(standard[256:]))):
         product = (x - x.mean()) * (y - y.mean())
         assert abs(product.mean()) < FALSE_ALARM_SDS * product.std() / math.sqrt(product.size)
+
+
+@pytest.mark.parametrize("scale", [0.3, 1, 99.9, 200, 10**6, 2**40])
+def test_geometric_bins_hold_what_the_law_says(scale: float) -> None:
+    sample = np.asarray(geometric(scale, COUNT, 11))
+    assert sample.min() >= 0
+    edges = np.unique(np.ceil(-scale * np.log(np.linspace(0.01, 0.99, 99)))).astype(np.int64)
+    edges = edges[edges > 0]
+    above = np.exp(-np.concatenate([[0], edges, [math.inf]]) / scale)
+    observed = np.histogram(sample, [-0.5, *(edges - 0.5), np.inf])[0].astype(np.float64)
+    assert not chi_square_alarm(observed, -np.diff(above) * COUNT)
+
+
+def test_a_geometric_draw_of_any_shape() -> None:
+    assert isinstance(geometric(3), int)
+    assert geometric(3, 0).shape == (0,)
+    assert geometric(3, (40, 500), rng=1).shape == (40, 500)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.release import Release
     from sfumato.mechanisms.sensitivity_check import SensitivityReport, Witness, check_sensitivity
     from sfumato.mechanisms.shift import Norm, Shift, Stability
+    from sfumato.mechanisms.sparse_vector import SparseVector
     from sfumato.mechanisms.sums import BoundedSum, Mean
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "Release",
     "SensitivityReport",
     "Shift",
+    "SparseVector",
     "Stability",
     "TransformedQuery",
     "Witness",
@@ -75,6 +77,7 @@ __getattr__, __dir__ = attach(
         "Release": "sfumato.mechanisms.release",
         "SensitivityReport": "sfumato.mechanisms.sensitivity_check",
         "Shift": "sfumato.mechanisms.shift",
+        "SparseVector": "sfumato.mechanisms.sparse_vector",
         "Stability": "sfumato.mechanisms.shift",
         "TransformedQuery": "sfumato.mechanisms.query",
         "Witness": "sfumato.mechanisms.sensitivity_check",

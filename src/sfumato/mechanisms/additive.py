@@ -25,8 +25,6 @@ from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["AdditiveMechanism", "as_bound", "as_entries", "as_number"]
 
-_WIDEST = 1 << 40  # the samplers' range, in steps
-
 
 class AdditiveMechanism(Mechanism):
     """Integer noise on values that are integers, or were rounded to a power-of-two grid first.
@@ -148,10 +146,7 @@ class AdditiveMechanism(Mechanism):
 
     def _check_range(self, name: str) -> None:
         """Check that noise and sensitivity, in steps, are numbers that the samplers and the loss can hold."""
-        steps = self._noise() / self.grid.step
-        if not 1 / Fraction(_WIDEST) <= steps <= _WIDEST:
-            rule = f"be from 2**-40 to 2**40 steps of {self.grid}"
-            _check.refuse(name, rule, getattr(self, name), "pass another grid, or values in other units")
+        self._lattice.check_noise(name, self._noise())
         overall, bound = self._overall()
         if bound is None:
             overall, bound = "sensitivity", self.sensitivity

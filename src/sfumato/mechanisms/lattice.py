@@ -9,10 +9,11 @@ from typing import Any, final
 
 from sfumato import _check
 from sfumato.mechanisms.grid import Grid, as_grid, whole
-from sfumato.mechanisms.rational import Number
+from sfumato.mechanisms.rational import Number, plain
 
 __all__ = ["Lattice"]
 
+_WIDEST = 1 << 40  # the samplers' range, in steps
 _REALS = "pass a float sensitivity, or a grid, to the mechanism where values are real"
 
 
@@ -93,3 +94,9 @@ class Lattice:
         """Return the most steps that a value moves which moves by at most ``sensitivity``; at least 1."""
         exact = Fraction(sensitivity)
         return max(1, math.floor(exact)) if self.integral else self.grid.shift(exact)
+
+    def check_noise(self, name: str, noise: Fraction) -> None:
+        """Refuse noise that the samplers cannot draw on this lattice."""
+        if not 1 / Fraction(_WIDEST) <= noise / self.grid.step <= _WIDEST:
+            rule = f"be from 2**-40 to 2**40 steps of {self.grid}"
+            _check.refuse(name, rule, plain(noise), "pass another grid, or values in other units")

@@ -12,7 +12,7 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato.numerics.interval import Interval
     from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
-    from sfumato.numerics.samplers import discrete_gaussian, discrete_laplace
+    from sfumato.numerics.samplers import discrete_gaussian, discrete_laplace, geometric
     from sfumato.numerics.source import RandomSource, Rng, SecureSource, SimulatedSource, random_source
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "SimulatedSource",
     "discrete_gaussian",
     "discrete_laplace",
+    "geometric",
     "random_source",
 ]
 
@@ -40,6 +41,7 @@ __getattr__, __dir__ = attach(
         "SimulatedSource": "sfumato.numerics.source",
         "discrete_gaussian": "sfumato.numerics.samplers",
         "discrete_laplace": "sfumato.numerics.samplers",
+        "geometric": "sfumato.numerics.samplers",
         "random_source": "sfumato.numerics.source",
     },
 )

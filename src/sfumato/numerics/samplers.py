@@ -32,7 +32,7 @@ from sfumato.numerics.plans import Plan, gaussian_plan, laplace_plan
 from sfumato.numerics.scale import exact_scale
 from sfumato.numerics.source import Rng, random_source
 
-__all__ = ["discrete_gaussian", "discrete_laplace"]
+__all__ = ["discrete_gaussian", "discrete_laplace", "geometric"]
 
 _LEAST = 256
 _MOST = 1 << 13
@@ -156,3 +156,60 @@ def discrete_gaussian(
     (2, 3)
     """
     return _sample(gaussian_plan(exact_scale("stddev", stddev)), size, rng)
+
+
+@overload
+def geometric(scale: int | float | Fraction, size: None = None, rng: Rng = None) -> int: ...
+@overload
+def geometric(
+    scale: int | float | Fraction, size: int | tuple[int, ...], rng: Rng = None
+) -> NDArray[np.int64]: ...
+@overload
+def geometric(
+    scale: int | float | Fraction, size: int | tuple[int, ...] | None, rng: Rng = None
+) -> NDArray[np.int64] | int: ...
+def geometric(
+    scale: int | float | Fraction, size: int | tuple[int, ...] | None = None, rng: Rng = None
+) -> NDArray[np.int64] | int:
+    """Draw from the geometric law on k >= 0, ``P(X = k) ~ exp(-k / scale)``, exactly.
+
+    Parameters
+    ----------
+    scale : int, float or Fraction
+        Positive, at most 2**40; a float means the rational it is.
+    size : int, tuple of int or None
+        Shape of the result; None for one int.
+    rng : int, numpy.random.Generator, RandomSource or None
+        None for noise that protects; anything else simulates.
+
+    Returns
+    -------
+    int or ndarray of int64
+        Independent draws.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter breaks its rule.
+
+    Notes
+    -----
+    A discrete Laplace draw, given that it is not negative, has this law; the negative ones are refused.
+
+    Examples
+    --------
+    >>> int(geometric(10, size=100, rng=1).min()) >= 0
+    True
+    """
+    plan = laplace_plan(exact_scale("scale", scale))
+    shape, source = _shape(size), random_source(rng)
+    count, made = prod(shape), 0
+    out = np.empty(count, np.int64)
+    while made < count:
+        # Blocks of fixed sizes, so that their number alone follows the draws that are refused.
+        block = np.empty(min(_MOST, max(_LEAST, 1 << (2 * (count - made)).bit_length())), np.int64)
+        block = block[: plan.fill(block, source)]
+        kept = block[block >= 0][: count - made]
+        out[made : made + kept.size] = kept
+        made += kept.size
+    return int(out[0]) if size is None else out.reshape(shape)
