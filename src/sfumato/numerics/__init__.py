@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.numerics.choice import choose, choose_distinct, flip
     from sfumato.numerics.interval import Interval
     from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
     from sfumato.numerics.samplers import discrete_gaussian, discrete_laplace, geometric
@@ -23,8 +24,11 @@ __all__ = [
     "Rng",
     "SecureSource",
     "SimulatedSource",
+    "choose",
+    "choose_distinct",
     "discrete_gaussian",
     "discrete_laplace",
+    "flip",
     "geometric",
     "random_source",
 ]
@@ -39,9 +43,12 @@ __getattr__, __dir__ = attach(
         "Rng": "sfumato.numerics.source",
         "SecureSource": "sfumato.numerics.source",
         "SimulatedSource": "sfumato.numerics.source",
+        "choose": "sfumato.numerics.choice",
+        "choose_distinct": "sfumato.numerics.choice",
         "discrete_gaussian": "sfumato.numerics.samplers",
         "discrete_laplace": "sfumato.numerics.samplers",
         "geometric": "sfumato.numerics.samplers",
+        "flip": "sfumato.numerics.choice",
         "random_source": "sfumato.numerics.source",
     },
 )

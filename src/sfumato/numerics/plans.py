@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.numerics import _kernels
-from sfumato.numerics.exact import Tail, exp_bounds, gaussian_magnitude, laplace_magnitude, thresholds
+from sfumato.numerics.exact import Tail, gaussian_magnitude, laplace_magnitude, thresholds
 from sfumato.numerics.source import RandomSource
+from sfumato.numerics.uniform import UniformBits, below_exp
 
 __all__ = ["Coarse", "Plan", "gaussian_plan", "laplace_plan"]
 
@@ -37,7 +38,6 @@ GAUSSIAN_CELLS = 256
 """Beyond, the scale in cells is at most this and above half of it."""
 
 _TABLE_BITS = 63
-_GUARD = 32
 
 
 @final
@@ -61,19 +61,6 @@ class Coarse:
     def exponent(self, c: int, r: int) -> Fraction:
         """Return the exact exponent at place ``r`` of cell ``c``."""
         return r * (self.alpha * c + self.beta * r + self.delta)
-
-
-class _Bits:
-    """A uniform real of which more and more bits are known: ``value / 2^width`` and up to one unit more."""
-
-    __slots__ = ("_source", "value", "width")
-
-    def __init__(self, value: int, width: int, source: RandomSource) -> None:
-        self.value, self.width, self._source = value, width, source
-
-    def extend(self) -> None:
-        self.value = self.value << 64 | int(self._source.words(1)[0])
-        self.width += 64
 
 
 @final
@@ -155,19 +142,21 @@ class Plan:
         int or None
             The value, or None for a refused draw.
         """
-        cell = self._look_up(_Bits(words[0] >> 1, _TABLE_BITS, source))
+        cell = self._look_up(UniformBits(words[0] >> 1, _TABLE_BITS, source))
         negative = words[0] & 1
         if self.coarse is None:
             return -cell if negative else cell
         low = self.coarse.low_bits
         place = words[1] & ((1 << low) - 1)
         magnitude = (cell << low) + place
-        accepted = _below_exp(_Bits(words[1] >> low, 64 - low, source), self.coarse.exponent(cell, place))
+        accepted = below_exp(
+            UniformBits(words[1] >> low, 64 - low, source), self.coarse.exponent(cell, place)
+        )
         if not accepted or (negative and not magnitude):
             return None
         return -magnitude if negative else magnitude
 
-    def _look_up(self, uniform: _Bits) -> int:
+    def _look_up(self, uniform: UniformBits) -> int:
         """Return how many tail probabilities lie above a uniform."""
         while True:
             table = thresholds(self.tail, uniform.width)
@@ -175,17 +164,6 @@ class Plan:
             if uniform.value != (table[above] if above < len(table) else 0):
                 return above
             uniform.extend()
-
-
-def _below_exp(uniform: _Bits, exponent: Fraction) -> bool:
-    """Tell whether a uniform lies below ``exp(-exponent)``."""
-    while True:
-        low, high = exp_bounds(exponent, uniform.width + _GUARD)
-        if (uniform.value + 1) << _GUARD <= low:
-            return True
-        if uniform.value << _GUARD >= high:
-            return False
-        uniform.extend()
 
 
 def _low_bits(scale: Fraction, largest: int) -> int:
