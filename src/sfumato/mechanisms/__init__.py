@@ -14,6 +14,11 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato.mechanisms.additive import AdditiveMechanism
     from sfumato.mechanisms.counting import Count
+    from sfumato.mechanisms.factorization.blt import BufferedToeplitz
+    from sfumato.mechanisms.factorization.participation import Participation
+    from sfumato.mechanisms.factorization.strategy import NoiseStream, Strategy
+    from sfumato.mechanisms.factorization.toeplitz import BandedToeplitz, SquareRoot
+    from sfumato.mechanisms.factorization.tree import Tree
     from sfumato.mechanisms.gaussian import Gaussian
     from sfumato.mechanisms.grid import Grid
     from sfumato.mechanisms.histogram import Histogram
@@ -24,6 +29,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.measurement import Measurement
     from sfumato.mechanisms.mechanism import Mechanism
     from sfumato.mechanisms.query import Query, TransformedQuery
+    from sfumato.mechanisms.randomized_response import RandomizedResponse, ResponseRelease
     from sfumato.mechanisms.release import Release
     from sfumato.mechanisms.sensitivity_check import SensitivityReport, Witness, check_sensitivity
     from sfumato.mechanisms.shift import Norm, Shift, Stability
@@ -32,7 +38,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdditiveMechanism",
+    "BandedToeplitz",
     "BoundedSum",
+    "BufferedToeplitz",
     "Count",
     "Gaussian",
     "Grid",
@@ -44,14 +52,21 @@ __all__ = [
     "Mean",
     "Measurement",
     "Mechanism",
+    "NoiseStream",
     "Norm",
+    "Participation",
     "Query",
+    "RandomizedResponse",
     "Release",
+    "ResponseRelease",
     "SensitivityReport",
     "Shift",
     "SparseVector",
+    "SquareRoot",
     "Stability",
+    "Strategy",
     "TransformedQuery",
+    "Tree",
     "Witness",
     "check_sensitivity",
 ]
@@ -60,7 +75,9 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "AdditiveMechanism": "sfumato.mechanisms.additive",
+        "BandedToeplitz": "sfumato.mechanisms.factorization.toeplitz",
         "BoundedSum": "sfumato.mechanisms.sums",
+        "BufferedToeplitz": "sfumato.mechanisms.factorization.blt",
         "Count": "sfumato.mechanisms.counting",
         "Gaussian": "sfumato.mechanisms.gaussian",
         "Grid": "sfumato.mechanisms.grid",
@@ -72,14 +89,21 @@ __getattr__, __dir__ = attach(
         "Mean": "sfumato.mechanisms.sums",
         "Measurement": "sfumato.mechanisms.measurement",
         "Mechanism": "sfumato.mechanisms.mechanism",
+        "NoiseStream": "sfumato.mechanisms.factorization.strategy",
         "Norm": "sfumato.mechanisms.shift",
+        "Participation": "sfumato.mechanisms.factorization.participation",
         "Query": "sfumato.mechanisms.query",
+        "RandomizedResponse": "sfumato.mechanisms.randomized_response",
+        "ResponseRelease": "sfumato.mechanisms.randomized_response",
         "Release": "sfumato.mechanisms.release",
         "SensitivityReport": "sfumato.mechanisms.sensitivity_check",
         "Shift": "sfumato.mechanisms.shift",
         "SparseVector": "sfumato.mechanisms.sparse_vector",
+        "SquareRoot": "sfumato.mechanisms.factorization.toeplitz",
         "Stability": "sfumato.mechanisms.shift",
+        "Strategy": "sfumato.mechanisms.factorization.strategy",
         "TransformedQuery": "sfumato.mechanisms.query",
+        "Tree": "sfumato.mechanisms.factorization.tree",
         "Witness": "sfumato.mechanisms.sensitivity_check",
         "check_sensitivity": "sfumato.mechanisms.sensitivity_check",
     },

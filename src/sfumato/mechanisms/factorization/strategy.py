@@ -1,0 +1,132 @@
+"""What a factorization of a stream's answers is: noise is drawn for C x, then spread by B = A C^-1."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato.mechanisms.factorization.participation import ONCE, Participation
+from sfumato.numerics.interval import Interval
+
+__all__ = ["Array", "Draw", "NoiseStream", "Strategy"]
+
+Array: TypeAlias = NDArray[np.float64]
+Draw: TypeAlias = Callable[[], Array]
+"""Draws fresh, independent noise for one row of the strategy, of the shape of one step's input."""
+
+
+class NoiseStream(ABC):
+    """Correlated noise, step by step: what is to be added to each step's input.
+
+    Notes
+    -----
+    If every step's noise is added to its input, then the sum over the steps so far has the noise of the
+    prefix sums: ``B z`` for the strategy's B and the fresh ``z``.
+    """
+
+    @property
+    @abstractmethod
+    def memory(self) -> int:
+        """The most arrays of the shape of one step's input that are kept."""
+
+    @abstractmethod
+    def send(self, draw: Draw) -> Array:
+        """Return the next step's noise.
+
+        Parameters
+        ----------
+        draw : callable
+            Called once for each row of the strategy that the step completes; the result is not changed.
+
+        Raises
+        ------
+        ParameterError
+            After the last step.
+        """
+
+
+class Strategy(ABC):
+    r"""What is measured of a stream of inputs: :math:`C x`, where row by row only inputs so far are needed.
+
+    The answers :math:`A x` are prefix sums, or sums weighted by age. They are estimated by :math:`B (C x + z)
+    = A x + B z` with :math:`A = B C`, so that what they cost depends on :math:`C` alone and their error is
+    that of :math:`B z`.
+
+    Notes
+    -----
+    Guarantee: with independent normal noise of a standard deviation of ``noise_multiplier`` sensitivities in
+    all rows, the loss of all steps together is `sfumato.privacy.Gaussian(noise_multiplier)`, whatever is
+    computed from the answers, and also where inputs depend on earlier answers: see
+    `sfumato.privacy.matrix_mechanism` for the proof. Noise on a grid: see `ContinualSum`.
+    """
+
+    __slots__ = ()
+
+    steps: int
+
+    @property
+    @abstractmethod
+    def entries(self) -> int:
+        """How many numbers are measured: the rows of C."""
+
+    @abstractmethod
+    def matrix(self) -> Array:
+        """Return C, shape (entries, steps); row by row as they are completed."""
+
+    @abstractmethod
+    def sensitivity(self, participation: Participation = ONCE) -> Interval:
+        """Bound how far one unit moves C x in the L2 norm, if one participation moves an input by 1.
+
+        Parameters
+        ----------
+        participation : Participation
+            In which steps a unit may take part.
+
+        Returns
+        -------
+        Interval
+            Rounded outward; inputs may be vectors, which move by at most 1 in the L2 norm.
+        """
+
+    @abstractmethod
+    def variances(self, workload: ArrayLike | None = None) -> Array:
+        """Return the variance of each answer's noise where that of z is 1: squared norms of the rows of B.
+
+        Parameters
+        ----------
+        workload : array, optional
+            Weights by age, shape (at most ``steps``,); all ones, for prefix sums, unless given.
+
+        Returns
+        -------
+        ndarray, shape (steps,)
+            To float accuracy.
+        """
+
+    @abstractmethod
+    def noise(self) -> NoiseStream:
+        """Return a fresh stream of correlated noise, for training where float noise is accepted."""
+
+    def max_error(self, participation: Participation = ONCE, *, workload: ArrayLike | None = None) -> float:
+        """Return the greatest standard error of an answer at a noise multiplier of 1.
+
+        Parameters
+        ----------
+        participation : Participation
+        workload : array, optional
+            As in `variances`.
+
+        Returns
+        -------
+        float
+            Root of the greatest expected squared error, over what one participation moves an input.
+        """
+        return self.sensitivity(participation).upper * float(np.sqrt(self.variances(workload).max()))
+
+    def mean_error(self, participation: Participation = ONCE, *, workload: ArrayLike | None = None) -> float:
+        """Return the root of the mean expected squared error of all answers at a noise multiplier of 1."""
+        return self.sensitivity(participation).upper * float(np.sqrt(self.variances(workload).mean()))

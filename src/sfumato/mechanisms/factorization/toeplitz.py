@@ -1,0 +1,252 @@
+"""Lower triangular Toeplitz strategies: every step's input counts with a weight that falls with its age."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato import _check
+from sfumato.mechanisms.factorization.criterion import Criterion, optimal_bands
+from sfumato.mechanisms.factorization.participation import ONCE, Participation
+from sfumato.mechanisms.factorization.series import (
+    LONGEST,
+    falls,
+    inverse,
+    prefix_weights,
+    product,
+    rows_of,
+    worst_pattern,
+)
+from sfumato.mechanisms.factorization.strategy import Array, Draw, NoiseStream, Strategy
+from sfumato.numerics.interval import Interval
+from sfumato.numerics.rounding import mul_down, mul_up, sqrt_down, sqrt_up
+from sfumato.privacy.participation import participation_sensitivity
+
+__all__ = ["BandedToeplitz", "SquareRoot", "ToeplitzStrategy", "check_steps"]
+
+_UNIT = 2.0**-53
+_DENSE = 2048
+
+
+class ToeplitzStrategy(Strategy):
+    r"""A strategy with :math:`C_{t,i} = c_{t-i}`, where :math:`c_0 = 1`.
+
+    Notes
+    -----
+    *Sensitivity* where no :math:`c` is negative and none exceeds the one before. For steps :math:`i \le j`,
+    :math:`X_{ij} = (C^T C)_{ij} = \sum_{m < n - j} c_m c_{m + j - i}` falls in :math:`j` at a fixed lag, and
+    in the lag at a fixed :math:`j`. The l-th step of any pattern is at least :math:`(l-1)b`, and its lags to
+    the others are at least those of :math:`\{0, b, 2b, \dots\}`; so that pattern has the greatest
+    :math:`\sum X_{ij}`, which is the squared norm of the sum of its columns (proved for square roots by
+    Kalinin and Lampert 2024, Theorem 2). Other strategies take
+    `sfumato.privacy.participation_sensitivity` on the dense matrix.
+
+    References
+    ----------
+    Kalinin, Lampert (2024), "Banded square root matrix factorization for differentially private model
+    training".
+    """
+
+    __slots__ = ()
+
+    @abstractmethod
+    def coefficients(self) -> Array:
+        """Return c, from 1 on; trailing zeros are left out."""
+
+    @property
+    def entries(self) -> int:
+        """One for each step."""
+        return self.steps
+
+    def matrix(self) -> Array:
+        """Return C, shape (steps, steps)."""
+        return rows_of(self.coefficients(), self.steps)
+
+    def sensitivity(self, participation: Participation = ONCE) -> Interval:
+        """Bound how far one unit moves C x; see the class's notes."""
+        c = self.coefficients()
+        if not falls(c):
+            if self.steps > _DENSE:
+                remedy = "pass coefficients of which none is negative or exceeds the one before"
+                _check.refuse("steps", f"be at most {_DENSE} for such coefficients", self.steps, remedy)
+            return participation_sensitivity(
+                self.matrix(),
+                separation=participation.separation,
+                max_participations=None if participation.fixed_order else participation.max_participations,
+                fixed_order=participation.fixed_order,
+            )
+        column = worst_pattern(c, participation, self.steps)
+        squares = float(np.square(column).sum())
+        # Sums of non-negative floats err by one rounding for each addition, and squares by twice that.
+        slack = 2 * _UNIT * (2 * participation.most(self.steps) + self.steps + 8)
+        return Interval(sqrt_down(mul_down(squares, 1 - slack)), sqrt_up(mul_up(squares, 1 + slack)))
+
+    def variances(self, workload: ArrayLike | None = None) -> Array:
+        """Return the variance of each answer's noise: partial sums of the squares of B's weights."""
+        return np.cumsum(np.square(self.decoder(workload)))
+
+    def decoder(self, workload: ArrayLike | None = None) -> Array:
+        """Return the first column of B, which is Toeplitz too, shape (steps,)."""
+        weights = prefix_weights(workload, self.steps)
+        return product(weights, inverse(self.coefficients(), self.steps), self.steps)
+
+    def noise(self) -> NoiseStream:
+        """Return a fresh stream of ``C^-1 z``: memory for one array fewer than there are coefficients."""
+        return _Recurrence(self.coefficients(), self.steps)
+
+
+class _Recurrence(NoiseStream):
+    """Solves C w = z forward: ``w[t] = z[t] - c[1] w[t-1] - ...``."""
+
+    def __init__(self, coefficients: Array, steps: int) -> None:
+        self._weights = coefficients[1:].tolist()
+        self._past: deque[Array] = deque(maxlen=len(self._weights))
+        self._left = steps
+
+    @property
+    def memory(self) -> int:
+        return len(self._weights)
+
+    def send(self, draw: Draw) -> Array:
+        if self._left == 0:
+            _check.refuse("steps", "not be exceeded", "one more step", "make a strategy of more steps")
+        self._left -= 1
+        noise = np.array(draw())
+        # The newest comes first; weights beyond the first step meet nothing.
+        for weight, past in zip(self._weights, self._past, strict=False):
+            noise -= weight * past
+        if self._weights:
+            self._past.appendleft(noise.copy())
+        return noise
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SquareRoot(ToeplitzStrategy):
+    r"""The square root of the prefix sums: :math:`B = C`, with coefficients :math:`\binom{2i}{i}/4^i`.
+
+    Parameters
+    ----------
+    steps : int
+        The public number of steps.
+
+    Notes
+    -----
+    Both norms are equal, so the greatest standard error is :math:`\sum_{i<n} c_i^2 = \frac{\ln n + \gamma +
+    4 \ln 2}{\pi} + o(1)`, about :math:`1.07 + \ln(n)/\pi`, for one participation. Memory grows with the
+    steps: `BufferedToeplitz` comes within a percent of it with a few buffers, `BandedToeplitz` is better for
+    units that take part again and again.
+
+    References
+    ----------
+    Fichtenberger, Henzinger, Upadhyay (2023), "Constant matters: fine-grained error bound on differentially
+    private continual observation"; Henzinger, Upadhyay, Upadhyay (2023), "Almost tight error bounds on
+    differentially private continual counting".
+
+    Examples
+    --------
+    >>> SquareRoot(steps=4).coefficients().tolist()
+    [1.0, 0.5, 0.375, 0.3125]
+    >>> round(SquareRoot(steps=1024).max_error(), 4)
+    3.2726
+    """
+
+    steps: int
+
+    def __post_init__(self) -> None:
+        check_steps(self.steps)
+
+    def coefficients(self) -> Array:
+        """Return c, shape (steps,)."""
+        i = np.arange(1, self.steps)
+        return np.concatenate([[1.0], np.cumprod((2 * i - 1) / (2 * i))])
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BandedToeplitz(ToeplitzStrategy):
+    """A few coefficients: a step's measurement looks back over as many steps as there are.
+
+    Parameters
+    ----------
+    steps : int
+        The public number of steps.
+    bands : array of shape (at most steps,)
+        The coefficients, the first of which is 1. Privacy costs least where none is negative and none exceeds
+        the one before. A single 1 is independent noise on every step.
+
+    Examples
+    --------
+    >>> independent = BandedToeplitz(steps=1024, bands=[1.0])
+    >>> banded = BandedToeplitz.optimal(steps=1024, bands=64)
+    >>> round(independent.max_error(), 6), banded.max_error() < 5.5
+    (32.0, True)
+    """
+
+    steps: int
+    bands: NDArray[Any] | list[float] | tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        check_steps(self.steps)
+        bands = np.trim_zeros(np.array(self.bands, dtype=np.float64).reshape(-1), "b")
+        if not 0 < bands.size <= self.steps or not np.isfinite(bands).all() or bands[0] != 1:
+            _check.refuse("bands", f"be at most {self.steps} finite numbers, the first 1", f"{bands.size}")
+        bands.flags.writeable = False
+        object.__setattr__(self, "bands", bands)
+
+    def coefficients(self) -> Array:
+        """Return the bands."""
+        return np.asarray(self.bands)
+
+    @classmethod
+    def optimal(
+        cls,
+        *,
+        steps: int,
+        bands: int,
+        participation: Participation = ONCE,
+        workload: ArrayLike | None = None,
+        objective: str = "mean",
+    ) -> BandedToeplitz:
+        """Return bands with nearly the least error.
+
+        Parameters
+        ----------
+        steps : int
+        bands : int
+            How many; the fewer, the less memory. As many as the separation serve repeated participation well.
+        participation : Participation
+            Whose sensitivity the error is for.
+        workload : array, optional
+            Weights by age; prefix sums unless given.
+        objective : {"mean", "max"}
+            Which squared error: the mean over all steps, or the greatest.
+
+        Returns
+        -------
+        BandedToeplitz
+            At a local minimum, never worse than the square root cut after so many bands.
+
+        References
+        ----------
+        Choquette-Choo et al. (2023), "(Amplified) banded matrix factorization: a unified approach to private
+        training"; McKenna (2024), "Scaling up the banded matrix factorization mechanism", banded Toeplitz.
+        """
+        from_root = SquareRoot(steps=steps).coefficients()
+        count = _check.integer("bands", bands, minimum=1)
+        start = from_root[:count]
+        if len(start) == 1:
+            return cls(steps=steps, bands=start)
+        found = optimal_bands(start, Criterion(steps, participation, workload, objective))
+        return cls(steps=steps, bands=found)
+
+
+def check_steps(steps: object) -> None:
+    """Refuse a number of steps that no strategy is made for."""
+    if _check.integer("steps", steps, minimum=1) > LONGEST:
+        _check.refuse("steps", f"be at most {LONGEST}", steps, "join steps, or start anew")
