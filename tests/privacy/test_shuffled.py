@@ -11,7 +11,16 @@ import numpy as np
 import pytest
 
 from sfumato.errors import NeighboringMismatch, ParameterError, UnsupportedView
-from sfumato.privacy import ApproximateDP, Gaussian, Neighboring, PrivacyLoss, PureDP, Shuffled
+from sfumato.privacy import (
+    ApproximateDP,
+    Gaussian,
+    Neighboring,
+    PrivacyLoss,
+    PureDP,
+    RandomizedResponse,
+    Shuffled,
+    loss_from_json,
+)
 
 mpmath.mp.dps = 40
 # Epsilon at delta 1e-6 of the clone pair, by summing over all numbers of clones; by (epsilon_0, clients).
@@ -149,3 +158,108 @@ def test_what_no_theorem_covers_is_refused() -> None:
     for clients in (0, 1.5, True):
         with pytest.raises(ParameterError, match="clients must be an integer of at least 1"):
             Shuffled(local(1.0), clients)  # type: ignore[arg-type]
+
+
+def divergence(first: Counter[tuple[int, ...]], second: Counter[tuple[int, ...]], epsilon: float) -> float:
+    return sum(max(0.0, first[key] - math.exp(epsilon) * second[key]) for key in first | second)
+
+
+def responses(epsilon_0: float, categories: int) -> list[list[float]]:
+    weights = np.where(np.eye(categories) > 0, math.exp(epsilon_0), 1.0)
+    return [[float(x) for x in row] for row in weights / weights.sum(axis=1, keepdims=True)]
+
+
+@pytest.mark.parametrize(
+    ("categories", "clients", "epsilon_0"),
+    [(2, 8, 1.0), (3, 8, 1.0), (3, 5, 2.5), (5, 6, 1.0), (5, 4, 3.0), (4, 1, 1.0), (3, 2, 0.3)],
+)
+def test_all_data_of_randomized_response_lie_below(categories: int, clients: int, epsilon_0: float) -> None:
+    table, loss = (
+        responses(epsilon_0, categories),
+        Shuffled(RandomizedResponse(epsilon_0, categories), clients),
+    )
+    known = Shuffled(local(epsilon_0), clients)
+    met = []
+    for share in (0.0, 0.1, 0.3, 0.6, 0.9, 0.99):
+        epsilon, true = share * epsilon_0, 0.0
+        for others in itertools.combinations_with_replacement(range(categories), clients - 1):
+            laws = [histograms([table[i] for i in (*others, changed)]) for changed in (0, 1)]
+            true = max(true, divergence(laws[0], laws[1], epsilon))
+        bound = loss.delta(epsilon)
+        assert true <= bound + 1e-14
+        assert bound <= known.delta(epsilon) * (1 + 1e-9)
+        met.append(bound <= true * (1 + 1e-8))
+    # Where all others hold third values, or all hold the changed client's, it is attained.
+    assert sum(met) >= 2
+
+
+def blanket(epsilon_0: float, categories: int, clients: int, epsilon: float) -> mpmath.mpf:
+    """Return the divergence of the blanket's pair, from its definition."""
+    e0, k, total = mpmath.exp(mpmath.mpf(epsilon_0)), mpmath.mpf(categories), mpmath.mpf(0)
+    share, s = k / (k + e0 - 1), mpmath.exp(mpmath.mpf(epsilon))
+    for m in range(1, clients + 1):
+        some = mpmath.binomial(clients - 1, m - 1) * share ** (m - 1) * (1 - share) ** (clients - m)
+        for x in range(m + 1):
+            for y in range(m + 1 - x):
+                ways = mpmath.binomial(m, x) * mpmath.binomial(m - x, y)
+                even = ways * (1 / k) ** (x + y) * (1 - 2 / k) ** (m - x - y)
+                gap = (1 + (e0 - 1) * x / m) - s * (1 + (e0 - 1) * y / m)
+                total += some * share * even * max(0, gap)
+    return total
+
+
+@pytest.mark.parametrize(
+    ("epsilon_0", "categories", "clients"),
+    [(1.0, 3, 9), (2.0, 5, 14), (4.0, 3, 24), (0.2, 100, 18), (6.0, 2, 20)],
+)
+def test_blankets_meet_their_definition(epsilon_0: float, categories: int, clients: int) -> None:
+    loss = Shuffled(RandomizedResponse(epsilon_0, categories), clients)
+    for share in (0.0, 0.05, 0.3, 0.7, 0.99):
+        exact = blanket(epsilon_0, categories, clients, share * epsilon_0)
+        assert exact <= loss.delta(share * epsilon_0) <= exact * mpmath.mpf(1 + 1e-3) + 1e-40
+
+
+@pytest.mark.parametrize(
+    ("categories", "clients", "epsilon", "exact"),
+    [(3, 300, 0.1, 0.00178159166), (3, 300, 0.2, 1.925536430e-5), (10, 1000, 0.06, 2.651986653e-5)],
+)
+def test_larger_blankets_meet_a_direct_sum(
+    categories: int, clients: int, epsilon: float, exact: float
+) -> None:
+    found = Shuffled(RandomizedResponse(1.0, categories), clients).delta(epsilon)
+    assert exact * (1 - 1e-7) <= found <= exact * (1 + 1e-3)
+
+
+def test_a_silent_report_is_not_hidden_among_other_laws() -> None:
+    # The pair without which reports are the clones', as if a third value of the changed client were theirs.
+    epsilon_0, k, n, epsilon = 1.0, 3, 5, 0.9
+    d = math.exp(epsilon_0) + k - 1
+    laws: tuple[Counter[tuple[int, ...]], Counter[tuple[int, ...]]] = (Counter(), Counter())
+    for c in range(n):
+        for a in range(c + 1):
+            mass = math.comb(n - 1, c) * (2 / d) ** c * (1 - 2 / d) ** (n - 1 - c) * math.comb(c, a) / 2**c
+            for x, y, weight in ((1, 0, math.exp(epsilon_0)), (0, 1, 1.0), (0, 0, k - 2)):
+                laws[0][a + x, c - a + y] += mass * weight / d
+                laws[1][a + y, c - a + x] += mass * weight / d
+    table = responses(epsilon_0, k)
+    true = divergence(histograms([table[0]] * 5), histograms([*[table[0]] * 4, table[1]]), epsilon)
+    assert divergence(laws[0], laws[1], epsilon) < true / 8
+    assert true <= Shuffled(RandomizedResponse(epsilon_0, k), n).delta(epsilon) <= true * (1 + 1e-9)
+
+
+def test_more_categories_and_clients_hide_more() -> None:
+    for sizes in (
+        [Shuffled(RandomizedResponse(2.0, k), 2000) for k in (2, 3, 10, 1000)],
+        [Shuffled(RandomizedResponse(2.0, 10), n) for n in (1, 3, 100, 3000, 10**5, 10**8, 10**12)],
+    ):
+        epsilons = [loss.epsilon(1e-7) for loss in sizes]
+        assert all(after <= before * (1 + 1e-6) for before, after in itertools.pairwise(epsilons))
+    loss = Shuffled(RandomizedResponse(2.0, 10), 5000)
+    assert loss_from_json(loss.to_json()) == loss
+    assert not loss.epsilon_interval(1e-7).tight
+    assert loss.pure().epsilon == 2.0
+    assert Shuffled(RandomizedResponse(0.0, 10), 5000).epsilon(1e-7) == 0
+    assert Shuffled(RandomizedResponse(40.0, 10), 5000).epsilon(1e-7) == pytest.approx(40.0)
+    assert loss.rdp(4.0) < Shuffled(local(2.0), 5000).rdp(4.0)
+    one, alone = Shuffled(RandomizedResponse(1.5, 7), 1), RandomizedResponse(1.5, 7)
+    assert one.delta(0.4) == pytest.approx(alone.delta(0.4), rel=1e-9)

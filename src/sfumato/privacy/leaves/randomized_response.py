@@ -11,6 +11,7 @@ import numpy as np
 from sfumato import _check
 from sfumato.privacy.leaves.three_losses import ThreeLosses
 from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.pairs.blanket import Blanket
 
 __all__ = ["RandomizedResponse"]
 
@@ -68,6 +69,10 @@ class RandomizedResponse(ThreeLosses):
     @property
     def _bound(self) -> float:
         return self._epsilon
+
+    def blanket(self) -> Blanket:
+        r"""Return the even law: each report is of it with probability :math:`k/D`, whatever is true."""
+        return Blanket(self._epsilon, 1 / self.categories)
 
     def _masses(self) -> tuple[float, float]:
         top = -float(np.logaddexp(0.0, math.log(self.categories - 1) - self._epsilon))
