@@ -103,7 +103,7 @@ def _draws(others: int, odds_against: float) -> Counts:
     number = binomial(others, 1 / (1 + odds_against), 1 / odds_against)
     first = int(number.number[0])
     starts = steps(first, int(number.number[-1]), _SHARE)
-    return number._replace(number=starts + 1.0, mass=np.add.reduceat(number.mass, starts - first))
+    return number._replace(number=starts.astype(float) + 1, mass=np.add.reduceat(number.mass, starts - first))
 
 
 def _reports(draws: int, chance: float) -> Counts:

@@ -53,5 +53,5 @@ def clones(epsilon: float, clients: int) -> Pair:
     number = binomial(clients - 1, math.exp(-epsilon), 1 / math.expm1(epsilon))
     starts = steps(int(number.number[0]), int(number.number[-1]), _SHARE)
     mass = np.add.reduceat(number.mass, starts - int(number.number[0]))
-    cells = Cells(starts + 1.0, np.full(len(starts), epsilon), mass, number.log_error)
+    cells = Cells(starts.astype(float) + 1, np.full(len(starts), epsilon), mass, number.log_error)
     return CoinPair(cells, epsilon, number.fewer)
