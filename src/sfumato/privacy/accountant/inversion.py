@@ -27,13 +27,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.pairs.atoms import Atoms, Tilted
+from sfumato.privacy.pairs.atoms import Atoms, Rings, Tilted
 
 __all__ = ["Line", "Work"]
 
@@ -53,27 +53,38 @@ _SLACK: Final = 1.0 + 2.0**-20
 
 
 class Work(NamedTuple):
-    """What is inverted: laws with their counts, and the variance of a Gaussian part."""
+    """What is inverted: laws, side by side or not, with their counts, and the variance of a Gaussian part."""
 
-    laws: Sequence[tuple[Atoms, int]]
+    laws: Sequence[tuple[Atoms, _Array]]
     variance: float
 
     def log_moments(self, tilts: _Array) -> _Array:
         """Return the log of the moment generating function at real points, up to round-off."""
         total = 0.5 * self.variance * (tilts * tilts + tilts)
         for law, count in self.laws:
-            total = total + count * law.log_moments(tilts)
+            total = total + _total(count, law.log_moments(tilts))
         return total
 
     @property
     def infinite(self) -> float:
         """Probability of an infinite loss, rounded up by no more than a few roundings."""
-        masses = [(law.infinite, count) for law, count in self.laws if law.infinite > 0]
+        masses = [
+            (float(mass), float(times))
+            for law, count in self.laws
+            if np.any(law.infinite)
+            for mass, times in np.broadcast(np.ravel(law.infinite), np.ravel(count))
+            if mass > 0
+        ]
         if len(masses) == 1 and masses[0][1] == 1:
             return masses[0][0]
         if any(mass >= 1 for mass, _ in masses):
             return 1.0
         return -math.expm1(math.fsum(count * math.log1p(-mass) for mass, count in masses))
+
+
+def _total(counts: _Array, values: NDArray[Any]) -> NDArray[Any]:
+    """Add up values of laws that are side by side, each as often as it counts."""
+    return np.asarray(np.atleast_1d(counts) @ np.atleast_2d(values))
 
 
 def _log_chernoff(log_moments: _Array, tilts: _Array, x: float) -> _Array:
@@ -128,7 +139,7 @@ class Line:
         self._variance = work.variance + smoothing
         self._tilts = tilt * np.exp(_PROBES)
         moments = work.log_moments(self._tilts)
-        rounds = math.fsum(float(count) for _, count in work.laws)
+        rounds = math.fsum(float(np.sum(count)) for _, count in work.laws)
         self._log_moments = moments + _MOMENT_SLACK * np.abs(moments) + _ROUND_SLACK * rounds
         self._width = self._period(near, log_delta + log_precision)
         self._step = 2 * math.pi / self._width
@@ -144,7 +155,7 @@ class Line:
     @property
     def cost(self) -> float:
         """Products of an atom and a point that reading the line takes."""
-        return float(self.points) * sum(len(law.loss) for law, _ in self.work.laws)
+        return float(self.points) * sum(law.loss.size for law, _ in self.work.laws)
 
     def _period(self, near: float, log_alias: float) -> float:
         """Return the least period whose aliases Chernoff's bound proves to be below ``log_alias``."""
@@ -163,14 +174,14 @@ class Line:
         log_size, error, touched = np.zeros(self.points), np.zeros(self.points), np.zeros(self.points)
         for law, count in self._laws:
             ray = law.ray(self._step, self.points)
-            scales.append(count * ray.log_total)
-            scale_error += count * ray.log_total_error
-            phases.append(count * ray.mean)
-            log += count * ray.log
-            touched += count * np.abs(ray.log)
+            scales.extend(np.ravel(count * ray.log_total))
+            scale_error += float(np.sum(count * ray.log_total_error))
+            phases.extend(np.ravel(count * ray.mean))
+            log += _total(count, ray.log)
+            touched += _total(count, np.abs(ray.log))
             at_most = ray.size + ray.error
-            log_size += count * np.log(at_most)
-            error += count * ray.error / at_most
+            log_size += _total(count, np.log(at_most))
+            error += _total(count, ray.error / at_most)
         self._scale, self._phase = math.fsum(scales), math.fsum(phases)
         self._scale_error = scale_error + 8 * UNIT * math.fsum(map(abs, scales))
         self._phase_size = math.fsum(map(abs, phases))
@@ -185,7 +196,7 @@ class Line:
         self._terms = np.exp(log + decay) * kernel * weight
         # Of exp(log + decay): the error of the rays, of these sums and of their exponential.
         sizes = np.exp(log_size + decay) * np.abs(kernel) * weight
-        rounding = UNIT * (64 - 8 * decay + (8 + len(self._laws)) * touched)
+        rounding = UNIT * (64 - 8 * decay + (8 + len(scales)) * touched)
         self._error = float(sizes @ (error + rounding)) * _SLACK + self._end()
         self._reach = float(sizes.sum()), float(sizes @ times)
 
@@ -196,8 +207,9 @@ class Line:
         """
         times = last * np.exp(_DECAY_STEPS)
         rates = np.full(len(times) - 1, 0.5 * self._variance)
+        rings = Rings.of(times[1:])
         for law, count in self._laws:
-            rates += count * (1 - 1e-9) * law.decay(times[1:])
+            rates += (1 - 1e-9) * _total(count, law.decay(rings))
         parts = [self._following(time, rate) for time, rate in zip(times[:-1], rates, strict=True)]
         parts.append(self._following(last, 0.5 * self._variance))
         return times, np.cumsum(parts[::-1])[::-1] * _SLACK
@@ -299,8 +311,8 @@ class Line:
         return high if self._upper else low
 
 
-def _spread(laws: Sequence[tuple[Tilted, int]]) -> float:
-    return math.fsum(count * law.variance() for law, count in laws)
+def _spread(laws: Sequence[tuple[Tilted, _Array]]) -> float:
+    return math.fsum(float(np.sum(count * law.variance())) for law, count in laws)
 
 
 def _log_less(value: float, taken: float) -> float:

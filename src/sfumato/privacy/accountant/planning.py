@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.accountant.inversion import Work
-from sfumato.privacy.pairs.atoms import Atoms
+from sfumato.privacy.pairs.atoms import Atoms, Tilted
 from sfumato.privacy.pairs.bins import Bins
 from sfumato.privacy.pairs.pair import Pair
 
@@ -25,6 +25,10 @@ _Objective: TypeAlias = Callable[[_Array], _Array]
 _FIRST_TILTS: Final = np.exp(np.linspace(math.log(1e-7), math.log(1e8), 23))
 _CLOSER: Final = np.linspace(-1.0, 1.0, 7)
 _MANY: Final = 64
+_ROWS: Final = 64
+"""Pairs that are cut side by side for a first look."""
+_BLOCK: Final = 6000
+"""Bins that are worked on side by side: they stay close to the processor."""
 _MOST_BINS: Final = 40_000
 _TAIL_SHARE: Final = 1e-6
 """Mass that is not followed, as a share of delta."""
@@ -46,51 +50,98 @@ class Saddle(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One pair in one order, cut, with the law of its loss from below."""
+    """One pair in one order, or several of a kind side by side, cut, with the law of the loss from below."""
 
     pair: Pair
-    count: int
+    counts: _Array
     swapped: bool
     cuts: _Array
     bins: Bins
     law: Atoms
 
     @classmethod
-    def cut(cls, pair: Pair, count: int, cuts: _Array, *, swapped: bool) -> Part:
+    def cut(cls, pair: Pair, counts: _Array, cuts: _Array, *, swapped: bool) -> Part:
         """Cut a pair near the given cuts."""
         cuts = pair.snapped(cuts)
         bins = pair.bins(cuts, swapped=swapped)
-        return cls(pair, count, swapped, cuts, bins, bins.merged())
+        return cls(pair, counts, swapped, cuts, bins, bins.merged())
 
     def mirrored(self) -> Part:
         """Return the other order, cut in the same places."""
-        return Part.cut(self.pair, self.count, self.cuts, swapped=not self.swapped)
+        return Part.cut(self.pair, self.counts, self.cuts, swapped=not self.swapped)
 
-    def density(self, tilt: float) -> _Array:
-        """Return the best number of bins per unit of outcome, up to a factor.
+    def shares(self, law: Tilted) -> _Array:
+        """Return how many bins are best between each two cuts, up to a factor.
 
         A bin's two bounds differ by its tilted mass times the square of its width in loss; under a fixed
         number of bins the sum is least where each contributes the cube root.
         """
-        weights = self.law.tilted(tilt).weights[: len(self.bins.points.loss)]
         widths = np.diff(self.bins.edges)
+        weights = law.weights[..., : widths.shape[-1]]
         if self.swapped:
-            weights, widths = weights[::-1], widths[::-1]
-        steps = np.diff(self.cuts)
-        return np.asarray(np.cbrt(weights / steps * (widths / steps) ** 2))
+            weights, widths = weights[..., ::-1], widths[..., ::-1]
+        return np.asarray(np.cbrt(weights * widths**2))
 
-    def recut(self, density: _Array, wanted: float) -> Part:
+    def recut(self, shares: _Array, wanted: float) -> Part:
         """Return the part with about ``wanted`` bins, no fewer than the pair needs anywhere."""
         if not self.pair.continuous:
             return self
-        steps = np.diff(self.cuts)
-        share = density * steps
-        heights = min(wanted, _MOST_BINS) * share / max(float(share.sum()), _TINY)
-        return Part.cut(self.pair, self.count, self.pair.finer(self.cuts, heights), swapped=self.swapped)
+        return _finer(self.pair, self.counts, self.cuts, shares, wanted, swapped=self.swapped)
+
+
+def _finer(pair: Pair, counts: _Array, cuts: _Array, shares: _Array, wanted: float, *, swapped: bool) -> Part:
+    heights = min(wanted, _MOST_BINS) * shares / np.maximum(shares.sum(axis=-1), _TINY)[..., None]
+    return Part.cut(pair, counts, pair.finer(cuts, heights), swapped=swapped)
+
+
+_Wish: TypeAlias = tuple[Part, _Array, _Array]
+"""A part, its shares, and how many bins are wanted of each of its pairs."""
+
+
+def _recut(wishes: Iterable[_Wish]) -> Iterator[Part]:
+    """Yield the parts with as many bins as wanted; of a kind, those that want alike side by side."""
+    kinds: dict[Hashable, list[_Wish]] = {}
+    for wish in wishes:
+        part, shares, wanted = wish
+        if part.pair.continuous and part.cuts.ndim > 1:
+            kinds.setdefault((part.pair.kind, part.cuts.shape[-1]), []).append(wish)
+        else:
+            yield part.recut(shares, float(wanted.max()))
+    for alike in kinds.values():
+        yield from _recut_rows(alike)
+
+
+def _recut_rows(wishes: Sequence[_Wish]) -> Iterator[Part]:
+    first = wishes[0][0]
+    parameters = np.concatenate([np.array(part.pair.parameters) for part, _, _ in wishes], axis=1)
+    counts = np.concatenate([part.counts for part, _, _ in wishes])
+    cuts = np.concatenate([part.cuts for part, _, _ in wishes])
+    shares, wanted = (np.concatenate([wish[i] for wish in wishes]) for i in (1, 2))
+    left = np.argsort(-wanted)
+    while len(left):
+        bins = max(float(wanted[left[0]]), cuts.shape[-1])
+        rows, left = np.split(left, [max(1, int(_BLOCK / bins))])
+        pair = first.pair.stacked(parameters[:, rows])
+        yield _finer(pair, counts[rows], cuts[rows], shares[rows], bins, swapped=first.swapped)
 
 
 def _every(cuts: _Array, stride: int) -> _Array:
-    return cuts if stride == 1 or len(cuts) < 2 else np.append(cuts[:-1:stride], cuts[-1])
+    return cuts if stride == 1 or cuts.size < 2 else np.append(cuts[..., :-1:stride], cuts[..., -1:], axis=-1)
+
+
+def _side_by_side(pairs: Pairs) -> Iterator[tuple[Pair, _Array]]:
+    """Yield pairs with their counts; of a kind, some at a time and as one."""
+    kinds: dict[Hashable, list[tuple[Pair, int]]] = {}
+    for pair, count in pairs:
+        kinds.setdefault(pair if pair.kind is None else pair.kind, []).append((pair, count))
+    for alike in kinds.values():
+        for start in range(0, len(alike), _ROWS):
+            rows, counts = zip(*alike[start : start + _ROWS], strict=True)
+            if len(rows) == 1:
+                yield rows[0], np.array(float(counts[0]))
+            else:
+                parameters = np.array([pair.parameters for pair in rows], float)
+                yield rows[0].stacked(parameters.T[..., None]), np.array(counts, float)
 
 
 def survey(pairs: Pairs, delta: float) -> Survey:
@@ -107,9 +158,8 @@ def survey(pairs: Pairs, delta: float) -> Survey:
     # Of many parts each matters less, and so does where its cuts lie.
     stride = 1 if len(pairs) <= _MANY else 2
     parts = [
-        Part.cut(pair, count, _every(pair.cuts(reach), stride), swapped=False)
-        for pair, count in pairs
-        if pair.variance == 0
+        Part.cut(pair, counts, _every(pair.cuts(reach), stride), swapped=False)
+        for pair, counts in _side_by_side([(pair, count) for pair, count in pairs if pair.variance == 0])
     ]
     variance = math.fsum(pair.variance * count for pair, count in pairs)
     return Survey(parts, variance)
@@ -127,8 +177,8 @@ class Plan:
     def work(self, *, upper: bool) -> Work:
         """Return what is inverted for the upper bound, or for the lower one."""
         if upper:
-            return Work([(part.bins.split(), part.count) for part in self.parts], self.variance)
-        laws = [(part.law, part.count) for part in self.parts]
+            return Work([(part.bins.split(), part.counts) for part in self.parts], self.variance)
+        laws = [(part.law, part.counts) for part in self.parts]
         return Work(laws, self.variance * (1 - 32 * UNIT))
 
     def mirrored(self) -> Plan:
@@ -154,7 +204,8 @@ class Survey:
 
     def __init__(self, parts: Sequence[Part], variance: float) -> None:
         self.variance, self._parts = variance, parts
-        self._work = Work([(part.law, part.count) for part in parts], variance)
+        self._tilted: tuple[float, list[Tilted]] = math.nan, []
+        self._work = Work([(part.law, part.counts) for part in parts], variance)
         self.infinite = self._work.infinite
 
     def mirrored(self) -> Survey:
@@ -176,11 +227,17 @@ class Survey:
     def _level(self, tilt: float) -> tuple[float, float]:
         """Return the tilted deviation, and the log of delta times ``exp(tilt * epsilon)``."""
         variance = self.variance + 1 / tilt**2 + 1 / (1 + tilt) ** 2
-        for part in self._parts:
-            variance += part.count * part.law.tilted(tilt).variance()
+        for part, law in zip(self._parts, self._laws(tilt), strict=True):
+            variance += float(np.sum(part.counts * law.variance()))
         deviation = math.sqrt(variance)
         moment = float(self._work.log_moments(np.array([tilt]))[0])
         return deviation, moment - math.log(tilt) - math.log1p(tilt) - math.log(2.5 * deviation)
+
+    def _laws(self, tilt: float) -> list[Tilted]:
+        """Return the tilted laws; those of the last tilt are kept."""
+        if self._tilted[0] != tilt:
+            self._tilted = tilt, [part.law.tilted(tilt) for part in self._parts]
+        return self._tilted[1]
 
     def plan(self, saddle: Saddle, error: float) -> Plan:
         """Return a plan whose two bounds are about ``error`` apart, measured in epsilon."""
@@ -188,18 +245,15 @@ class Survey:
         smoothing = _SMOOTHING_SHARE * error / (1 + tilt)
         if self.variance >= smoothing:
             smoothing = 0.0
-        densities, costs = [], []
-        for part in self._parts:
-            density = part.density(tilt)
-            densities.append(density)
-            total = float((density * np.diff(part.cuts)).sum())
-            costs.append(part.count * (1 + tilt) / 6 * total**3)
-        # Least number of bins in all, if a part with n bins errs by cost / n**2.
-        scale = math.sqrt(math.fsum(np.cbrt(costs)) / ((1 - _SMOOTHING_SHARE) * error)) if costs else 0.0
-        parts = tuple(
-            part.recut(density, scale * float(np.cbrt(cost)))
-            for part, density, cost in zip(self._parts, densities, costs, strict=True)
-        )
+        shares, roots = [], []
+        for part, law in zip(self._parts, self._laws(tilt), strict=True):
+            share = part.shares(law)
+            shares.append(share)
+            # A part with n bins errs by the cube of this over n**2; so all need the fewest bins.
+            roots.append(np.cbrt(part.counts * ((1 + tilt) / 6)) * share.sum(axis=-1))
+        total = math.fsum(float(root.sum()) for root in roots)
+        scale = math.sqrt(total / ((1 - _SMOOTHING_SHARE) * error))
+        parts = tuple(_recut(zip(self._parts, shares, [scale * root for root in roots], strict=True)))
         return Plan(parts, self.variance, saddle, smoothing)
 
 

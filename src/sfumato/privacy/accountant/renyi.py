@@ -61,7 +61,7 @@ def renyi(pair: Pair, orders: _Array) -> _Array:
 def _log_moments(pair: Pair, tilts: _Array, *, swapped: bool) -> _Array:
     """Return bounds on ``log E exp(c * loss)`` for rising c; tilts within an octave share their bins."""
     octaves = np.floor(np.log2(tilts))
-    coarse = [Part.cut(pair, 1, pair.cuts(_REACHES[0]), swapped=swapped)]
+    coarse = [Part.cut(pair, np.ones(()), pair.cuts(_REACHES[0]), swapped=swapped)]
     results = []
     for octave in np.unique(octaves):
         group = tilts[octaves == octave]
@@ -75,9 +75,9 @@ def _one_octave(coarse: list[Part], tilts: _Array) -> _Array:
     for look, reach in enumerate(_REACHES):
         if look == len(coarse):
             near = coarse[0]
-            coarse.append(Part.cut(near.pair, 1, near.pair.cuts(reach), swapped=near.swapped))
+            coarse.append(Part.cut(near.pair, near.counts, near.pair.cuts(reach), swapped=near.swapped))
         part = coarse[look]
-        part = part.recut(part.density(float(tilts[-1])), _BINS)
+        part = part.recut(part.shares(part.law.tilted(float(tilts[-1]))), _BINS)
         values, tails = _bounds(part, tilts)
         best = np.fmin(best, values)
         if bool(np.all(tails <= values + _NEGLIGIBLE)):

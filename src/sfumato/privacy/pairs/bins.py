@@ -8,22 +8,27 @@ each :math:`R_i`. So a bin of :math:`P`-mass :math:`a` and :math:`Q`-mass :math:
 - an upper bound, if it is split between its two ends so that the mean stays (a mean-preserving spread).
 
 Masses too small to follow are dropped below and moved up to the next loss, or to infinity, above.
+
+Arrays may have more axes before the last one: then they hold several pairs with so many bins side by side,
+and what is one number for a pair is a column.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.privacy._outward import UNIT, above, below
+from sfumato.privacy._outward import UNIT
 from sfumato.privacy.pairs.atoms import Atoms
 
-__all__ = ["NO_ATOMS", "Bins", "Mass", "Points"]
+__all__ = ["NO_ATOMS", "Bins", "Mass", "Number", "Points"]
 
 _Array = NDArray[np.float64]
+Number: TypeAlias = Any
+"""A float, or a column of them for pairs that are side by side."""
 
 _TAIL_SLACK: Final = 1 + 1e-9
 """Outweighs every rounding in a tail mass, which is negligible itself."""
@@ -33,17 +38,16 @@ _TAIL_SLACK: Final = 1 + 1e-9
 class Mass:
     """The masses that P and Q give to one set, as natural logarithms rounded up."""
 
-    log_p: float = -np.inf
-    log_q: float = -np.inf
+    log_p: Number = -np.inf
+    log_q: Number = -np.inf
 
     def swapped(self) -> Mass:
         """Exchange P and Q."""
         return Mass(self.log_q, self.log_p)
 
-    def mixed(self, q: float) -> Mass:
+    def mixed(self, q: Number) -> Mass:
         """Replace P by ``(1 - q) Q + q P``."""
-        with np.errstate(divide="ignore"):
-            return Mass(float(np.logaddexp(np.log1p(-q) + self.log_q, np.log(q) + self.log_p)), self.log_q)
+        return Mass(np.logaddexp(np.log1p(-q) + self.log_q, np.log(q) + self.log_p), self.log_q)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +70,15 @@ class Points:
 
     def swapped(self) -> Points:
         """Exchange P and Q, and the order."""
-        if not len(self.loss):
+        if not self.loss.size:
             return self
         log_q = self.log_p - self.loss
         error = self.mass_error + self.loss_error + UNIT * np.abs(log_q)
-        return Points(log_q[::-1], -self.loss[::-1], error[::-1], self.loss_error[::-1])
+        return Points(log_q[..., ::-1], -self.loss[..., ::-1], error[..., ::-1], self.loss_error[..., ::-1])
 
-    def mixed(self, q: float) -> Points:
+    def mixed(self, q: Number) -> Points:
         """Replace P by ``(1 - q) Q + q P``."""
-        if not len(self.loss):
+        if not self.loss.size:
             return self
         loss, loss_error = mixed_loss(self.loss, self.loss_error, q)
         log_q = self.log_p - self.loss
@@ -84,18 +88,20 @@ class Points:
 
     def followed_by(self, other: Points) -> Points:
         """Return both lists as one."""
+        if not (self.loss.size and other.loss.size):
+            return self if self.loss.size else other
         return Points(
-            np.concatenate([self.log_p, other.log_p]),
-            np.concatenate([self.loss, other.loss]),
-            np.concatenate([self.mass_error, other.mass_error]),
-            np.concatenate([self.loss_error, other.loss_error]),
+            np.concatenate([self.log_p, other.log_p], axis=-1),
+            np.concatenate([self.loss, other.loss], axis=-1),
+            np.concatenate([self.mass_error, other.mass_error], axis=-1),
+            np.concatenate([self.loss_error, other.loss_error], axis=-1),
         )
 
 
 NO_ATOMS: Final = Points(*(np.zeros(0),) * 4)
 
 
-def mixed_loss(loss: _Array, error: _Array, q: float) -> tuple[_Array, _Array]:
+def mixed_loss(loss: _Array, error: _Array, q: Number) -> tuple[_Array, _Array]:
     r"""Return :math:`\log(1 - q + q e^L)` and a bound on its error."""
     # Beyond 700 the exponential overflows; there the other term is below one rounding.
     large = loss > 700.0
@@ -130,15 +136,15 @@ class Bins:
     atoms: Points = NO_ATOMS
     low: Mass = field(default_factory=Mass)
     high: Mass = field(default_factory=Mass)
-    only_p: float = 0.0
-    only_q: float = 0.0
+    only_p: Number = 0.0
+    only_q: Number = 0.0
 
     def swapped(self) -> Bins:
         """Return the pair (Q, P)."""
         return Bins(
             points=self.points.swapped(),
-            edges=-self.edges[::-1],
-            edge_error=self.edge_error[::-1],
+            edges=-self.edges[..., ::-1],
+            edge_error=self.edge_error[..., ::-1],
             atoms=self.atoms.swapped(),
             low=self.high.swapped(),
             high=self.low.swapped(),
@@ -146,15 +152,15 @@ class Bins:
             only_q=self.only_p,
         )
 
-    def mixed(self, q: float) -> Bins:
+    def mixed(self, q: Number) -> Bins:
         """Return the pair ((1 - q) Q + q P, Q), for q in (0, 1)."""
         edges, edge_error = mixed_loss(self.edges, self.edge_error, q)
         atoms = self.atoms.mixed(q)
-        if self.only_q > 0:
+        if np.any(self.only_q):
             # Where P has nothing, the mixture's loss is log(1 - q).
-            log_p = np.log([(1 - q) * self.only_q])
-            lone = Points(log_p, np.array([np.log1p(-q)]), np.full(1, 8 * UNIT), np.full(1, 8 * UNIT))
-            atoms = lone.followed_by(atoms)
+            log_p = np.log((1 - q) * self.only_q) * np.ones(1)
+            error = np.full(log_p.shape, 8 * UNIT)
+            atoms = Points(log_p, np.log1p(-q) + 0 * log_p, error, error).followed_by(atoms)
         return Bins(
             points=self.points.mixed(q),
             edges=edges,
@@ -167,37 +173,35 @@ class Bins:
 
     def merged(self) -> Atoms:
         """Return a law of the loss whose compositions have no greater divergence than the pair's."""
-        slack = [points.loss_error + 2 * UNIT * np.abs(points.loss) for points in (self.points, self.atoms)]
-        losses = [self.points.loss - slack[0], self.atoms.loss - slack[1]]
-        masses = [points.log_p - points.mass_error for points in (self.points, self.atoms)]
-        return Atoms(
-            np.concatenate(losses), np.concatenate(masses), below(self.only_p, 4.0) if self.only_p else 0.0
-        )
+        both = self.points.followed_by(self.atoms)
+        loss = both.loss - both.loss_error - 2 * UNIT * np.abs(both.loss)
+        return Atoms(loss, both.log_p - both.mass_error, np.nextafter(self.only_p * (1 - 8 * UNIT), 0.0))
 
     def split(self) -> Atoms:
         """Return a law of the loss whose compositions have no smaller divergence than the pair's."""
-        points, left, right = self.points, self.edges[:-1], self.edges[1:]
+        points, left, right = self.points, self.edges[..., :-1], self.edges[..., 1:]
         # A bin that has no width has one loss, and one that is empty has any.
         width = np.where(right > left, right - left, 1.0)
-        error = points.loss_error + self.edge_error[:-1] + self.edge_error[1:]
+        error = points.loss_error + self.edge_error[..., :-1] + self.edge_error[..., 1:]
         error = error + 4 * UNIT * (np.abs(points.loss) + np.abs(left) + np.abs(right))
         span = -np.expm1(-width)
         # The share of the right end, rounded up: mass that moves up is on the safe side.
         share = -np.expm1(np.minimum(left - points.loss, 0.0)) / span
         share = np.clip(share + 2 * error / span + 8 * UNIT, 0.0, 1.0)
         mass = np.exp(points.log_p) * np.exp(points.mass_error + 8 * UNIT)
-        at_edges = np.zeros(len(self.edges))
-        if len(self.edges):
-            at_edges[:-1] += mass * (1 - share)
-            at_edges[1:] += mass * share
-            at_edges[0] += np.exp(self.low.log_p) * _TAIL_SLACK
-        edges = self.edges + self.edge_error + 4 * UNIT * np.abs(self.edges)
-        tail = float(np.exp(self.high.log_p)) * _TAIL_SLACK
-        atoms = self.atoms.loss + self.atoms.loss_error + 2 * UNIT * np.abs(self.atoms.loss)
+        at_edges = np.zeros(self.edges.shape)
+        if self.edges.size:
+            at_edges[..., :-1] += mass * (1 - share)
+            at_edges[..., 1:] += mass * share
+            at_edges[..., :1] += np.exp(self.low.log_p) * _TAIL_SLACK
         with np.errstate(divide="ignore"):
             log_p = np.log(at_edges) + 4 * UNIT * (1 + np.abs(np.log(np.maximum(at_edges, 1e-300))))
+        error = self.edge_error + 2 * UNIT * np.abs(self.edges)
+        both = Points(log_p, self.edges, np.zeros(log_p.shape), error).followed_by(self.atoms)
+        tail = np.exp(self.high.log_p) * _TAIL_SLACK
         return Atoms(
-            np.concatenate([edges, atoms]),
-            np.concatenate([log_p, self.atoms.log_p + self.atoms.mass_error]),
-            above(self.only_p + tail) if tail else self.only_p,
+            both.loss + both.loss_error + 2 * UNIT * np.abs(both.loss),
+            both.log_p + both.mass_error,
+            # A scalar again where there is one pair.
+            np.where(tail > 0, np.nextafter((self.only_p + tail) * (1 + 2 * UNIT), np.inf), self.only_p)[()],
         )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.pairs.bins import NO_ATOMS, Bins, Points
+from sfumato.privacy.pairs.bins import NO_ATOMS, Bins, Number, Points
 
 __all__ = ["AtomicPair", "Pair", "UncutPair", "no_loss", "two_points"]
 
@@ -56,6 +57,25 @@ class Pair(ABC):
         """Whether `bins` depends on the cuts."""
         return True
 
+    @property
+    def kind(self) -> Hashable:
+        """Equal for pairs that can be put side by side; None where there is no such pair."""
+        return None
+
+    @property
+    def parameters(self) -> Sequence[float | _Array]:
+        """What tells the pair from others of its kind."""
+        return ()
+
+    def stacked(self, parameters: _Array) -> Pair:
+        """Return pairs of this kind side by side, by the columns of each of their parameters.
+
+        Of cuts, rates and bins it has a row for each pair (see `sfumato.privacy.pairs.bins`); nothing else
+        may be asked of it.
+        """
+        del parameters
+        raise NotImplementedError(f"{type(self).__name__} is of no kind")
+
     @abstractmethod
     def cuts(self, reach: float) -> _Array:
         """Return coarse cuts of the outcomes; about ``exp(-reach**2 / 2)`` of either law lies outside."""
@@ -79,9 +99,12 @@ class Pair(ABC):
             Bins, or parts of one, between each two cuts.
         """
         heights = np.maximum(wanted, self.rate(cuts) * np.diff(cuts))
-        ends = np.concatenate([[0.0], np.cumsum(heights)])
-        levels = np.linspace(0.0, ends[-1], math.ceil(ends[-1]) + 1)
-        return self.snapped(np.interp(levels, ends, cuts))
+        ends = np.concatenate([np.zeros_like(heights[..., :1]), np.cumsum(heights, axis=-1)], axis=-1)
+        # Side by side, all pairs get as many bins as the one that asks for most.
+        shares = np.linspace(0.0, 1.0, math.ceil(ends[..., -1].max()) + 1)
+        if cuts.ndim == 1:
+            return self.snapped(np.interp(ends[-1] * shares, ends, cuts))
+        return np.array([np.interp(end[-1] * shares, end, row) for end, row in zip(ends, cuts, strict=True)])
 
     @abstractmethod
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
@@ -148,8 +171,8 @@ class AtomicPair(UncutPair):
         self,
         points: Points,
         *,
-        only_p: float = 0.0,
-        only_q: float = 0.0,
+        only_p: Number = 0.0,
+        only_q: Number = 0.0,
         symmetric: bool = False,
         tight: bool = True,
     ) -> None:
@@ -174,6 +197,25 @@ class AtomicPair(UncutPair):
         points = self._bins.atoms
         loss = np.concatenate([points.loss - points.loss_error, -points.loss - points.loss_error])
         return max(0.0, float(loss.max(initial=0.0)))
+
+    @property
+    def kind(self) -> Hashable:
+        """How many atoms of which sorts."""
+        bins = self._bins
+        return AtomicPair, bins.atoms.loss.shape[-1], np.all(bins.only_p > 0), np.all(bins.only_q > 0)
+
+    @property
+    def parameters(self) -> Sequence[float | _Array]:
+        """The atoms and the masses that one of the laws gives."""
+        points = self._bins.atoms
+        lists = (points.log_p, points.loss, points.mass_error, points.loss_error)
+        return [*np.concatenate(lists).tolist(), self._bins.only_p, self._bins.only_q]
+
+    def stacked(self, parameters: _Array) -> Pair:
+        """Return the atoms of all."""
+        only_p, only_q = parameters[-2:]
+        points = Points(*np.split(parameters[:-2, :, 0].T, 4, axis=1))
+        return AtomicPair(points, only_p=only_p, only_q=only_q)
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return the atoms."""

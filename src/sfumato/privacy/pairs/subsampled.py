@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.numerics.rounding import expm1_down, log1p_down
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.pairs.bins import Bins
+from sfumato.privacy.pairs.bins import Bins, Number
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.wrapped import WrappedPair
 
@@ -36,7 +37,7 @@ class SubsampledPair(WrappedPair):
 
     __slots__ = ("_q",)
 
-    def __init__(self, base: Pair, q: float) -> None:
+    def __init__(self, base: Pair, q: Number) -> None:
         super().__init__(base)
         self._q = q
 
@@ -58,6 +59,21 @@ class SubsampledPair(WrappedPair):
             return top
         there = log1p_down(self._q * expm1_down(top)) if top < 700 else top + log1p_down(self._q - 1)
         return max(0.0, there * (1 - 2.0**-50))
+
+    @property
+    def kind(self) -> Hashable:
+        """That of the base, sampled."""
+        kind = self._base.kind
+        return None if kind is None else (SubsampledPair, kind)
+
+    @property
+    def parameters(self) -> Sequence[float | _Array]:
+        """Those of the base, and the probability."""
+        return [*self._base.parameters, self._q]
+
+    def stacked(self, parameters: _Array) -> Pair:
+        """Return the bases side by side, sampled."""
+        return SubsampledPair(self._base.stacked(parameters[:-1]), parameters[-1])
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Mix the masses and the losses of the base's bins."""

@@ -1,0 +1,118 @@
+"""Pairs of a kind are cut and composed side by side, and give what each gives by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import fields
+
+import mpmath
+import numpy as np
+import pytest
+
+from sfumato.numerics.interval import Interval
+from sfumato.privacy import (
+    ApproximateDP,
+    Gaussian,
+    PoissonSubsampled,
+    Precision,
+    PrivacyLoss,
+    PureDP,
+    RandomizedResponse,
+    compose,
+)
+from sfumato.privacy.accountant import certified, planning
+from sfumato.privacy.pairs.bins import Bins
+from sfumato.privacy.pairs.pair import Pair
+
+KINDS: dict[str, list[PrivacyLoss]] = {
+    "normal": [Gaussian(noise) for noise in (0.7, 1.0, 4.0)],
+    "sampled": [PoissonSubsampled(Gaussian(noise), q) for noise, q in ((0.7, 0.01), (1.0, 0.3), (4.0, 1e-5))],
+    "twice": [PoissonSubsampled(PoissonSubsampled(Gaussian(2.0), q), q) for q in (0.5, 0.25)],
+    "atoms": [RandomizedResponse(epsilon, 3) for epsilon in (0.1, 1.0, 3.0)],
+    "told": [ApproximateDP(0.1 * k, 1e-3 * k) for k in (1, 2, 3)],
+    "sampled and told": [PoissonSubsampled(ApproximateDP(0.1 * k, 1e-3 * k), 0.1 * k) for k in (1, 2, 3)],
+}
+
+
+def together(pairs: list[Pair]) -> Pair:
+    parameters = np.array([pair.parameters for pair in pairs], float)
+    return pairs[0].stacked(parameters.T[..., None])
+
+
+def numbers(thing: object) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
+    """List all numbers in bins or laws, in their order."""
+    if isinstance(thing, float | np.ndarray):
+        return [np.asarray(thing)]
+    return [number for field in fields(thing) for number in numbers(getattr(thing, field.name))]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("what", [lambda bins: bins, Bins.merged, Bins.split])
+def test_rows_are_what_each_pair_gives(kind: str, swapped: bool, what: Callable[[Bins], object]) -> None:
+    pairs = [loss.dominating_pair() for loss in KINDS[kind]]
+    assert len({pair.kind for pair in pairs}) == 1
+    both = together(pairs)
+    assert both.kind == pairs[0].kind
+    cuts = both.cuts(9.0)
+    if both.continuous:
+        cuts = both.finer(cuts, 1.3)
+    found = numbers(what(both.bins(cuts, swapped=swapped)))
+    for row, pair in enumerate(pairs):
+        alone = numbers(what(pair.bins(cuts[row] if both.continuous else cuts, swapped=swapped)))
+        for many, one in zip(found, alone, strict=True):
+            mine = many[row] if many.ndim > 1 else many
+            np.testing.assert_allclose(np.ravel(mine), np.ravel(one), rtol=1e-14, atol=1e-300)
+
+
+def test_pairs_of_other_kinds_are_not_mixed() -> None:
+    losses = [Gaussian(1.0), PoissonSubsampled(Gaussian(1.0), 0.1), PureDP(1.0), ApproximateDP(1.0, 0.1)]
+    assert len({loss.dominating_pair().kind for loss in losses}) == 4
+
+
+def alone(monkeypatch: pytest.MonkeyPatch, read: Callable[..., Interval], *arguments: object) -> Interval:
+    monkeypatch.setattr(planning, "_ROWS", 1)
+    return read(*arguments)
+
+
+@pytest.mark.parametrize("relative", [1e-3, 1e-5])
+def test_intervals_meet_those_of_pairs_one_by_one(relative: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    losses: list[PrivacyLoss] = [PoissonSubsampled(Gaussian(0.8 + 0.1 * k), 0.05 / k) for k in range(1, 14)]
+    losses += [RandomizedResponse(0.01 * k, 4) for k in range(1, 8)]
+    losses += [PoissonSubsampled(ApproximateDP(0.1, 1e-8 * k), 0.2) for k in range(1, 5)]
+    pairs = [(loss.dominating_pair(), 7 * k + 1) for k, loss in enumerate(losses)]
+    precision = Precision(relative, 0.0)
+    for read, at in ((certified.epsilon_interval, 1e-5), (certified.delta_interval, 1.0)):
+        many, one = read(pairs, at, precision), alone(monkeypatch, read, pairs, at, precision)
+        monkeypatch.undo()
+        assert many.upper - many.lower <= relative * many.upper
+        assert max(many.lower, one.lower) <= min(many.upper, one.upper)
+
+
+def test_many_responses_hold_the_exact_sum() -> None:
+    with mpmath.workdps(40):
+        epsilons, chance = [mpmath.mpf(k) / 64 for k in range(1, 12)], mpmath.mpf(2) ** -20
+        law = {mpmath.mpf(0): mpmath.mpf(1)}
+        for e in epsilons:
+            p = 1 / (1 + mpmath.exp(-e))
+            after: dict[mpmath.mpf, mpmath.mpf] = {}
+            for loss, mass in law.items():
+                for more, share in ((e, p), (-e, 1 - p)):
+                    after[loss + more] = after.get(loss + more, 0) + mass * share
+            law = after
+        kept = (1 - chance) ** len(epsilons)
+        loss = compose(ApproximateDP(float(e), float(chance)) for e in epsilons)
+        for epsilon in (0.0, 0.25, 0.8):
+            inside = sum(p * (1 - mpmath.exp(epsilon - x)) for x, p in law.items() if x > epsilon)
+            lower, upper, _ = loss.delta_interval(epsilon)
+            assert lower <= 1 - kept + kept * inside <= upper <= lower * 1.001
+
+
+def test_a_mass_of_total_failure_counts_for_each_row() -> None:
+    masses = [10.0**-k for k in range(3, 9)]
+    certain = -math.expm1(sum(math.log1p(-mass) for mass in masses))
+    pairs = [(ApproximateDP(0.1, mass).dominating_pair(), 1) for mass in masses]
+    found = certified.delta_interval(pairs, 5.0, Precision(1e-6))
+    assert found.lower <= certain * (1 + 1e-12)
+    assert certain * (1 - 1e-12) <= found.upper <= certain * (1 + 1e-6)
