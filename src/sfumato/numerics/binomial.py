@@ -43,9 +43,10 @@ def least_probability(hits: Any, trials: int, risk: float) -> NDArray[np.float64
     (0.398, 0.0)
     """
     seen = np.asarray(hits, dtype=np.float64)
-    hit, missed = np.maximum(seen, 1.0), trials - np.maximum(seen, 1.0) + 1
+    hit = np.maximum(seen, 1.0)
+    bound = np.asarray(betaincinv(hit, trials - hit + 1, risk), dtype=np.float64)
     # Of a probability near 1, what it lacks is known better.
-    bound, lack = betaincinv(hit, missed, risk), betainccinv(missed, hit, risk)
+    lack = np.asarray(betainccinv(trials - hit + 1, hit, risk), dtype=np.float64)
     best = np.maximum(bound * (1 - _ALLOWANCE), _below(1 - lack * (1 + _ALLOWANCE)))
     return np.asarray(np.where(seen > 0, best, 0.0), dtype=np.float64)
 
