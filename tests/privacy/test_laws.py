@@ -21,6 +21,7 @@ from sfumato.privacy import (
     ApproximateDP,
     Composed,
     DiscreteGaussian,
+    DiscreteGaussianVector,
     DiscreteLaplace,
     DiscretePair,
     Exponential,
@@ -90,6 +91,7 @@ DECLARED = {
     "RandomizedResponse": st.builds(
         RandomizedResponse, magnitudes, st.integers(2, 100), neighboring=st.just(Neighboring.ADD_REMOVE)
     ),
+    "DiscreteGaussianVector": st.builds(DiscreteGaussianVector, scales, st.integers(1, 10**4)),
     "Staircase": st.builds(Staircase, st.floats(1e-3, 20.0), st.floats(0, 1)),
     "PureDP": st.builds(PureDP, magnitudes),
     "ApproximateDP": st.builds(ApproximateDP, magnitudes, st.sampled_from([0.0, 1e-200, 1e-9, 1e-3])),

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.interchange import from_dp_event, to_dp_event
     from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
     from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
+    from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
     from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
     from sfumato.privacy.leaves.exponential import Exponential
     from sfumato.privacy.leaves.gaussian import Gaussian
@@ -74,6 +75,7 @@ __all__ = [
     "Composed",
     "Curve",
     "DiscreteGaussian",
+    "DiscreteGaussianVector",
     "DiscreteLaplace",
     "DiscretePair",
     "DistanceTest",
@@ -158,6 +160,7 @@ _HOMES = {
     ],
     "leaves.declared": ["ApproximateDP", "PureDP", "ZCDP"],
     "leaves.discrete_gaussian": ["DiscreteGaussian"],
+    "leaves.discrete_gaussian_vector": ["DiscreteGaussianVector"],
     "leaves.discrete_laplace": ["DiscreteLaplace"],
     "leaves.exponential": ["Exponential"],
     "leaves.gaussian": ["Gaussian"],

@@ -13,6 +13,7 @@ from sfumato import _check
 from sfumato.errors import ParameterError
 from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
 from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
+from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.leaves.gaussian import Gaussian
@@ -48,6 +49,7 @@ LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
     ApproximateDP,
     Chained,
     DiscreteGaussian,
+    DiscreteGaussianVector,
     DiscreteLaplace,
     DiscretePair,
     DistanceTest,

@@ -20,7 +20,7 @@ from sfumato.numerics.rounding import fraction_down, fraction_up, log_down, log_
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.views import GDPView
 
-__all__ = ["GDP_MASS", "gdp", "log_profile"]
+__all__ = ["GDP_MASS", "gdp", "gdp_rate", "log_profile"]
 
 GDP_MASS = 1e-120
 """Tail mass beyond which the trade-off function is not followed."""
@@ -118,6 +118,23 @@ def gdp(stddev: Fraction, sensitivity: int) -> GDPView:
     rest = fraction_up(1 / (8 * variance) + Fraction(last * last, 1) / (8 * variance * variance))
     growth = above(math.exp(eta + 0.81 * eta * eta + rest), 8.0)
     return GDPView(above(fraction_up(sensitivity / stddev) * growth), GDP_MASS)
+
+
+@lru_cache(maxsize=1024)
+def gdp_rate(stddev: Fraction, largest: int) -> float:
+    r"""Return a rate: every shift ``s`` to ``largest`` is ``rate * s``-Gaussian DP, up to `GDP_MASS`.
+
+    Notes
+    -----
+    See `gdp`: for a shift of :math:`s \le m` it is enough that :math:`\mu \ge t(k) - t(k-s)` for
+    :math:`s+1-K \le k \le K` with the :math:`K` of the shift :math:`m`, as :math:`T(K-s) \le T(K-m)`. That is
+    a sum of :math:`s` steps :math:`d(j)`, :math:`|j| < K`, each of which is at most the rate.
+    """
+    if largest > _MAX_SHIFT * stddev or stddev < _LEAST_VISITED:
+        return math.inf
+    if stddev <= _VISITED:
+        return _visited(stddev, 1, math.ceil(_REACH * stddev + Fraction(1, 2)) + largest)
+    return above(gdp(stddev, largest).mu / largest, 2.0)
 
 
 def _visited(stddev: Fraction, sensitivity: int, last: int) -> float:
