@@ -57,6 +57,17 @@ def test_a_loss_comes_back_as_it_was_or_barely_larger(terms: list[tuple[PrivacyL
 
 
 @needs_library
+def test_randomized_response_at_the_ends_of_its_parameter_is_read_upwards() -> None:
+    def read(parameter: float) -> float:
+        event = events.RandomizedResponseDpEvent(parameter, 50)
+        return from_dp_event(event, neighboring=Neighboring.REPLACE_ONE).pure().epsilon
+
+    assert read(1.0) == 0.0
+    assert 0.0 < read(1 - 2.0**-53) < 1e-14
+    assert 717.7134 < read(1e-310) < 717.7135
+
+
+@needs_library
 def test_events_of_the_library_are_priced_as_it_prices_them() -> None:
     samples = [
         events.GaussianDpEvent(2.0),

@@ -141,7 +141,10 @@ def _randomized_response(event: Any, neighboring: Neighboring, _: object) -> Pri
     if not 0 < kept <= 1:
         _check.refuse("noise_parameter", "be above 0 and at most 1", kept, "without noise nothing is private")
     # The truth has 1 - p + p/k, and every other bucket p/k.
-    epsilon = above(math.log1p(count * (1 - kept) / kept), 8.0)
+    odds = count * (1 - kept) / kept
+    # Odds that are no float are those of 1 to p.
+    log_truth = math.log1p(odds) if odds < math.inf else math.log(count) - math.log(kept)
+    epsilon = above(log_truth, 8.0) if odds else 0.0
     return RandomizedResponse(epsilon, count, neighboring=neighboring)
 
 

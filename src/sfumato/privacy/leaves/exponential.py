@@ -9,6 +9,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.numerics.rounding import mul_up
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
 from sfumato.privacy.leaves.leaf import Leaf
@@ -95,7 +96,7 @@ class Exponential(Leaf):
 
     def gdp(self) -> GDPView:
         """Return the Gaussian DP of randomized response with half the range; proof in the class's notes."""
-        return GDPView(pure_to_gdp(self._epsilon / 2), 0.0)
+        return GDPView(pure_to_gdp(mul_up(0.5, self._epsilon)), 0.0)
 
     def log_profile(self, epsilon: float) -> float:
         """Return the log of the greatest profile of bounded range; see the class's notes."""

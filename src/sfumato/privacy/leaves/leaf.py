@@ -214,5 +214,6 @@ def bounded_log_profile(distance: float, divisor: float = 1.0) -> float:
     """Return the log of ``(1 - exp(-distance)) / divisor``, rounded up; minus infinity below 0."""
     if distance <= 0:
         return -math.inf
-    value = -math.expm1(-above(distance, 2.0)) / divisor
-    return min(0.0, above(math.log(value), 8.0, 1.0))
+    # Two logarithms: the quotient of a least float would be 0.
+    value = math.log(-math.expm1(-above(distance, 2.0))) - math.log(divisor)
+    return min(0.0, above(value, 8.0, 1.0 + abs(value)))

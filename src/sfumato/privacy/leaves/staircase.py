@@ -83,6 +83,7 @@ class Staircase(ThreeLosses):
         with np.errstate(divide="ignore"):
             log_gamma, log_rest = np.log(gamma), np.log1p(-gamma)
             log_middle = np.log(abs(1 - 2 * gamma))
-        log_height = math.log(-math.expm1(-epsilon) / 2) - float(np.logaddexp(log_gamma, log_rest - epsilon))
+        log_height = math.log(-math.expm1(-epsilon)) - math.log(2)
+        log_height -= float(np.logaddexp(log_gamma, log_rest - epsilon))
         top = math.log(0.5 + math.exp(log_height + float(min(log_gamma, log_rest))))
         return top, float(log_middle) + log_height - (epsilon if gamma < 0.5 else 0.0)

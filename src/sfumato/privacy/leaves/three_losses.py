@@ -64,7 +64,9 @@ class ThreeLosses(Leaf):
     def log_profile(self, epsilon: float) -> float:
         r"""Return the log of :math:`p_+ (1 - e^{\epsilon - \epsilon_0})`, exact."""
         top, _ = self._masses()
-        return bounded_log_profile(self._bound - epsilon, math.exp(-top) * (1 - _units(top, self._bound)))
+        # Where exp(-bound) is no float, the mass of the greatest loss is as good as for a bound of 1000.
+        slack = _units(top, min(self._bound, 1000.0))
+        return bounded_log_profile(self._bound - epsilon, math.exp(-top) * (1 - slack))
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the exact divergences."""
@@ -112,12 +114,12 @@ def _rho(epsilon: float, top: float, middle: float) -> float:
     worst = pure_to_zcdp(epsilon)
     log_ratio = middle - top + epsilon / 2 - math.log(2)
     if log_ratio <= -1e-9:
-        return min(worst, -epsilon * math.expm1(-epsilon) * math.exp(top) * slack)
+        return min(worst, above(-epsilon * math.expm1(-epsilon) * math.exp(top) * slack))
     last = 4 * (max(log_ratio, 0.0) + 5) + epsilon
     w = np.linspace(epsilon / 2 * (1 - 8 * UNIT), last, _GRID)
     left, right = w[:-1], w[1:]
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         beside = 1 + np.exp(-2 * left) + 2 * np.exp(log_ratio - left)
         steps = np.exp(right - left) * -np.expm1(-2 * right) / (right * beside)
     greatest = max(float(steps.max()), 1 / last)
-    return min(worst, epsilon * epsilon / 2 * greatest * slack)
+    return min(worst, above(epsilon * epsilon / 2 * greatest * slack))
