@@ -106,6 +106,14 @@ def test_mixtures_are_the_weighted_means(epsilon: float) -> None:
     assert lower * (1 - 1e-12) <= hidden[1] <= upper * 1.002
 
 
+@pytest.mark.parametrize("weights", [(0.5, 0.5), (0.3, 0.7), (0.1, 0.9 + 1e-13)])
+def test_a_mass_in_a_mixture_is_not_overstated_from_below(weights: tuple[float, float]) -> None:
+    loss = Mixture((ApproximateDP(1.0, 0.1), ApproximateDP(0.5, 0.1)), weights, index_public=True)
+    lower, upper, tight = loss.delta_interval(2.0)
+    assert tight
+    assert lower <= 0.1 <= upper <= 0.1 * (1 + 1e-13)
+
+
 def test_repeated_mixtures_are_binomial_sums() -> None:
     loss = Mixture((PureDP(0.0), PureDP(1.0)), (0.75, 0.25), index_public=True) * 4
     e = mpmath.e

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import reduce
 from typing import final
 
@@ -32,7 +33,8 @@ class Mixture(Several):
     losses : tuple of PrivacyLoss
         Of the mechanisms, all about one relation.
     weights : tuple of float
-        Probabilities of the mechanisms, positive, with sum 1; they do not depend on the data.
+        Probabilities of the mechanisms, positive, with sum 1 to twelve digits (they are divided by it); they
+        do not depend on the data.
     index_public : bool
         Whether it is told which one ran.
 
@@ -69,7 +71,9 @@ class Mixture(Several):
 
     def dominating_pair(self) -> Pair:
         """Return the pair of what is drawn and told."""
-        pair = MixturePair([pair_of(part) for part in self.losses], self.weights)
+        total = sum(map(Fraction, self.weights))
+        shares = [float(Fraction(weight) / total) for weight in self.weights]
+        pair = MixturePair([pair_of(part) for part in self.losses], shares, slack=4 * UNIT)
         return pair if self.index_public else LoosePair(pair)
 
     def log_profile(self, epsilon: float) -> float:

@@ -21,7 +21,7 @@ __all__ = ["WEIGHT_SLACK", "MixturePair"]
 _Array = NDArray[np.float64]
 
 WEIGHT_SLACK: Final = 1e-12
-"""By how much the weights' sum may miss 1."""
+"""By how much a sum of weights may miss 1."""
 _GAP: Final = Points(np.array([-1e4]), *(np.zeros(1),) * 3)
 """An empty bin between the bins of two pairs."""
 
@@ -33,13 +33,17 @@ class MixturePair(DerivedPair):
     ----------
     pairs : sequence of Pair
     weights : sequence of float
-        Positive; with sum 1, up to `WEIGHT_SLACK`.
+        Positive.
+    slack : float
+        Bound on their relative errors.
     """
 
-    __slots__ = ("_pairs", "_weights")
+    __slots__ = ("_pairs", "_slack", "_weights")
 
-    def __init__(self, pairs: Sequence[Pair], weights: Sequence[float]) -> None:
-        self._pairs, self._weights = pairs, weights
+    def __init__(
+        self, pairs: Sequence[Pair], weights: Sequence[float], *, slack: float = 2 * WEIGHT_SLACK
+    ) -> None:
+        self._pairs, self._weights, self._slack = pairs, weights, slack
 
     @property
     def symmetric(self) -> bool:
@@ -63,7 +67,8 @@ class MixturePair(DerivedPair):
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return the bins of all pairs, side by side."""
         parts = [fine_bins(pair, float(cuts[0]), swapped=swapped) for pair in self._pairs]
-        return _union([_scaled(part, weight) for part, weight in zip(parts, self._weights, strict=True)])
+        weighted = zip(parts, self._weights, strict=True)
+        return _union([_scaled(part, weight, self._slack) for part, weight in weighted])
 
     def log_tail(self, tilts: _Array, cuts: _Array, *, swapped: bool) -> _Array:
         """Return the weighted sum of the pairs' bounds."""
@@ -71,22 +76,21 @@ class MixturePair(DerivedPair):
         for pair, weight in zip(self._pairs, self._weights, strict=True):
             own = fine_cuts(pair, reach)
             if pair.bins(own, swapped=swapped).high.log_p > -math.inf:
-                tails.append(math.log(weight) + 2 * WEIGHT_SLACK + pair.log_tail(tilts, own, swapped=swapped))
+                own_tail = pair.log_tail(tilts, own, swapped=swapped)
+                tails.append(math.log(weight) + self._slack + WEIGHT_SLACK + own_tail)
         return np.asarray(reduce(np.logaddexp, tails))
 
 
-def _scaled(bins: Bins, weight: float) -> Bins:
+def _scaled(bins: Bins, weight: float, slack: float) -> Bins:
     """Multiply all masses."""
     log_weight = math.log(weight)
 
     def points(of: Points) -> Points:
         log_p = of.log_p + log_weight
-        return replace(
-            of, log_p=log_p, mass_error=of.mass_error + 2 * WEIGHT_SLACK + 2 * UNIT * np.abs(log_p)
-        )
+        return replace(of, log_p=log_p, mass_error=of.mass_error + slack + 4 * UNIT * np.abs(log_p))
 
     def mass(of: Mass) -> Mass:
-        return Mass(of.log_p + log_weight + 2 * WEIGHT_SLACK, of.log_q + log_weight + 2 * WEIGHT_SLACK)
+        return Mass(of.log_p + log_weight + slack, of.log_q + log_weight + slack)
 
     return replace(
         bins,
@@ -94,8 +98,8 @@ def _scaled(bins: Bins, weight: float) -> Bins:
         atoms=points(bins.atoms),
         low=mass(bins.low),
         high=mass(bins.high),
-        only_p=weight * bins.only_p * (1 + 2 * WEIGHT_SLACK),
-        only_q=weight * bins.only_q * (1 + 2 * WEIGHT_SLACK),
+        only_p=weight * bins.only_p * (1 + slack),
+        only_q=weight * bins.only_q * (1 + slack),
     )
 
 
