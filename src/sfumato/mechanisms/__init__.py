@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.query import Query, TransformedQuery
     from sfumato.mechanisms.randomized_response import RandomizedResponse, ResponseRelease
     from sfumato.mechanisms.release import Release
+    from sfumato.mechanisms.selection.exponential import Exponential
+    from sfumato.mechanisms.selection.gaussian_noisy_max import GaussianNoisyMax
+    from sfumato.mechanisms.selection.noisy_max import NoisyMax
+    from sfumato.mechanisms.selection.permute_and_flip import PermuteAndFlip
+    from sfumato.mechanisms.selection.top_k import TopK
     from sfumato.mechanisms.sensitivity_check import SensitivityReport, Witness, check_sensitivity
     from sfumato.mechanisms.shift import Norm, Shift, Stability
     from sfumato.mechanisms.sparse_vector import SparseVector
@@ -42,7 +47,9 @@ __all__ = [
     "BoundedSum",
     "BufferedToeplitz",
     "Count",
+    "Exponential",
     "Gaussian",
+    "GaussianNoisyMax",
     "Grid",
     "Histogram",
     "Laplace",
@@ -53,8 +60,10 @@ __all__ = [
     "Measurement",
     "Mechanism",
     "NoiseStream",
+    "NoisyMax",
     "Norm",
     "Participation",
+    "PermuteAndFlip",
     "Query",
     "RandomizedResponse",
     "Release",
@@ -65,6 +74,7 @@ __all__ = [
     "SquareRoot",
     "Stability",
     "Strategy",
+    "TopK",
     "TransformedQuery",
     "Tree",
     "Witness",
@@ -79,7 +89,9 @@ __getattr__, __dir__ = attach(
         "BoundedSum": "sfumato.mechanisms.sums",
         "BufferedToeplitz": "sfumato.mechanisms.factorization.blt",
         "Count": "sfumato.mechanisms.counting",
+        "Exponential": "sfumato.mechanisms.selection.exponential",
         "Gaussian": "sfumato.mechanisms.gaussian",
+        "GaussianNoisyMax": "sfumato.mechanisms.selection.gaussian_noisy_max",
         "Grid": "sfumato.mechanisms.grid",
         "Histogram": "sfumato.mechanisms.histogram",
         "Laplace": "sfumato.mechanisms.laplace",
@@ -90,18 +102,21 @@ __getattr__, __dir__ = attach(
         "Measurement": "sfumato.mechanisms.measurement",
         "Mechanism": "sfumato.mechanisms.mechanism",
         "NoiseStream": "sfumato.mechanisms.factorization.strategy",
+        "NoisyMax": "sfumato.mechanisms.selection.noisy_max",
         "Norm": "sfumato.mechanisms.shift",
         "Participation": "sfumato.mechanisms.factorization.participation",
+        "PermuteAndFlip": "sfumato.mechanisms.selection.permute_and_flip",
         "Query": "sfumato.mechanisms.query",
         "RandomizedResponse": "sfumato.mechanisms.randomized_response",
-        "ResponseRelease": "sfumato.mechanisms.randomized_response",
         "Release": "sfumato.mechanisms.release",
+        "ResponseRelease": "sfumato.mechanisms.randomized_response",
         "SensitivityReport": "sfumato.mechanisms.sensitivity_check",
         "Shift": "sfumato.mechanisms.shift",
         "SparseVector": "sfumato.mechanisms.sparse_vector",
         "SquareRoot": "sfumato.mechanisms.factorization.toeplitz",
         "Stability": "sfumato.mechanisms.shift",
         "Strategy": "sfumato.mechanisms.factorization.strategy",
+        "TopK": "sfumato.mechanisms.selection.top_k",
         "TransformedQuery": "sfumato.mechanisms.query",
         "Tree": "sfumato.mechanisms.factorization.tree",
         "Witness": "sfumato.mechanisms.sensitivity_check",

@@ -11,12 +11,13 @@ from sfumato import _check
 from sfumato.mechanisms.rational import simplest_between
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["Request", "least_noise", "least_pure_noise"]
+__all__ = ["Request", "cheapest_noise", "least_noise", "least_pure_noise"]
 
 _PURE_SLACK = Fraction(1, 1 << 30)
 _SLACK = Fraction(1, 1 << 21)
 _FIRST_RATIO = 1 + Fraction(1, 1 << 16)
 _LEAST = Fraction(1, 1 << 64)
+_WORTH = 1 - Fraction(1, 1 << 10)
 
 
 @final
@@ -99,6 +100,29 @@ def least_noise(price: Price, request: Request, start: Fraction) -> Fraction:
         low, high = (low, middle) if meets(middle) else (middle, high)
     simple = simplest_between(high, high * (1 + _SLACK))
     return simple if meets(simple) else high
+
+
+def cheapest_noise(price: Price, request: Request, exact: Fraction) -> Fraction:
+    """Return the simplest noise that is epsilon-DP, or less noise where a delta buys a thousandth of it.
+
+    Parameters
+    ----------
+    price : callable
+        Noise to loss.
+    request : Request
+    exact : Fraction
+        Where the loss is epsilon at delta 0, in exact arithmetic.
+
+    Returns
+    -------
+    Fraction
+    """
+    noise = least_pure_noise(price, request, exact)
+    if request.delta > 0:
+        # A delta saves one entry next to nothing, many entries a lot: not worth an odd scale otherwise.
+        approximate = least_noise(price, request, noise)
+        noise = approximate if approximate < noise * _WORTH else noise
+    return noise
 
 
 def _bracket(meets: Callable[[Fraction], bool], start: Fraction) -> tuple[Fraction, Fraction]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, final
 
 from sfumato.mechanisms.additive import as_bound, as_entries, as_number
-from sfumato.mechanisms.calibrate import Request, least_noise, least_pure_noise
+from sfumato.mechanisms.calibrate import Request, cheapest_noise
 from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.measurement import MeasuringMechanism
 from sfumato.mechanisms.rational import Number, plain
@@ -23,8 +23,6 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["Laplace"]
-
-_WORTH = 1 - Fraction(1, 1 << 10)
 
 
 @final
@@ -136,11 +134,7 @@ class Laplace(MeasuringMechanism):
             integral=integral,  # type: ignore[arg-type]
             neighboring=neighboring,
         )
-        steps = least_pure_noise(template._price, request, template._total() / request.exact_epsilon)
-        if request.delta > 0:
-            # A delta saves one entry next to nothing, many entries a lot: not worth an odd scale otherwise.
-            approximate = least_noise(template._price, request, steps)
-            steps = approximate if approximate < steps * _WORTH else steps
+        steps = cheapest_noise(template._price, request, template._total() / request.exact_epsilon)
         return replace(template, scale=plain(steps * template.grid.step))
 
     @classmethod

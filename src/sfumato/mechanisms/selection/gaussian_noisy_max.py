@@ -1,0 +1,157 @@
+"""Report-noisy-max with Gaussian noise, which costs what the whole noisy vector would."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+from sfumato import _check
+from sfumato.mechanisms.gaussian import Gaussian
+from sfumato.mechanisms.lattice import Lattice
+from sfumato.mechanisms.mechanism import Mechanism
+from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.selection.noisy_max import first_largest
+from sfumato.mechanisms.selection.selection import (
+    as_candidates,
+    chance_of_failure,
+    how_many,
+    score_steps,
+    some,
+)
+from sfumato.numerics.rounding import fraction_up
+from sfumato.numerics.source import Rng, random_source
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["GaussianNoisyMax"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GaussianNoisyMax(Mechanism):
+    r"""The candidate whose score is largest after Gaussian noise; no score is told.
+
+    Parameters
+    ----------
+    mechanism : Gaussian
+        The noise on the vector of scores, with the sensitivity of its entries and how many of them one unit
+        moves, or with a bound on their L2 norm.
+    candidates : sequence, optional
+        What is chosen from; public. Unless given, the release is the chosen index.
+
+    Notes
+    -----
+    Guarantee: that of ``mechanism``, of whose noisy vector the choice is a function (of several that are
+    largest a uniform one is told). That not all of the vector is told earns nothing in this theorem: where
+    one unit moves many scores, `NoisyMax` and `Exponential` cost less.
+
+    *Utility.* The noise Z has :math:`E e^{tZ} \le e^{t^2\sigma^2/2}`: completing the square leaves a sum of
+    :math:`e^{-(k - t\sigma^2)^2/(2\sigma^2)}`, which by Poisson's formula is greatest at :math:`t = 0`. So
+    one of m candidates that are g or more steps below the best wins with probability at most :math:`m P(Z' -
+    Z \ge g) \le m e^{-g^2/(4\sigma^2)}`.
+
+    References
+    ----------
+    Dwork, Roth (2014), post-processing; Canonne, Kamath, Steinke (2020), the noise.
+
+    Examples
+    --------
+    >>> noise = Gaussian.calibrated(sensitivity=1, l0=3, epsilon=0.5, delta=1e-6)
+    >>> GaussianNoisyMax(mechanism=noise).release([40, 90, 10], rng=1).value
+    1
+    """
+
+    mechanism: Gaussian
+    candidates: Sequence[Any] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.mechanism, Gaussian):
+            _check.refuse("mechanism", "be a Gaussian", type(self.mechanism).__name__)
+        if self.candidates is not None:
+            object.__setattr__(self, "candidates", as_candidates(self.candidates))
+            some(len(self.candidates))
+
+    @classmethod
+    def calibrated(
+        cls, *, epsilon: float, delta: float, candidates: Sequence[Any] | None = None, **parameters: Any
+    ) -> GaussianNoisyMax:
+        """Return the mechanism with the least noise whose loss meets (epsilon, delta).
+
+        Parameters
+        ----------
+        epsilon, delta : float
+        candidates : sequence, optional
+        **parameters
+            Those of `Gaussian.calibrated`.
+
+        Returns
+        -------
+        GaussianNoisyMax
+        """
+        noise = Gaussian.calibrated(epsilon=epsilon, delta=delta, **parameters)
+        return cls(mechanism=noise, candidates=candidates)
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """That of the noisy vector."""
+        return self.mechanism.privacy_loss
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """Who is protected."""
+        return self.mechanism.neighboring
+
+    def release(self, value: Any, rng: Rng = None) -> Release:
+        """Choose.
+
+        Parameters
+        ----------
+        value : sequence or array of shape (n,)
+            One private score for each candidate, larger is better. NaN is the worst, infinities are clamped.
+        rng : None, int, numpy Generator or RandomSource
+            None draws from the operating system's entropy; anything seeded only simulates.
+
+        Returns
+        -------
+        Release
+            Its value is the chosen candidate, or its index.
+        """
+        noise = self.mechanism
+        steps = score_steps(Lattice(noise.grid, noise.integral), value, self.candidates)
+        some(len(steps))
+        source = random_source(rng)
+        index = first_largest(steps + noise.law.sample(steps.size, source), source)
+        return Release(
+            value=index if self.candidates is None else self.candidates[index],
+            loss=self.privacy_loss,
+            neighboring=self.neighboring,
+            simulated=source.simulated,
+        )
+
+    def utility_bound(self, beta: float, *, candidates: int | None = None) -> float:
+        """Return how far the chosen score may fall short of the best one.
+
+        Parameters
+        ----------
+        beta : float
+            From 1e-200 to below 1.
+        candidates : int, optional
+            How many there are, where the mechanism was not given them.
+
+        Returns
+        -------
+        float
+            With probability at least ``1 - beta`` the chosen score is within it of the best.
+        """
+        beta = chance_of_failure(beta)
+        odds = (how_many(self.candidates, candidates) - 1) / beta
+        grid, integral = self.mechanism.grid, self.mechanism.integral
+        steps = 0
+        if odds > 1:
+            # The odds and their log are right to a few units of 2^-53, and so is the root.
+            deviations = 2 * math.sqrt(math.log(odds) * (1 + 2.0**-50) + 2.0**-50) * (1 + 2.0**-50)
+            steps = math.ceil(Fraction(deviations) * Fraction(self.mechanism.stddev) / grid.step) - 1
+        return fraction_up((max(0, steps) + (0 if integral else 1)) * grid.step)

@@ -1,0 +1,250 @@
+"""What holds for every choice among scored candidates: the exact law against the loss, and the edges."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.errors import ParameterError, UnboundedSensitivity
+from sfumato.mechanisms import Exponential, Grid, NoisyMax, PermuteAndFlip, TopK
+from sfumato.mechanisms.selection.selection import Selection
+from sfumato.privacy.neighboring import Neighboring
+from tests.mechanisms.selection import laws
+
+KINDS: dict[str, tuple[Any, dict[str, Any], laws.Law]] = {
+    "exponential": (Exponential, {}, laws.exponential),
+    "permute-and-flip": (PermuteAndFlip, {}, laws.permute_and_flip),
+    "laplace": (NoisyMax, {"noise": "laplace"}, laws.laplace_max),
+    "exponential noise": (NoisyMax, {"noise": "exponential"}, laws.permute_and_flip),
+    "gumbel noise": (NoisyMax, {"noise": "gumbel"}, laws.exponential),
+    "top one": (TopK, {"count": 1}, laws.exponential),
+}
+SCORES = [0, 3, 1, 3, -4]
+kinds = pytest.mark.parametrize("kind", KINDS)
+
+
+def index_of(release: Any) -> int:
+    return int(release.value[0] if isinstance(release.value, tuple) else release.value)
+
+
+@kinds
+@pytest.mark.parametrize(("monotone", "sensitivity"), [(False, 1), (True, 1), (False, 2), (True, 2)])
+@pytest.mark.parametrize("scale", [Fraction(3, 2), Fraction(5)])
+def test_the_loss_covers_the_exact_law(kind: str, monotone: bool, sensitivity: int, scale: Fraction) -> None:
+    make, parameters, law = KINDS[kind]
+    mechanism = make(sensitivity=sensitivity, scale=scale, monotone=monotone, **parameters)
+    loss, worst = mechanism.privacy_loss, 0.0
+    claimed = loss.epsilon(0.0)
+    for scores in ([0, 0, 0], [0, 2, 5], [0, 30, 30], [-1, 0, 40]):
+        here = law(scores, float(scale))
+        assert here.sum() == pytest.approx(1, abs=1e-12)
+        for move in laws.moves(3, monotone=monotone, sensitivity=sensitivity):
+            there = law([int(score) for score in scores + move], float(scale))
+            losses = np.log(here / there)
+            worst = max(worst, float(np.abs(losses).max()))
+            for epsilon in (0.0, 0.3 * claimed, 0.8 * claimed):
+                bound = loss.delta(epsilon)
+                assert laws.hockey_stick(here, there, epsilon) <= bound * (1 + 1e-9) + 1e-12
+                assert laws.hockey_stick(there, here, epsilon) <= bound * (1 + 1e-9) + 1e-12
+    # What is claimed is needed: a tenth less would not do.
+    assert 0.9 * claimed < worst <= claimed * (1 + 1e-9)
+
+
+@kinds
+def test_choices_follow_the_law(kind: str) -> None:
+    make, parameters, law = KINDS[kind]
+    mechanism = make(sensitivity=1, scale=Fraction(7, 4), **parameters)
+    source = np.random.default_rng(20261121)
+    draws = [index_of(mechanism.release(SCORES, rng=source)) for _ in range(8_000)]
+    assert not laws.alarm(np.bincount(draws, minlength=5).astype(float), 8_000 * law(SCORES, 1.75))
+
+
+@kinds
+@pytest.mark.parametrize("beta", [0.5, 0.05, 1e-9])
+@pytest.mark.parametrize("others", [1, 4])
+def test_the_utility_bound_holds_for_the_exact_law(kind: str, beta: float, others: int) -> None:
+    make, parameters, law = KINDS[kind]
+    scale = Fraction(7, 4)
+    mechanism = make(sensitivity=1, scale=scale, **parameters)
+    bound = mechanism.utility_bound(beta, candidates=1 + others)
+    assert bound == int(bound)
+
+    def too_far(gap: int) -> float:
+        return float(law([0] * others + [gap], float(scale))[:-1].sum())
+
+    assert too_far(int(bound) + 1) <= beta * (1 + 1e-9)
+    if bound and kind != "laplace":  # a union bound is not sharp
+        assert too_far(int(bound)) > beta * (1 - 1e-9)
+    near = law([0] * others + [int(bound) + 1, int(bound)], float(scale))
+    assert near[:others].sum() <= beta * (1 + 1e-9)
+    assert mechanism.utility_bound(beta, candidates=1) == 0
+
+
+@pytest.mark.parametrize("size", range(2, 9))
+def test_permute_and_flip_errs_less_than_the_exponential_mechanism(size: int) -> None:
+    generator = np.random.default_rng(size)
+    tries = [generator.integers(0, 12, size) for _ in range(4 if size == 8 else 12)]
+    for scores in [*tries, np.array([0] * (size - 1) + [2]), np.zeros(size, int)]:
+        for scale in (0.7, 3.0):
+            listed = scores.tolist()
+            gaps = max(listed) - np.array(listed)
+            flips, weights = laws.permute_and_flip(listed, scale), laws.exponential(listed, scale)
+            assert (flips * gaps).sum() <= (weights * gaps).sum() * (1 + 1e-12) + 1e-15
+            for far in range(1, gaps.max() + 1):
+                assert flips[gaps >= far].sum() <= weights[gaps >= far].sum() * (1 + 1e-12)
+
+
+@kinds
+def test_odd_scores_are_answered_at_the_usual_cost(kind: str) -> None:
+    make, parameters, _ = KINDS[kind]
+    mechanism = make(sensitivity=1.0, scale=2.0, **parameters)
+    usual = mechanism.release([1.0, 2.0, 3.0], rng=1).loss
+    rows = ([math.nan] * 3, [0.0] * 3, [math.inf] * 3, [-math.inf] * 3, [1e300, math.nan, -1e-300])
+    for row in rows:
+        for scores in (row, np.array(row)):
+            release = mechanism.release(scores, rng=3)
+            assert release.loss == usual
+            assert index_of(release) in (0, 1, 2)
+    drawn = {index_of(mechanism.release([math.nan] * 3, rng=seed)) for seed in range(60)}
+    assert drawn == {0, 1, 2}
+    # NaN is the worst of all, and infinity the best.
+    for row in ([math.nan, 0.0, math.nan], [-math.inf, 0.0, math.nan], [0.0, math.inf, 1e9]):
+        assert index_of(mechanism.release(row, rng=5)) == 1
+    assert index_of(mechanism.release([7.0], rng=1)) == 0
+
+
+@kinds
+@settings(max_examples=25, deadline=None)
+@given(scores=st.lists(st.floats(), min_size=1, max_size=6), seed=st.integers(0, 2**32))
+def test_any_floats_are_answered(kind: str, scores: list[float], seed: int) -> None:
+    make, parameters, _ = KINDS[kind]
+    mechanism = make(sensitivity=0.1, scale=3.0, **parameters)
+    chosen = mechanism.release(scores, rng=seed)
+    assert 0 <= index_of(chosen) < len(scores)
+    assert index_of(mechanism.release(np.array(scores), rng=seed)) == index_of(chosen)
+
+
+@kinds
+def test_rounding_is_in_the_loss(kind: str) -> None:
+    make, parameters, _ = KINDS[kind]
+    mechanism = make(sensitivity=1.0, scale=8.0, grid=Grid(exponent=0), **parameters)
+    # An odd number of steps may be rounded to one more.
+    assert mechanism.privacy_loss.epsilon(0.0) == 0.5
+    fine = make(sensitivity=0.7, scale=8.0, **parameters)
+    assert 0.175 < fine.privacy_loss.epsilon(0.0) < 0.175 * (1 + 3e-6)
+    assert make(sensitivity=1, scale=8, **parameters).privacy_loss.epsilon(0.0) == 0.25
+    assert mechanism.utility_bound(0.5, candidates=1) == 1.0
+
+
+@kinds
+@given(st.floats(1e-3, 20.0), st.sampled_from([1, 3, 0.7]), st.booleans())
+@settings(max_examples=15, deadline=None)
+def test_calibration_is_tight(kind: str, epsilon: float, sensitivity: Any, monotone: bool) -> None:
+    make, parameters, _ = KINDS[kind]
+    mechanism = make.calibrated(sensitivity=sensitivity, epsilon=epsilon, monotone=monotone, **parameters)
+    assert epsilon * (1 - 1e-5) < mechanism.privacy_loss.epsilon(0.0) <= epsilon
+
+
+@kinds
+@pytest.mark.parametrize("neighboring", list(Neighboring))
+def test_relation_and_randomness_are_declared(kind: str, neighboring: Neighboring) -> None:
+    make, parameters, _ = KINDS[kind]
+    mechanism = make(sensitivity=1, scale=2.0**30, neighboring=neighboring, **parameters)
+    assert mechanism.neighboring is mechanism.privacy_loss.neighboring is neighboring
+    scores = np.zeros(10**4, int)
+    seeded = mechanism.release(scores, rng=3)
+    assert seeded.simulated
+    assert seeded.value == mechanism.release(scores, rng=3).value
+    assert seeded.neighboring is neighboring
+    real = [mechanism.release(scores) for _ in range(6)]
+    assert not real[0].simulated
+    assert len({index_of(release) for release in real}) > 1  # all equal with probability 1e-20
+
+
+@kinds
+def test_bad_parameters_are_refused(kind: str) -> None:
+    make, given_parameters, _ = KINDS[kind]
+
+    def build(**parameters: Any) -> Selection:
+        made: Selection = make(**{"sensitivity": 1, "scale": 1} | given_parameters | parameters)
+        return made
+
+    table: list[tuple[dict[str, Any], str]] = [
+        ({"sensitivity": 0}, "sensitivity must be positive"),
+        ({"sensitivity": -1.0}, "sensitivity must be positive"),
+        ({"sensitivity": math.nan}, "sensitivity must be positive"),
+        ({"scale": 0}, "scale must be positive .*calibrated"),
+        ({"scale": math.inf}, "scale must be positive"),
+        ({"scale": 2**41}, r"scale must be from 2\*\*-40 to 2\*\*40 steps"),
+        ({"candidates": []}, "must (hold|be)"),
+        ({"candidates": 5}, "candidates must be a sequence"),
+        ({"candidates": "abc"}, "candidates must be a sequence"),
+        ({"monotone": 1}, "monotone must be True or False"),
+        ({"monotone": True, "neighboring": Neighboring.REPLACE_ONE}, "monotone must be False under replace"),
+        ({"neighboring": "add"}, "neighboring must be a Neighboring"),
+        ({"grid": Grid(exponent=1), "integral": True}, "grid must be left out"),
+    ]
+    for parameters, message in table:
+        with pytest.raises(ParameterError, match=message):
+            build(**parameters)
+    with pytest.raises(UnboundedSensitivity):
+        build(sensitivity=math.inf)
+    mechanism = build(candidates=["a", "b"])
+    for scores, message in (
+        ([], "must"),
+        ([1], "scores must be 2, one for each candidate"),
+        ([[1, 2]], "scores must"),
+        (np.zeros((2, 2), int), "scores must be one-dimensional"),
+        ([1.5, 2.5], "scores must be an int .*float sensitivity"),
+        (["secret", "x"], "scores must be an int"),
+        (None, "scores must"),
+    ):
+        with pytest.raises(ParameterError, match=message) as caught:
+            mechanism.release(scores)
+        assert "secret" not in str(caught.value)
+    with pytest.raises(ParameterError, match="must"):
+        build().release([])
+    for beta in (0.0, 1.0, math.nan, 1e-300):
+        with pytest.raises(ParameterError, match="beta must"):
+            mechanism.utility_bound(beta)
+    with pytest.raises(ParameterError, match=r"candidates must be an integer .*say how many"):
+        build().utility_bound(0.1)
+
+
+def test_candidates_are_named() -> None:
+    names = ["red", "green", "blue"]
+    mechanism = Exponential(sensitivity=1, scale=Fraction(1, 100), candidates=names)
+    names.append("late")
+    assert mechanism.release([1, 9, 2], rng=1).value == "green"
+    assert mechanism.candidates == ("red", "green", "blue")
+    wide = PermuteAndFlip(sensitivity=1, scale=Fraction(1, 100), candidates=range(10, 10**6))
+    assert wide.release(np.arange(10**6 - 10), rng=1).value == 10**6 - 1
+    assert hash(wide) == hash(wide)
+    assert Exponential(sensitivity=1, scale=1).release(np.array([2, 3], np.uint8), rng=1).value in (0, 1)
+
+
+def test_exact_numbers_of_any_size_are_scores() -> None:
+    mechanism = Exponential(sensitivity=1.0, scale=1.0)
+    assert mechanism.release([Fraction(1, 3), 10**400, 2.5], rng=1).value == 1
+    whole = Exponential(sensitivity=1, scale=1)
+    assert whole.release([10**400, -(10**400), 5], rng=1).value == 0
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 40])
+def test_probabilities_are_exact(size: int) -> None:
+    scores = np.random.default_rng(size).integers(0, 30, size)
+    scale = Fraction(17, 5)
+    found = Exponential(sensitivity=1, scale=scale).probabilities(scores)
+    np.testing.assert_allclose(found, laws.exponential(scores.tolist(), 3.4), rtol=1e-12)
+    if size <= 7:
+        flips = PermuteAndFlip(sensitivity=1, scale=scale).probabilities(scores)
+        np.testing.assert_allclose(flips, laws.permute_and_flip(scores.tolist(), 3.4), rtol=1e-12)
+    else:
+        flips = PermuteAndFlip(sensitivity=1, scale=scale).probabilities(scores)
+        assert flips.sum() == pytest.approx(1, abs=1e-12)
