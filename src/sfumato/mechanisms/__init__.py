@@ -13,10 +13,13 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.mechanisms.additive import AdditiveMechanism
+    from sfumato.mechanisms.bounded_laplace import BoundedLaplace
     from sfumato.mechanisms.counting import Count
     from sfumato.mechanisms.factorization.blt import BufferedToeplitz
+    from sfumato.mechanisms.factorization.continual import ContinualSum, SumStream
     from sfumato.mechanisms.factorization.participation import Participation
     from sfumato.mechanisms.factorization.strategy import NoiseStream, Strategy
+    from sfumato.mechanisms.factorization.sum_release import SumRelease
     from sfumato.mechanisms.factorization.toeplitz import BandedToeplitz, SquareRoot
     from sfumato.mechanisms.factorization.tree import Tree
     from sfumato.mechanisms.gaussian import Gaussian
@@ -39,13 +42,17 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.sensitivity_check import SensitivityReport, Witness, check_sensitivity
     from sfumato.mechanisms.shift import Norm, Shift, Stability
     from sfumato.mechanisms.sparse_vector import SparseVector
+    from sfumato.mechanisms.staircase import Staircase
     from sfumato.mechanisms.sums import BoundedSum, Mean
+    from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
 
 __all__ = [
     "AdditiveMechanism",
     "BandedToeplitz",
+    "BoundedLaplace",
     "BoundedSum",
     "BufferedToeplitz",
+    "ContinualSum",
     "Count",
     "Exponential",
     "Gaussian",
@@ -73,10 +80,14 @@ __all__ = [
     "SparseVector",
     "SquareRoot",
     "Stability",
+    "Staircase",
     "Strategy",
+    "SumRelease",
+    "SumStream",
     "TopK",
     "TransformedQuery",
     "Tree",
+    "TruncatedLaplace",
     "Witness",
     "check_sensitivity",
 ]
@@ -86,8 +97,10 @@ __getattr__, __dir__ = attach(
     {
         "AdditiveMechanism": "sfumato.mechanisms.additive",
         "BandedToeplitz": "sfumato.mechanisms.factorization.toeplitz",
+        "BoundedLaplace": "sfumato.mechanisms.bounded_laplace",
         "BoundedSum": "sfumato.mechanisms.sums",
         "BufferedToeplitz": "sfumato.mechanisms.factorization.blt",
+        "ContinualSum": "sfumato.mechanisms.factorization.continual",
         "Count": "sfumato.mechanisms.counting",
         "Exponential": "sfumato.mechanisms.selection.exponential",
         "Gaussian": "sfumato.mechanisms.gaussian",
@@ -115,10 +128,14 @@ __getattr__, __dir__ = attach(
         "SparseVector": "sfumato.mechanisms.sparse_vector",
         "SquareRoot": "sfumato.mechanisms.factorization.toeplitz",
         "Stability": "sfumato.mechanisms.shift",
+        "Staircase": "sfumato.mechanisms.staircase",
         "Strategy": "sfumato.mechanisms.factorization.strategy",
+        "SumRelease": "sfumato.mechanisms.factorization.sum_release",
+        "SumStream": "sfumato.mechanisms.factorization.continual",
         "TopK": "sfumato.mechanisms.selection.top_k",
         "TransformedQuery": "sfumato.mechanisms.query",
         "Tree": "sfumato.mechanisms.factorization.tree",
+        "TruncatedLaplace": "sfumato.mechanisms.truncated_laplace",
         "Witness": "sfumato.mechanisms.sensitivity_check",
         "check_sensitivity": "sfumato.mechanisms.sensitivity_check",
     },

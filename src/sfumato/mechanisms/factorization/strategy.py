@@ -7,14 +7,14 @@ from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from sfumato.mechanisms.factorization.code import Array, Code
 from sfumato.mechanisms.factorization.participation import ONCE, Participation
 from sfumato.numerics.interval import Interval
 
 __all__ = ["Array", "Draw", "NoiseStream", "Strategy"]
 
-Array: TypeAlias = NDArray[np.float64]
 Draw: TypeAlias = Callable[[], Array]
 """Draws fresh, independent noise for one row of the strategy, of the shape of one step's input."""
 
@@ -110,6 +110,10 @@ class Strategy(ABC):
     @abstractmethod
     def noise(self) -> NoiseStream:
         """Return a fresh stream of correlated noise, for training where float noise is accepted."""
+
+    @abstractmethod
+    def code(self, bits: int) -> Code:
+        """Return the strategy in whole multiples of ``2**-bits``, as exact noise needs it."""
 
     def max_error(self, participation: Participation = ONCE, *, workload: ArrayLike | None = None) -> float:
         """Return the greatest standard error of an answer at a noise multiplier of 1.

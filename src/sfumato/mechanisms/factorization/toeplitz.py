@@ -23,6 +23,7 @@ from sfumato.mechanisms.factorization.series import (
     worst_pattern,
 )
 from sfumato.mechanisms.factorization.strategy import Array, Draw, NoiseStream, Strategy
+from sfumato.mechanisms.factorization.toeplitz_code import ToeplitzCode
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import mul_down, mul_up, sqrt_down, sqrt_up
 from sfumato.privacy.participation import participation_sensitivity
@@ -94,6 +95,10 @@ class ToeplitzStrategy(Strategy):
         """Return the first column of B, which is Toeplitz too, shape (steps,)."""
         weights = prefix_weights(workload, self.steps)
         return product(weights, inverse(self.coefficients(), self.steps), self.steps)
+
+    def code(self, bits: int) -> ToeplitzCode:
+        """Return the strategy with its coefficients rounded to multiples of ``2**-bits``."""
+        return ToeplitzCode(self.coefficients(), self.steps, bits)
 
     def noise(self) -> NoiseStream:
         """Return a fresh stream of ``C^-1 z``: memory for one array fewer than there are coefficients."""

@@ -10,12 +10,19 @@ from numpy.typing import ArrayLike
 
 from sfumato import _check
 from sfumato.mechanisms.factorization.participation import ONCE, Participation
+from sfumato.mechanisms.factorization.refinement import (
+    Refinement,
+    block_squares,
+    block_variance,
+    completed,
+)
 from sfumato.mechanisms.factorization.strategy import Array, Draw, NoiseStream, Strategy
 from sfumato.mechanisms.factorization.toeplitz import check_steps
+from sfumato.mechanisms.factorization.tree_code import TreeCode
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import sqrt_down, sqrt_up
 
-__all__ = ["Refinement", "Tree"]
+__all__ = ["Tree"]
 
 
 @final
@@ -77,14 +84,9 @@ class Tree(Strategy):
                 rows.append(row)
         return np.array(rows)
 
-    def squared_sensitivity(self, participation: Participation = ONCE) -> int:
-        """Return a bound on the squared norm of the sum of a pattern's columns; see the class's notes."""
-        most, gap = participation.most(self.steps), participation.separation
-        return sum(most * min(most, -(-(1 << height) // gap)) for height in range(self.heights))
-
     def sensitivity(self, participation: Participation = ONCE) -> Interval:
         """Bound how far one unit moves C x: from below by the earliest pattern."""
-        bound = self.squared_sensitivity(participation)
+        bound = block_squares(self.steps, participation)
         steps = participation.first(self.steps)
         found = 0
         for height in range(self.heights):
@@ -102,26 +104,13 @@ class Tree(Strategy):
             total += (lengths >> height & 1) * block_variance(height)
         return total
 
+    def code(self, bits: int) -> TreeCode:
+        """Return the tree in multiples of ``2**-bits``."""
+        return TreeCode(self.steps, bits)
+
     def noise(self) -> NoiseStream:
         """Return a fresh stream: what the prefix sum's noise changes by, with memory for a block a height."""
         return _Differences(self)
-
-
-class Refinement:
-    """The estimates of the blocks that make up the prefix so far, the longest first."""
-
-    def __init__(self) -> None:
-        self._blocks: list[tuple[int, Array]] = []
-
-    def add(self, measured: list[Array]) -> Array:
-        """Take the measurements of the blocks that end with this step, by height; return the prefix's sum."""
-        estimate = measured[0]
-        for height, own in enumerate(measured[1:], 1):
-            _, left = self._blocks.pop()
-            share = own_share(height)
-            estimate = share * own + (1 - share) * (left + estimate)
-        self._blocks.append((len(measured) - 1, estimate))
-        return np.asarray(sum(block for _, block in self._blocks))
 
 
 class _Differences(NoiseStream):
@@ -142,19 +131,3 @@ class _Differences(NoiseStream):
         noise = prefix - self._last
         self._last = prefix
         return np.asarray(noise)
-
-
-def completed(end: int) -> int:
-    """Return how many blocks end with the step of that number, counted from 1."""
-    return (end & -end).bit_length()
-
-
-def block_variance(height: int) -> float:
-    """Return the variance of a block's estimate, that of one measurement being 1."""
-    return 1 / (2 - 2.0**-height)
-
-
-def own_share(height: int) -> float:
-    """Return the weight of a block's own measurement against its halves', for a height of at least 1."""
-    halves = 2 * block_variance(height - 1)
-    return halves / (1 + halves)
