@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.leaves.trade_off import TradeOff
     from sfumato.privacy.loss import Composed, PrivacyLoss, Repeated, compose
     from sfumato.privacy.meaning.curves import Curve
+    from sfumato.privacy.meaning.loss_variable import LossVariable
     from sfumato.privacy.meaning.risk import Attack, Risk
     from sfumato.privacy.meaning.shares import Explanation, Share
     from sfumato.privacy.neighboring import Neighboring
@@ -87,6 +88,7 @@ __all__ = [
     "GaussianDP",
     "Guarantee",
     "Laplace",
+    "LossVariable",
     "MaxNoise",
     "Mixture",
     "Neighboring",
@@ -180,6 +182,7 @@ _HOMES = {
     "leaves.sparse_vector": ["SparseVector"],
     "loss": ["Composed", "PrivacyLoss", "Repeated", "compose"],
     "meaning.curves": ["Curve"],
+    "meaning.loss_variable": ["LossVariable"],
     "meaning.risk": ["Attack", "Risk"],
     "meaning.shares": ["Explanation", "Share"],
     "neighboring": ["Neighboring"],

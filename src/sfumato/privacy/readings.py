@@ -15,6 +15,7 @@ from sfumato.numerics.interval import Interval
 from sfumato.privacy.accountant import intervals
 from sfumato.privacy.accountant.precision import STANDARD, Precision
 from sfumato.privacy.meaning.curves import Curve, Kind, curve
+from sfumato.privacy.meaning.loss_variable import LossVariable
 from sfumato.privacy.meaning.plotting import draw
 from sfumato.privacy.meaning.risk import Risk, risk
 from sfumato.privacy.meaning.shares import Explanation, explain
@@ -195,6 +196,30 @@ class Readings(ABC):
             baseline=baseline,
             precision=precision,
         )
+
+    def loss_variable(self, *, reverse: bool = False) -> LossVariable:
+        """Return the privacy loss of the composed pairs as a random variable: moments, tails, a picture.
+
+        Parameters
+        ----------
+        reverse : bool
+            Whether outcomes are drawn without the unit's data; by default they are drawn with them.
+
+        Raises
+        ------
+        UnsupportedView
+            If a part has no dominating pair.
+
+        Examples
+        --------
+        >>> from sfumato.privacy import Laplace
+        >>> variable = (Laplace(1.0) * 10).loss_variable()
+        >>> round(variable.mean.upper, 4), variable.support.upper < 10.001
+        (3.6788, True)
+        """
+        for part, _ in self.terms:
+            part.dominating_pair()
+        return LossVariable(self, bool(reverse))
 
     def explain(self, delta: float) -> Explanation:
         """Return which part costs how much of epsilon at ``delta``; print it, or read its ``rows``."""

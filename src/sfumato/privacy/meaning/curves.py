@@ -37,7 +37,7 @@ class Curve:
         What they are.
     """
 
-    kind: Kind
+    kind: Kind | Literal["loss"]
     x: NDArray[np.float64]
     lower: NDArray[np.float64]
     upper: NDArray[np.float64]

@@ -24,8 +24,8 @@ def draw(curve: Curve, ax: Any = None) -> Any:
         except ImportError as missing:
             raise MissingExtra("plot needs matplotlib; pip install 'sfumato[plot]'") from missing
         _, ax = plt.subplots()
-    # Below a trade-off curve lies what is promised; elsewhere the promise is the upper bound.
-    promised = curve.lower if curve.kind == "trade-off" else curve.upper
+    # Few errors of an attack and few small losses are bad; elsewhere the promise is the upper bound.
+    promised = curve.lower if curve.kind in {"trade-off", "loss"} else curve.upper
     ax.fill_between(curve.x, curve.lower, curve.upper, alpha=0.3)
     ax.plot(curve.x, promised)
     ax.set_xlabel(curve.x_label)
