@@ -1,0 +1,120 @@
+"""Laws that end or fall in steps: certified probabilities and samplers against sums of 40 digits."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+import pytest
+
+from sfumato.errors import ParameterError
+from sfumato.numerics.source import random_source
+from sfumato.numerics.staircase import StaircaseLaw
+from sfumato.numerics.truncated import TruncatedLaplaceLaw, bounded_laplace
+
+REACH = 3000
+COUNT = 400_000
+LAWS: list[Any] = [
+    TruncatedLaplaceLaw(10, 20),
+    TruncatedLaplaceLaw(Fraction(1, 3), 4),
+    TruncatedLaplaceLaw(100, 5),
+    TruncatedLaplaceLaw(7, 1),
+    TruncatedLaplaceLaw(20, 2000),
+    StaircaseLaw(1, 5, 2),
+    StaircaseLaw(Fraction(1, 3), 7, 7),
+    StaircaseLaw(2, 6, 1),
+    StaircaseLaw(Fraction(1, 20), 3, 1),
+    StaircaseLaw(40, 2, 1),
+]
+
+
+def weight(law: Any, k: int) -> mpmath.mpf:
+    if isinstance(law, TruncatedLaplaceLaw):
+        inside = abs(k) <= law.limit
+        rate = mpmath.mpf(law.scale.denominator) / law.scale.numerator  # type: ignore[union-attr]
+        return mpmath.exp(-abs(k) * rate) if inside else mpmath.mpf(0)
+    fallen = 0 if abs(k) < law.first else 1 + (abs(k) - law.first) // law.width
+    exact = Fraction(law.epsilon)
+    return mpmath.exp(-fallen * mpmath.mpf(exact.numerator) / exact.denominator)
+
+
+@pytest.fixture(scope="module", params=LAWS, ids=repr)
+def known(request: pytest.FixtureRequest) -> tuple[Any, dict[int, mpmath.mpf]]:
+    with mpmath.workdps(40):
+        weights = {k: weight(request.param, k) for k in range(-REACH, REACH + 1)}
+        total = mpmath.fsum(weights.values())
+        return request.param, {k: w / total for k, w in weights.items()}
+
+
+def test_probabilities_hold_the_sums(known: tuple[Any, dict[int, mpmath.mpf]]) -> None:
+    law, pmf = known
+    for k in (0, 1, 2, 3, 5, 9, 17, 40):
+        tail = mpmath.fsum(p for j, p in pmf.items() if j >= k)
+        for bounds, truth in ((law.pmf(k), pmf[k]), (law.pmf(-k), pmf[k]), (law.upper_tail(k), tail)):
+            assert bounds.lower <= truth * (1 + mpmath.mpf("1e-30"))
+            assert truth * (1 - mpmath.mpf("1e-30")) <= bounds.upper
+            assert bounds.upper - bounds.lower <= 1e-11 * float(truth) + 1e-300
+
+
+def test_standard_deviation(known: tuple[Any, dict[int, mpmath.mpf]]) -> None:
+    law, pmf = known
+    truth = mpmath.sqrt(mpmath.fsum(p * k * k for k, p in pmf.items()))
+    assert law.stddev == pytest.approx(float(truth), rel=1e-6)
+
+
+def test_draws_follow_the_law(known: tuple[Any, dict[int, mpmath.mpf]]) -> None:
+    law, pmf = known
+    drawn = law.sample(COUNT, rng=12)
+    for k in range(-25, 26):
+        p = float(pmf[k])
+        # Bernstein at 7 standard deviations: a false alarm in fewer than one of 1e9 seeds, for each of 51.
+        assert abs(int((drawn == k).sum()) - COUNT * p) < 7.6 * math.sqrt(COUNT * p * (1 - p)) + 20
+    assert law.sample().__class__ is int
+    assert law.sample((3, 0)).shape == (3, 0)
+
+
+def test_half_widths_cover(known: tuple[Any, dict[int, mpmath.mpf]]) -> None:
+    law, pmf = known
+    for level in (0.5, 0.9, 0.999):
+        half, covered = law.half_width(level)
+        inside = mpmath.fsum(p for k, p in pmf.items() if abs(k) <= half)
+        assert level <= inside * (1 + mpmath.mpf("1e-14"))
+        assert covered <= inside * (1 + mpmath.mpf("1e-30"))
+        if half:
+            assert mpmath.fsum(p for k, p in pmf.items() if abs(k) < half) < level
+
+
+@pytest.mark.parametrize(
+    ("limit", "scale"), [(10**6, 10**9), (10**6, 10**5), (10**9, 10**9), (10**12, 10**9)]
+)
+def test_standard_deviation_of_wide_laws(limit: int, scale: int) -> None:
+    t = limit / scale
+    # The continuous law, from which these differ by less than a millionth.
+    squares = 2 - math.exp(-t) * (t * t + 2 * t + 2)
+    truth = scale * math.sqrt(squares / -math.expm1(-t)) if t > 0.01 else limit * math.sqrt(1 / 3 - t / 12)
+    assert TruncatedLaplaceLaw(scale, limit).stddev == pytest.approx(truth, rel=2e-5)
+
+
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(5), Fraction(400)])
+@pytest.mark.parametrize("centre", [-3, 0, 6])
+def test_bounded_draws_follow_their_law(scale: Fraction, centre: int) -> None:
+    drawn = bounded_laplace(scale, np.full(COUNT, centre), -3, 6, random_source(3))
+    weights = np.exp(-np.abs(np.arange(-3, 7) - centre) / float(scale))
+    for k, p in zip(range(-3, 7), weights / weights.sum(), strict=True):
+        assert abs(int((drawn == k).sum()) - COUNT * p) < 7.6 * math.sqrt(COUNT * p * (1 - p)) + 20
+
+
+def test_bad_parameters() -> None:
+    for law, message in (
+        (lambda: TruncatedLaplaceLaw(0, 3), "scale must"),
+        (lambda: TruncatedLaplaceLaw(1, 0), "limit must"),
+        (lambda: TruncatedLaplaceLaw(1, 1 << 61), "limit must be at most"),
+        (lambda: StaircaseLaw(0, 3, 1), "epsilon must"),
+        (lambda: StaircaseLaw(1, 0, 1), "width must"),
+        (lambda: StaircaseLaw(1, 3, 4), "first must be at most width"),
+    ):
+        with pytest.raises(ParameterError, match=message):
+            law()
