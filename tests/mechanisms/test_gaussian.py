@@ -158,3 +158,9 @@ def test_bad_parameters_are_refused(make: Callable[[], object], message: str) ->
 def test_infinite_sensitivity_is_refused(name: str) -> None:
     with pytest.raises(UnboundedSensitivity, match=f"{name} must be finite"):
         Gaussian.calibrated(epsilon=1.0, delta=1e-6, **{name: math.inf})  # type: ignore[arg-type]
+
+
+def test_a_norm_over_all_entries_costs_hardly_more_than_continuous_noise() -> None:
+    mechanism = Gaussian.calibrated(l2=1000, integral=True, epsilon=1.0, delta=1e-6)
+    analytic = analytic_gaussian_stddev(sensitivity=1000, epsilon=1.0, delta=1e-6)
+    assert analytic * (1 - 1e-6) <= float(mechanism.stddev) <= analytic * (1 + 2e-5)

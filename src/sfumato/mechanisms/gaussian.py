@@ -15,12 +15,11 @@ from sfumato.mechanisms.measurement import MeasuringMechanism
 from sfumato.mechanisms.rational import Number, plain, sqrt_up
 from sfumato.mechanisms.shift import Shift
 from sfumato.numerics.laws import DiscreteGaussianLaw
-from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.samplers import discrete_gaussian
 from sfumato.numerics.source import RandomSource
 from sfumato.privacy.calibration import analytic_gaussian_stddev
-from sfumato.privacy.leaves.declared import ZCDP
 from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
+from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
@@ -63,9 +62,9 @@ class Gaussian(MeasuringMechanism):
     -----
     Guarantee: the loss is ``DiscreteGaussian(stddev, s) * l0`` in steps, where s is the sensitivity with the
     rounding counted (see ``Grid.shift``), under ``neighboring``: at most l0 entries move, each by at most s.
-    With ``l2`` it is ``ZCDP(l2**2 / (2 stddev**2))``, which holds for every integer shift of that norm.
-    Condition: the caller's sensitivity holds. The law is not rotation-invariant, so it is never priced as a
-    continuous Gaussian.
+    With ``l2`` it is ``DiscreteGaussianVector(stddev, l2**2)``, which holds for every integer shift of that
+    norm. Condition: the caller's sensitivity holds. The law is not rotation-invariant, so it is never priced
+    as a continuous Gaussian.
 
     References
     ----------
@@ -178,5 +177,5 @@ class Gaussian(MeasuringMechanism):
 
     def _price(self, noise: Fraction) -> PrivacyLoss:
         if self.l2 is not None:
-            return ZCDP(fraction_up(self._total_squared() / (2 * noise**2)), neighboring=self.neighboring)
+            return DiscreteGaussianVector(noise, self._total_squared(), neighboring=self.neighboring)
         return DiscreteGaussian(noise, self._per_entry(), neighboring=self.neighboring) * self.l0
