@@ -49,6 +49,16 @@ def test_calibrated_noise_meets_its_target() -> None:
     assert "noise multiplier 2.00" in run("calibrate", "--epsilon", "0.5", "--laplace")[1]
 
 
+def test_the_epsilon_that_is_shown_is_not_below_the_one_that_is_proven() -> None:
+    for noise in ("0.7", "1.1", "3.3", "1e-8", "1e8"):
+        arguments = ("epsilon", "--gaussian", noise, "--delta", "1e-5")
+        facts = json.loads(run(*arguments, "--json")[1])
+        words = run(*arguments)[1].split()
+        assert float(words[1]) >= facts["epsilon"]
+        assert float(words[6]) <= facts["lower"]
+        assert float(words[8].rstrip(")")) >= facts["epsilon"]
+
+
 def test_what_is_wrong_is_said_in_one_line(tmp_path: Path) -> None:
     for arguments in (
         ["epsilon"],

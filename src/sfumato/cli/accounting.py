@@ -12,6 +12,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from sfumato import _check
+from sfumato.privacy._outward import text_above, text_below
 from sfumato.privacy.calibration import calibrate as least_noise
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.leaves.laplace import Laplace
@@ -59,7 +60,8 @@ def epsilon(
     if as_json:
         _print({"epsilon": upper, "lower": lower, "tight": tight, "delta": delta, "loss": run.to_json()})
         return
-    typer.echo(f"epsilon {upper:.6g} at delta {delta:g} (between {lower:.6g} and {upper:.6g})")
+    shown = text_above(upper)
+    typer.echo(f"epsilon {shown} at delta {delta:g} (between {text_below(lower)} and {shown})")
 
 
 def calibrate(
@@ -84,7 +86,7 @@ def calibrate(
             {"noise_multiplier": noise, "epsilon": run.epsilon(delta), "delta": delta, "loss": run.to_json()}
         )
         return
-    typer.echo(f"noise multiplier {_up(noise)} for epsilon {epsilon:g} at delta {delta:g}")
+    typer.echo(f"noise multiplier {text_above(noise, 7)} for epsilon {epsilon:g} at delta {delta:g}")
 
 
 def _run(
@@ -94,13 +96,6 @@ def _run(
     if sampling_probability != 1.0:
         step = PoissonSubsampled(step, sampling_probability)
     return step * steps
-
-
-def _up(noise: float) -> str:
-    """Return about six digits of a noise, rounded up."""
-    unit = 10.0 ** (math.floor(math.log10(noise)) - 6)
-    shown = f"{math.ceil(noise / unit) * unit:.7g}"
-    return shown if float(shown) >= noise else repr(noise)
 
 
 def _text(name: str) -> str:

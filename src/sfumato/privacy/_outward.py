@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from fractions import Fraction
 
 from sfumato.numerics.rounding import fraction_up
 
-__all__ = ["UNIT", "above", "below", "sum_above", "times_above"]
+__all__ = ["UNIT", "above", "below", "sum_above", "text_above", "text_below", "times_above"]
 
 UNIT = 2.0**-53
 
@@ -49,3 +50,19 @@ def sum_above(values: Iterable[float]) -> float:
         return math.inf
     # fsum is correctly rounded, so what it leaves out has the sign of the error.
     return math.nextafter(total, math.inf) if math.fsum([*numbers, -total]) > 0 else total
+
+
+def text_above(value: float, digits: int = 6) -> str:
+    """Return a decimal number of so many digits, at most 15, that is read as no smaller float."""
+    nearest = f"{value:.{digits}g}"
+    return nearest if float(nearest) >= value else _text(value, digits, ROUND_CEILING)
+
+
+def text_below(value: float, digits: int = 6) -> str:
+    """Return a decimal number of so many digits, at most 15, that is read as no greater float."""
+    nearest = f"{value:.{digits}g}"
+    return nearest if float(nearest) <= value else _text(value, digits, ROUND_FLOOR)
+
+
+def _text(value: float, digits: int, rounding: str) -> str:
+    return f"{float(Context(prec=digits, rounding=rounding).create_decimal_from_float(value)):.{digits}g}"

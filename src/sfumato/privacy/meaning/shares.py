@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import UnsupportedView
+from sfumato.privacy._outward import text_above
 from sfumato.privacy.accountant import intervals
 from sfumato.privacy.accountant.intervals import Accountable, Composition
 from sfumato.privacy.accountant.precision import STANDARD
@@ -63,10 +64,10 @@ class Explanation:
     method: str
 
     def __str__(self) -> str:
-        lines = [f"epsilon {self.epsilon:.6g} at delta {self.delta:g}; shares by {self.method}"]
+        lines = [f"epsilon {text_above(self.epsilon)} at delta {self.delta:g}; shares by {self.method}"]
         lines += [
             f"{100 * row.share:6.1f} %  {row.part}{f' * {row.times}' if row.times > 1 else ''}"
-            f"  (alone: {row.epsilon_alone:.6g})"
+            f"  (alone: {text_above(row.epsilon_alone)})"
             for row in self.rows
         ]
         return "\n".join(lines)
