@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pytest
@@ -61,3 +62,21 @@ def test_targets_are_checked() -> None:
         calibrate(Gaussian, true_positive_rate=0.1, false_positive_rate=0.2)
     with pytest.raises(ParameterError, match="tolerance must"):
         calibrate(Gaussian, epsilon=1.0, delta=1e-5, tolerance=1e-9)
+
+
+@pytest.mark.parametrize("epsilon", [1e-300, 1e-20, 1e-8])
+def test_an_epsilon_next_to_0_is_reached_where_delta_alone_is_enough(epsilon: float) -> None:
+    noise = calibrate(Gaussian, epsilon=epsilon, delta=1e-5)
+    assert Gaussian(noise).epsilon(1e-5) <= epsilon < Gaussian(noise / 1.0001).epsilon(1e-5)
+
+
+@pytest.mark.parametrize("advantage", [1e-8, 0.999999])
+def test_an_advantage_next_to_an_end_is_reached(advantage: float) -> None:
+    noise = calibrate(Gaussian, advantage=advantage)
+    assert Gaussian(noise).delta(0.0) <= advantage < Gaussian(noise / 1.001).delta(0.0)
+
+
+def test_a_rate_barely_above_guessing_is_reached() -> None:
+    noise = calibrate(Gaussian, true_positive_rate=0.5000001, false_positive_rate=0.5)
+    # The normal curve is flat there: its gain is the density times the distance.
+    assert noise == pytest.approx(1 / (1e-7 * math.sqrt(2 * math.pi)), rel=2e-4)

@@ -113,8 +113,8 @@ def calibrate(
     -------
     float
         A noise at which the certified upper bound is at most what is wanted. The least noise is proven to
-        lie at most ``tolerance`` below, if ``make`` is monotone and its losses have tight pairs; otherwise
-        that holds for the least noise at which the accountant proves the guarantee.
+        lie at most ``tolerance`` below, if ``make`` is monotone, its losses have tight pairs and floats tell
+        so much; otherwise that holds for the least noise at which the accountant proves the guarantee.
 
     Raises
     ------
@@ -215,8 +215,30 @@ class _Search:
             root = place + found.middle / slope
             aim = root + 0.45 * self._tolerance
             place = high - 0.98 * self._tolerance if high - self._tolerance < aim else aim
+            if not math.isfinite(place):
+                break
+        return self._bisected(found.place, high)
+
+    def _bisected(self, place: float, high: float) -> float:
+        """Return the least noise that is enough where no straight line leads there, as next to the ends."""
+        share = 0.01 * self._tolerance
+        precision = Precision(max(share, 1e-8), share * self._goal.target)
+
+        def enough(place: float) -> bool:
+            return self._read(place, precision).upper <= _CLOSE_BELOW
+
+        while math.isinf(high) and place <= _LARGEST:
+            if enough(place):
+                high = place
+            place += _MOST_DOWN
         if math.isinf(high):
-            self._unreachable(math.exp(place))
+            self._unreachable(math.exp(_LARGEST))
+        low = high - 10 * self._tolerance
+        while low >= -_LARGEST and enough(low):
+            low, high = low - 2 * (high - low), low
+        while high - low > self._tolerance:
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if enough(middle) else (middle, high)
         return math.exp(high)
 
     def _coarse(self) -> tuple[float, float]:
@@ -230,6 +252,8 @@ class _Search:
                 slope = fall if fall > 0.02 else slope
             if abs(found.middle) <= 5 * _COARSE * max(1.0, slope) and last is not None:
                 return place + found.middle / slope, slope
+            if self._above and self._below and self._above.place - self._below.place < _COARSE:
+                return self._above.place, slope
             last = found
             move = (
                 found.middle / slope if math.isfinite(found.middle) else math.copysign(math.inf, found.middle)
@@ -277,7 +301,10 @@ class _Search:
     def _unreachable(self, noise: float) -> NoReturn:
         name, target = self._goal.name, self._goal.target
         _check.refuse(
-            name, f"be met by some noise up to {noise:.3g}", target, "a part may not depend on the noise"
+            name,
+            f"be met by some noise up to {noise:.3g}",
+            target,
+            "a part may not depend on the noise; or allow more",
         )
 
 
