@@ -38,7 +38,9 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.selection.gaussian_noisy_max import GaussianNoisyMax
     from sfumato.mechanisms.selection.noisy_max import NoisyMax
     from sfumato.mechanisms.selection.permute_and_flip import PermuteAndFlip
+    from sfumato.mechanisms.selection.stability_histogram import StabilityHistogram
     from sfumato.mechanisms.selection.top_k import TopK
+    from sfumato.mechanisms.selection.unknown_domain_top_k import UnknownDomainTopK
     from sfumato.mechanisms.sensitivity_check import SensitivityReport, Witness, check_sensitivity
     from sfumato.mechanisms.shift import Norm, Shift, Stability
     from sfumato.mechanisms.sparse_vector import SparseVector
@@ -80,6 +82,7 @@ __all__ = [
     "SparseVector",
     "SquareRoot",
     "Stability",
+    "StabilityHistogram",
     "Staircase",
     "Strategy",
     "SumRelease",
@@ -88,6 +91,7 @@ __all__ = [
     "TransformedQuery",
     "Tree",
     "TruncatedLaplace",
+    "UnknownDomainTopK",
     "Witness",
     "check_sensitivity",
 ]
@@ -128,6 +132,7 @@ __getattr__, __dir__ = attach(
         "SparseVector": "sfumato.mechanisms.sparse_vector",
         "SquareRoot": "sfumato.mechanisms.factorization.toeplitz",
         "Stability": "sfumato.mechanisms.shift",
+        "StabilityHistogram": "sfumato.mechanisms.selection.stability_histogram",
         "Staircase": "sfumato.mechanisms.staircase",
         "Strategy": "sfumato.mechanisms.factorization.strategy",
         "SumRelease": "sfumato.mechanisms.factorization.sum_release",
@@ -136,6 +141,7 @@ __getattr__, __dir__ = attach(
         "TransformedQuery": "sfumato.mechanisms.query",
         "Tree": "sfumato.mechanisms.factorization.tree",
         "TruncatedLaplace": "sfumato.mechanisms.truncated_laplace",
+        "UnknownDomainTopK": "sfumato.mechanisms.selection.unknown_domain_top_k",
         "Witness": "sfumato.mechanisms.sensitivity_check",
         "check_sensitivity": "sfumato.mechanisms.sensitivity_check",
     },

@@ -1,0 +1,193 @@
+"""Counts of keys that nobody listed beforehand, shown where they are above a threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, final
+
+import numpy as np
+
+from sfumato import _check
+from sfumato.mechanisms.calibrate import Request
+from sfumato.mechanisms.gaussian import Gaussian
+from sfumato.mechanisms.laplace import Laplace
+from sfumato.mechanisms.mechanism import Mechanism
+from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.selection.keys import counted, in_random_order
+from sfumato.mechanisms.selection.selection import chance_of_failure
+from sfumato.numerics.source import Rng, random_source
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.nodes.telltale import ThresholdedSelection
+
+__all__ = ["StabilityHistogram"]
+
+Noise: TypeAlias = Laplace | Gaussian
+
+_USUAL = "use StabilityHistogram.calibrated"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StabilityHistogram(Mechanism):
+    r"""Noisy counts of the keys that occur, of those whose noisy count reaches a threshold.
+
+    Parameters
+    ----------
+    noise : Laplace or Gaussian
+        On each count, of sensitivity 1 on whole numbers; its ``l0`` is the most keys whose count one unit
+        moves (under replace-one twice as many as a unit may have), its relation the mechanism's.
+    threshold : int
+        The least noisy count that is shown.
+
+    Notes
+    -----
+    Guarantee: ``ThresholdedSelection(noise, threshold) * l0``: the noise's, but for the exact chance that a
+    key of a single unit is shown (proof in `sfumato.privacy.ThresholdedSelection`). Condition: a count is
+    that of distinct units. Keys without a unit are never shown, and the order of the keys shown follows from
+    what is shown.
+
+    References
+    ----------
+    Korolova, Kenthapadi, Mishra, Ntoulas (2009), "Releasing search queries and clicks privately"; Bun,
+    Nissim, Stemmer (2016), "Simultaneous private learning of multiple concepts", stability-based histograms.
+
+    Examples
+    --------
+    >>> mechanism = StabilityHistogram.calibrated(epsilon=1.0, delta=1e-6)
+    >>> mechanism.threshold, sorted(mechanism.release({"red": 50, "green": 900, "blue": 3}, rng=1).value)
+    (15, ['green', 'red'])
+    """
+
+    noise: Noise
+    threshold: int
+
+    def __post_init__(self) -> None:
+        noise: object = self.noise
+        if not isinstance(noise, Laplace | Gaussian) or (noise.sensitivity, noise.integral) != (1, True):
+            _check.refuse("noise", "be Laplace or Gaussian on whole numbers that move by 1", noise, _USUAL)
+        _check.integer("threshold", self.threshold, minimum=1, remedy=_USUAL)
+
+    @classmethod
+    def calibrated(
+        cls,
+        *,
+        epsilon: float,
+        delta: float,
+        l0: int = 1,
+        law: Literal["laplace", "gaussian"] = "laplace",
+        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+    ) -> StabilityHistogram:
+        """Return the mechanism with the least threshold for noise that meets (epsilon, delta).
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            Delta must be positive: what keys there are is private.
+        l0 : int
+            The most keys whose count one unit moves.
+        law : {"laplace", "gaussian"}
+            Laplace noise is pure, and all of delta goes into the threshold. Gaussian noise is the least that
+            meets half of delta; it is less where one unit moves many keys.
+        neighboring : Neighboring
+
+        Returns
+        -------
+        StabilityHistogram
+        """
+        if law not in ("laplace", "gaussian"):
+            _check.refuse("law", "be 'laplace' or 'gaussian'", law)
+        request = Request(epsilon=epsilon, delta=_check.unit_interval("delta", delta, "list the keys"))
+        count = _check.integer("l0", l0, minimum=1)
+        if law == "laplace":
+            noise: Noise = Laplace.calibrated(
+                epsilon=request.epsilon, sensitivity=1, l0=count, neighboring=neighboring
+            )
+        else:
+            noise = Gaussian.calibrated(
+                epsilon=request.epsilon,
+                delta=request.delta / 2,
+                sensitivity=1,
+                l0=count,
+                neighboring=neighboring,
+            )
+        start = 1 + noise.law.quantile_above(request.delta / (4 * count))
+        return cls(
+            noise=noise, threshold=_least(lambda threshold: request.met_by(_loss(noise, threshold)), start)
+        )
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """The loss of one release."""
+        return _loss(self.noise, self.threshold)
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """Who is protected."""
+        return self.noise.neighboring
+
+    def release(self, value: Any, rng: Rng = None) -> Release:
+        """Count with noise, and show what reaches the threshold.
+
+        Parameters
+        ----------
+        value : mapping of keys to ints
+            How many distinct units have each key; private. Keys without a unit are as good as absent.
+        rng : None, int, numpy Generator or RandomSource
+            None draws from the operating system's entropy; anything seeded only simulates.
+
+        Returns
+        -------
+        Release
+            A dict of keys to noisy counts, the largest first.
+
+        Raises
+        ------
+        ParameterError
+            If it is no mapping, or a count no int; never for a key or a count.
+        """
+        keys, counts = counted(value)
+        source = random_source(rng)
+        noisy = counts + np.asarray(self.noise.law.sample(counts.size, source))
+        order = in_random_order(noisy, source.words(counts.size))
+        shown = order[noisy[order] >= self.threshold]
+        return Release(
+            value={keys[place]: int(noisy[place]) for place in shown.tolist()},
+            loss=self.privacy_loss,
+            neighboring=self.neighboring,
+            simulated=source.simulated,
+        )
+
+    def utility_bound(self, beta: float) -> int:
+        """Return the count from which on a key is shown with probability at least ``1 - beta``.
+
+        Parameters
+        ----------
+        beta : float
+            From 1e-200 to below 1.
+
+        Returns
+        -------
+        int
+        """
+        # A key of count c is hidden where the noise is at most threshold - 1 - c: by symmetry, its mirror.
+        return max(1, self.threshold - 1 + self.noise.law.quantile_above(chance_of_failure(beta)))
+
+
+def _loss(noise: Noise, threshold: int) -> PrivacyLoss:
+    ((one, count),) = noise.privacy_loss.terms
+    return ThresholdedSelection(one, threshold) * count
+
+
+def _least(enough: Callable[[int], bool], start: int) -> int:
+    """Return the least threshold that is enough, where all above it are."""
+    high, step = max(1, start), 1
+    while not enough(high):
+        high += step
+        step *= 2
+    low = 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high

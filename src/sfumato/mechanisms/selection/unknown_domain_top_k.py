@@ -1,0 +1,233 @@
+"""The most frequent keys of a domain that nobody listed beforehand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+
+from sfumato import _check
+from sfumato.mechanisms.additive import as_number
+from sfumato.mechanisms.calibrate import Request, cheapest_noise
+from sfumato.mechanisms.lattice import Lattice
+from sfumato.mechanisms.mechanism import Mechanism
+from sfumato.mechanisms.rational import Number, plain
+from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.selection.keys import counted, in_random_order
+from sfumato.numerics.choice import choose_distinct
+from sfumato.numerics.laws import exp_minus
+from sfumato.numerics.rounding import add_down, div_up, mul_up
+from sfumato.numerics.source import Rng, random_source
+from sfumato.privacy.leaves import exponential as leaf
+from sfumato.privacy.leaves.declared import ApproximateDP
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["UnknownDomainTopK"]
+
+_DOMAIN = 10
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownDomainTopK(Mechanism):
+    r"""At most so many of the most frequent keys, in order; only keys that occur are ever told.
+
+    Parameters
+    ----------
+    scale : int, float or Fraction
+        Of the Gumbel noise, in counts.
+    threshold : int
+        A key is told before the list ends if its noisy count is above a noisy bar, which stands this far
+        above the first count that is not looked at (zero if there is none).
+    count : int
+        The most keys that are told.
+    domain : int, optional
+        How many of the largest counts are looked at, at least ``count``; ten times that unless given.
+    l0 : int, optional
+        The most keys whose count one unit moves, each by one; no limit unless given.
+    neighboring : Neighboring
+        Add/remove or zero-out.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter breaks its rule; replace-one is refused, as counts must move in one direction
+        (``privacy_loss.under(Neighboring.REPLACE_ONE)`` prices it).
+
+    Notes
+    -----
+    Guarantee: ``Exponential(1 / scale) * count`` and a mass :math:`\delta = mx/(1 + mx)`, :math:`x =
+    e^{-(\tau - 1)/b}`, m the least of ``l0`` and ``domain``, :math:`\tau` the threshold and b the scale.
+    Condition: a count is that of distinct units.
+
+    *Proof.* Let counts go from h to h' by one unit's arrival. Pad the keys with blank ones of count 0, whose
+    release ends the list as the bar does, and order equal counts at random, independently of the data. Let D
+    be the first :math:`\bar k` keys and a the next count; likewise D' and a', so that a' is a or a + 1. Only
+    keys that rose enter D', so :math:`S = D \setminus D'` and :math:`S' = D' \setminus D` have one size, at
+    most m. A key of S has :math:`a \le h_i \le h'_i \le a'`; one of S' has :math:`a' \le h'_i \le h_i + 1 \le
+    a + 1`.
+
+    Noisy counts and bar are an exponential race with weights :math:`w_i = e^{h_i/b}` and :math:`w =
+    e^{(a + \tau)/b}`. Let B be the weight of S. The bar comes before all of S with probability :math:`w/(w +
+    B) \ge 1 - \delta`, since :math:`h_i \le a + 1`; for S' on h' likewise. Given that, the first of bar and S
+    comes when one candidate of weight w + B would, independently of which it is: the list is that of a race
+    among :math:`D \cap D'` and a bar of weight w + B. From h to h' each of these weights grows by a factor
+    between 1 and :math:`e^{1/b}`: those of keys plainly; if a' = a, then w' = w, :math:`B = |S| e^{a/b}` and
+    B' lies between B and :math:`e^{1/b} B`; if a' = a + 1, then :math:`w' = e^{1/b} w`, :math:`B' = |S|
+    e^{(a+1)/b}` and B lies between :math:`e^{-1/b} B'` and B'. So each next in the list is a choice of
+    range 1/b, among candidates that do not depend on which of h and h' it is.
+
+    References
+    ----------
+    Durfee, Rogers, "Practical differentially private top-k selection with pay-what-you-get composition"
+    (NeurIPS 2019), the limited domain; the proof here is another, and its mass is smaller.
+
+    Examples
+    --------
+    >>> mechanism = UnknownDomainTopK.calibrated(epsilon=1.0, delta=1e-6, count=2)
+    >>> mechanism.release({"red": 500, "green": 900, "blue": 3}, rng=1).value
+    ('green', 'red')
+    """
+
+    scale: Number
+    threshold: int
+    count: int
+    domain: int = None  # type: ignore[assignment]  # settled in __post_init__
+    l0: int | None = None
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        remedy = "pass epsilon= and delta= to UnknownDomainTopK.calibrated to have it chosen"
+        object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
+        Lattice.settle(1, noise=Fraction(self.scale)).check_noise("scale", Fraction(self.scale))
+        _check.integer("threshold", self.threshold, minimum=1, remedy=remedy)
+        count = _check.integer("count", self.count, minimum=1)
+        given: int | None = self.domain
+        if given is None:
+            object.__setattr__(self, "domain", _DOMAIN * count)
+        _check.integer("domain", self.domain, minimum=count, remedy="look at no fewer than are told")
+        if self.l0 is not None:
+            _check.integer("l0", self.l0, minimum=1)
+        if self.neighboring not in (Neighboring.ADD_REMOVE, Neighboring.ZERO_OUT):
+            remedy = "counts that move both ways have no theorem here"
+            _check.refuse("neighboring", "be ADD_REMOVE or ZERO_OUT", self.neighboring, remedy)
+
+    @classmethod
+    def calibrated(
+        cls,
+        *,
+        epsilon: float,
+        delta: float,
+        count: int,
+        domain: int | None = None,
+        l0: int | None = None,
+        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+    ) -> UnknownDomainTopK:
+        """Return the mechanism with the least noise whose loss meets (epsilon, delta).
+
+        Parameters
+        ----------
+        epsilon, delta : float
+            Delta must be positive: what keys there are is private.
+        count, domain, l0, neighboring
+            As in the class.
+
+        Returns
+        -------
+        UnknownDomainTopK
+            Half of delta goes into composition where that buys a smaller scale, else all of it into the
+            threshold, which is the least that fits.
+        """
+        request = Request(
+            epsilon=epsilon, delta=_check.unit_interval("delta", delta, "use TopK with listed keys")
+        )
+        tellings = _check.integer("count", count, minimum=1)
+        halved = Request(epsilon=request.epsilon, delta=request.delta / 2)
+        scale = cheapest_noise(
+            lambda scale: _choices(scale, tellings, neighboring), halved, tellings / request.exact_epsilon
+        )
+        pure = _choices(scale, tellings, neighboring).epsilon(0.0) <= request.epsilon
+        found = cls(
+            scale=plain(scale),
+            threshold=1,
+            count=tellings,
+            domain=domain,  # type: ignore[arg-type]
+            l0=l0,
+            neighboring=neighboring,
+        )
+        # The mass is the share near this threshold; the loss itself decides.
+        share = request.delta if pure else halved.delta
+        exponent = math.log(found.entrants) + math.log1p(-share) - math.log(share)
+        threshold = max(1, math.floor(float(scale) * exponent))
+        while not request.met_by(replace(found, threshold=threshold).privacy_loss):
+            threshold += 1
+        return replace(found, threshold=threshold)
+
+    @property
+    def entrants(self) -> int:
+        """The most keys that one unit moves into the domain."""
+        return self.domain if self.l0 is None else min(self.l0, self.domain)
+
+    @property
+    def mass(self) -> float:
+        """The chance of telling a key whose place only one unit made, rounded up."""
+        exponent = (self.threshold - 1) / Fraction(self.scale)
+        odds = mul_up(float(self.entrants), exp_minus(exponent).upper)
+        return div_up(odds, add_down(1.0, odds))
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """The loss of one release."""
+        mass = ApproximateDP(0.0, self.mass, neighboring=self.neighboring)
+        return mass + _choices(Fraction(self.scale), self.count, self.neighboring)
+
+    def release(self, value: Any, rng: Rng = None) -> Release:
+        """List the most frequent keys.
+
+        Parameters
+        ----------
+        value : mapping of keys to ints
+            How many distinct units have each key; private. Keys without a unit are as good as absent.
+        rng : None, int, numpy Generator or RandomSource
+            None draws from the operating system's entropy; anything seeded only simulates.
+
+        Returns
+        -------
+        Release
+            A tuple of at most ``count`` keys, the most frequent first; fewer where the bar came before.
+
+        Raises
+        ------
+        ParameterError
+            If it is no mapping, or a count no int; never for a key or a count.
+        """
+        keys, counts = counted(value)
+        source = random_source(rng)
+        order = in_random_order(counts, source.words(counts.size))
+        shown, bar = order[: self.domain], self.threshold
+        if counts.size > self.domain:
+            bar += int(counts[order[self.domain]])
+        # The last two entries are the bar and the blank keys.
+        scores = np.concatenate([counts[shown], [bar, 0]])
+        multiplicity = np.ones(scores.size, np.int64)
+        multiplicity[-1] = self.domain - shown.size
+        drawn = min(self.count, shown.size + 1)
+        chosen = choose_distinct(
+            -scores, 1 / Fraction(self.scale), drawn, multiplicity=multiplicity, rng=source
+        ).tolist()
+        ends = next((place for place, index in enumerate(chosen) if index >= shown.size), len(chosen))
+        return Release(
+            value=tuple(keys[shown[index]] for index in chosen[:ends]),
+            loss=self.privacy_loss,
+            neighboring=self.neighboring,
+            simulated=source.simulated,
+        )
+
+
+def _choices(scale: Fraction, count: int, neighboring: Neighboring) -> PrivacyLoss:
+    one = leaf.Exponential(1 / scale, neighboring=neighboring)  # type: ignore[arg-type]
+    return one * count

@@ -1,0 +1,137 @@
+"""Stability histograms: the exact law against the loss, the exact threshold, and what is never shown."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.errors import ParameterError
+from sfumato.mechanisms import Gaussian, Laplace, StabilityHistogram
+from sfumato.privacy.neighboring import Neighboring
+
+REACH = 120
+
+
+def pmf(law: str, width: float) -> np.ndarray:
+    k = np.arange(-REACH, REACH + 1)
+    mass = np.exp(-np.abs(k) / width) if law == "laplace" else np.exp(-(k**2) / (2 * width**2))
+    return np.asarray(mass / mass.sum())
+
+
+def outcome(count: int, noise: np.ndarray, threshold: int) -> np.ndarray:
+    """The law of one key: hidden, or shown with a number."""
+    if not count:
+        return np.append(np.zeros(2 * REACH + 11), 1.0)
+    shown = np.zeros(2 * REACH + 11)
+    shown[count : count + noise.size] = noise
+    numbers = np.arange(-REACH, REACH + 11)
+    return np.append(np.where(numbers >= threshold, shown, 0), shown[numbers < threshold].sum())
+
+
+NOISES: list[tuple[str, Laplace | Gaussian]] = [
+    ("laplace", Laplace(sensitivity=1, scale=Fraction(3, 2))),
+    ("gaussian", Gaussian(sensitivity=1, stddev=2)),
+]
+
+
+@pytest.mark.parametrize(("law", "noise"), NOISES)
+@pytest.mark.parametrize("threshold", [2, 5, 9])
+def test_the_loss_covers_the_exact_law(law: str, noise: Laplace | Gaussian, threshold: int) -> None:
+    mechanism = StabilityHistogram(noise=noise, threshold=threshold)
+    mass = pmf(law, 1.5 if law == "laplace" else 2.0)
+    tail = mass[threshold - 1 + REACH :].sum()
+    assert mechanism.privacy_loss.split()[0] == pytest.approx(tail, rel=1e-9)
+    greatest = 0.0
+    for count in range(10):
+        here, there = outcome(count, mass, threshold), outcome(count + 1, mass, threshold)
+        for epsilon in (0.0, 0.3, 0.7, 1.5):
+            bound = mechanism.privacy_loss.delta(epsilon)
+            for p, q in ((here, there), (there, here)):
+                excess = float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+                assert excess <= bound * (1 + 1e-9) + 1e-12
+                greatest = max(greatest, excess / bound)
+    assert greatest > 0.5
+
+
+@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+@pytest.mark.parametrize("l0", [1, 20])
+@pytest.mark.parametrize("neighboring", list(Neighboring))
+def test_the_threshold_is_the_least_that_meets_the_request(
+    law: Any, l0: int, neighboring: Neighboring
+) -> None:
+    mechanism = StabilityHistogram.calibrated(
+        epsilon=1.0, delta=1e-6, l0=l0, law=law, neighboring=neighboring
+    )
+    assert mechanism.privacy_loss.epsilon(1e-6) <= 1.0
+    lower = StabilityHistogram(noise=mechanism.noise, threshold=mechanism.threshold - 1)
+    assert lower.privacy_loss.epsilon(1e-6) > 1.0
+    assert mechanism.neighboring is mechanism.privacy_loss.neighboring is neighboring
+
+
+def test_the_exact_threshold_for_one_key() -> None:
+    # P(1 + Z >= 15) = q^14 / (1 + q) with q = exp(-1): 6.1e-7.
+    assert StabilityHistogram.calibrated(epsilon=1.0, delta=1e-6).threshold == 15
+    assert math.exp(-14) / (1 + math.exp(-1)) <= 1e-6 < math.exp(-13) / (1 + math.exp(-1))
+
+
+def test_shown_keys_follow_the_law() -> None:
+    mechanism = StabilityHistogram(noise=Laplace(sensitivity=1, scale=3), threshold=8)
+    source = np.random.default_rng(11)
+    keys = dict.fromkeys(range(5000), 6) | {-1: 0, -2: -7}
+    value = mechanism.release(keys, rng=source).value
+    chance = float(pmf("laplace", 3.0)[2 + REACH :].sum())
+    assert abs(len(value) - 5_000 * chance) < 7 * math.sqrt(5_000 * chance)
+    assert min(value.values()) >= 8
+    assert not {-1, -2} & set(value)
+    assert list(value.values()) == sorted(value.values(), reverse=True)
+
+
+def test_the_order_tells_nothing_of_the_data() -> None:
+    """Equal noisy counts come in random order, not in that of the data."""
+    mechanism = StabilityHistogram(noise=Laplace(sensitivity=1, scale=Fraction(1, 30)), threshold=2)
+    source = np.random.default_rng(2)
+    firsts = [next(iter(mechanism.release({"a": 9, "b": 9}, rng=source).value)) for _ in range(400)]
+    assert 100 < firsts.count("a") < 300
+
+
+def test_a_key_of_that_count_is_shown() -> None:
+    mechanism = StabilityHistogram(noise=Laplace(sensitivity=1, scale=2), threshold=20)
+    mass = pmf("laplace", 2.0)
+    for beta in (0.3, 0.01, 1e-6):
+        count = mechanism.utility_bound(beta)
+        assert mass[: 20 - count + REACH].sum() <= beta < mass[: 21 - count + REACH].sum()
+
+
+def test_edges() -> None:
+    mechanism = StabilityHistogram.calibrated(epsilon=1.0, delta=1e-6)
+    for counts in ({}, {"a": 0}, {"a": -3}):
+        release = mechanism.release(counts, rng=1)
+        assert release.value == {}
+        assert release.loss == mechanism.privacy_loss
+    assert list(mechanism.release({"a": 10**400, "b": 10**6}, rng=1).value) == ["a", "b"]
+    assert mechanism.release({"a": 100}, rng=1).simulated
+    assert not mechanism.release({"a": 100}).simulated
+
+
+def test_bad_parameters_are_refused() -> None:
+    noise = Laplace(sensitivity=1, scale=1)
+    calls: list[tuple[Any, str]] = [
+        (lambda: StabilityHistogram(noise=Laplace(sensitivity=2, scale=1), threshold=5), "noise must be"),
+        (lambda: StabilityHistogram(noise=Laplace(sensitivity=1.0, scale=1), threshold=5), "noise must be"),
+        (lambda: StabilityHistogram(noise=Laplace(l1=1, scale=1), threshold=5), "noise must be"),
+        (lambda: StabilityHistogram(noise="laplace", threshold=5), "noise must be"),  # type: ignore[arg-type]
+        (lambda: StabilityHistogram(noise=noise, threshold=0), "threshold must be an integer"),
+        (lambda: StabilityHistogram.calibrated(epsilon=1.0, delta=0.0), "delta must be"),
+        (lambda: StabilityHistogram.calibrated(epsilon=1.0, delta=1e-6, law="x"), "law must be"),  # type: ignore[arg-type]
+        (lambda: StabilityHistogram.calibrated(epsilon=1.0, delta=1e-6, l0=0), "l0 must be"),
+        (lambda: StabilityHistogram(noise=noise, threshold=5).release({"secret": 0.5}), "counts must be"),
+        (lambda: StabilityHistogram(noise=noise, threshold=5).release(["secret"]), "value must be a mapping"),
+    ]
+    for call, message in calls:
+        with pytest.raises(ParameterError, match=message) as caught:
+            call()
+        assert "secret" not in str(caught.value)

@@ -1,0 +1,168 @@
+"""Top-k of an unknown domain: every list of a small universe, for every pair of neighbors."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.errors import ParameterError
+from sfumato.mechanisms import UnknownDomainTopK
+from sfumato.privacy.neighboring import Neighboring
+from tests.mechanisms.selection import laws
+
+KEYS = "abcd"
+
+
+def race(weights: dict[str, float], places: int) -> dict[tuple[str, ...], float]:
+    """Every list of the first so many, up to the bar "!" or a blank "?"."""
+    total, law = sum(weights.values()), defaultdict[tuple[str, ...], float](float)
+    for key, weight in weights.items():
+        if not weight:
+            continue
+        if key in "!?":
+            law[()] += weight / total
+        elif places == 1:
+            law[(key,)] += weight / total
+        else:
+            rest = {other: w for other, w in weights.items() if other != key}
+            for tail, chance in race(rest, places - 1).items():
+                law[(key, *tail)] += chance * weight / total
+    return law
+
+
+def exact(counts: Sequence[int], mechanism: UnknownDomainTopK) -> dict[tuple[str, ...], float]:
+    """The law of the list, averaged over the order of equal counts."""
+    law, scale = defaultdict[tuple[str, ...], float](float), float(mechanism.scale)
+    orders = list(itertools.permutations(range(len(counts))))
+    for priority in orders:
+        present = sorted(
+            (i for i in range(len(counts)) if counts[i]), key=lambda i: (-counts[i], priority[i])
+        )
+        looked = present[: mechanism.domain]
+        bar = mechanism.threshold + (counts[present[len(looked)]] if len(present) > len(looked) else 0)
+        weights = {KEYS[i]: math.exp(counts[i] / scale) for i in looked}
+        weights |= {"!": math.exp(bar / scale), "?": float(mechanism.domain - len(looked))}
+        for told, chance in race(weights, mechanism.count).items():
+            law[told] += chance / len(orders)
+    return law
+
+
+def excess(p: dict[Any, float], q: dict[Any, float], epsilon: float) -> float:
+    return sum(max(0.0, chance - math.exp(epsilon) * q.get(told, 0.0)) for told, chance in p.items())
+
+
+@pytest.mark.parametrize(
+    ("count", "domain", "l0"), [(1, 1, None), (1, 2, 1), (2, 2, 1), (2, 2, 2), (2, 3, None)]
+)
+@pytest.mark.parametrize("threshold", [1, 3])
+def test_the_loss_covers_the_exact_law(count: int, domain: int, l0: int | None, threshold: int) -> None:
+    mechanism = UnknownDomainTopK(
+        scale=Fraction(3, 2), threshold=threshold, count=count, domain=domain, l0=l0
+    )
+    loss = mechanism.privacy_loss
+    claimed = count / 1.5
+    assert loss.pure().epsilon == pytest.approx(claimed)
+    bounds = {x: loss.delta(x) for x in (0.0, 0.3 * claimed)} | {claimed: loss.quick_delta(claimed)}
+    laws_of: dict[tuple[int, ...], dict[tuple[str, ...], float]] = {}
+
+    def law(counts: tuple[int, ...]) -> dict[tuple[str, ...], float]:
+        if counts not in laws_of:
+            laws_of[counts] = exact(counts, mechanism)
+        return laws_of[counts]
+
+    worst = 0.0
+    for counts in itertools.combinations_with_replacement(range(3), 4):
+        assert sum(law(counts).values()) == pytest.approx(1)
+        for move in itertools.product([0, 1], repeat=4):
+            if l0 is not None and sum(move) > l0:
+                continue
+            other = tuple(x + y for x, y in zip(counts, move, strict=True))
+            for p, q in ((law(counts), law(other)), (law(other), law(counts))):
+                for epsilon, bound in bounds.items():
+                    assert excess(p, q, epsilon) <= bound * (1 + 1e-9) + 1e-12
+                # A list that one neighbor cannot produce has at most the mass, and may have it.
+                worst = max(worst, sum(chance for told, chance in p.items() if not q.get(told)))
+    assert 0.3 * mechanism.mass < worst <= mechanism.mass * (1 + 1e-12)
+
+
+def test_lists_follow_their_law() -> None:
+    mechanism = UnknownDomainTopK(scale=2, threshold=3, count=2, domain=3)
+    counts = {"a": 4, "b": 2, "c": 2, "d": 2, "e": 0}
+    law = exact([4, 2, 2, 2], mechanism)
+    source = np.random.default_rng(5)
+    observed = Counter(mechanism.release(counts, rng=source).value for _ in range(8_000))
+    assert set(observed) <= set(law)
+    told = list(law)
+    assert not laws.alarm(
+        np.array([observed[key] for key in told], float), 8_000 * np.array([law[key] for key in told])
+    )
+
+
+def test_the_mass_is_what_the_bar_lets_through() -> None:
+    mechanism = UnknownDomainTopK(scale=2, threshold=31, count=3, domain=5, l0=2)
+    odds = 2 * math.exp(-15)
+    assert mechanism.mass == pytest.approx(odds / (1 + odds), rel=1e-12)
+    assert mechanism.mass >= odds / (1 + odds) * (1 - 1e-15)
+    assert mechanism.privacy_loss.pure().delta == mechanism.mass
+    unlimited = UnknownDomainTopK(scale=2, threshold=31, count=3, domain=5)
+    assert unlimited.mass == pytest.approx(2.5 * mechanism.mass, rel=1e-5)
+
+
+@pytest.mark.parametrize(("count", "l0"), [(1, 1), (5, None), (60, 3)])
+def test_calibration_meets_the_request(count: int, l0: int | None) -> None:
+    mechanism = UnknownDomainTopK.calibrated(epsilon=1.0, delta=1e-6, count=count, l0=l0)
+    assert mechanism.privacy_loss.epsilon(1e-6) <= 1.0
+    lower = UnknownDomainTopK(scale=mechanism.scale, threshold=mechanism.threshold - 1, count=count, l0=l0)
+    assert lower.privacy_loss.epsilon(1e-6) > 1.0
+    if count == 60:
+        assert mechanism.scale < 0.8 * count
+
+
+def test_edges() -> None:
+    mechanism = UnknownDomainTopK.calibrated(epsilon=1.0, delta=1e-6, count=3)
+    usual = mechanism.privacy_loss
+    for counts in ({}, {"a": 0}, {"a": -5, "b": 0}, Counter()):
+        release = mechanism.release(counts, rng=1)
+        assert (release.value, release.loss) == ((), usual)
+    assert mechanism.release({"a": 10**400, "b": np.int64(10**9), 3: 0}, rng=1).value == ("a", "b")
+    assert len(mechanism.release(dict.fromkeys(range(1000), 50_000), rng=1).value) <= 3
+    # All counts equal: the bar stands above them, and nothing is told.
+    assert mechanism.release(dict.fromkeys(range(1000), 50_000), rng=2).value == ()
+    assert mechanism.release({"x": 10_000}, rng=3).neighboring is Neighboring.ADD_REMOVE
+    assert not mechanism.release({"x": 10_000}).simulated
+    zero_out = UnknownDomainTopK(scale=1, threshold=9, count=1, neighboring=Neighboring.ZERO_OUT)
+    assert zero_out.privacy_loss.neighboring is Neighboring.ZERO_OUT
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scale": 0}, "scale must be positive"),
+        ({"threshold": 0}, "threshold must be an integer of at least 1"),
+        ({"threshold": 2.5}, "threshold must be an integer"),
+        ({"count": 0}, "count must be an integer of at least 1"),
+        ({"domain": 1}, "domain must be an integer of at least 2"),
+        ({"l0": 0}, "l0 must be an integer"),
+        ({"neighboring": Neighboring.REPLACE_ONE}, "neighboring must be ADD_REMOVE or ZERO_OUT"),
+    ],
+)
+def test_bad_parameters_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        UnknownDomainTopK(**{"scale": 1, "threshold": 5, "count": 2} | change)
+
+
+def test_bad_values_are_refused_without_showing_them() -> None:
+    mechanism = UnknownDomainTopK(scale=1, threshold=5, count=2)
+    for value in (["secret"], {"secret": 1.5}, {"secret": "secret"}, 7):
+        with pytest.raises(ParameterError) as caught:
+            mechanism.release(value)
+        assert "secret" not in str(caught.value)
+    with pytest.raises(ParameterError, match="delta must be"):
+        UnknownDomainTopK.calibrated(epsilon=1.0, delta=0.0, count=1)
