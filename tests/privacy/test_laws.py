@@ -37,6 +37,8 @@ from sfumato.privacy import (
     RDPCurve,
     Repeated,
     ReportNoisyMax,
+    SmoothGaussian,
+    SmoothLaplace,
     SmoothSensitivity,
     SparseVector,
     Staircase,
@@ -104,6 +106,8 @@ CHOICES = {
     "SmoothSensitivity": st.builds(
         SmoothSensitivity, noise, smoothness=st.floats(0.0, 3.0), degrees=st.floats(0.5, 9.0)
     ),
+    "SmoothLaplace": st.builds(SmoothLaplace, noise, smoothness=st.floats(0.0, 3.0)),
+    "SmoothGaussian": st.builds(SmoothGaussian, noise, smoothness=st.floats(0.0, 3.0)),
 }
 leaves = st.one_of(*NOISE.values(), *DECLARED.values(), *CHOICES.values())
 terms = st.lists(st.tuples(leaves, st.integers(1, 4)), min_size=0, max_size=4)

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.leaves.randomized_response import RandomizedResponse
     from sfumato.privacy.leaves.rational import DiscretePair
     from sfumato.privacy.leaves.rdp_curve import RDPCurve
+    from sfumato.privacy.leaves.smooth_noise import SmoothGaussian, SmoothLaplace
     from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
     from sfumato.privacy.leaves.sparse_vector import SparseVector
     from sfumato.privacy.leaves.staircase import Staircase
@@ -112,6 +113,8 @@ __all__ = [
     "SampledWithReplacement",
     "Share",
     "Shuffled",
+    "SmoothGaussian",
+    "SmoothLaplace",
     "SmoothSensitivity",
     "SparseVector",
     "Staircase",
@@ -178,6 +181,7 @@ _HOMES = {
     "leaves.trade_off": ["TradeOff"],
     "leaves.leaf": ["Chained"],
     "leaves.noisy_max": ["MaxNoise", "ReportNoisyMax"],
+    "leaves.smooth_noise": ["SmoothGaussian", "SmoothLaplace"],
     "leaves.smooth_sensitivity": ["SmoothSensitivity"],
     "leaves.sparse_vector": ["SparseVector"],
     "loss": ["Composed", "PrivacyLoss", "Repeated", "compose"],

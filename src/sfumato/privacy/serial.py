@@ -25,6 +25,7 @@ from sfumato.privacy.leaves.profile import Profile
 from sfumato.privacy.leaves.randomized_response import RandomizedResponse
 from sfumato.privacy.leaves.rational import DiscretePair
 from sfumato.privacy.leaves.rdp_curve import RDPCurve
+from sfumato.privacy.leaves.smooth_noise import SmoothGaussian, SmoothLaplace
 from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
 from sfumato.privacy.leaves.sparse_vector import SparseVector
 from sfumato.privacy.leaves.staircase import Staircase
@@ -71,6 +72,8 @@ LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
     ReportNoisyMax,
     SampledWithReplacement,
     Shuffled,
+    SmoothGaussian,
+    SmoothLaplace,
     SmoothSensitivity,
     SparseVector,
     Staircase,
