@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
-    from sfumato import errors, ledger, mechanisms, numerics, privacy, queries
+    from sfumato import audit, errors, ledger, mechanisms, numerics, privacy, queries
     from sfumato.privacy.neighboring import Neighboring
     from sfumato.queries.session import Session, connect
     from sfumato.queries.sources import ROW
@@ -16,6 +16,7 @@ __all__ = [
     "ROW",
     "Neighboring",
     "Session",
+    "audit",
     "connect",
     "errors",
     "ledger",
@@ -33,6 +34,7 @@ __getattr__, __dir__ = attach(
         "ROW": "sfumato.queries.sources",
         "Neighboring": "sfumato.privacy.neighboring",
         "Session": "sfumato.queries.session",
+        "audit": "",
         "connect": "sfumato.queries.session",
         "errors": "",
         "ledger": "",

@@ -1,0 +1,63 @@
+"""The audit: black-box and exact tests of what a mechanism claims, ours or anybody's.
+
+:func:`audit` runs a mechanism many times on neighboring inputs and certifies a lower bound on its epsilon,
+with the event that shows it; :func:`exact_audit` computes it where the law is known; :func:`audit_precision`
+looks at the low bits of floats, :func:`audit_timing` at the clock. Known-broken algorithms to try them on are
+in `sfumato.audit.specimens`, and nowhere else.
+
+What an audit tells of real data is the curator's: run it on made-up inputs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sfumato._lazy import attach
+
+if TYPE_CHECKING:
+    from sfumato.audit.blackbox import Audit, audit
+    from sfumato.audit.events import Event
+    from sfumato.audit.exact import ExactAudit, exact_audit
+    from sfumato.audit.pairs import InputPair, array_pairs, score_pairs, vector_pairs
+    from sfumato.audit.precision import PrecisionAudit, audit_precision
+    from sfumato.audit.quadrature import sparse_vector_law, sparse_vector_ratio
+    from sfumato.audit.timing import TimingAudit, audit_timing
+
+__all__ = [
+    "Audit",
+    "Event",
+    "ExactAudit",
+    "InputPair",
+    "PrecisionAudit",
+    "TimingAudit",
+    "array_pairs",
+    "audit",
+    "audit_precision",
+    "audit_timing",
+    "exact_audit",
+    "score_pairs",
+    "sparse_vector_law",
+    "sparse_vector_ratio",
+    "vector_pairs",
+]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "Audit": "sfumato.audit.blackbox",
+        "Event": "sfumato.audit.events",
+        "ExactAudit": "sfumato.audit.exact",
+        "InputPair": "sfumato.audit.pairs",
+        "PrecisionAudit": "sfumato.audit.precision",
+        "TimingAudit": "sfumato.audit.timing",
+        "array_pairs": "sfumato.audit.pairs",
+        "audit": "sfumato.audit.blackbox",
+        "audit_precision": "sfumato.audit.precision",
+        "audit_timing": "sfumato.audit.timing",
+        "exact_audit": "sfumato.audit.exact",
+        "score_pairs": "sfumato.audit.pairs",
+        "sparse_vector_law": "sfumato.audit.quadrature",
+        "sparse_vector_ratio": "sfumato.audit.quadrature",
+        "vector_pairs": "sfumato.audit.pairs",
+    },
+)

@@ -1,0 +1,262 @@
+"""The audit: a certified lower bound on the epsilon of anything that can be run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, final
+
+from sfumato import _check
+from sfumato.audit.bounds import certified_epsilon, certified_mu, least_probability, most_probability
+from sfumato.audit.events import Candidate, Event, candidates
+from sfumato.audit.outcomes import Encoder
+from sfumato.audit.pairs import InputPair, as_pairs, default_pairs
+from sfumato.audit.running import Run, runner
+from sfumato.mechanisms.mechanism import Mechanism
+from sfumato.numerics.source import Rng
+from sfumato.privacy.conversion import gdp_epsilon
+
+__all__ = ["Audit", "audit"]
+
+_LEAST_TRIALS = 200
+_FINALISTS = 6
+_CHUNK = 1 << 18
+_MOST_LEARNED = _MOST_CHOSEN = 1 << 17
+_RESOLUTION = 2.0**-20
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Audit:
+    """What an audit proved.
+
+    Parameters
+    ----------
+    epsilon_lower : float
+        With probability ``confidence``, the mechanism is not (epsilon, delta)-DP for any smaller epsilon.
+    epsilon, delta : float
+        The claim.
+    violated : bool
+        Whether ``epsilon_lower`` exceeds the claim. Otherwise nothing is proved.
+    event : Event
+        The witness: a set of outcomes that is likelier on ``pair.first`` than the claim allows for
+        ``pair.second``.
+    pair : InputPair
+        The two inputs, in the order in which the event tells them apart.
+    hits : tuple of two ints
+        How often the event was seen on each, in runs that had no part in its choice.
+    tested : int
+        Number of those runs, on each input.
+    confidence : float
+        Of the whole audit, all events and pairs together.
+    mu_lower : float
+        With the same confidence, and jointly with ``epsilon_lower``: the mechanism is not mu-GDP for any
+        smaller mu.
+    epsilon_if_gaussian : float or None
+        The epsilon at this delta of a Gaussian mechanism with ``mu_lower``: *not certified*, for nobody said
+        that the mechanism is Gaussian. None at delta 0, where it is infinite.
+    trials : int
+        Runs on each input of each pair.
+    """
+
+    epsilon_lower: float
+    epsilon: float
+    delta: float
+    violated: bool
+    event: Event
+    pair: InputPair
+    hits: tuple[int, int]
+    tested: int
+    confidence: float
+    mu_lower: float
+    epsilon_if_gaussian: float | None
+    trials: int
+
+    def __str__(self) -> str:
+        verdict = "VIOLATED" if self.violated else "not refuted"
+        return (
+            f"epsilon {self.epsilon:g} at delta {self.delta:g}: {verdict}; at least {self.epsilon_lower:.4g} "
+            f"with confidence {self.confidence:.12g}, by {{{self.event}}} seen {self.hits[0]} and "
+            f"{self.hits[1]} times in {self.tested} runs on {self.pair}"
+        )
+
+
+def audit(
+    mechanism: Mechanism | Callable[..., Any],
+    *,
+    epsilon: float,
+    delta: float = 0.0,
+    pairs: Iterable[Any] | None = None,
+    trials: int = 1_000_000,
+    confidence: float = 0.999,
+    batch: bool | None = None,
+    resolution: float = _RESOLUTION,
+    rng: Rng = None,
+) -> Audit:
+    """Search for an event that refutes a claim of (epsilon, delta)-DP.
+
+    Parameters
+    ----------
+    mechanism : Mechanism or callable
+        One of ours, or any ``f(data)``, or a batch form ``f(data, size)`` that returns ``size`` outputs of
+        independent runs. Outputs may be numbers, arrays, strings, tuples, or mixed.
+    epsilon, delta : float
+        The claim; epsilon may be infinite, to see what can be proved.
+    pairs : iterable of (first, second), optional
+        Neighboring inputs; a mechanism of ours brings its own. See `array_pairs`, `vector_pairs`,
+        `score_pairs`.
+    trials : int
+        Runs on each input of each pair, at least 200.
+    confidence : float
+        Probability, over the runs, that all that is certified holds.
+    batch : bool, optional
+        Whether the callable has the batch form. Unless given: whether it has two positional parameters.
+    resolution : float
+        Float outputs are rounded to a power of two about this part of their spread, so that what floats leave
+        in their low bits is no event; `audit_precision` looks at those.
+    rng : None, int, numpy Generator or RandomSource
+        Where a mechanism of ours draws from; a callable has its own randomness.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    ParameterError
+        If a parameter breaks its rule, or a callable fails on both inputs of a pair.
+
+    Notes
+    -----
+    Guarantee: if the mechanism is (epsilon, delta)-DP for these pairs, and its runs are independent, then
+    ``epsilon_lower`` exceeds epsilon with probability at most ``1 - confidence``. *Proof.* Some of the runs
+    (half of them, fewer where there are many) choose a few events over all pairs, directions and kinds; the
+    others only count them. Given the choice, counts are binomial, and all of Clopper and Pearson's bounds on
+    the two inputs' probabilities hold together with probability ``confidence``, by a union bound. Then
+    ``p <= exp(epsilon) q + delta`` gives epsilon at least ``log((p_lower - delta) / q_upper)``, rounded down.
+    Likewise for mu-GDP, whose trade-off curve gives mu at least ``Phi^-1(p) - Phi^-1(q)`` for every event
+    (Dong, Roth, Su 2022).
+
+    Events are tails of every column and of sums and extremes of columns, single outcomes, and thresholds on
+    a learned posterior: value counts, bins, and DP-Sniper's logistic regression.
+
+    No violation proves nothing: another pair or event may show one, or more runs.
+
+    References
+    ----------
+    Ding, Wang, Wang, Zhang, Kifer (2018), "Detecting violations of differential privacy"; Bichsel, Steffen,
+    Bogunovic, Vechev (2021), "DP-Sniper"; Nasr, Hayes, Steinke, Balle, Tramèr, Jagielski, Carlini, Terzis
+    (2023), "Tight auditing of differentially private machine learning", for mu.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> noise = np.random.default_rng(1)
+    >>> def count(data, size):
+    ...     return len(data) + noise.laplace(0.0, 1.0, size)
+    >>> found = audit(count, epsilon=0.5, pairs=[([1] * 5, [1] * 6)], trials=20_000)
+    >>> found.violated, found.epsilon_lower > 0.85
+    (True, True)
+    """
+    if epsilon != math.inf:
+        epsilon = _check.non_negative("epsilon", epsilon)
+    delta = _check.probability("delta", delta)
+    trials = _check.integer("trials", trials, minimum=_LEAST_TRIALS)
+    risk = 1 - _check.unit_interval("confidence", confidence)
+    resolution = _check.positive("resolution", resolution)
+    run = runner(mechanism, batch=batch, rng=rng)
+    inputs = as_pairs(default_pairs(mechanism) if pairs is None else pairs)
+    # Each finalist is tested for epsilon, one more for mu; each test takes two bounds.
+    each = risk / (2 * (_FINALISTS + 1))
+    chosen = [
+        (pair, candidate)
+        for pair in inputs
+        for candidate in _choose(run, pair, trials, delta=delta, risk=each, resolution=resolution)
+    ]
+    return _verdict(run, chosen, trials, epsilon=epsilon, delta=delta, confidence=confidence, risk=each)
+
+
+def _choose(
+    run: Run, pair: InputPair, trials: int, *, delta: float, risk: float, resolution: float
+) -> list[Candidate]:
+    """Return the best events of one pair, of each kind."""
+    encoder = Encoder(resolution)
+    learned, chosen = _shares(trials)
+    learning = encoder.learn(run(pair.first, learned), run(pair.second, learned))
+    choosing = (encoder(run(pair.first, chosen)), encoder(run(pair.second, chosen)))
+    best: dict[tuple[str, str], Candidate] = {}
+    tested = trials - learned - chosen
+    for candidate in candidates(encoder, learning, choosing, tested=tested, delta=delta, risk=risk):
+        for kind, value in ((candidate.event.family, candidate.epsilon), ("mu", candidate.mu)):
+            key = (kind, candidate.event.score.name if kind != "mu" else "")
+            rival = best.get(key)
+            if rival is None or value > (rival.mu if kind == "mu" else rival.epsilon):
+                best[key] = candidate
+    encoder.forget()
+    return list({id(candidate): candidate for candidate in best.values()}.values())
+
+
+def _shares(trials: int) -> tuple[int, int]:
+    """Return how many runs learn scores, and how many choose their thresholds; the rest test."""
+    return min(trials // 4, _MOST_LEARNED), min(trials // 4, _MOST_CHOSEN)
+
+
+def _verdict(
+    run: Run,
+    chosen: list[tuple[InputPair, Candidate]],
+    trials: int,
+    *,
+    epsilon: float,
+    delta: float,
+    confidence: float,
+    risk: float,
+) -> Audit:
+    """Count the finalists in fresh runs, and return the best bounds."""
+    finalists = sorted(chosen, key=lambda entry: -entry[1].epsilon)[:_FINALISTS]
+    finalists.append(max(chosen, key=lambda entry: entry[1].mu))
+    tested = trials - sum(_shares(trials))
+    counts: list[tuple[int, int]] = [(0, 0)] * len(finalists)
+    for pair in {id(pair): pair for pair, _ in finalists}.values():
+        mine = [k for k, (other, _) in enumerate(finalists) if other is pair]
+        events = [finalists[k][1].event for k in mine]
+        first, second = (_count(run, data, events, tested) for data in (pair.first, pair.second))
+        for k, hits in zip(mine, zip(first, second, strict=True), strict=True):
+            counts[k] = (hits[1], hits[0]) if finalists[k][1].swapped else hits
+    bounds = [
+        (float(least_probability(likely, tested, risk)), float(most_probability(rare, tested, risk)))
+        for likely, rare in counts
+    ]
+    proved = [certified_epsilon(least, most, delta) for least, most in bounds[:_FINALISTS]]
+    best = max(range(len(proved)), key=lambda k: (proved[k], -k))
+    mu = certified_mu(*bounds[-1])
+    pair, candidate = finalists[best]
+    if candidate.swapped:
+        pair = InputPair(first=pair.second, second=pair.first, name=pair.name and f"{pair.name}, swapped")
+    return Audit(
+        epsilon_lower=proved[best],
+        epsilon=epsilon,
+        delta=delta,
+        violated=proved[best] > epsilon,
+        event=candidate.event,
+        pair=pair,
+        hits=counts[best],
+        tested=tested,
+        confidence=confidence,
+        mu_lower=mu,
+        epsilon_if_gaussian=float(gdp_epsilon(mu, delta)) if delta else None,
+        trials=trials,
+    )
+
+
+def _count(run: Run, data: Any, events: list[Event], tested: int) -> list[int]:
+    hits = [0] * len(events)
+    for start in range(0, tested, _CHUNK):
+        raw = run(data, min(_CHUNK, tested - start))
+        # Events of one pair share its encoder, and may share their score.
+        outcomes = events[0].encoder(raw)
+        scores = {id(event.score): event.score for event in events}
+        values = {key: score(outcomes) for key, score in scores.items()}
+        for k, event in enumerate(events):
+            hits[k] += int(event.within(values[id(event.score)]).sum())
+    return hits

@@ -1,0 +1,168 @@
+"""Events, and the choice of those that tell two inputs apart best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.audit.bounds import forced_epsilon, forced_mu, least_probability, most_probability
+from sfumato.audit.outcomes import Encoder, Outcomes, as_raw
+from sfumato.audit.scores import Counted, Score, learned_scores
+
+__all__ = ["Candidate", "Event", "candidates"]
+
+_THRESHOLDS = 160
+_CAUTION = 2.0  # the best of many events did not get there by its merits alone
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """A set of outcomes: those whose score is at least, or at most, a threshold.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        How outcomes become numbers.
+    score : Score
+        What is compared.
+    threshold : float
+    above : bool
+        Whether scores of at least the threshold are in the event, or those of at most it.
+    """
+
+    encoder: Encoder
+    score: Score
+    threshold: float
+    above: bool
+
+    @property
+    def family(self) -> str:
+        """Its kind: ``tail``, ``atom`` or ``posterior``."""
+        return self.score.family
+
+    def __str__(self) -> str:
+        if self.family == "atom":
+            return self.score.name if self.above else f"not {self.score.name}"
+        if isinstance(self.score, Counted):
+            named = self.score.members(self.threshold, above=self.above)
+            if named is not None and not named[1]:
+                return "any output" if named[0] else "no output"
+            if named is not None:
+                return f"output {'not ' if named[0] else ''}among {', '.join(named[1])}"
+        return f"{self.score.name} {'>=' if self.above else '<='} {self.threshold:.6g}"
+
+    def __repr__(self) -> str:
+        return f"Event({str(self)!r})"
+
+    def holds(self, outputs: Any) -> NDArray[np.bool_]:
+        """Tell of each of some outputs of the mechanism whether it is in the event.
+
+        Parameters
+        ----------
+        outputs : array or list
+            One output in each entry of the first axis.
+
+        Returns
+        -------
+        bool array
+        """
+        return self.within(self.score(self.encoder(as_raw(outputs))))
+
+    def within(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Tell of each score whether it is in the event."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(scores >= self.threshold if self.above else scores <= self.threshold)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidate:
+    """An event with what a first sample makes of it.
+
+    Parameters
+    ----------
+    event : Event
+    swapped : bool
+        Whether it is the second input that makes the event likely.
+    epsilon, mu : float
+        What a test will probably prove.
+    """
+
+    event: Event
+    swapped: bool
+    epsilon: float
+    mu: float
+
+
+def candidates(
+    encoder: Encoder,
+    learning: tuple[Outcomes, Outcomes],
+    choosing: tuple[Outcomes, Outcomes],
+    *,
+    tested: int,
+    delta: float,
+    risk: float,
+) -> Iterator[Candidate]:
+    """Yield for each score its best events: learned on one sample, thresholds chosen on another.
+
+    Parameters
+    ----------
+    encoder : Encoder
+    learning, choosing : pair of Outcomes
+        Independent outcomes of the two inputs.
+    tested : int
+        How many runs will test the events.
+    delta, risk : float
+        Of the bounds that will be taken then; what they will probably be ranks the events.
+    """
+    for score in learned_scores(encoder, *learning):
+        first, second = (np.sort(_given(score(outcomes))) for outcomes in choosing)
+        thresholds = _thresholds(first, second)
+        if not thresholds.size:
+            continue
+        for above in (True, False):
+            hits = [_hits(scores, thresholds, above=above) for scores in (first, second)]
+            trials = [len(outcomes) for outcomes in choosing]
+            for swapped in (False, True):
+                likely, rare = (1, 0) if swapped else (0, 1)
+                least = least_probability(_foreseen(hits[likely], trials[likely], tested, -1), tested, risk)
+                most = most_probability(_foreseen(hits[rare], trials[rare], tested, 1), tested, risk)
+                epsilons, mus = forced_epsilon(least, most, delta), forced_mu(least, most)
+                for best in {int(np.argmax(epsilons)), int(np.argmax(mus))}:
+                    event = Event(
+                        encoder=encoder, score=score, threshold=float(thresholds[best]), above=above
+                    )
+                    yield Candidate(
+                        event=event, swapped=swapped, epsilon=float(epsilons[best]), mu=float(mus[best])
+                    )
+
+
+def _foreseen(hits: NDArray[np.intp], trials: int, tested: int, sign: int) -> NDArray[np.float64]:
+    """Return about how many hits a test will see, some standard errors to the side that proves less."""
+    cautious = hits + sign * _CAUTION * np.sqrt(hits)
+    return np.asarray(np.clip(cautious * (tested / trials), 0, tested), dtype=np.float64)
+
+
+def _given(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    return scores[~np.isnan(scores)]
+
+
+def _thresholds(first: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return values that were seen, densest at both ends."""
+    seen = np.sort(np.concatenate([first, second]))
+    if not seen.size:
+        return seen
+    ranks = np.geomspace(1, len(seen), _THRESHOLDS).astype(np.intp) - 1
+    inner = np.linspace(0, len(seen) - 1, _THRESHOLDS).astype(np.intp)
+    return np.unique(seen[np.concatenate([ranks, inner, len(seen) - 1 - ranks])])
+
+
+def _hits(scores: NDArray[np.float64], thresholds: NDArray[np.float64], *, above: bool) -> NDArray[np.intp]:
+    if above:
+        return len(scores) - np.searchsorted(scores, thresholds, side="left")
+    return np.searchsorted(scores, thresholds, side="right")

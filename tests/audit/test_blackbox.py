@@ -1,0 +1,234 @@
+"""The audit finds what is there, certifies no more than that, and says so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.audit import Audit, InputPair, audit
+from sfumato.errors import ParameterError
+from sfumato.mechanisms import Count, Gaussian, Laplace
+
+SURE = 1 - 1e-12
+
+
+def laplace(scale: float, seed: int = 1) -> Callable[[Any, int], Any]:
+    generator = np.random.default_rng(seed)
+    return lambda data, size: float(np.sum(data)) + generator.laplace(0.0, scale, size)
+
+
+PAIR = [(np.zeros(3), np.array([0.0, 0.0, 1.0]))]
+
+
+def test_it_comes_close_to_the_truth_from_below() -> None:
+    found = audit(laplace(1.0), epsilon=1.0, pairs=PAIR, trials=400_000, confidence=SURE)
+    assert 0.94 < found.epsilon_lower <= 1.0
+    assert not found.violated
+    assert found.trials == 400_000
+    assert audit(laplace(1.0), epsilon=0.9, pairs=PAIR, trials=400_000, confidence=SURE).violated
+
+
+def test_either_direction_is_found() -> None:
+    generator = np.random.default_rng(2)
+
+    def tell(data: int, size: int) -> Any:
+        return generator.random(size) < (0.001 if data else 0.1)
+
+    for pair in ((0, 1), (1, 0)):
+        found = audit(tell, epsilon=1.0, pairs=[pair], trials=20_000, confidence=SURE)
+        assert found.violated
+        assert found.pair.first == 0
+        assert found.hits[0] > found.hits[1]
+        likely, rare = (found.event.holds(tell(data, 1000)).mean() for data in (0, 1))
+        assert likely > rare
+
+
+def test_the_worst_pair_is_found() -> None:
+    found = audit(laplace(1.0), epsilon=0.1, pairs=[([0], [0.05]), *PAIR, ([0], [0.1])], trials=40_000)
+    assert found.epsilon_lower > 0.7
+
+
+OUTPUTS: dict[str, Callable[[np.random.Generator, float], Any]] = {
+    "a string": lambda g, p: "yes" if g.random() < p else "no",
+    "a number or nothing": lambda g, p: g.laplace() if g.random() < p else None,
+    "a tuple": lambda g, p: (g.random() < p, g.laplace()),
+    "a ragged list": lambda g, p: [1.0] * (3 if g.random() < p else 2),
+    "a set": lambda g, p: {"a", "b"} if g.random() < p else {"a"},
+    "a dict": lambda g, p: {"a": g.laplace(), "b": g.random() < p},
+    "a vector": lambda g, p: np.array([g.laplace(), g.laplace(6 * p), g.laplace()]),
+    "NaN": lambda g, p: math.nan if g.random() < p else 1.0,
+    "infinity": lambda g, p: math.inf if g.random() < p else g.laplace(),
+    "an error": lambda g, p: 1 / int(g.random() < p),
+    "an atom among many": lambda g, p: 0.5 if g.random() < p / 10 else g.random(),
+    "a string among many": lambda g, p: "me" if g.random() < p / 10 else f"{g.integers(10**6)}",
+}
+
+
+@pytest.mark.parametrize("output", OUTPUTS.values(), ids=OUTPUTS)
+def test_outputs_of_every_kind_are_judged(output: Callable[[np.random.Generator, float], Any]) -> None:
+    generator = np.random.default_rng(3)
+    wrong = audit(
+        lambda p: output(generator, p), epsilon=0.7, pairs=[(0.9, 0.1)], trials=10_000, confidence=SURE
+    )
+    assert wrong.violated, wrong
+    right = audit(
+        lambda p: output(generator, p), epsilon=0.7, pairs=[(0.5, 0.5)], trials=10_000, confidence=SURE
+    )
+    assert right.epsilon_lower < 0.2, right
+
+
+def test_what_one_input_never_gives_grows_with_the_runs() -> None:
+    generator = np.random.default_rng(4)
+
+    def tell(data: int, size: int) -> Any:
+        return (generator.random(size) < 0.2) * data
+
+    bounds = [
+        audit(tell, epsilon=1.0, pairs=[(1, 0)], trials=n, confidence=0.999).epsilon_lower
+        for n in (2000, 64_000)
+    ]
+    assert bounds[0] > 2.5
+    assert bounds[1] - bounds[0] > math.log(16)
+
+
+def test_a_delta_forgives_what_it_covers() -> None:
+    generator = np.random.default_rng(5)
+
+    def tell(data: int, size: int) -> Any:
+        """Pure DP of 0, but for one run in a hundred that tells all."""
+        return np.where(generator.random(size) < 0.01, data, -1)
+
+    assert audit(tell, epsilon=1.0, pairs=[(0, 1)], trials=40_000, confidence=SURE).violated
+    assert audit(tell, epsilon=1.0, delta=0.005, pairs=[(0, 1)], trials=80_000, confidence=SURE).violated
+    covered = audit(tell, epsilon=0.0, delta=0.0101, pairs=[(0, 1)], trials=40_000, confidence=SURE)
+    assert covered.epsilon_lower == 0.0
+
+
+def test_mu_of_gaussian_noise_is_bounded_and_its_epsilon_reported() -> None:
+    generator = np.random.default_rng(6)
+
+    def tell(data: float, size: int) -> Any:
+        return data + generator.normal(0.0, 2.0, size)
+
+    found = audit(tell, epsilon=2.0, delta=1e-5, pairs=[(0.0, 2.0)], trials=400_000, confidence=SURE)
+    assert 0.95 < found.mu_lower <= 1.0
+    assert found.epsilon_if_gaussian is not None
+    assert found.epsilon_lower < 4.1 < found.epsilon_if_gaussian < 4.37718
+    assert audit(tell, epsilon=1.0, pairs=[(0.0, 2.0)], trials=2000).epsilon_if_gaussian is None
+
+
+@pytest.mark.slow
+def test_the_stated_confidence_holds() -> None:
+    """Of outcomes that tell nothing, all 400 audits at confidence one half may err in half at most.
+
+    A binomial count with chance one half exceeds 263 of 400 with a chance below 1e-9. An audit that counted
+    its events in the runs that chose them would err almost always.
+    """
+    generator = np.random.default_rng(7)
+
+    def tell(_: int, size: int) -> Any:
+        return generator.integers(0, 40, size)
+
+    false_alarms = sum(
+        audit(tell, epsilon=0.0, pairs=[(0, 1)], trials=2000, confidence=0.5).violated for _ in range(400)
+    )
+    assert false_alarms <= 263
+
+
+def test_one_run_at_a_time_or_many_at_once() -> None:
+    generator = np.random.default_rng(8)
+
+    def alone(data: Any) -> float:
+        return float(np.sum(data)) + generator.laplace()
+
+    def alone_with_an_option(data: Any, scale: float = 1.0) -> float:
+        return float(np.sum(data)) + generator.laplace(0.0, scale)
+
+    def many(data: Any, size: int) -> Any:
+        return float(np.sum(data)) + generator.laplace(size=size)
+
+    def many_by_name(data: Any, size: int = 1) -> Any:
+        return many(data, size)
+
+    for function in (alone, alone_with_an_option, many, many_by_name):
+        assert 0.3 < audit(function, epsilon=0.2, pairs=PAIR, trials=8000).epsilon_lower < 1.0
+    sampler = generator.laplace
+    assert audit(sampler, epsilon=0.2, pairs=[(0.0, 1.0)], trials=8000, batch=False).violated
+    assert audit(
+        lambda data, size=None: alone(data), epsilon=0.2, pairs=PAIR, trials=8000, batch=False
+    ).violated
+
+
+def test_a_list_of_outputs_is_as_good_as_an_array() -> None:
+    generator = np.random.default_rng(9)
+
+    def listed(data: float, size: int) -> list[float]:
+        return list(data + generator.laplace(size=size))
+
+    assert audit(listed, epsilon=0.2, pairs=[(0.0, 1.0)], trials=8000).violated
+
+
+def test_a_mechanism_of_ours_brings_its_pairs_and_draws_from_the_seed() -> None:
+    mechanism = Laplace.calibrated(sensitivity=2, epsilon=0.5)
+    found = [audit(mechanism, epsilon=0.5, trials=20_000, rng=seed) for seed in (1, 1, 2)]
+    assert found[0].epsilon_lower == found[1].epsilon_lower != found[2].epsilon_lower
+    assert {found[0].pair.first, found[0].pair.second} == {0, 2}
+    assert not audit(mechanism, epsilon=0.5, trials=2000).violated
+
+
+def test_it_says_what_it_found() -> None:
+    found = audit(laplace(0.5), epsilon=1.0, pairs=[InputPair(first=[0], second=[1], name="one person")])
+    text = str(found)
+    assert isinstance(found, Audit)
+    assert "epsilon 1 at delta 0: VIOLATED; at least 1." in text
+    assert "one person" in text
+    assert "output" in text
+    assert f"{found.hits[0]} and {found.hits[1]} times in {found.tested} runs" in text
+
+
+def test_a_claim_of_no_epsilon_at_all_is_never_violated() -> None:
+    assert not audit(laplace(1.0), epsilon=math.inf, pairs=PAIR, trials=2000).violated
+
+
+def fails(data: Any) -> Any:
+    raise LookupError("there is no such thing")
+
+
+BAD: dict[str, Callable[[], Any]] = {
+    "epsilon below 0": lambda: audit(laplace(1.0), epsilon=-0.5, pairs=PAIR),
+    "epsilon no number": lambda: audit(laplace(1.0), epsilon="1", pairs=PAIR),  # type: ignore[arg-type]
+    "epsilon NaN": lambda: audit(laplace(1.0), epsilon=math.nan, pairs=PAIR),
+    "delta 1": lambda: audit(laplace(1.0), epsilon=1.0, delta=1.0, pairs=PAIR),
+    "trials too few": lambda: audit(laplace(1.0), epsilon=1.0, pairs=PAIR, trials=100),
+    "trials no whole number": lambda: audit(laplace(1.0), epsilon=1.0, pairs=PAIR, trials=1e6),  # type: ignore[arg-type]
+    "confidence 1": lambda: audit(laplace(1.0), epsilon=1.0, pairs=PAIR, confidence=1.0),
+    "resolution 0": lambda: audit(laplace(1.0), epsilon=1.0, pairs=PAIR, resolution=0.0),
+    "no pairs for a callable": lambda: audit(laplace(1.0), epsilon=1.0),
+    "no pairs at all": lambda: audit(laplace(1.0), epsilon=1.0, pairs=[]),
+    "a pair of three": lambda: audit(laplace(1.0), epsilon=1.0, pairs=[(1, 2, 3)]),
+    "not callable": lambda: audit(3, epsilon=1.0, pairs=PAIR),  # type: ignore[arg-type]
+    "always raises": lambda: audit(fails, epsilon=1.0, pairs=PAIR, trials=2000),
+    "raises in its batch form": lambda: audit(lambda data, size: fails(data), epsilon=1.0, pairs=PAIR),
+    "too few outputs": lambda: audit(lambda data, size: [1.0], epsilon=1.0, pairs=PAIR),
+    "one output for many": lambda: audit(lambda data, size: 1.0, epsilon=1.0, pairs=PAIR),
+    "a transformed query": lambda: audit(
+        Gaussian.for_query(Count().after(np.unique, stability=1), epsilon=1.0, delta=1e-6),
+        epsilon=1.0,
+        delta=1e-6,
+    ),
+}
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_bad_input_is_refused_in_one_shape(bad: Callable[[], Any]) -> None:
+    with pytest.raises(ParameterError, match=r" must .*(, got |it raised )"):
+        bad()
+
+
+def test_what_a_callable_raises_is_told() -> None:
+    with pytest.raises(ParameterError, match="LookupError: there is no such thing"):
+        audit(fails, epsilon=1.0, pairs=PAIR, trials=2000)
