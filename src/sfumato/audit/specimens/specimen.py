@@ -1,0 +1,49 @@
+"""What every specimen is: a broken algorithm, what it claims, and inputs that show it up."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from sfumato import _check
+from sfumato.audit.pairs import InputPair
+
+__all__ = ["Specimen"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Specimen(ABC):
+    """A published or classical mistake, never to be used on data of people.
+
+    Parameters
+    ----------
+    epsilon : float
+        The claim, which is false.
+    rng : int, numpy Generator or None
+        Where its noise comes from: numpy, which alone makes it unfit for real data.
+    """
+
+    epsilon: float = 1.0
+    rng: int | np.random.Generator | None = None
+    _generator: np.random.Generator = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "epsilon", _check.positive("epsilon", self.epsilon))
+        object.__setattr__(self, "_generator", np.random.default_rng(self.rng))
+
+    @property
+    def delta(self) -> float:
+        """The delta of the claim."""
+        return 0.0
+
+    @property
+    @abstractmethod
+    def pairs(self) -> list[InputPair]:
+        """Neighboring inputs that show the mistake."""
+
+    @abstractmethod
+    def __call__(self, data: Any, size: int) -> Any:
+        """Return ``size`` outputs of independent runs."""

@@ -1,0 +1,127 @@
+"""The suite catches every specimen; what it says of each is what its docstring says.
+
+Every audit here may raise a false alarm with a chance of at most 1e-12; seeds are fixed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.audit import Audit, audit, audit_precision, sparse_vector_law, sparse_vector_ratio, specimens
+from sfumato.audit.specimens import (
+    ChenSparseVector,
+    FloatGaussian,
+    FloatLaplace,
+    HalfSensitivitySum,
+    LeeCliftonSparseVector,
+    OrderedSubset,
+    Specimen,
+    StoddardSparseVector,
+    SureUnaryEncoding,
+)
+from sfumato.errors import ParameterError
+
+SURE = 1 - 1e-12
+FLOATS = (FloatGaussian, FloatLaplace)
+ALL: list[type[Specimen]] = [getattr(specimens, name) for name in specimens.__all__ if name != "Specimen"]
+WRONG_VALUES = [kind for kind in ALL if kind not in FLOATS]
+
+
+def refuted(broken: Any, shown_by: Specimen, trials: int = 300_000) -> Audit:
+    return audit(
+        broken,
+        epsilon=shown_by.epsilon,
+        delta=shown_by.delta,
+        pairs=shown_by.pairs,
+        trials=trials,
+        confidence=SURE,
+    )
+
+
+@pytest.mark.parametrize("kind", WRONG_VALUES, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_audit_catches_it(kind: type[Specimen], seed: int) -> None:
+    broken = kind(rng=seed)
+    found = refuted(broken, broken)
+    assert found.violated, found
+
+
+@pytest.mark.parametrize("kind", FLOATS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 5.0])
+def test_impossible_floats_are_caught_and_nothing_else_is_wrong_with_them(
+    kind: type[Specimen], epsilon: float
+) -> None:
+    broken = kind(rng=1, epsilon=epsilon)
+    assert not refuted(broken, broken, trials=100_000).violated
+    found = audit_precision(
+        broken, epsilon=epsilon, delta=broken.delta, pairs=broken.pairs, trials=300_000, confidence=SURE
+    )
+    assert found.violated, found
+    assert found.impossible > 0
+
+
+@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
+def test_it_is_documented_and_follows_its_seed(kind: type[Specimen]) -> None:
+    assert kind.__doc__
+    pair = kind(rng=3).pairs[0]
+    first, again = (np.asarray(kind(rng=3)(pair.first, 50)) for _ in range(2))
+    assert np.array_equal(first, again, equal_nan=first.dtype.kind == "f")
+    assert len(first) == 50
+    with pytest.raises(ParameterError, match="epsilon must"):
+        kind(epsilon=0.0)
+
+
+def test_half_a_sensitivity_is_twice_the_epsilon() -> None:
+    broken = HalfSensitivitySum(rng=4)
+    found = refuted(broken, broken)
+    assert 1.85 < found.epsilon_lower <= 2.0
+
+
+@pytest.mark.parametrize("kind", [StoddardSparseVector, ChenSparseVector], ids=lambda kind: kind.__name__)
+def test_wrong_sparse_vectors_follow_the_law_that_is_integrated(
+    kind: type[StoddardSparseVector] | type[ChenSparseVector],
+) -> None:
+    broken = kind(rng=5)
+    queries = [0.0, 1.0, 0.0, 1.0]
+    on_threshold, on_queries = broken.scales
+    law = sparse_vector_law(queries, threshold_scale=on_threshold, query_scale=on_queries)
+    size = 100_000
+    seen = Counter(tuple(run) for run in broken(queries, size).tolist())
+    for run, probability in law.items():
+        assert abs(seen[run] - size * probability) <= 7 * math.sqrt(size * probability + 1)
+
+
+def test_the_ratio_that_the_audit_finds_is_below_the_exact_one() -> None:
+    broken = ChenSparseVector(rng=6)
+    (pair,) = broken.pairs
+    found = refuted(broken, broken)
+    worst = sparse_vector_ratio([False, True] * 4, pair.first, pair.second, threshold_scale=2, query_scale=2)
+    assert 1.5 < found.epsilon_lower <= worst < 3.19
+
+
+def test_lee_and_clifton_stay_within_what_their_algorithm_is() -> None:
+    broken = LeeCliftonSparseVector(rng=7)
+    found = refuted(broken, broken)
+    assert 1 < found.epsilon_lower <= (1 + 6 * broken.positives) / 4
+
+
+def test_the_sound_parts_of_local_reports_are_sound() -> None:
+    subset = OrderedSubset(rng=8, categories=5, subset=2)
+    drawn = np.sort(subset(0, 100_000), axis=1)
+    weight = 2 * math.e
+    holds = (drawn == 0).any(axis=1).mean()
+    assert abs(holds - weight / (weight + 3)) < 7 * 0.5 / math.sqrt(100_000)
+
+    def shuffled(data: int, size: int) -> Any:
+        return np.sort(subset(data, size), axis=1)
+
+    assert not refuted(shuffled, subset).violated
+    assert refuted(subset, subset).violated
+    with pytest.raises(ParameterError, match="categories must"):
+        OrderedSubset(categories=3, subset=3)
+    assert SureUnaryEncoding(rng=1, categories=7)(3, 100)[:, 3].all()
