@@ -17,9 +17,12 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.counting import Count
     from sfumato.mechanisms.factorization.blt import BufferedToeplitz
     from sfumato.mechanisms.factorization.continual import ContinualSum, SumStream
+    from sfumato.mechanisms.factorization.linear_release import LinearRelease
+    from sfumato.mechanisms.factorization.matrix_mechanism import MatrixMechanism
+    from sfumato.mechanisms.factorization.optimal import optimal_strategy, svd_bound
+    from sfumato.mechanisms.factorization.p_identity import p_identity
     from sfumato.mechanisms.factorization.participation import Participation
     from sfumato.mechanisms.factorization.strategy import NoiseStream, Strategy
-    from sfumato.mechanisms.factorization.sum_release import SumRelease
     from sfumato.mechanisms.factorization.toeplitz import BandedToeplitz, SquareRoot
     from sfumato.mechanisms.factorization.tree import Tree
     from sfumato.mechanisms.gaussian import Gaussian
@@ -63,8 +66,10 @@ __all__ = [
     "Histogram",
     "Laplace",
     "LatticeRelease",
+    "LinearRelease",
     "LinearWorkload",
     "LipschitzMap",
+    "MatrixMechanism",
     "Mean",
     "Measurement",
     "Mechanism",
@@ -85,7 +90,6 @@ __all__ = [
     "StabilityHistogram",
     "Staircase",
     "Strategy",
-    "SumRelease",
     "SumStream",
     "TopK",
     "TransformedQuery",
@@ -94,6 +98,9 @@ __all__ = [
     "UnknownDomainTopK",
     "Witness",
     "check_sensitivity",
+    "optimal_strategy",
+    "p_identity",
+    "svd_bound",
 ]
 
 __getattr__, __dir__ = attach(
@@ -113,8 +120,10 @@ __getattr__, __dir__ = attach(
         "Histogram": "sfumato.mechanisms.histogram",
         "Laplace": "sfumato.mechanisms.laplace",
         "LatticeRelease": "sfumato.mechanisms.lattice_release",
+        "LinearRelease": "sfumato.mechanisms.factorization.linear_release",
         "LinearWorkload": "sfumato.mechanisms.linear",
         "LipschitzMap": "sfumato.mechanisms.lipschitz",
+        "MatrixMechanism": "sfumato.mechanisms.factorization.matrix_mechanism",
         "Mean": "sfumato.mechanisms.sums",
         "Measurement": "sfumato.mechanisms.measurement",
         "Mechanism": "sfumato.mechanisms.mechanism",
@@ -135,7 +144,6 @@ __getattr__, __dir__ = attach(
         "StabilityHistogram": "sfumato.mechanisms.selection.stability_histogram",
         "Staircase": "sfumato.mechanisms.staircase",
         "Strategy": "sfumato.mechanisms.factorization.strategy",
-        "SumRelease": "sfumato.mechanisms.factorization.sum_release",
         "SumStream": "sfumato.mechanisms.factorization.continual",
         "TopK": "sfumato.mechanisms.selection.top_k",
         "TransformedQuery": "sfumato.mechanisms.query",
@@ -144,5 +152,8 @@ __getattr__, __dir__ = attach(
         "UnknownDomainTopK": "sfumato.mechanisms.selection.unknown_domain_top_k",
         "Witness": "sfumato.mechanisms.sensitivity_check",
         "check_sensitivity": "sfumato.mechanisms.sensitivity_check",
+        "optimal_strategy": "sfumato.mechanisms.factorization.optimal",
+        "p_identity": "sfumato.mechanisms.factorization.p_identity",
+        "svd_bound": "sfumato.mechanisms.factorization.optimal",
     },
 )

@@ -14,9 +14,10 @@ from sfumato import _check
 from sfumato.mechanisms.additive import as_bound, as_entries, as_number
 from sfumato.mechanisms.calibrate import Request, least_noise
 from sfumato.mechanisms.factorization.code import Array, Code, Integers
+from sfumato.mechanisms.factorization.linear_error import NormalError
+from sfumato.mechanisms.factorization.linear_release import LinearRelease
 from sfumato.mechanisms.factorization.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategy import Strategy
-from sfumato.mechanisms.factorization.sum_release import SumRelease
 from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.lattice import Lattice
 from sfumato.mechanisms.mechanism import Mechanism
@@ -223,7 +224,7 @@ class ContinualSum(Mechanism):
         """Standard deviation of each sum's noise, shape (steps,), in the unit of the values."""
         return np.sqrt(self._code.variances) * float(self.stddev)
 
-    def release(self, value: Any, rng: Rng = None) -> SumRelease:
+    def release(self, value: Any, rng: Rng = None) -> LinearRelease:
         """Return all sums of a stream that is known as a whole.
 
         Parameters
@@ -235,7 +236,7 @@ class ContinualSum(Mechanism):
 
         Returns
         -------
-        SumRelease
+        LinearRelease
             With the sum after each step.
 
         Raises
@@ -278,7 +279,7 @@ class ContinualSum(Mechanism):
 
     def _released(
         self, sums: Array, told: int | slice, greatest: float, loss: PrivacyLoss, *, simulated: bool
-    ) -> SumRelease:
+    ) -> LinearRelease:
         step, unit = float(self.grid.step), float(power_of_two(-self.bits))
         errors = (
             np.sqrt(self._code.variances[told]) * float(self.stddev),
@@ -287,11 +288,9 @@ class ContinualSum(Mechanism):
         )
         stddev, slack, missed = (float(e) if isinstance(told, int) else e for e in errors)
         scaled = sums * step
-        return SumRelease(
+        return LinearRelease(
             value=scaled if scaled.ndim else float(scaled),
-            stddev=stddev,
-            slack=slack,
-            missed=missed,
+            error=NormalError(stddev=stddev, slack=slack, missed=missed),
             loss=loss,
             neighboring=self.neighboring,
             simulated=simulated,
@@ -329,7 +328,7 @@ class SumStream:
         self._greatest = 0.0
         self.sent = 0
 
-    def send(self, value: Any) -> SumRelease:
+    def send(self, value: Any) -> LinearRelease:
         """Add a step's value and return the sum so far, with noise.
 
         Parameters
@@ -339,7 +338,7 @@ class SumStream:
 
         Returns
         -------
-        SumRelease
+        LinearRelease
 
         Raises
         ------

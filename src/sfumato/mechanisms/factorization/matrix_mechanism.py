@@ -1,0 +1,181 @@
+"""The matrix mechanism: measure what answers a workload best, and answer by least squares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sfumato import _check
+from sfumato.mechanisms.factorization.code import Array
+from sfumato.mechanisms.factorization.linear_error import LaplaceError, LinearError, NormalError
+from sfumato.mechanisms.factorization.linear_release import LinearRelease
+from sfumato.mechanisms.factorization.optimal import optimal_strategy
+from sfumato.mechanisms.factorization.p_identity import p_identity
+from sfumato.mechanisms.gaussian import Gaussian
+from sfumato.mechanisms.laplace import Laplace
+from sfumato.mechanisms.linear import LinearWorkload
+from sfumato.mechanisms.measurement import Measurement
+from sfumato.mechanisms.mechanism import Mechanism
+from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
+from sfumato.numerics.source import Rng
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["MatrixMechanism"]
+
+_FLOATS: Final = 2.0**-40
+_CONDITION: Final = 1e7
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MatrixMechanism(Mechanism):
+    r"""Answers to many linear queries, from exact noise on other linear queries.
+
+    Parameters
+    ----------
+    workload : LinearWorkload
+        What is asked, :math:`W`.
+    measurement : Measurement
+        What is measured: a `LinearWorkload` on the same cells, :math:`C`, with discrete Gaussian or discrete
+        Laplace noise.
+
+    Raises
+    ------
+    ParameterError
+        If the cells differ, or the strategy does not determine them all (full column rank, with a condition
+        number of at most 1e7), so that the answers would be biased.
+
+    Notes
+    -----
+    Guarantee: the measurement's. The counts of the cells are estimated from the noisy measurements by least
+    squares, :math:`\hat x = C^+ y`, and the answers are :math:`W \hat x`: post-processing. Without noise they
+    are exact, as :math:`C^+ C = I`, whatever C was rounded to.
+
+    References
+    ----------
+    Li, Hay, Rastogi, Miklau, McGregor (2010), "Optimizing linear counting queries under differential
+    privacy"; Li, Miklau, Hay, McGregor, Rastogi (2015), "The matrix mechanism".
+
+    Examples
+    --------
+    >>> prefixes = LinearWorkload(matrix=np.tril(np.ones((16, 16))))
+    >>> mechanism = MatrixMechanism.calibrated(workload=prefixes, epsilon=1.0, delta=1e-6)
+    >>> plain = Gaussian.for_query(prefixes, epsilon=1.0, delta=1e-6)
+    >>> float(mechanism.stddevs.max() / float(plain.mechanism.stddev)) < 0.6
+    True
+    >>> release = mechanism.release(np.arange(16).repeat(10), rng=7)
+    >>> release.value.shape, release.loss.epsilon(1e-6) <= 1
+    ((16,), True)
+    """
+
+    workload: LinearWorkload
+    measurement: Measurement
+    _spread: Array = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        query = self.measurement.query
+        if not isinstance(query, LinearWorkload) or query.histogram != self.workload.histogram:
+            remedy = "measure a LinearWorkload with the same histogram"
+            _check.refuse("measurement", "be of the workload's cells", type(query).__name__, remedy)
+        strategy = query.weights() * float(query.step)
+        sizes = np.linalg.svd(strategy, compute_uv=False)
+        if len(sizes) < strategy.shape[1] or sizes[-1] * _CONDITION < sizes[0]:
+            remedy = "measure every cell, if only with little weight"
+            _check.refuse("measurement", "determine all cells", f"shape {strategy.shape}", remedy)
+        weights = self.workload.weights() * float(self.workload.step)
+        object.__setattr__(self, "_spread", weights @ np.linalg.pinv(strategy))
+
+    @classmethod
+    def calibrated(
+        cls,
+        *,
+        workload: LinearWorkload,
+        epsilon: float,
+        delta: float = 0.0,
+        strategy: ArrayLike | None = None,
+        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+    ) -> MatrixMechanism:
+        """Return the mechanism with the least noise that meets (epsilon, delta).
+
+        Parameters
+        ----------
+        workload : LinearWorkload
+        epsilon, delta : float
+            The guarantee. With a delta noise is Gaussian, without one it is Laplace.
+        strategy : array of shape (entries, cells), optional
+            What to measure. Unless given: `optimal_strategy` for Gaussian noise, `p_identity` for Laplace.
+        neighboring : Neighboring
+            Whose relation the sensitivity of the strategy is taken under.
+
+        Returns
+        -------
+        MatrixMechanism
+        """
+        if not isinstance(workload, LinearWorkload):
+            _check.refuse("workload", "be a LinearWorkload", type(workload).__name__)
+        matrix = np.asarray(workload.matrix)
+        if strategy is None:
+            strategy = optimal_strategy(matrix).strategy if delta else p_identity(matrix)
+        query = LinearWorkload(matrix=np.asarray(strategy), histogram=workload.histogram)
+        kind = Gaussian if delta else Laplace
+        measurement = kind.for_query(query, epsilon=epsilon, delta=delta, neighboring=neighboring)
+        return cls(workload=workload, measurement=measurement)
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """The measurement's loss."""
+        return self.measurement.privacy_loss
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """Who is protected."""
+        return self.measurement.neighboring
+
+    @property
+    def stddevs(self) -> Array:
+        """Standard deviation of each answer's noise, shape (queries,)."""
+        return np.asarray(self._error(0.0).stddev)
+
+    def release(self, value: Any, rng: Rng = None) -> LinearRelease:
+        """Answer the workload on data.
+
+        Parameters
+        ----------
+        value : array
+            The data: one record per entry, as the histogram takes it.
+        rng : None, int, numpy Generator or RandomSource
+            None draws from the operating system's entropy; anything seeded only simulates.
+
+        Returns
+        -------
+        LinearRelease
+            Answers as floats, unbiased; other answers for the same cells are more post-processing.
+        """
+        measured = self.measurement.release(value, rng)
+        noisy = np.asarray(measured.steps).astype(np.float64) * float(measured.step)
+        return LinearRelease(
+            value=self._spread @ noisy,
+            error=self._error(float(np.abs(noisy).max())),
+            loss=measured.loss,
+            neighboring=measured.neighboring,
+            simulated=measured.simulated,
+        )
+
+    def _error(self, greatest: float) -> LinearError:
+        step, law = float(self.measurement.query.step), self.measurement.mechanism.law
+        magnitudes = np.abs(self._spread).sum(axis=1)
+        floats = _FLOATS * greatest * magnitudes
+        if isinstance(law, DiscreteLaplaceLaw):
+            return LaplaceError(weights=self._spread, scale=float(law.scale) * step, slack=floats)
+        if not isinstance(law, DiscreteGaussianLaw):
+            _check.refuse("measurement", "have Gaussian or Laplace noise", type(law).__name__)
+        sigma = float(law.sigma)
+        return NormalError(
+            stddev=sigma * step * np.linalg.norm(self._spread, axis=1),
+            slack=0.5 * step * magnitudes + floats,
+            missed=np.full(len(magnitudes), self._spread.shape[1] * 0.125 / sigma**2),
+        )
