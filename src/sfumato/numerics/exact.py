@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TypeAlias
 
-__all__ = ["Tail", "exp_bounds", "gaussian_magnitude", "laplace_magnitude", "thresholds"]
+__all__ = ["Tail", "exp_bounds", "gaussian_magnitude", "laplace_magnitude", "log_bounds", "thresholds"]
 
 Bounds: TypeAlias = tuple[int, int]
 Tail: TypeAlias = Callable[[int], Iterator[Bounds]]
@@ -62,6 +62,53 @@ def exp_bounds(x: Fraction, bits: int) -> Bounds:
     for _ in range(halvings):
         low, high = low * low >> work, -(-high * high >> work)
     return low >> (work - bits), -(-high >> (work - bits))
+
+
+def log_bounds(x: Fraction, bits: int) -> Bounds:
+    """Bound ``2^bits log(x)`` by integers that differ by at most 2.
+
+    Parameters
+    ----------
+    x : Fraction
+        At least 1.
+    bits : int
+        Fixed-point position, at least 1.
+
+    Returns
+    -------
+    tuple of int
+        Lower and upper bound.
+
+    Notes
+    -----
+    ``log(2^e m) = 2 e artanh(1/3) + 2 artanh((m - 1) / (m + 1))`` with m in [1, 2); `_artanh` bounds both
+    from below by a known number of units.
+
+    Examples
+    --------
+    >>> log_bounds(Fraction(10), 20)
+    (2414435, 2414436)
+    """
+    power = x.numerator.bit_length() - x.denominator.bit_length()
+    power -= x < Fraction(2) ** power
+    mantissa = x / 2**power
+    work = bits + 32 + power.bit_length()
+    third, slack = _artanh(Fraction(1, 3), work)
+    rest, more = _artanh((mantissa - 1) / (mantissa + 1), work)
+    low = 2 * (power * third + rest)
+    return low >> (work - bits), -(-(low + 2 * (power * slack + more)) >> (work - bits))
+
+
+def _artanh(z: Fraction, bits: int) -> Bounds:
+    """Return a lower bound on ``2^bits artanh(z)`` for z in [0, 1/3], and by how much it may be too low."""
+    term = (z.numerator << bits) // z.denominator
+    square = term * term >> bits
+    total, n = 0, 1
+    # Odd powers of z are too low by at most e/9 + 4 where the one before is by e: by less than 5.
+    while term:
+        total += term // n
+        term, n = term * square >> bits, n + 2
+    return total, 3 * n + 12
 
 
 def laplace_magnitude(scale: Fraction, *, folded: bool) -> Tail:
