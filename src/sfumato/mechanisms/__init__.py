@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.selection.gaussian_noisy_max import GaussianNoisyMax
     from sfumato.mechanisms.selection.noisy_max import NoisyMax
     from sfumato.mechanisms.selection.permute_and_flip import PermuteAndFlip
+    from sfumato.mechanisms.selection.private_candidates import BestRun, PrivateCandidates
     from sfumato.mechanisms.selection.stability_histogram import StabilityHistogram
     from sfumato.mechanisms.selection.top_k import TopK
     from sfumato.mechanisms.selection.unknown_domain_top_k import UnknownDomainTopK
@@ -48,12 +49,14 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.shift import Norm, Shift, Stability
     from sfumato.mechanisms.sparse_vector import SparseVector
     from sfumato.mechanisms.staircase import Staircase
+    from sfumato.mechanisms.statistics.quantiles import Quantile, Quantiles
     from sfumato.mechanisms.sums import BoundedSum, Mean
     from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
 
 __all__ = [
     "AdditiveMechanism",
     "BandedToeplitz",
+    "BestRun",
     "BoundedLaplace",
     "BoundedSum",
     "BufferedToeplitz",
@@ -78,6 +81,9 @@ __all__ = [
     "Norm",
     "Participation",
     "PermuteAndFlip",
+    "PrivateCandidates",
+    "Quantile",
+    "Quantiles",
     "Query",
     "RandomizedResponse",
     "Release",
@@ -108,6 +114,7 @@ __getattr__, __dir__ = attach(
     {
         "AdditiveMechanism": "sfumato.mechanisms.additive",
         "BandedToeplitz": "sfumato.mechanisms.factorization.toeplitz",
+        "BestRun": "sfumato.mechanisms.selection.private_candidates",
         "BoundedLaplace": "sfumato.mechanisms.bounded_laplace",
         "BoundedSum": "sfumato.mechanisms.sums",
         "BufferedToeplitz": "sfumato.mechanisms.factorization.blt",
@@ -132,6 +139,9 @@ __getattr__, __dir__ = attach(
         "Norm": "sfumato.mechanisms.shift",
         "Participation": "sfumato.mechanisms.factorization.participation",
         "PermuteAndFlip": "sfumato.mechanisms.selection.permute_and_flip",
+        "PrivateCandidates": "sfumato.mechanisms.selection.private_candidates",
+        "Quantile": "sfumato.mechanisms.statistics.quantiles",
+        "Quantiles": "sfumato.mechanisms.statistics.quantiles",
         "Query": "sfumato.mechanisms.query",
         "RandomizedResponse": "sfumato.mechanisms.randomized_response",
         "Release": "sfumato.mechanisms.release",

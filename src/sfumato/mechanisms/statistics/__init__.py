@@ -1,0 +1,1 @@
+"""Statistics of whole columns: quantiles, means, regressions, intervals and tests, each with its own loss."""
