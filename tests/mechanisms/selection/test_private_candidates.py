@@ -1,0 +1,154 @@
+"""Private selection from private candidates: the exact law of the best run against the loss."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.errors import ParameterError
+from sfumato.mechanisms import BestRun, Laplace, PrivateCandidates
+from sfumato.numerics.choice import choose
+from sfumato.numerics.source import RandomSource
+from sfumato.privacy import Gaussian, Neighboring, PoissonStopping, PureDP, RandomStopping
+from tests.mechanisms.selection import laws
+
+Stopping = RandomStopping | PoissonStopping
+BASE = math.log(3)
+# One run of either dataset: scores 0, 1, 2 with these weights; no quotient is above 3.
+WEIGHTS = {"here": (6, 3, 1), "there": (5, 2, 3)}
+LAWS: list[Stopping] = [
+    RandomStopping(PureDP(BASE), 1.0, 0.2),
+    RandomStopping(PureDP(BASE), 0.0, 0.05),
+    RandomStopping(PureDP(BASE), -0.5, 0.1),
+    RandomStopping(PureDP(BASE), 4.0, 0.4),
+    PoissonStopping(PureDP(BASE), 3.0),
+]
+
+
+def run(value: str, source: RandomSource) -> tuple[float, str]:
+    weights = np.array(WEIGHTS[value])
+    score = int(choose(np.zeros(3, int), 1, multiplicity=weights, rng=source))
+    return float(score), "abc"[score]
+
+
+def number_of_runs(loss: Stopping) -> np.ndarray:
+    """The law of the number of runs from 0 on, by its definition."""
+    k = np.arange(3_000)
+    if isinstance(loss, PoissonStopping):
+        logs = k * math.log(loss.mean) - loss.mean - np.array([math.lgamma(i + 1) for i in k])
+        return np.asarray(np.exp(logs))
+    weights = [0.0, 1.0]
+    for i in range(1, 2_999):
+        weights.append(weights[-1] * (1 - loss.stopping_probability) * (i + loss.shape) / (i + 1))
+    return np.array(weights) / sum(weights)
+
+
+def best(one: np.ndarray, runs: np.ndarray) -> np.ndarray:
+    """The law of the best score, with that of no run in front."""
+    reached = np.minimum(np.cumsum([0.0, *one]), 1.0)
+    whole = np.array([(runs * x ** np.arange(runs.size)).sum() for x in reached])
+    return np.append(runs[0], np.diff(whole))
+
+
+@pytest.mark.parametrize("loss", LAWS, ids=repr)
+def test_the_loss_covers_the_exact_law(loss: Stopping) -> None:
+    runs = number_of_runs(loss)
+    here, there = (best(np.array(WEIGHTS[name]) / 10, runs) for name in ("here", "there"))
+    claimed = loss.epsilon(0.0)
+    kept = here > 0
+    assert float(np.abs(np.log(here[kept] / there[kept])).max()) <= claimed
+    for epsilon in (0.0, 0.5, 1.0):
+        assert laws.hockey_stick(here, there, epsilon) <= loss.delta(epsilon)
+        assert laws.hockey_stick(there, here, epsilon) <= loss.delta(epsilon)
+
+
+@pytest.mark.parametrize("loss", LAWS, ids=repr)
+def test_releases_follow_the_law(loss: Stopping) -> None:
+    mechanism = PrivateCandidates(run=run, loss=loss)
+    source = np.random.default_rng(4)
+    values = [mechanism.release("here", rng=source).value for _ in range(1_500)]
+    counts = Counter(-1 if value is None else int(value.score) for value in values)
+    law = best(np.array(WEIGHTS["here"]) / 10, number_of_runs(loss))
+    observed = np.array([counts[score] for score in range(-1, 3)], float)
+    kept = law > 0
+    assert observed[~kept].sum() == 0
+    assert not laws.alarm(observed[kept], 1_500 * law[kept])
+    assert all(value is None or value.output == "abc"[int(value.score)] for value in values)
+
+
+@pytest.mark.parametrize("loss", LAWS, ids=repr)
+@pytest.mark.parametrize("beta", [0.7, 0.1, 1e-3])
+def test_the_best_run_is_among_the_best_share(loss: Stopping, beta: float) -> None:
+    share = PrivateCandidates(run=run, loss=loss).utility_bound(beta)
+    runs = number_of_runs(loss)
+    missed = float((runs * (1 - share) ** np.arange(runs.size)).sum())
+    if share < 1:
+        assert beta * (1 - 1e-6) < missed <= beta * (1 + 1e-9)
+    else:
+        assert runs[0] > beta * (1 - 1e-9)
+
+
+def test_candidates_are_taken_at_random() -> None:
+    def told(value: int, candidate: str, source: RandomSource) -> tuple[int, str]:
+        return value, candidate
+
+    mechanism = PrivateCandidates(
+        run=told, loss=RandomStopping(PureDP(0.1), 1.0, 0.5), candidates=["a", "b", "c"]
+    )
+    source = np.random.default_rng(1)
+    # All scores are equal: the first run wins, so that each candidate is as likely.
+    counts = Counter(mechanism.release(7, rng=source).value.candidate for _ in range(3_000))
+    assert not laws.alarm(np.array([counts[name] for name in "abc"], float), np.full(3, 1_000.0))
+    assert mechanism.mean_runs == pytest.approx(2, rel=1e-9)
+    assert PrivateCandidates(run=run, loss=LAWS[-1]).mean_runs == 3.0
+
+
+def test_odd_scores_have_their_rank() -> None:
+    scores = itertools.cycle([math.nan, -math.inf, 3, np.float64("nan"), math.inf])
+    mechanism = PrivateCandidates(
+        run=lambda value, source: (next(scores), "output"), loss=RandomStopping(PureDP(0.1), 200.0, 0.5)
+    )
+    assert mechanism.release(None, rng=1).value == BestRun(math.inf, "output")
+    lone = PrivateCandidates(run=lambda value, source: (math.nan, value), loss=LAWS[0])
+    assert lone.release("data", rng=1).value.output == "data"
+
+
+def test_a_private_base_is_priced_and_marked() -> None:
+    noise = Laplace(sensitivity=1, scale=4, neighboring=Neighboring.REPLACE_ONE)
+    mechanism = PrivateCandidates(
+        run=lambda value, source: (noise.release(value, rng=source).value, None),
+        loss=RandomStopping(noise.privacy_loss, 1.0, 0.2),
+    )
+    release = mechanism.release(10, rng=1)
+    assert release.simulated
+    assert release.value == mechanism.release(10, rng=1).value
+    assert not mechanism.release(10).simulated
+    assert release.neighboring is mechanism.neighboring is Neighboring.REPLACE_ONE
+    assert release.loss.epsilon(0.0) == pytest.approx(0.75)
+    renyi = PrivateCandidates(run=run, loss=PoissonStopping(Gaussian(5.0), 10.0))
+    assert renyi.privacy_loss.epsilon(1e-6) < 4 * Gaussian(5.0).epsilon(1e-6)
+
+
+def test_bad_parameters_are_refused() -> None:
+    stopping = RandomStopping(PureDP(0.1), 1.0, 0.5)
+    calls: list[tuple[Any, str]] = [
+        (lambda: PrivateCandidates(run=5, loss=stopping), "run must be callable"),  # type: ignore[arg-type]
+        (lambda: PrivateCandidates(run=run, loss=PureDP(1.0)), "loss must be a RandomStopping"),  # type: ignore[arg-type]
+        (lambda: PrivateCandidates(run=run, loss=stopping, candidates=[]), "candidates must hold"),
+        (lambda: PrivateCandidates(run=run, loss=PoissonStopping(PureDP(1.0), 1e9)), "mean must be at most"),
+        (lambda: PrivateCandidates(run=run, loss=RandomStopping(PureDP(1.0), 1e6, 0.5)), "shape must be"),
+        (lambda: PrivateCandidates(run=lambda v, s: "secret", loss=stopping).release(1), "run must return"),  # type: ignore[arg-type, return-value]
+        (
+            lambda: PrivateCandidates(run=lambda v, s: ("secret", 1), loss=stopping).release(1),
+            "run must return a pair of a real score",
+        ),
+    ]
+    for call, message in calls:
+        with pytest.raises(ParameterError, match=message) as caught:
+            call()
+        assert "secret" not in str(caught.value)
