@@ -14,14 +14,17 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato.mechanisms.additive import AdditiveMechanism
     from sfumato.mechanisms.bounded_laplace import BoundedLaplace
+    from sfumato.mechanisms.contributions import ContributionBound
     from sfumato.mechanisms.counting import Count
     from sfumato.mechanisms.factorization.blt import BufferedToeplitz
     from sfumato.mechanisms.factorization.continual import ContinualSum, SumStream
+    from sfumato.mechanisms.factorization.k_norm import CubeRelease, KNorm
     from sfumato.mechanisms.factorization.linear_release import LinearRelease
     from sfumato.mechanisms.factorization.matrix_mechanism import MatrixMechanism
     from sfumato.mechanisms.factorization.optimal import optimal_strategy, svd_bound
     from sfumato.mechanisms.factorization.p_identity import p_identity
     from sfumato.mechanisms.factorization.participation import Participation
+    from sfumato.mechanisms.factorization.polytope import facets_around
     from sfumato.mechanisms.factorization.strategy import NoiseStream, Strategy
     from sfumato.mechanisms.factorization.toeplitz import BandedToeplitz, SquareRoot
     from sfumato.mechanisms.factorization.tree import Tree
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.lipschitz import LipschitzMap
     from sfumato.mechanisms.measurement import Measurement
     from sfumato.mechanisms.mechanism import Mechanism
+    from sfumato.mechanisms.parallel import Parallel, ParallelRelease
     from sfumato.mechanisms.query import Query, TransformedQuery
     from sfumato.mechanisms.randomized_response import RandomizedResponse, ResponseRelease
     from sfumato.mechanisms.release import Release
@@ -61,12 +65,15 @@ __all__ = [
     "BoundedSum",
     "BufferedToeplitz",
     "ContinualSum",
+    "ContributionBound",
     "Count",
+    "CubeRelease",
     "Exponential",
     "Gaussian",
     "GaussianNoisyMax",
     "Grid",
     "Histogram",
+    "KNorm",
     "Laplace",
     "LatticeRelease",
     "LinearRelease",
@@ -79,6 +86,8 @@ __all__ = [
     "NoiseStream",
     "NoisyMax",
     "Norm",
+    "Parallel",
+    "ParallelRelease",
     "Participation",
     "PermuteAndFlip",
     "PrivateCandidates",
@@ -104,6 +113,7 @@ __all__ = [
     "UnknownDomainTopK",
     "Witness",
     "check_sensitivity",
+    "facets_around",
     "optimal_strategy",
     "p_identity",
     "svd_bound",
@@ -119,12 +129,15 @@ __getattr__, __dir__ = attach(
         "BoundedSum": "sfumato.mechanisms.sums",
         "BufferedToeplitz": "sfumato.mechanisms.factorization.blt",
         "ContinualSum": "sfumato.mechanisms.factorization.continual",
+        "ContributionBound": "sfumato.mechanisms.contributions",
         "Count": "sfumato.mechanisms.counting",
+        "CubeRelease": "sfumato.mechanisms.factorization.k_norm",
         "Exponential": "sfumato.mechanisms.selection.exponential",
         "Gaussian": "sfumato.mechanisms.gaussian",
         "GaussianNoisyMax": "sfumato.mechanisms.selection.gaussian_noisy_max",
         "Grid": "sfumato.mechanisms.grid",
         "Histogram": "sfumato.mechanisms.histogram",
+        "KNorm": "sfumato.mechanisms.factorization.k_norm",
         "Laplace": "sfumato.mechanisms.laplace",
         "LatticeRelease": "sfumato.mechanisms.lattice_release",
         "LinearRelease": "sfumato.mechanisms.factorization.linear_release",
@@ -137,6 +150,8 @@ __getattr__, __dir__ = attach(
         "NoiseStream": "sfumato.mechanisms.factorization.strategy",
         "NoisyMax": "sfumato.mechanisms.selection.noisy_max",
         "Norm": "sfumato.mechanisms.shift",
+        "Parallel": "sfumato.mechanisms.parallel",
+        "ParallelRelease": "sfumato.mechanisms.parallel",
         "Participation": "sfumato.mechanisms.factorization.participation",
         "PermuteAndFlip": "sfumato.mechanisms.selection.permute_and_flip",
         "PrivateCandidates": "sfumato.mechanisms.selection.private_candidates",
@@ -162,6 +177,7 @@ __getattr__, __dir__ = attach(
         "UnknownDomainTopK": "sfumato.mechanisms.selection.unknown_domain_top_k",
         "Witness": "sfumato.mechanisms.sensitivity_check",
         "check_sensitivity": "sfumato.mechanisms.sensitivity_check",
+        "facets_around": "sfumato.mechanisms.factorization.polytope",
         "optimal_strategy": "sfumato.mechanisms.factorization.optimal",
         "p_identity": "sfumato.mechanisms.factorization.p_identity",
         "svd_bound": "sfumato.mechanisms.factorization.optimal",

@@ -1,0 +1,123 @@
+"""Parallel parts and bounded contributions: what they cost, what they keep, what they refuse."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.errors import NeighboringMismatch, ParameterError
+from sfumato.mechanisms import (
+    ContributionBound,
+    Count,
+    Gaussian,
+    Laplace,
+    Norm,
+    Parallel,
+)
+from sfumato.privacy.neighboring import Neighboring
+
+
+def test_parts_cost_what_the_dearest_costs() -> None:
+    cheap, dear = (Laplace.calibrated(sensitivity=1, epsilon=epsilon) for epsilon in (0.25, 0.5))
+    both = Parallel(parts={"a": cheap, "b": dear, "c": cheap})
+    assert both.privacy_loss.epsilon(0.0) == 0.5
+    mixed = Parallel(parts={1: dear, 2: Gaussian.calibrated(sensitivity=1, epsilon=0.5, delta=1e-6)})
+    assert mixed.privacy_loss.epsilon(1e-6) <= 0.5 * (1 + 1e-6)
+
+
+def test_each_part_is_released_with_its_own_error() -> None:
+    count = Laplace.calibrated(sensitivity=1, epsilon=1.0)
+    release = Parallel(parts={"a": count, "b": count}).release([10, np.array([20, 30])], rng=4)
+    assert list(release.value) == ["a", "b"]
+    assert release.value["b"].shape == (2,)
+    interval = release.parts["a"].interval(0.9)  # type: ignore[attr-defined]
+    assert interval.lower <= release.value["a"] <= interval.upper
+    assert release.simulated
+    assert release.parts["a"].loss == count.privacy_loss
+
+
+def test_parts_under_replace_one_or_of_mixed_relations_are_refused() -> None:
+    replace = Laplace(sensitivity=1, scale=2, neighboring=Neighboring.REPLACE_ONE)
+    with pytest.raises(NeighboringMismatch):
+        Parallel(parts={"a": replace})
+    with pytest.raises(NeighboringMismatch):
+        Parallel(parts={"a": Laplace(sensitivity=1, scale=2), "b": replace})
+
+
+@pytest.mark.parametrize("parts", [{}, [], {"a": 1}, None])
+def test_what_is_no_partition_is_refused(parts: Any) -> None:
+    with pytest.raises(ParameterError, match="parts must map"):
+        Parallel(parts=parts)
+
+
+def test_one_value_for_each_part_is_needed() -> None:
+    count = Laplace(sensitivity=1, scale=2)
+    with pytest.raises(ParameterError, match="value must hold 2 values"):
+        Parallel(parts={"a": count, "b": count}).release([1])
+
+
+def test_at_most_the_limit_is_kept_of_each_unit_in_order() -> None:
+    rng = np.random.default_rng(7)
+    units = rng.integers(0, 50, 3000)
+    kept = ContributionBound(limit=4)((units, np.arange(3000)))
+    assert (np.diff(kept) > 0).all()
+    counts, whole = Counter(units[kept].tolist()), Counter(units.tolist())
+    assert all(counts[unit] == min(4, whole[unit]) for unit in whole)
+    few = ContributionBound(limit=10**9)((units.astype(str), np.arange(3000)))
+    assert few.tolist() == list(range(3000))
+    assert len(ContributionBound(limit=1)((np.zeros(0, np.int64), np.zeros(0)))) == 0
+
+
+def test_every_record_of_a_unit_is_kept_as_often() -> None:
+    bound = ContributionBound(limit=2, rng=np.random.default_rng(3))
+    units, records = np.array([1, 0, 1, 1, 0, 1]), np.arange(6)
+    seen = Counter(record for _ in range(4000) for record in bound((units, records)).tolist())
+    assert seen[1] == seen[4] == 4000
+    # A record in two of four; a false alarm in fewer than one of 1e9 seeds.
+    assert all(abs(seen[record] - 2000) < 7 * 32 for record in (0, 2, 3, 5))
+
+
+def test_removing_a_unit_changes_no_other_unit() -> None:
+    rng = np.random.default_rng(11)
+    units, records = rng.integers(0, 8, 60), np.arange(60)
+    # The same numbers for the records that stay: those of the removed unit come last.
+    order = np.argsort(units == 3, kind="stable")
+    units, records = units[order], records[order]
+    staying = units != 3
+    whole = ContributionBound(limit=3, rng=5)((units, records))
+    without = ContributionBound(limit=3, rng=5)((units[staying], records[staying]))
+    gone = set(whole.tolist()) - set(without.tolist())
+    assert set(without.tolist()) <= set(whole.tolist())
+    assert len(gone) <= 3
+    assert all(units[records == record][0] == 3 for record in gone)
+
+
+def test_a_query_of_bounded_contributions_costs_the_limit() -> None:
+    bound = ContributionBound(limit=3)
+    query = Count().after(bound, stability=bound.stability)
+    assert query.sensitivity(Neighboring.ADD_REMOVE, Norm.L1) == 3
+    assert query.sensitivity(Neighboring.REPLACE_ONE, Norm.L1) == 6
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1.5, True, None])
+def test_a_limit_that_is_no_number_of_records_is_refused(limit: Any) -> None:
+    with pytest.raises(ParameterError, match="limit must be an integer of at least 1"):
+        ContributionBound(limit=limit)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        np.zeros(3),
+        (np.zeros(3), np.zeros(3)),
+        (np.zeros(2, np.int64), np.zeros(3)),
+        (np.zeros((3, 1), np.int64), np.zeros(3)),
+        ([1, 2, 3], np.zeros(3)),
+    ],
+)
+def test_data_without_units_is_refused(data: Any) -> None:
+    with pytest.raises(ParameterError, match=r"(data|units) must"):
+        ContributionBound(limit=1)(data)
