@@ -42,7 +42,7 @@ def together(pairs: list[Pair]) -> Pair:
 
 def numbers(thing: object) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
     """List all numbers in bins or laws, in their order."""
-    if isinstance(thing, float | np.ndarray):
+    if isinstance(thing, bool | float | np.ndarray):
         return [np.asarray(thing)]
     return [number for field in fields(thing) for number in numbers(getattr(thing, field.name))]  # type: ignore[arg-type]
 

@@ -13,6 +13,8 @@ from typing import Final, TypeAlias
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import exp_down, exp_up, log_down, log_up
 from sfumato.privacy._outward import above, below
+from sfumato.privacy.accountant.bound import Bound
+from sfumato.privacy.accountant.enumeration import enumerated
 from sfumato.privacy.accountant.inversion import Line
 from sfumato.privacy.accountant.planning import Pairs, Plan, Saddle, Survey, survey
 from sfumato.privacy.accountant.precision import Precision
@@ -40,8 +42,8 @@ class _Order:
         """Return the other order, with the same choices for a start."""
         return _Order(self._plan.mirrored(), self.error, self._saddle)
 
-    def lay(self, error: float, *, upper: bool) -> Line:
-        """Lay the line of one of the bounds, after a new plan if the error has changed.
+    def bound(self, error: float, *, upper: bool) -> Bound:
+        """Prepare one of the bounds, after a new plan if the error has changed.
 
         Each plan is made from the one before it, which is a closer look at the same pairs.
         """
@@ -49,8 +51,9 @@ class _Order:
             look = self._plan.survey()
             self._plan, self.error = look.plan(self._saddle(look), error), error
         plan, saddle = self._plan, self._plan.saddle
-        return Line(
-            plan.work(upper=upper),
+        work = plan.work(upper=upper)
+        return enumerated(work, upper=upper, exact=plan.exact) or Line(
+            work,
             tilt=saddle.tilt,
             smoothing=plan.smoothing,
             near=saddle.epsilon,
@@ -86,8 +89,8 @@ def epsilon_interval(pairs: Pairs, delta: float, precision: Precision) -> Interv
     error = _FIRST_SHARE * max(precision.relative * scale, precision.absolute)
     return _refined(
         _Order(look.plan(start, error), error, saddle),
-        lambda line, enough: _upper_epsilon(line, delta, enough),
-        lambda line: _lower_epsilon(line, delta),
+        lambda bound, enough: _upper_epsilon(bound, delta, enough),
+        lambda bound: _lower_epsilon(bound, delta),
         precision,
         symmetric=_symmetric(pairs),
     )
@@ -112,11 +115,14 @@ def delta_interval(pairs: Pairs, epsilon: float, precision: Precision) -> Interv
         there = saddle(other)
         if there.log_delta > start.log_delta:
             look, start = other, there
+    # Beside what fails for certain, and below all floats, little of the rest need be known.
+    spare = math.log(max(look.infinite, _TINY)) - start.log_delta
     error = _FIRST_SHARE * precision.relative / start.tilt
+    error *= min(math.exp(min(max(0.0, spare), 100.0)), 1 / (start.tilt * error))
     return _refined(
         _Order(look.plan(start, error), error, saddle),
-        lambda line, enough: _upper_delta(line, epsilon, enough),
-        lambda line: _lower_delta(line, epsilon),
+        lambda bound, enough: _upper_delta(bound, epsilon, enough),
+        lambda bound: _lower_delta(bound, epsilon),
         precision,
         symmetric=_symmetric(pairs),
     )
@@ -129,8 +135,8 @@ def _symmetric(pairs: Pairs) -> bool:
 
 def _refined(
     first: _Order,
-    upper_bound: Callable[[Line, float], float],
-    lower_bound: Callable[[Line], float],
+    upper_bound: Callable[[Bound, float], float],
+    lower_bound: Callable[[Bound], float],
     precision: Precision,
     *,
     symmetric: bool,
@@ -140,55 +146,65 @@ def _refined(
     Each order's upper bound must hold; one order's lower bound is enough.
     """
     error = first.error
-    lower = lower_bound(first.lay(error, upper=False))
-    orders, uppers = [first], [upper_bound(first.lay(error, upper=True), lower)]
+    lower = lower_bound(first.bound(error, upper=False))
+    orders, uppers = [first], [upper_bound(first.bound(error, upper=True), lower)]
     if not symmetric:
         orders.append(first.mirrored())
-        uppers.append(upper_bound(orders[1].lay(error, upper=True), lower))
+        uppers.append(upper_bound(orders[1].bound(error, upper=True), lower))
     for _ in range(_ROUNDS):
         upper = max(uppers)
         worst = orders[uppers.index(upper)]
         if worst is not first:
-            lower = max(lower, lower_bound(worst.lay(error, upper=False)))
+            lower = max(lower, lower_bound(worst.bound(error, upper=False)))
         if precision.met(lower, upper):
             break
         wanted = precision.width(upper) / (upper - lower) if math.isfinite(upper) else 0.5
         error *= min(0.5, max(0.8 * wanted, 0.05))
         for i, order in enumerate(orders):
             if uppers[i] > lower:
-                line = order.lay(error, upper=True)
+                bound = order.bound(error, upper=True)
                 # A line that ends too early bounds nothing, and still finer plans need longer ones.
-                if line.cut_short or (line.cost > _MOST_COST and math.isfinite(uppers[i])):
+                if bound.cut_short or (bound.cost > _MOST_COST and math.isfinite(uppers[i])):
                     return Interval(lower, max(uppers))
-                uppers[i] = min(uppers[i], upper_bound(line, lower))
+                uppers[i] = min(uppers[i], upper_bound(bound, lower))
         if worst is first:
-            lower = max(lower, lower_bound(first.lay(error, upper=False)))
+            lower = max(lower, lower_bound(first.bound(error, upper=False)))
     return Interval(lower, max(uppers))
 
 
-def _upper_epsilon(line: Line, delta: float, enough: float) -> float:
-    infinite = line.work.infinite
+def _upper_epsilon(bound: Bound, delta: float, enough: float) -> float:
+    infinite = bound.work.infinite
     left = below(delta - above(infinite, 16.0), 4.0, delta) if infinite else delta
     if left <= 0:
         return math.inf
     log_left = log_down(left)
-    quick = max(0.0, line.chernoff_epsilon(log_left))
-    return quick if quick <= enough else max(0.0, line.solve(log_left))
+    quick = max(0.0, bound.chernoff_epsilon(log_left))
+    return quick if quick <= enough else max(0.0, bound.solve(log_left))
 
 
-def _lower_epsilon(line: Line, delta: float) -> float:
-    infinite = line.work.infinite
+def _lower_epsilon(bound: Bound, delta: float) -> float:
+    infinite = bound.work.infinite
     certain = below(infinite, 16.0) if infinite else 0.0
     if delta < certain:
         return math.inf
-    return max(0.0, line.solve(log_up(above(delta - certain, 4.0, delta) if certain else delta)))
+    return max(0.0, bound.solve(log_up(above(delta - certain, 4.0, delta) if certain else delta)))
 
 
-def _upper_delta(line: Line, epsilon: float, enough: float) -> float:
-    infinite = above(line.work.infinite, 16.0)
-    quick = above(exp_up(line.log_chernoff(epsilon)) + infinite)
-    return quick if quick <= enough else min(1.0, quick, above(exp_up(line.log_bound(epsilon)[0]) + infinite))
+def _upper_delta(bound: Bound, epsilon: float, enough: float) -> float:
+    infinite, log_rest = above(bound.work.infinite, 16.0), bound.log_chernoff(epsilon)
+    quick = above(exp_up(log_rest) + infinite)
+    if quick <= enough or _negligible(log_rest, infinite):
+        return min(1.0, quick)
+    return min(1.0, quick, above(exp_up(bound.log_bound(epsilon)[0]) + infinite))
 
 
-def _lower_delta(line: Line, epsilon: float) -> float:
-    return max(0.0, below(exp_down(line.log_bound(epsilon)[0]) + below(line.work.infinite, 16.0)))
+def _lower_delta(bound: Bound, epsilon: float) -> float:
+    certain = max(0.0, below(bound.work.infinite, 16.0))
+    if _negligible(bound.log_chernoff(epsilon), certain):
+        return certain
+    return max(0.0, below(exp_down(bound.log_bound(epsilon)[0]) + certain))
+
+
+def _negligible(log_rest: float, certain: float) -> bool:
+    """Whether what may be added is nothing to what is certain, or to any float."""
+    return log_rest < math.log(max(certain, _TINY)) - 30

@@ -27,64 +27,28 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.pairs.atoms import Atoms, Rings, Tilted
+from sfumato.privacy.accountant.bound import Bound
+from sfumato.privacy.accountant.work import Work, added
+from sfumato.privacy.pairs.atoms import Rings, Tilted
 
-__all__ = ["Line", "Work"]
+__all__ = ["Line"]
 
 _Array = NDArray[np.float64]
 
 _PROBES: Final = np.concatenate([np.linspace(-3.0, -0.04, 9), np.linspace(0.04, 2.5, 9)])
-_STEPS: Final = 60
 _DECAY_STEPS: Final = np.linspace(-9.0, 0.0, 37)
 _MOST_POINTS: Final = 1 << 18
-_CLOSE: Final = 1e-9
-"""Relative width at which a root is found well enough."""
 _MOMENT_SLACK: Final = 1e-9
 _ROUND_SLACK: Final = 2.0**-43
 """Together they outweigh every rounding in the log of a moment: relative, and for each round."""
 _SLACK: Final = 1.0 + 2.0**-20
 """Outweighs every rounding in a bound that is negligible itself."""
-
-
-class Work(NamedTuple):
-    """What is inverted: laws, side by side or not, with their counts, and the variance of a Gaussian part."""
-
-    laws: Sequence[tuple[Atoms, _Array]]
-    variance: float
-
-    def log_moments(self, tilts: _Array) -> _Array:
-        """Return the log of the moment generating function at real points, up to round-off."""
-        total = 0.5 * self.variance * (tilts * tilts + tilts)
-        for law, count in self.laws:
-            total = total + _total(count, law.log_moments(tilts))
-        return total
-
-    @property
-    def infinite(self) -> float:
-        """Probability of an infinite loss, rounded up by no more than a few roundings."""
-        masses = [
-            (float(mass), float(times))
-            for law, count in self.laws
-            if np.any(law.infinite)
-            for mass, times in np.broadcast(np.ravel(law.infinite), np.ravel(count))
-            if mass > 0
-        ]
-        if len(masses) == 1 and masses[0][1] == 1:
-            return masses[0][0]
-        if any(mass >= 1 for mass, _ in masses):
-            return 1.0
-        return -math.expm1(math.fsum(count * math.log1p(-mass) for mass, count in masses))
-
-
-def _total(counts: _Array, values: NDArray[Any]) -> NDArray[Any]:
-    """Add up values of laws that are side by side, each as often as it counts."""
-    return np.asarray(np.atleast_1d(counts) @ np.atleast_2d(values))
 
 
 def _log_chernoff(log_moments: _Array, tilts: _Array, x: float) -> _Array:
@@ -104,7 +68,7 @@ class _Sum:
     error: float
 
 
-class Line:
+class Line(Bound):
     """The moment generating function of a composition on one vertical line, ready to be inverted.
 
     Parameters
@@ -135,7 +99,8 @@ class Line:
         log_precision: float,
         upper: bool,
     ) -> None:
-        self.work, self._c, self._v, self._upper = work, tilt, smoothing, upper
+        super().__init__(work, upper=upper, scale=1e-3 / tilt)
+        self._c, self._v = tilt, smoothing
         self._variance = work.variance + smoothing
         self._tilts = tilt * np.exp(_PROBES)
         moments = work.log_moments(self._tilts)
@@ -149,13 +114,18 @@ class Line:
         allowed = 0.1 * math.exp(log_precision) / (tilt * (1 + tilt) * deviation)
         enough = int(np.argmax(self._beyond <= allowed)) if (self._beyond <= allowed).any() else -1
         wanted = int(self._times[enough] / self._step) + 2
-        self.points, self.cut_short = min(wanted, _MOST_POINTS), wanted > _MOST_POINTS
+        self.points, self._cut_short = min(wanted, _MOST_POINTS), wanted > _MOST_POINTS
         self._ready = False
 
     @property
     def cost(self) -> float:
-        """Products of an atom and a point that reading the line takes."""
-        return float(self.points) * sum(law.loss.size for law, _ in self.work.laws)
+        """Products of an atom and a point."""
+        return self.points * super().cost
+
+    @property
+    def cut_short(self) -> bool:
+        """Whether the line ends where what follows still counts."""
+        return self._cut_short
 
     def _period(self, near: float, log_alias: float) -> float:
         """Return the least period whose aliases Chernoff's bound proves to be below ``log_alias``."""
@@ -177,13 +147,13 @@ class Line:
             scales.extend(np.ravel(count * ray.log_total))
             scale_error += float(np.sum(count * ray.log_total_error))
             phases.extend(np.ravel(count * ray.mean))
-            log += _total(count, ray.log)
-            touched += _total(count, np.abs(ray.log))
+            log += added(count, ray.log)
+            touched += added(count, np.abs(ray.log))
             at_most = ray.size + ray.error
-            log_size += _total(count, np.log(at_most))
-            error += _total(count, ray.error / at_most)
-        self._scale, self._phase = math.fsum(scales), math.fsum(phases)
-        self._scale_error = scale_error + 8 * UNIT * math.fsum(map(abs, scales))
+            log_size += added(count, np.log(at_most))
+            error += added(count, ray.error / at_most)
+        self._log_total, self._phase = math.fsum(scales), math.fsum(phases)
+        self._total_error = scale_error + 8 * UNIT * math.fsum(map(abs, scales))
         self._phase_size = math.fsum(map(abs, phases))
         decay = -0.5 * variance * times * times
         z = c + 1j * times
@@ -209,7 +179,7 @@ class Line:
         rates = np.full(len(times) - 1, 0.5 * self._variance)
         rings = Rings.of(times[1:])
         for law, count in self._laws:
-            rates += (1 - 1e-9) * _total(count, law.decay(rings))
+            rates += (1 - 1e-9) * added(count, law.decay(rings))
         parts = [self._following(time, rate) for time, rate in zip(times[:-1], rates, strict=True)]
         parts.append(self._following(last, 0.5 * self._variance))
         return times, np.cumsum(parts[::-1])[::-1] * _SLACK
@@ -251,8 +221,8 @@ class Line:
     def log_bound(self, x: float) -> tuple[float, float]:
         """Return the wanted bound on the log of ``g(x)`` (minus infinity for none below), and its slope."""
         at = self._sum(x)
-        exponent = self._scale - self._c * x
-        rounding = self._scale_error + 8 * UNIT * (abs(exponent) + abs(self._c * x) + 1)
+        exponent = self._log_total - self._c * x
+        rounding = self._total_error + 8 * UNIT * (abs(exponent) + abs(self._c * x) + 1)
         if self._upper:
             total = at.value + at.error
             return (math.log(total) + exponent + rounding if total > 0 else math.inf), at.slope
@@ -279,36 +249,6 @@ class Line:
         excess += _MOMENT_SLACK * (np.abs(self._log_moments) + abs(log_delta) + 1)
         best = float((excess / self._tilts).min())
         return best + 8 * UNIT * abs(best)
-
-    def solve(self, log_delta: float) -> float:
-        """Return an x at which the bound is certified: at most ``log_delta`` above, or at least it below.
-
-        Minus infinity where no such lower bound is found. Newton's method, kept within a bracket.
-        """
-        high = self.chernoff_epsilon(log_delta)
-        low, step = high, 0.5 / self._c
-        for _ in range(_STEPS):
-            low, step = low - step, 2 * step
-            value, slope = self.log_bound(low)
-            if value >= log_delta:
-                break
-            high = low if self._upper else high
-        else:
-            return high if self._upper else -math.inf
-        x = low
-        for _ in range(_STEPS):
-            width = high - low
-            if width <= _CLOSE * max(abs(high), 1e-3 / self._c):
-                break
-            move = (log_delta - value) / slope if slope < 0 else math.nan
-            aim = x + move + math.copysign(0.25 * _CLOSE * max(abs(high), 1e-3 / self._c), move)
-            x = aim if low < aim < high else 0.5 * (low + high)
-            value, slope = self.log_bound(x)
-            if value > log_delta or (value == log_delta and not self._upper):
-                low = x
-            else:
-                high = x
-        return high if self._upper else low
 
 
 def _spread(laws: Sequence[tuple[Tilted, _Array]]) -> float:

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.accountant.inversion import Work
+from sfumato.privacy.accountant.enumeration import enumerated
+from sfumato.privacy.accountant.work import Work
 from sfumato.privacy.pairs.atoms import Atoms, Tilted
 from sfumato.privacy.pairs.bins import Bins
 from sfumato.privacy.pairs.pair import Pair
@@ -30,7 +31,9 @@ _ROWS: Final = 64
 _BLOCK: Final = 6000
 """Bins that are worked on side by side: they stay close to the processor."""
 _MOST_BINS: Final = 40_000
-_TAIL_SHARE: Final = 1e-6
+_CLOSE_UP: Final = 96.0
+"""Bins of a pair that ran alone, most of them where its loss is epsilon."""
+_TAIL_SHARE: Final = 1e-10
 """Mass that is not followed, as a share of delta."""
 _SMOOTHING_SHARE: Final = 0.4
 _TINY: Final = 1e-300
@@ -78,9 +81,16 @@ class Part:
         """
         widths = np.diff(self.bins.edges)
         weights = law.weights[..., : widths.shape[-1]]
-        if self.swapped:
+        if self.bins.against:
             weights, widths = weights[..., ::-1], widths[..., ::-1]
         return np.asarray(np.cbrt(weights * widths**2))
+
+    def around(self, epsilon: float) -> _Array:
+        """Return shares of bins that make those short whose loss is about epsilon."""
+        place = int(np.searchsorted(self.bins.edges, epsilon)) - 1
+        last = len(self.bins.edges) - 2
+        place = last - place if self.bins.against else place
+        return np.where(np.abs(np.arange(last + 1) - min(max(place, 0), last)) <= 1, 1.0, 1.0 / (last + 1))
 
     def recut(self, shares: _Array, wanted: float) -> Part:
         """Return the part with about ``wanted`` bins, no fewer than the pair needs anywhere."""
@@ -174,6 +184,11 @@ class Plan:
     saddle: Saddle
     smoothing: float
 
+    @property
+    def exact(self) -> bool:
+        """Whether no closer look at the parts tells more."""
+        return not any(part.pair.continuous for part in self.parts)
+
     def work(self, *, upper: bool) -> Work:
         """Return what is inverted for the upper bound, or for the lower one."""
         if upper:
@@ -207,6 +222,8 @@ class Survey:
         self._tilted: tuple[float, list[Tilted]] = math.nan, []
         self._work = Work([(part.law, part.counts) for part in parts], variance)
         self.infinite = self._work.infinite
+        rounds = math.fsum(float(np.sum(part.counts)) for part in parts)
+        self._alone = not variance and rounds == 1 and parts[0].pair.continuous
 
     def mirrored(self) -> Survey:
         """Return the same look at the other order."""
@@ -216,13 +233,17 @@ class Survey:
         """Return the saddle point for a given delta, and about which epsilon belongs to it."""
         tilt = _least(lambda c: (self._work.log_moments(c) - log_delta - np.log(c) - np.log1p(c)) / c)
         deviation, log_level = self._level(tilt)
-        return Saddle(tilt, (log_level - log_delta) / tilt, log_delta, deviation)
+        known = enumerated(self._work, upper=False, exact=True) if self._alone else None
+        epsilon = known.solve(log_delta) if known else (log_level - log_delta) / tilt
+        return Saddle(tilt, epsilon, log_delta, deviation)
 
     def saddle_at_epsilon(self, epsilon: float) -> Saddle:
         """Return the saddle point for a given epsilon, and about which delta belongs to it."""
         tilt = _least(lambda c: self._work.log_moments(c) - c * epsilon - np.log(c) - np.log1p(c))
         deviation, log_level = self._level(tilt)
-        return Saddle(tilt, epsilon, min(0.0, log_level - tilt * epsilon), deviation)
+        known = enumerated(self._work, upper=False, exact=True) if self._alone else None
+        log_delta = known.log_bound(epsilon)[0] if known else log_level - tilt * epsilon
+        return Saddle(tilt, epsilon, min(0.0, log_delta), deviation)
 
     def _level(self, tilt: float) -> tuple[float, float]:
         """Return the tilted deviation, and the log of delta times ``exp(tilt * epsilon)``."""
@@ -245,16 +266,23 @@ class Survey:
         smoothing = _SMOOTHING_SHARE * error / (1 + tilt)
         if self.variance >= smoothing:
             smoothing = 0.0
-        shares, roots = [], []
-        for part, law in zip(self._parts, self._laws(tilt), strict=True):
-            share = part.shares(law)
-            shares.append(share)
-            # A part with n bins errs by the cube of this over n**2; so all need the fewest bins.
-            roots.append(np.cbrt(part.counts * ((1 + tilt) / 6)) * share.sum(axis=-1))
-        total = math.fsum(float(root.sum()) for root in roots)
-        scale = math.sqrt(total / ((1 - _SMOOTHING_SHARE) * error))
-        parts = tuple(_recut(zip(self._parts, shares, [scale * root for root in roots], strict=True)))
-        return Plan(parts, self.variance, saddle, smoothing)
+        if self._alone:
+            # All bins but one lie on one side of epsilon: there, both bounds are the truth.
+            parts = [part.recut(part.around(saddle.epsilon), _CLOSE_UP) for part in self._parts]
+        else:
+            parts = list(_recut(self._wishes(tilt, (1 - _SMOOTHING_SHARE) * error)))
+        return Plan(tuple(parts), self.variance, saddle, smoothing)
+
+    def _wishes(self, tilt: float, error: float) -> Iterator[_Wish]:
+        """Yield how finely each part is to be cut, for an error of all together."""
+        shares = [part.shares(law) for part, law in zip(self._parts, self._laws(tilt), strict=True)]
+        # A part with n bins errs by the cube of its root over n**2; so all need the fewest bins.
+        roots = [
+            np.cbrt(part.counts * ((1 + tilt) / 6)) * share.sum(axis=-1)
+            for part, share in zip(self._parts, shares, strict=True)
+        ]
+        scale = math.sqrt(math.fsum(float(root.sum()) for root in roots) / error)
+        return zip(self._parts, shares, (scale * root for root in roots), strict=True)
 
 
 def _least(objective: _Objective) -> float:

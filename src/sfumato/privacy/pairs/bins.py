@@ -128,6 +128,8 @@ class Bins:
         What lies below the first edge and above the last.
     only_p, only_q : float
         Mass of outcomes that the other law never gives: an infinite loss, and a minus infinite one.
+    against : bool
+        Whether the bins run against the cuts that they were made at, because P and Q were exchanged.
     """
 
     points: Points
@@ -138,6 +140,7 @@ class Bins:
     high: Mass = field(default_factory=Mass)
     only_p: Number = 0.0
     only_q: Number = 0.0
+    against: bool = False
 
     def swapped(self) -> Bins:
         """Return the pair (Q, P)."""
@@ -150,6 +153,7 @@ class Bins:
             high=self.low.swapped(),
             only_p=self.only_q,
             only_q=self.only_p,
+            against=not self.against,
         )
 
     def mixed(self, q: Number) -> Bins:
@@ -169,6 +173,7 @@ class Bins:
             low=self.low.mixed(q),
             high=self.high.mixed(q),
             only_p=q * self.only_p,
+            against=self.against,
         )
 
     def merged(self) -> Atoms:
