@@ -27,6 +27,7 @@ from sfumato.privacy import (
     Mixture,
     Neighboring,
     Parallel,
+    PoissonRecords,
     PoissonStopping,
     PoissonSubsampled,
     PostProcessed,
@@ -80,6 +81,7 @@ SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
     "PoissonStopping": lambda relation: PoissonStopping(PureDP(1.0, neighboring=relation), 3.0),
     "Chained": lambda relation: Chained(Laplace(3.0, neighboring=relation), 2, neighboring=relation),
     "PoissonSubsampled": lambda relation: PoissonSubsampled(PureDP(1.0, neighboring=relation), 0.1),
+    "PoissonRecords": lambda relation: PoissonRecords(PureDP(1.0, neighboring=relation), 0.1, 3),
     "Shuffled": lambda relation: Shuffled(PureDP(1.0, neighboring=relation), 100),
     "PostProcessed": lambda relation: PostProcessed(PureDP(1.0, neighboring=relation)),
     "Parallel": lambda relation: Parallel(

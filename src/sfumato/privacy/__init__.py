@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.nodes.poisson import PoissonSubsampled
     from sfumato.privacy.nodes.processed import PostProcessed
     from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStopping
+    from sfumato.privacy.nodes.records import PoissonRecords
     from sfumato.privacy.nodes.shuffled import Shuffled
     from sfumato.privacy.nodes.telltale import DistanceTest, ThresholdedSelection, propose_test_release
     from sfumato.privacy.nodes.truncated import TruncatedPoisson
@@ -94,6 +95,7 @@ __all__ = [
     "Mixture",
     "Neighboring",
     "Parallel",
+    "PoissonRecords",
     "PoissonStopping",
     "PoissonSubsampled",
     "PostProcessed",
@@ -196,6 +198,7 @@ _HOMES = {
     "nodes.poisson": ["PoissonSubsampled"],
     "nodes.processed": ["PostProcessed"],
     "nodes.random_stopping": ["PoissonStopping", "RandomStopping"],
+    "nodes.records": ["PoissonRecords"],
     "nodes.shuffled": ["Shuffled"],
     "nodes.telltale": ["DistanceTest", "ThresholdedSelection", "propose_test_release"],
     "nodes.truncated": ["TruncatedPoisson"],

@@ -38,6 +38,7 @@ from sfumato.privacy.nodes.mixture import Mixture
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
 from sfumato.privacy.nodes.processed import PostProcessed
 from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStopping
+from sfumato.privacy.nodes.records import PoissonRecords
 from sfumato.privacy.nodes.shuffled import Shuffled
 from sfumato.privacy.nodes.telltale import DistanceTest, ThresholdedSelection
 from sfumato.privacy.nodes.truncated import TruncatedPoisson
@@ -61,6 +62,7 @@ LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
     Laplace,
     Mixture,
     Parallel,
+    PoissonRecords,
     PoissonStopping,
     PoissonSubsampled,
     PostProcessed,

@@ -17,7 +17,9 @@ from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.pairs.normal import NormalPair
+from sfumato.privacy.pairs.normal_mixture import NormalMixturePair, log_binomial
 from sfumato.privacy.pairs.pair import Pair, two_points
+from sfumato.privacy.pairs.subsampled import SubsampledPair
 from sfumato.privacy.views import GDPView, ZCDPView
 
 __all__ = ["Gaussian"]
@@ -75,6 +77,15 @@ class Gaussian(Leaf):
         """Return two normal laws one sensitivity apart (Dong, Roth, Su 2022)."""
         mu = self.gdp().mu
         return NormalPair(mu) if 0 < mu < math.inf else two_points(mu)
+
+    def drawn_records(self, records: int, sampling_probability: float) -> Pair:
+        """Return the pair of records that are drawn one by one, against none; see `PoissonRecords`."""
+        mu = self.gdp().mu
+        if not 0 < mu < math.inf:
+            return SubsampledPair(
+                two_points(mu), above(-math.expm1(records * math.log1p(-sampling_probability)), 8.0)
+            )
+        return NormalMixturePair(mu, *log_binomial(records, sampling_probability))
 
     def lone_pass(self, threshold: Fraction) -> float:
         """Bound the chance that one sensitivity plus the noise is at least ``threshold`` from above."""

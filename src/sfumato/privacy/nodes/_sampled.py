@@ -1,15 +1,24 @@
-"""What samples of a fixed number of units share, with and without replacement."""
+"""What samples share in which there is a fixed number of units, or in which a unit may be several times."""
 
 from __future__ import annotations
+
+import math
+from typing import Final
 
 from sfumato.errors import NeighboringMismatch
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.pairs.derived import one_run
+from sfumato.privacy.pairs.mixture import MixturePair
+from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.pairs.profile import log_profile
 
-__all__ = ["SampledNode"]
+__all__ = ["SampledNode", "drawn_several"]
+
+_NEGLIGIBLE: Final = 1e-25
+_MOST: Final = 40
+"""More occurrences of one unit in a sample are counted as a total loss."""
 
 
 class SampledNode(Node):
@@ -35,3 +44,45 @@ class SampledNode(Node):
                 f"loss must be under replace-one, got {self.loss.neighboring}; a sample of fixed size is "
                 "priced under that relation only: state the loss of the mechanism under it"
             )
+
+
+def drawn_several(loss: PrivacyLoss, trials: int, odds: float) -> tuple[Pair, float]:
+    """Return the pair of a unit that is in a sample J times, J told, and the chance that it is at all.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss
+        Of the mechanism on its sample; its group losses bound what J occurrences make.
+    trials : int
+        J is binomial of so many trials.
+    odds : float
+        The chance that a trial succeeds, divided by the chance that it fails.
+
+    Notes
+    -----
+    The divergences are at most the means of the groups' (joint convexity). More than 40 occurrences, or what
+    has a probability of less than 1e-25, is counted as a total loss.
+    """
+    log_none = -trials * math.log1p(odds)
+    drawn = -math.expm1(log_none)
+    log_chance, rest, times = log_none - math.log(drawn), 0.0, 0
+    pairs: list[Pair] = []
+    weights: list[float] = []
+    while times < min(trials, _MOST) and (rest == 0 or times * (1 + odds) <= trials * odds):
+        log_chance += math.log((trials - times) / (times + 1) * odds)
+        times += 1
+        chance = math.exp(log_chance)
+        if chance < _NEGLIGIBLE:
+            rest += chance + 1e-300
+            continue
+        pairs.append(loss.group(times).dominating_pair())
+        weights.append(chance)
+    if times < trials:
+        # From here on each number of times has at most this share of the chance of the one before.
+        step = (trials - times) / (times + 1) * odds
+        later = math.exp(log_chance) * step / (1 - step) if step < 1 else 1 - math.fsum(weights) + 1e-12
+        rest += max(later, 1e-300)
+    if rest:
+        pairs.append(two_points(math.inf))
+        weights.append(rest)
+    return MixturePair(pairs, weights), drawn

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Final, final
+from typing import final
 
 from sfumato import _check
 from sfumato.privacy._outward import above
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.nodes._sampled import SampledNode
+from sfumato.privacy.nodes._sampled import SampledNode, drawn_several
 from sfumato.privacy.pairs.mirrored import MirroredPair
-from sfumato.privacy.pairs.mixture import MixturePair
-from sfumato.privacy.pairs.pair import Pair, two_points
+from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.wrapped import LoosePair
 
 __all__ = ["SampledWithReplacement"]
-
-_NEGLIGIBLE: Final = 1e-25
-_MOST: Final = 40
-"""More occurrences of one unit in a sample are counted as a total loss."""
 
 
 @final
@@ -73,20 +67,6 @@ class SampledWithReplacement(SampledNode):
 
     def dominating_pair(self) -> Pair:
         """Return the symmetric pair of what the theorem says."""
-        draws, units = self.sample_size, self.population_size
-        log_none = draws * math.log1p(-1 / units)
-        drawn = -math.expm1(log_none)
-        weights, times, chance = [], 0, math.exp(log_none) / drawn
-        while times < min(draws, _MOST) and (times * units <= draws or chance > _NEGLIGIBLE):
-            chance *= (draws - times) / ((times + 1) * (units - 1))
-            times += 1
-            weights.append(chance)
-        pairs = [self.loss.group(j).dominating_pair() for j in range(1, times + 1)]
-        if times < draws:
-            # From here on each number of times has at most this share of the chance of the one before.
-            step = (draws - times) / ((times + 1) * (units - 1))
-            rest = chance * step / (1 - step) if step < 1 else 1 - math.fsum(weights) + 1e-12
-            pairs.append(two_points(math.inf))
-            weights.append(max(rest, 1e-300))
-        mixed, share = MixturePair(pairs, weights), above(drawn, 64.0)
+        mixed, drawn = drawn_several(self.loss, self.sample_size, 1 / (self.population_size - 1))
+        share = above(drawn, 64.0)
         return MirroredPair(mixed, share) if share < 1 else LoosePair(mixed)
