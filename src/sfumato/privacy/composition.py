@@ -15,7 +15,7 @@ from scipy.special import gammaln
 
 from sfumato import _check
 from sfumato.numerics.interval import Interval
-from sfumato.numerics.rounding import expm1_up, log_down, mul_up, sqrt_up
+from sfumato.numerics.rounding import exp_up, expm1_up, log_down, mul_up, sqrt_up
 from sfumato.privacy._outward import UNIT, above, sum_above, times_above
 from sfumato.privacy.accountant.precision import STANDARD, Precision
 from sfumato.privacy.leaves.declared import ApproximateDP
@@ -57,7 +57,7 @@ def basic_composition(guarantees: Iterable[tuple[float, float]]) -> PureView:
     >>> basic_composition([(0.5, 1e-6)] * 4)
     PureView(epsilon=2.0, delta=4e-06)
     """
-    checked = [_guarantee(*pair) for pair in guarantees]
+    checked = _guarantees(guarantees)
     return PureView(sum_above(e for e, _ in checked), min(1.0, sum_above(d for _, d in checked)))
 
 
@@ -170,7 +170,7 @@ def _kov_delta(epsilon: float, count: int, i: int) -> float:
     if top == -math.inf:
         return 0.0
     size = 16.0 * float(gammaln(count + 1.0)) + 8.0 * (count * epsilon + base) + i + 64.0
-    return min(1.0, math.exp(top + size * UNIT) * float(np.exp(exponents - top).sum()) * (1 + size * UNIT))
+    return min(1.0, exp_up(top + size * UNIT) * float(np.exp(exponents - top).sum()) * (1 + size * UNIT))
 
 
 def heterogeneous_composition(
@@ -208,7 +208,7 @@ def heterogeneous_composition(
     >>> tight, lower <= upper <= lower * 1.001
     (True, True)
     """
-    parts = [ApproximateDP(*_guarantee(*pair)) for pair in guarantees]
+    parts = [ApproximateDP(*pair) for pair in _guarantees(guarantees)]
     target = _check.probability("target_delta", target_delta)
     return compose(parts).epsilon_interval(target, precision)
 
@@ -253,12 +253,25 @@ def gdp_clt_approximation(loss: PrivacyLoss) -> float:
         moments = [(*loss_moments(term.dominating_pair(), swapped=swapped), n) for term, n in loss.terms]
         mean = math.fsum(mean * n for mean, _, n in moments)
         variance = math.fsum(variance * n for _, variance, n in moments)
-        limits.append(2 * mean / math.sqrt(variance) if variance > 0 else 0.0)
+        # A loss that does not vary at all tells the two apart, unless it is 0.
+        limits.append(2 * mean / math.sqrt(variance) if variance > 0 else math.inf if mean > 0 else 0.0)
     return max(limits)
 
 
 def _guarantee(epsilon: float, delta: float) -> tuple[float, float]:
-    return _check.non_negative("epsilon", epsilon), _check.probability("delta", delta)
+    return (
+        _check.non_negative("epsilon", epsilon, "pass the bound on the loss of each mechanism"),
+        _check.probability("delta", delta, "a delta of 1 promises nothing"),
+    )
+
+
+def _guarantees(pairs: object) -> list[tuple[float, float]]:
+    found = []
+    for pair in pairs if isinstance(pairs, Iterable) else [pairs]:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            _check.refuse("guarantees", "be pairs of epsilon and delta", pair, "write [(0.5, 1e-6)] * 4")
+        found.append(_guarantee(*pair))
+    return found
 
 
 def _any_fails(delta: float, count: int) -> float:

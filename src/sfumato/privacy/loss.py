@@ -69,9 +69,10 @@ class PrivacyLoss(Readings):
 
     def rdp(self, order: float) -> float:
         """Return an upper bound on the Rényi divergence of an order above 1."""
-        order = _check.finite("order", order)
+        remedy = "the limit at order 1 is not offered"
+        order = _check.finite("order", order, remedy)
         if order <= 1:
-            _check.refuse("order", "be above 1", order, "the limit at order 1 is not offered")
+            _check.refuse("order", "be above 1", order, remedy)
         return float(self.rdp_curve(np.array([order]))[0])
 
     def log_profile(self, epsilon: float) -> float:

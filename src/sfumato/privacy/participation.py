@@ -76,7 +76,7 @@ def participation_sensitivity(
     >>> lower < 3**0.5 < upper < lower * (1 + 1e-12)
     True
     """
-    matrix = np.array(strategy, dtype=np.float64)
+    matrix = _matrix(strategy)
     if matrix.ndim != 2 or not np.isfinite(matrix).all() or not matrix.any():
         remedy = "pass rows by steps; what adds nothing has no loss"
         _check.refuse("strategy", "be a matrix of finite numbers, not all 0", f"shape {matrix.shape}", remedy)
@@ -91,7 +91,7 @@ def participation_sensitivity(
                 "max_participations", "be None with fixed_order", max_participations, "leave it out"
             )
     # A power of two, so that no square overflows and none that matters vanishes.
-    scale = 2.0 ** math.frexp(float(np.abs(matrix).max()))[1]
+    scale = 2.0 ** min(1023, math.frexp(float(np.abs(matrix).max()))[1])
     matrix = matrix / scale
     products = matrix.T @ matrix
     # The rounding of an inner product, and that of this bound itself.
@@ -161,7 +161,7 @@ def matrix_mechanism(
     >>> matrix_mechanism(np.eye(4), 2.0, separation=1).gdp().mu < 1 + 1e-9
     True
     """
-    matrix = np.array(strategy, dtype=np.float64)
+    matrix = _matrix(strategy)
     if adaptive and (matrix.ndim != 2 or np.triu(matrix, 1).any()):
         remedy = "pass a causal factorization, or adaptive=False where all inputs are fixed beforehand"
         _check.refuse("strategy", "be lower triangular for adaptive inputs", f"shape {matrix.shape}", remedy)
@@ -170,6 +170,14 @@ def matrix_mechanism(
         matrix, separation=separation, max_participations=max_participations, fixed_order=fixed_order
     ).upper
     return Gaussian(div_down(noise, moved), neighboring=neighboring)
+
+
+def _matrix(strategy: ArrayLike) -> _Array:
+    try:
+        return np.array(strategy, dtype=np.float64)
+    except (TypeError, ValueError):
+        remedy = "pass rows of numbers, all of one length"
+        _check.refuse("strategy", "be a matrix of numbers", type(strategy).__name__, remedy)
 
 
 def _companions(products: _Array, gap: int, most: int) -> _Array:

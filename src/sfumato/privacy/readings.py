@@ -60,14 +60,14 @@ class Readings(ABC):
         UnsupportedView
             If no view exists for the whole loss.
         """
-        found = intervals.epsilon_interval(self, _check.probability("delta", delta), STANDARD)
-        return (
-            found.upper if found.upper < math.inf else STANDARD.checked(found, f"epsilon at {delta!r}").upper
-        )
+        found = intervals.epsilon_interval(self, _delta(delta), STANDARD)
+        if found.upper == math.inf:
+            STANDARD.checked(found, f"epsilon at {delta!r}")
+        return float(found.upper)
 
     def delta(self, epsilon: float) -> float:
         """Return the least delta that is proven at ``epsilon``: the upper end of `delta_interval`."""
-        return intervals.delta_interval(self, _check.non_negative("epsilon", epsilon), STANDARD).upper
+        return float(intervals.delta_interval(self, _epsilon(epsilon), STANDARD).upper)
 
     def epsilon_interval(self, delta: float = 0.0, precision: Precision = STANDARD) -> Interval:
         """Return bounds on the epsilon of the declared pair at ``delta``, round-off included.
@@ -97,13 +97,13 @@ class Readings(ABC):
         of the composed dominating pairs (see `sfumato.privacy.accountant.certified`). The truth is that of
         the pairs that the parts declare: the worst two neighbors of each mechanism, in one order throughout.
         """
-        found = intervals.epsilon_interval(self, _check.probability("delta", delta), precision)
-        return precision.checked(found, f"epsilon at delta {delta!r}")
+        found = intervals.epsilon_interval(self, _delta(delta), _precision(precision))
+        return _plain(precision.checked(found, f"epsilon at delta {delta!r}"))
 
     def delta_interval(self, epsilon: float, precision: Precision = STANDARD) -> Interval:
         """Return bounds on the delta of the declared pair at a non-negative ``epsilon``."""
-        found = intervals.delta_interval(self, _check.non_negative("epsilon", epsilon), precision)
-        return precision.checked(found, f"delta at epsilon {epsilon!r}")
+        found = intervals.delta_interval(self, _epsilon(epsilon), _precision(precision))
+        return _plain(precision.checked(found, f"delta at epsilon {epsilon!r}"))
 
     def quick_epsilon(self, delta: float = 0.0) -> float:
         """Return the least epsilon that the closed views prove at ``delta``, in well under a millisecond.
@@ -117,11 +117,11 @@ class Readings(ABC):
         UnsupportedView
             If no such view exists for the whole loss.
         """
-        return intervals.quick_epsilon(self, _check.probability("delta", delta))
+        return intervals.quick_epsilon(self, _delta(delta))
 
     def quick_delta(self, epsilon: float) -> float:
         """Return the least delta that the closed views prove at ``epsilon``; see `quick_epsilon`."""
-        return intervals.quick_delta(self, _check.non_negative("epsilon", epsilon))
+        return intervals.quick_delta(self, _epsilon(epsilon))
 
     @overload
     def trade_off(self, false_positive_rate: float, precision: Precision = ...) -> Interval[float]: ...
@@ -157,7 +157,7 @@ class Readings(ABC):
         >>> round(Gaussian(1.0).trade_off(0.05).lower, 3)
         0.74
         """
-        return trade_off(self, false_positive_rate, precision)  # type: ignore[call-overload,no-any-return]
+        return trade_off(self, false_positive_rate, _precision(precision))  # type: ignore[call-overload,no-any-return]
 
     def risk(
         self,
@@ -194,7 +194,7 @@ class Readings(ABC):
             false_positive_rates=false_positive_rates,
             prior=prior,
             baseline=baseline,
-            precision=precision,
+            precision=_precision(precision),
         )
 
     def loss_variable(self, *, reverse: bool = False) -> LossVariable:
@@ -223,7 +223,7 @@ class Readings(ABC):
 
     def explain(self, delta: float) -> Explanation:
         """Return which part costs how much of epsilon at ``delta``; print it, or read its ``rows``."""
-        return explain(self, _check.probability("delta", delta))
+        return explain(self, _delta(delta))
 
     def curve(self, kind: Kind = "profile", *, delta: float | None = None, points: int = 33) -> Curve:
         """Return the numbers of `plot`.
@@ -251,3 +251,22 @@ class Readings(ABC):
             If matplotlib is absent.
         """
         return draw(self.curve(kind, delta=delta, points=points), ax)
+
+
+def _delta(value: object) -> float:
+    return _check.probability("delta", value, "a mass of 1 promises nothing")
+
+
+def _epsilon(value: object) -> float:
+    return _check.non_negative("epsilon", value, "pass a bound on the loss")
+
+
+def _precision(value: object) -> Precision:
+    if not isinstance(value, Precision):
+        _check.refuse("precision", "be a Precision", value, "pass Precision(relative=1e-4)")
+    return value
+
+
+def _plain(found: Interval) -> Interval:
+    """Return the same bounds as Python's own floats."""
+    return Interval(float(found.lower), float(found.upper), found.tight)

@@ -122,7 +122,7 @@ class ApproximateDP(Leaf):
     ) -> None:
         self._set_rounded("_epsilon", epsilon, up=True)
         self._set_rounded("_delta", delta, up=True)
-        _check.probability("delta", self._delta)
+        _check.probability("delta", self._delta, "a delta of 1 promises nothing")
         self._set_relation(neighboring)
 
     def pure(self) -> PureView:

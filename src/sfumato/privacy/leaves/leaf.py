@@ -22,10 +22,14 @@ from sfumato.privacy.pairs.chained import MOST_STEPS, ChainedPair
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
-__all__ = ["Chained", "Leaf", "Node", "bounded_log_profile", "bounded_rdp"]
+__all__ = ["Chained", "Leaf", "Node", "bounded_log_profile", "bounded_rdp", "listed"]
 
 # Enough for every float; keeps the serialised form short.
 _MAX_BITS = 4096
+_MOST_BITS = 1000
+_ANY = "pass a number, 0 or above"
+_NOISE = "pass the scale of the noise; 0 is no noise"
+_REMEDIES = dict.fromkeys(("noise_multiplier", "stddev", "scale", "threshold_noise", "query_noise"), _NOISE)
 
 
 class Node(PrivacyLoss):
@@ -150,25 +154,24 @@ class Leaf(Node):
 
     def _set_rounded(self, name: str, value: object, *, up: bool) -> None:
         """Check that a parameter is non-negative and finite, and keep it as a float on the private side."""
-        nearest = _check.non_negative(name.lstrip("_"), value)
+        shown, remedy = name.lstrip("_"), _REMEDIES.get(name, _ANY)
+        nearest = _check.non_negative(shown, value, remedy)
         if isinstance(value, Rational):
             exact = Fraction(int(value.numerator), int(value.denominator))
-            nearest = _check.non_negative(name.lstrip("_"), (fraction_up if up else fraction_down)(exact))
+            nearest = _check.non_negative(shown, (fraction_up if up else fraction_down)(exact), remedy)
         self._set(name, nearest + 0.0)
 
     def _set_numbers(self, name: str, values: object, *, up: bool) -> None:
         """Check and keep several non-negative floats, each rounded to the private side."""
-        if isinstance(values, str) or not isinstance(values, Iterable):
-            _check.refuse(name, "be a sequence of numbers", type(values).__name__, "pass a list")
         numbers = []
-        for value in values:
+        for value in listed(name, values):
             self._set_rounded(name, value, up=up)
             numbers.append(getattr(self, name))
         self._set(name, tuple(numbers))
 
     def _set_exact(self, name: str, value: object) -> None:
         """Check that a parameter is non-negative and finite, and keep it as the rational it is."""
-        _check.non_negative(name, value)
+        _check.non_negative(name, value, _REMEDIES.get(name, _ANY))
         exact = Fraction(0) if value == 0 else _check.fraction(name, value)
         if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _MAX_BITS:
             _check.refuse(name, f"have at most {_MAX_BITS} bits above and below the bar", "a longer fraction")
@@ -179,12 +182,30 @@ class Leaf(Node):
         self._set_exact(name, noise)
         remedy = "a value that no unit can move needs neither noise nor a loss"
         self._set("sensitivity", _check.integer("sensitivity", sensitivity, minimum=1, remedy=remedy))
+        if self.sensitivity.bit_length() > _MOST_BITS:  # type: ignore[attr-defined]
+            remedy = "no float is so large: use a coarser grid"
+            _check.refuse("sensitivity", f"be below 2**{_MOST_BITS}", "a longer integer", remedy)
         self._set_relation(neighboring)
 
     def _set_relation(self, value: object) -> None:
         if not isinstance(value, Neighboring):
             _check.refuse("neighboring", "be a Neighboring", value, "pass Neighboring.ADD_REMOVE or another")
         self._set("neighboring", value)
+
+    def _set_monotone(self, value: object) -> None:
+        """Check whether all scores may be said to move in the same direction."""
+        if not isinstance(value, bool):
+            _check.refuse("monotone", "be True or False", value, "True if all scores move the same way")
+        if value and self.neighboring is Neighboring.REPLACE_ONE:
+            remedy = "a replaced unit may raise one score and lower another"
+            _check.refuse("monotone", "be False under replace-one", value, remedy)
+
+
+def listed(name: str, values: object) -> list[object]:
+    """Return the items of a sequence of numbers, or refuse what is none."""
+    if isinstance(values, str) or not isinstance(values, Iterable) or getattr(values, "ndim", 1) == 0:
+        _check.refuse(name, "be a sequence of numbers", type(values).__name__, "pass a list")
+    return list(values)
 
 
 def bounded_rdp(

@@ -66,11 +66,13 @@ class Staircase(ThreeLosses):
         *,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> None:
-        self._set_rounded("_epsilon", _check.positive("epsilon", epsilon) and epsilon, up=True)
+        _check.positive("epsilon", epsilon, "without steps there is no noise")
+        self._set_rounded("_epsilon", epsilon, up=True)
         best = math.exp(-self._epsilon / 2) / (1 + math.exp(-self._epsilon / 2))
-        share = best if gamma is None else _check.finite("gamma", gamma)
+        remedy = "leave it out for the best one"
+        share = best if gamma is None else _check.finite("gamma", gamma, remedy)
         if not 0 <= share <= 1:
-            _check.refuse("gamma", "be from 0 to 1", share, "leave it out for the best one")
+            _check.refuse("gamma", "be from 0 to 1", share, remedy)
         self._set("gamma", share + 0.0)
         self._set_relation(neighboring)
 

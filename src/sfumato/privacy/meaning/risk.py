@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
@@ -103,10 +103,11 @@ def risk(
     \kappa`; the law with it gives :math:`P_z(E_z) \le 1 - f(Q(E_z))`; as :math:`f` is convex, the mean is at
     most :math:`1 - f(\kappa)` (Hayes, Mahloujifar, Balle 2023, whose argument this is).
     """
-    prior = _check.unit_interval("prior", prior)
-    baseline = _check.unit_interval("baseline", baseline)
+    prior = _check.unit_interval("prior", prior, "it is a probability, and certainty leaves nothing to learn")
+    baseline = _check.unit_interval("baseline", baseline, "pass the chance of the best guess")
     attacks = []
-    for rate in false_positive_rates:
+    given: object = false_positive_rates
+    for rate in given if isinstance(given, Iterable) else (given,):
         allowed = _check.unit_interval("false_positive_rates", rate, "each is a probability")
         found = _complement(trade_off(loss, allowed, precision))
         attacks.append(Attack(allowed, found, _posterior(found, allowed, prior)))

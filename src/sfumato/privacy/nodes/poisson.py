@@ -67,14 +67,10 @@ class PoissonSubsampled(Node):
                 f"loss must be under add/remove, got {self.loss.neighboring}; Poisson sampling is priced "
                 "under that relation only: state the loss of the mechanism under it"
             )
-        probability = _check.finite("sampling_probability", self.sampling_probability)
+        remedy = "pass the chance that one unit is drawn"
+        probability = _check.finite("sampling_probability", self.sampling_probability, remedy)
         if not 0 <= probability <= 1:
-            _check.refuse(
-                "sampling_probability",
-                "be from 0 to 1",
-                probability,
-                "pass the chance that one unit is drawn",
-            )
+            _check.refuse("sampling_probability", "be from 0 to 1", probability, remedy)
         self._set("sampling_probability", probability)
 
     @property

@@ -40,7 +40,8 @@ class _Stopping(Node):
     loss: PrivacyLoss
 
     def _set_base(self) -> None:
-        if getattr(self.loss, "neighboring", None) is None:
+        given: object = self.loss
+        if not isinstance(given, PrivacyLoss) or given.neighboring is None:
             remedy = "pass the loss of one run, such as PureDP(0.1)"
             _check.refuse("loss", "be the PrivacyLoss of one run", type(self.loss).__name__, remedy)
 
@@ -141,11 +142,13 @@ class RandomStopping(_Stopping):
 
     def __post_init__(self) -> None:
         self._set_base()
-        shape = _check.finite("shape", self.shape)
+        laws = "1 is the geometric law, 0 the logarithmic one"
+        shape = _check.finite("shape", self.shape, laws)
         if shape <= -1:
-            _check.refuse("shape", "be above -1", shape, "1 is the geometric law, 0 the logarithmic one")
+            _check.refuse("shape", "be above -1", shape, laws)
         self._set("shape", shape)
-        chance = _check.unit_interval("stopping_probability", self.stopping_probability)
+        remedy = "the mean number of runs falls with it"
+        chance = _check.unit_interval("stopping_probability", self.stopping_probability, remedy)
         self._set("stopping_probability", chance)
 
     @property

@@ -29,7 +29,9 @@ def loss_moments(pair: Pair, *, swapped: bool = False) -> tuple[float, float]:
     """
     law = pair.bins(fine_cuts(pair, _REACH, _BINS), swapped=swapped).merged()
     if law.infinite > 0:
-        _check.refuse("loss", "have no mass of infinite loss", law.infinite, "leave out parts with a delta")
+        _check.refuse(
+            "loss", "have no mass of infinite loss", float(law.infinite), "leave out parts with a delta"
+        )
     mass = np.exp(law.log_mass)
     total = float(mass.sum())
     mean = float(mass @ law.loss) / total
