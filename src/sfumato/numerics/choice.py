@@ -38,41 +38,47 @@ class _Candidates:
     -----
     Weights are scaled so that the largest is at least 1. A float weight is off by a relative `RELATIVE_ERROR`
     (its table) and two roundings (a multiplicity of up to 2^62, and the product), or absolutely by less than
-    2^-190. Running sums are made in blocks, so that a border sums at most ``block + rows`` floats: it is off
-    by at most ``block + rows + 20`` units of 2^-53 of the whole, and so is the whole. A uniform of 64 bits
-    times the whole adds three units. `_margin` is twice the sum of all.
+    2^-190. A border adds up at most a block of weights and the sums of the blocks before it, so it is off by
+    at most ``block + rows + 20`` units of 2^-53 of the whole, and so is the whole. A uniform of 64 bits times
+    the whole adds three units. `_margin` is twice the sum of all.
     """
 
     def __init__(
         self, gaps: NDArray[np.int64], rate: Fraction, multiplicity: NDArray[np.int64] | None
     ) -> None:
-        least = gaps.min() if multiplicity is None else gaps[multiplicity > 0].min()
-        self._gaps = np.maximum(gaps - least, 0)
-        self._rate, self._multiplicity = rate, multiplicity
+        self._gaps, self._rate, self._multiplicity = gaps, rate, multiplicity
+        self._least = int(gaps.min() if multiplicity is None else gaps[multiplicity > 0].min())
         self._exact: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
         size = gaps.size
         block = min(size, _BLOCK)
         rows = -(-size // block)
         weights = np.zeros(rows * block)
-        weights[:size] = powers(rate).floats(self._gaps)
+        weights[:size] = powers(rate).floats(gaps, self._least)
         if multiplicity is not None:
             weights[:size] *= multiplicity
-        borders = weights.reshape(rows, block).cumsum(axis=1)
-        starts = np.concatenate([[0.0], borders[:, -1].cumsum()])
-        borders += starts[:-1, None]
-        self._borders, self._whole = borders.ravel()[:size], float(starts[-1])
+        self._rows = weights.reshape(rows, block)
+        self._starts = np.concatenate([[0.0], self._rows.sum(axis=1).cumsum()])
+        self._whole = float(self._starts[-1])
         self._margin = self._whole * 4 * (block + rows + 32) * _UNIT
 
     def draw(self, count: int, source: RandomSource) -> NDArray[np.int64]:
         """Return independent choices."""
         words = source.words(count)
         place = words.astype(np.float64) * (self._whole * 2.0**-_WORD)
-        found = np.minimum(np.searchsorted(self._borders, place, side="right"), self._borders.size - 1)
-        below = np.where(found > 0, self._borders[found - 1], -self._whole)
-        sure = (below <= place - self._margin) & (place + self._margin <= self._borders[found])
-        for at in np.flatnonzero(~sure):
-            found[at] = self.resolve(UniformBits(int(words[at]), _WORD, source))
-        return found.astype(np.int64)
+        # Borders are summed up in those blocks only that a place is in.
+        inside = np.searchsorted(self._starts[1:-1], place, side="right")
+        needed = np.unique(inside)
+        block = self._rows.shape[1]
+        borders = (self._rows[needed].cumsum(axis=1) + self._starts[needed, None]).ravel()
+        at = np.minimum(np.searchsorted(borders, place, side="right"), max(borders.size - 1, 0))
+        row, column = needed[at // block], at % block
+        below = np.where(column > 0, borders[at - 1], self._starts[row])
+        below[row + column == 0] = -self._whole  # nothing is below the first
+        sure = (below <= place - self._margin) & (place + self._margin <= borders[at])
+        found: NDArray[np.int64] = row * block + column
+        for at_fault in np.flatnonzero(~sure):
+            found[at_fault] = self.resolve(UniformBits(int(words[at_fault]), _WORD, source))
+        return found
 
     def resolve(self, uniform: UniformBits) -> int:
         """Decide one draw exactly, with as many further words as it takes."""
@@ -90,7 +96,7 @@ class _Candidates:
         """Return both bounds on the running weights, in units of ``2^-bits``."""
         if bits not in self._exact:
             table: Powers = powers(self._rate, bits)
-            low = table.exact(self._gaps)
+            low = table.exact(self._gaps, self._least)
             if self._multiplicity is None:
                 counts = np.arange(1, low.size + 1)
             else:

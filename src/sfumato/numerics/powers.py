@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -81,34 +82,38 @@ class Powers:
         """
         return 4 * len(self._factors)
 
-    def exact(self, k: NDArray[np.int64]) -> NDArray[Any]:
-        """Return lower bounds on ``2^bits exp(-rate k)`` as an object array of ints."""
-        return self._product(k, self._objects, lambda x, y: x * y >> self.bits)
+    def exact(self, k: NDArray[np.int64], least: int = 0) -> NDArray[Any]:
+        """Return lower bounds on ``2^bits exp(-rate (k - least))`` as an object array of ints.
 
-    def floats(self, k: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return floats within a factor of 1 +- `RELATIVE_ERROR` of ``exp(-rate k)``, or within 2^-254.
+        Where k is below ``least``, it is taken as ``least``.
+        """
+        product: NDArray[Any] | None = None
+        for table, digit in zip(self._objects, self._digits(k, least), strict=True):
+            factor = table[digit]
+            product = factor if product is None else product * factor >> self.bits
+        return np.empty(0, object) if product is None else product
+
+    def floats(self, k: NDArray[np.int64], least: int = 0) -> NDArray[np.float64]:
+        """Return ``exp(-rate (k - least))`` to a factor of 1 +- `RELATIVE_ERROR`, or to within 2^-254.
 
         Only for ``bits`` of `FLOAT_BITS`. At most seven factors, each rounded once, make at most 13 rounding
-        errors of 2^-53.
+        errors of 2^-53. Where k is below ``least``, it is taken as ``least``.
         """
-        out = np.empty(k.size)
+        out = np.ones(k.size)
         for start in range(0, k.size, _CHUNK):  # the temporaries stay in the cache
-            part = slice(start, start + _CHUNK)
-            out[part] = self._product(k[part], self._nearest, np.multiply)
+            part = out[start : start + _CHUNK]
+            for table, digit in zip(
+                self._nearest, self._digits(k[start : start + _CHUNK], least), strict=True
+            ):
+                part *= table.take(digit, mode="clip")  # quicker than looking for digits out of range
         return out
 
-    def _product(self, k: NDArray[np.int64], tables: tuple[NDArray[Any], ...], times: Any) -> NDArray[Any]:
-        rest = np.minimum(k, self.limit)
-        low = (1 << self._width) - 1
-        product: NDArray[Any] | None = None
-        for place, table in enumerate(tables):
-            last = place == len(tables) - 1
-            factor = table[rest if last else rest & low]
-            product = factor if product is None else times(product, factor)
-            if not last:
-                rest = rest >> self._width
-        assert product is not None  # noqa: S101  # there is a first digit
-        return product
+    def _digits(self, k: NDArray[np.int64], least: int) -> Iterator[NDArray[np.int64]]:
+        rest = np.clip(k - least, 0, self.limit)
+        for _ in self._factors[1:]:
+            yield rest & ((1 << self._width) - 1)
+            rest = rest >> self._width
+        yield rest
 
     @cached_property
     def _objects(self) -> tuple[NDArray[Any], ...]:

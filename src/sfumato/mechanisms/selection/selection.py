@@ -38,6 +38,7 @@ __all__ = [
 
 Steps = NDArray[np.int64]
 
+_CHUNK = 1 << 15
 _LIMIT = 1 << 61  # differences of scores then fit into int64, with noise on top
 
 
@@ -249,12 +250,16 @@ def score_steps(lattice: Lattice, scores: Any, candidates: Sequence[Any] | None)
     if isinstance(scores, list | tuple):
         steps = np.array([lattice.steps(_worst(score), name="scores") for score in scores], np.int64)
     else:
-        steps = lattice.steps(_worst(np.asarray(scores)), name="scores")
-    if np.ndim(steps) != 1:
-        _check.refuse("scores", "be one-dimensional", f"{np.ndim(steps)} axes", "one for each candidate")
-    if candidates is not None and len(candidates) != len(steps):
-        _check.refuse("scores", f"be {len(candidates)}, one for each candidate", len(steps))
-    return np.clip(steps, -_LIMIT, _LIMIT)
+        array = np.asarray(scores)
+        if array.ndim != 1:
+            _check.refuse("scores", "be one-dimensional", f"{array.ndim} axes", "one for each candidate")
+        steps = np.empty(array.size, np.int64)
+        for start in range(0, max(1, array.size), _CHUNK):  # the temporaries stay in the cache
+            part = slice(start, start + _CHUNK)
+            steps[part] = lattice.steps(_worst(array[part]), name="scores")
+    if candidates is not None and len(candidates) != steps.size:
+        _check.refuse("scores", f"be {len(candidates)}, one for each candidate", steps.size)
+    return np.clip(steps, -_LIMIT, _LIMIT, out=steps)
 
 
 def as_candidates(given: Sequence[Any]) -> Sequence[Any]:
@@ -295,5 +300,5 @@ def log_steps(scale: Fraction, odds: float) -> int:
 def _worst(score: Any) -> Any:
     """Return a score, or an array of them, with minus infinity for NaN."""
     if isinstance(score, np.ndarray) and score.dtype.kind == "f":
-        return np.nan_to_num(score, nan=-np.inf, posinf=np.inf, neginf=-np.inf)
+        return np.where(np.isnan(score), -np.inf, score)
     return -math.inf if isinstance(score, float) and math.isnan(score) else cast("Any", score)
