@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.shift import Norm, Shift, Stability
     from sfumato.mechanisms.sparse_vector import SparseVector
     from sfumato.mechanisms.staircase import Staircase
+    from sfumato.mechanisms.statistics.moments import Covariance, Variance
     from sfumato.mechanisms.statistics.quantiles import Quantile, Quantiles
     from sfumato.mechanisms.sums import BoundedSum, Mean
     from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
@@ -67,6 +68,7 @@ __all__ = [
     "ContinualSum",
     "ContributionBound",
     "Count",
+    "Covariance",
     "CubeRelease",
     "Exponential",
     "Gaussian",
@@ -111,6 +113,7 @@ __all__ = [
     "Tree",
     "TruncatedLaplace",
     "UnknownDomainTopK",
+    "Variance",
     "Witness",
     "check_sensitivity",
     "facets_around",
@@ -131,6 +134,7 @@ __getattr__, __dir__ = attach(
         "ContinualSum": "sfumato.mechanisms.factorization.continual",
         "ContributionBound": "sfumato.mechanisms.contributions",
         "Count": "sfumato.mechanisms.counting",
+        "Covariance": "sfumato.mechanisms.statistics.moments",
         "CubeRelease": "sfumato.mechanisms.factorization.k_norm",
         "Exponential": "sfumato.mechanisms.selection.exponential",
         "Gaussian": "sfumato.mechanisms.gaussian",
@@ -175,6 +179,7 @@ __getattr__, __dir__ = attach(
         "Tree": "sfumato.mechanisms.factorization.tree",
         "TruncatedLaplace": "sfumato.mechanisms.truncated_laplace",
         "UnknownDomainTopK": "sfumato.mechanisms.selection.unknown_domain_top_k",
+        "Variance": "sfumato.mechanisms.statistics.moments",
         "Witness": "sfumato.mechanisms.sensitivity_check",
         "check_sensitivity": "sfumato.mechanisms.sensitivity_check",
         "facets_around": "sfumato.mechanisms.factorization.polytope",

@@ -1,0 +1,217 @@
+"""Variance and covariance: sums in which every record counts for exactly one, whatever it is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.mechanisms.lattice_release import LatticeRelease
+from sfumato.mechanisms.query import Query
+from sfumato.mechanisms.records import as_records, exact_sum, numbers
+from sfumato.mechanisms.shift import Shift
+from sfumato.mechanisms.sums import checked_bounds
+from sfumato.numerics.interval import Interval
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["Covariance", "Variance"]
+
+_BITS: Final = 24
+_ONE: Final = 1 << _BITS
+_Steps = NDArray[np.int64]
+
+
+class _Shares(Query):
+    """A query to which each record adds whole non-negative steps that sum to one."""
+
+    __slots__ = ()
+
+    @property
+    def step(self) -> Fraction:
+        """One record's steps are worth 1 together."""
+        return Fraction(1, _ONE)
+
+    def shift(self, neighboring: Neighboring) -> Shift:
+        """Return the bound of one record, or under replace-one of the difference of two."""
+        if neighboring is Neighboring.REPLACE_ONE:
+            return Shift(l0=self.entries, l1=2 * _ONE, l2_squared=2 * _ONE**2, linf=_ONE)
+        return Shift(l0=self.entries, l1=_ONE, l2_squared=_ONE**2, linf=_ONE)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variance(_Shares):
+    r"""The variance of one number per record, each clamped to bounds; the number of records is private.
+
+    Parameters
+    ----------
+    bounds : tuple of two numbers
+        Lower and upper bound of a record.
+
+    Notes
+    -----
+    With t a record's place in its bounds, from 0 to 1, the query has the three sums of :math:`t^2`,
+    :math:`2t(1-t)` and :math:`(1-t)^2`, which tell count, mean and variance. Each record adds 1 in all, so
+    one unit moves them by 1 in L1 under add/remove and zero-out, by 2 under replace-one: no less noise could
+    hide the count alone. The variance is that of the data, with divisor n.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import Laplace
+    >>> variance = Laplace.for_query(Variance(bounds=(0.0, 10.0)), epsilon=1.0)
+    >>> release = variance.release(np.tile([2.0, 6.0], 50_000), rng=1)
+    >>> round(variance.query.estimate(release), 2)
+    4.0
+    """
+
+    bounds: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bounds", _apart(self.bounds))
+
+    @property
+    def entries(self) -> int:
+        """Three sums."""
+        return 3
+
+    def steps(self, data: Any) -> _Steps:
+        """Return the exact sums in steps."""
+        place = _places(numbers(data, integral=False), self.bounds)
+        squares, rests = _rounded(place**2), _rounded((1 - place) ** 2)
+        between = np.maximum(_ONE - squares - rests, 0)
+        return np.array([exact_sum(part) for part in (squares, between, _ONE - squares - between)])
+
+    def estimate(self, release: LatticeRelease) -> float:
+        """Return the variance; where the noise leaves no data, that of evenly spread data."""
+        high, cross, low = (max(0.0, float(entry)) for entry in release.value)
+        width = self.bounds[1] - self.bounds[0]
+        found = _variance(high, cross, low)
+        return float(width**2 * (1 / 12 if math.isnan(found) else found))
+
+    def estimate_interval(self, release: LatticeRelease, level: float = 0.95) -> Interval:
+        """Return an interval that holds the bounded data's variance with probability at least the level.
+
+        Parameters
+        ----------
+        release : LatticeRelease
+        level : float
+
+        Returns
+        -------
+        Interval
+            The variances that are possible within intervals for the three sums at a third of the error each
+            (Bonferroni).
+
+        Notes
+        -----
+        For sums a, b, c the variance is :math:`(ac - b^2/4)/(a+b+c)^2`. It falls with b; in a it rises, then
+        falls, and so in c. So it is least at a corner, and greatest on an edge.
+        """
+        error = (1 - _check.unit_interval("level", level)) / 3
+        least, most = (np.maximum(np.asarray(end), 0.0) for end in release.interval(1 - error)[:2])
+        ends = ((float(least[0]), float(most[0])), (float(least[2]), float(most[2])))
+        low = min(_variance(a, float(most[1]), c) for a in ends[0] for c in ends[1])
+        cross = float(least[1])
+        candidates = [(a, c) for a in ends[0] for c in ends[1]]
+        candidates += [(_turn(cross, c, ends[0]), c) for c in ends[1]]
+        candidates += [(a, _turn(cross, a, ends[1])) for a in ends[0]]
+        high = max(_variance(a, cross, c) for a, c in candidates)
+        scale = (self.bounds[1] - self.bounds[0]) ** 2
+        if math.isnan(low) or math.isnan(high):
+            return Interval(0.0, scale / 4)
+        return Interval(scale * max(0.0, low - 1e-12), scale * min(0.25, high + 1e-12))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Covariance(_Shares):
+    r"""The covariance of two numbers per record, each clamped to bounds; the number of records is private.
+
+    Parameters
+    ----------
+    bounds : tuple of two tuples of two numbers
+        Lower and upper bound of the first number, and of the second.
+
+    Notes
+    -----
+    With s and t a record's places in its bounds, the query has the four sums of :math:`st`, :math:`s(1-t)`,
+    :math:`(1-s)t` and :math:`(1-s)(1-t)`. Each record adds 1 in all; see `Variance`.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import Laplace
+    >>> query = Covariance(bounds=((0.0, 1.0), (0.0, 2.0)))
+    >>> covariance = Laplace.for_query(query, epsilon=1.0)
+    >>> x = np.linspace(0, 1, 100_001)
+    >>> round(query.estimate(covariance.release(np.stack([x, 2 * x], axis=1), rng=1)), 3)
+    0.167
+    """
+
+    bounds: tuple[tuple[float, float], tuple[float, float]]
+
+    def __post_init__(self) -> None:
+        given: object = self.bounds
+        if not isinstance(given, tuple | list) or len(given) != 2:
+            _check.refuse("bounds", "be a pair of (lower, upper)", given, "pass bounds for each number")
+        object.__setattr__(self, "bounds", (_apart(given[0]), _apart(given[1])))
+
+    @property
+    def entries(self) -> int:
+        """Four sums."""
+        return 4
+
+    def steps(self, data: Any) -> _Steps:
+        """Return the exact sums in steps, of an array of shape (n, 2)."""
+        array = as_records(data)
+        if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "biuf":
+            rule = "be an array of real numbers of shape (n, 2)"
+            _check.refuse("data", rule, f"{array.shape} of {array.dtype}", "stack the two columns")
+        s, t = (_places(array[:, column], self.bounds[column]) for column in (0, 1))
+        both, first, second = _rounded(s * t), _rounded(s * (1 - t)), _rounded((1 - s) * t)
+        # Four roundings may sum to a step or two more than one: the largest part gives way.
+        rest = _ONE - both - first - second
+        parts = np.stack([both, first, second, np.maximum(rest, 0)])
+        np.subtract.at(parts, (parts.argmax(axis=0), np.arange(len(s))), np.maximum(-rest, 0))
+        return np.array([exact_sum(part) for part in parts])
+
+    def estimate(self, release: LatticeRelease) -> float:
+        """Return the covariance, with divisor n; 0 where the noise leaves no data."""
+        both, first, second, none = np.maximum(np.asarray(release.value, dtype=np.float64), 0.0)
+        total = both + first + second + none
+        scale = math.prod(upper - lower for lower, upper in self.bounds)
+        return float(scale * (both * none - first * second) / total**2) if total > 0 else 0.0
+
+
+def _apart(bounds: object) -> tuple[float, float]:
+    lower, upper = checked_bounds(bounds)
+    if lower == upper:
+        _check.refuse("bounds", "be (lower, upper) with lower < upper", bounds, "what is constant is known")
+    if float(upper) - float(lower) >= 1e154:
+        _check.refuse("bounds", "be less than 1e154 apart", bounds, "pass narrower ones")
+    return float(lower), float(upper)
+
+
+def _places(array: NDArray[Any], bounds: tuple[float, float]) -> NDArray[np.float64]:
+    lower, upper = bounds
+    real = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    return np.asarray(np.clip((np.clip(real, lower, upper) - lower) / (upper - lower), 0, 1))
+
+
+def _rounded(share: NDArray[np.float64]) -> _Steps:
+    return np.asarray(np.rint(share * _ONE), dtype=np.int64)
+
+
+def _variance(high: float, cross: float, low: float) -> float:
+    total = high + cross + low
+    return max(0.0, (high * low - cross**2 / 4) / total**2) if total > 0 else math.nan
+
+
+def _turn(cross: float, other: float, ends: tuple[float, float]) -> float:
+    """Return where the variance is greatest in one sum, within its ends."""
+    best = cross + other + cross**2 / (2 * other) if other > 0 else math.inf
+    return min(max(best, ends[0]), ends[1])
