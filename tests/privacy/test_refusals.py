@@ -103,3 +103,8 @@ def test_one_rate_may_stand_alone_and_numbers_are_plain() -> None:
     run = PoissonSubsampled(LOSS, 0.01) * 10
     assert {type(run.epsilon(1e-5)), type(run.delta(1.0)), type(run.rdp(np.float64(2.0)))} == {float}
     assert {type(end) for end in run.epsilon_interval(1e-5)[:2] + run.delta_interval(1.0)[:2]} == {float}
+
+
+def test_a_group_of_any_size_has_a_loss() -> None:
+    assert Laplace(1.0).group(10**400).epsilon(1e-6) == math.inf
+    assert Laplace(3.0).group(3) == Laplace(1.0)

@@ -143,7 +143,8 @@ class PrivacyLoss(Readings):
         Parameters
         ----------
         size : int
-            At least 1. The result is about that many units; what it is composed with should be too.
+            At least 1. The result is about that many units, of which under add/remove and zero-out one
+            dataset has all and the other none; what it is composed with should be about as many.
 
         Notes
         -----
@@ -152,6 +153,9 @@ class PrivacyLoss(Readings):
         them: state that loss anew. Gaussian, Laplace, discrete, pure and zCDP
         parts stay what they are, with more loss (exact for the first four, for each may have a query that
         all units move in one direction); all others by the chain of their trade-off functions, see `Chained`.
+
+        Where some units enter while as many leave, a loss may be greater that is not the same in both orders
+        (a sampled one, or two unlike laws): that is ``under(Neighboring.REPLACE_ONE)``, of any group.
 
         Examples
         --------

@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.numerics.rounding import div_down, exp_up, fraction_down
+from sfumato.numerics.rounding import exp_up, fraction_down
 from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
 from sfumato.privacy.leaves.leaf import Leaf, bounded_log_profile, bounded_rdp
@@ -120,7 +120,7 @@ class Laplace(Leaf):
         return bounded_rdp(bound, self.zcdp().rho, orders, share)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
-        return Laplace(div_down(self.noise_multiplier, float(steps)), neighboring=relation)
+        return Laplace(fraction_down(Fraction(self.noise_multiplier) / steps), neighboring=relation)
 
 
 def laplace_kl(epsilon: float) -> float:

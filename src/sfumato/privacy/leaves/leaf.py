@@ -74,8 +74,9 @@ class Chained(Node):
     steps : int
         How many steps from neighbor to neighbor, from 2 to 100.
     neighboring : Neighboring
-        That of ``loss``: then ``steps`` units act together. Or replace-one, for an even number of steps under
-        add/remove or zero-out: then half as many units are replaced, each taken out and another put in.
+        That of ``loss``: then ``steps`` units act together, all in or all out. Or replace-one, for an even
+        number of steps under add/remove or zero-out: then half as many units are replaced, each taken out and
+        another put in.
 
     Notes
     -----
