@@ -9,6 +9,7 @@ BENCHMARKS = {
     "accounting": "benchmarks.accounting",
     "import": "benchmarks.importing",
     "ledger": "benchmarks.ledger",
+    "mechanisms": "benchmarks.mechanisms",
     "noise": "benchmarks.noise",
     "peer-noise": "benchmarks.peer_noise",
     "peer-query": "benchmarks.peer_query",
