@@ -66,6 +66,7 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "explain",
         "epsilon",
         "calibrate",
+        "audit",
         "ledger show",
         "ledger verify",
         "ledger head",

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 import sfumato
-from sfumato.cli import accounting, demo, ledger, sql
+from sfumato.cli import accounting, auditing, demo, ledger, sql
 from sfumato.cli.standard import OutputFailed, watch
 from sfumato.errors import BudgetExceeded, SfumatoError
 
@@ -49,6 +49,7 @@ app.command(name="sql")(sql.answer)
 app.command(name="explain")(sql.explain)
 app.command(name="epsilon")(accounting.epsilon)
 app.command(name="calibrate")(accounting.calibrate)
+app.command(name="audit")(auditing.audit)
 app.add_typer(ledger.app, name="ledger")
 app.command(name="demo")(demo.demo)
 

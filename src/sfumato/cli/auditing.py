@@ -1,0 +1,162 @@
+"""``sfumato audit``: search for an event that refutes what a mechanism claims; no real data is touched."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import json
+import math
+import sys
+from operator import attrgetter
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+
+from sfumato import _check
+from sfumato.audit.blackbox import Audit
+from sfumato.audit.blackbox import audit as search
+from sfumato.audit.pairs import InputPair
+from sfumato.audit.precision import PrecisionAudit, audit_precision
+from sfumato.errors import ParameterError
+
+__all__ = ["VIOLATED", "audit"]
+
+VIOLATED = 4
+"""Exit code where the claim is refuted."""
+
+_NAME = "pass module:callable, such as my_package.counts:noisy_count"
+
+
+def audit(
+    target: Annotated[
+        str, typer.Argument(metavar="MODULE:CALLABLE", help="What to run: f(data) or f(data, size).")
+    ],
+    *,
+    epsilon: Annotated[float, typer.Option(help="The epsilon that is claimed.")],
+    delta: Annotated[float, typer.Option(help="The delta that is claimed.")] = 0.0,
+    pair: Annotated[
+        list[str] | None,
+        typer.Option(metavar="[FIRST,SECOND]", help="Two neighboring inputs as JSON; may be repeated."),
+    ] = None,
+    trials: Annotated[int, typer.Option(help="Runs on each input of each pair.")] = 1_000_000,
+    confidence: Annotated[float, typer.Option(help="Of what is certified.")] = 0.999,
+    batch: Annotated[
+        bool | None,
+        typer.Option("--batch/--no-batch", help="Whether it takes (data, size); seen from its parameters."),
+    ] = None,
+    precision: Annotated[
+        bool, typer.Option("--precision", help="Also search for floats that one input cannot give.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Search for an event that refutes a claim of (epsilon, delta)-DP."""
+    mechanism = _named(target)
+    pairs = [_pair(text) for text in pair] if pair else getattr(mechanism, "pairs", None)
+    found = search(
+        mechanism,
+        epsilon=epsilon,
+        delta=delta,
+        pairs=pairs,
+        trials=trials,
+        confidence=confidence,
+        batch=batch,
+    )
+    bits = None
+    if precision:
+        bits = audit_precision(
+            mechanism,
+            epsilon=epsilon,
+            delta=delta,
+            pairs=pairs,
+            trials=trials,
+            confidence=confidence,
+            batch=batch,
+        )
+    if as_json:
+        typer.echo(json.dumps(_facts(found, bits), default=str))
+    else:
+        typer.echo(str(found))
+        if bits is not None:
+            typer.echo(str(bits))
+    if found.violated or (bits is not None and bits.violated):
+        raise typer.Exit(VIOLATED)
+
+
+def _named(target: str) -> Any:
+    """Import what a target names; a class is made without arguments."""
+    module, colon, path = target.partition(":")
+    if not colon or not module or not path:
+        _check.refuse("MODULE:CALLABLE", "name a module and what is in it", target, _NAME)
+    folder = str(Path.cwd())
+    sys.path.insert(0, folder)
+    try:
+        found = importlib.import_module(module)
+    except Exception as error:
+        raise _unusable(f"name a module that can be imported, got {module!r}", error) from error
+    finally:
+        sys.path.remove(folder)
+    try:
+        found = attrgetter(path)(found)
+    except AttributeError as error:
+        raise _unusable(f"name something in {module}, got {path!r}", error) from error
+    if not inspect.isclass(found):
+        return found
+    try:
+        return found()
+    except Exception as error:
+        raise _unusable(f"name a class that needs no arguments, got {path!r}", error) from error
+
+
+def _unusable(rule: str, error: Exception) -> ParameterError:
+    return ParameterError(f"MODULE:CALLABLE must {rule}; it raised {type(error).__name__}: {error}")
+
+
+def _pair(text: str) -> InputPair:
+    """Read two inputs; lists of one shape become arrays."""
+    try:
+        inputs = json.loads(text)
+    except json.JSONDecodeError:
+        inputs = None
+    if not isinstance(inputs, list) or len(inputs) != 2:
+        _check.refuse("pair", "be a JSON list of two inputs", text, "pass '[[1, 1], [1, 1, 1]]'")
+    first, second = (_array(entry) for entry in inputs)
+    return InputPair(first=first, second=second, name=" and ".join(map(json.dumps, inputs)))
+
+
+def _array(value: Any) -> Any:
+    try:
+        return np.asarray(value) if isinstance(value, list) else value
+    except ValueError:  # rows of several lengths
+        return value
+
+
+def _facts(found: Audit, bits: PrecisionAudit | None) -> dict[str, Any]:
+    facts: dict[str, Any] = {
+        "epsilon_lower": _finite(found.epsilon_lower),
+        "epsilon": _finite(found.epsilon),
+        "delta": found.delta,
+        "violated": found.violated,
+        "event": str(found.event),
+        "pair": str(found.pair),
+        "hits": list(found.hits),
+        "tested": found.tested,
+        "trials": found.trials,
+        "confidence": found.confidence,
+        "mu_lower": _finite(found.mu_lower),
+        "epsilon_if_gaussian": _finite(found.epsilon_if_gaussian),
+    }
+    if bits is not None:
+        facts["precision"] = {
+            "impossible": bits.impossible,
+            "tested": bits.tested,
+            "epsilon_lower": _finite(bits.epsilon_lower),
+            "violated": bits.violated,
+            "pair": str(bits.pair),
+        }
+    return facts
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
