@@ -7,6 +7,7 @@ import sys
 
 BENCHMARKS = {
     "accounting": "benchmarks.accounting",
+    "audit": "benchmarks.auditing",
     "import": "benchmarks.importing",
     "ledger": "benchmarks.ledger",
     "mechanisms": "benchmarks.mechanisms",
