@@ -65,6 +65,28 @@ def test_sensitivity_covers_every_pattern_of_whole_moves(
     assert loss == DiscreteGaussianVector(5 * 64, mechanism.l2_squared)
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+def test_replacement_may_move_a_unit_to_other_steps(strategy: Strategy) -> None:
+    """A unit's values at up to two steps in one dataset, and others at up to two other steps in the next."""
+    mechanism = ContinualSum(
+        strategy=strategy,
+        sensitivity=1,
+        stddev=5,
+        participation=Participation(max_participations=2),
+        neighboring=Neighboring.REPLACE_ONE,
+        bits=6,
+    )
+    matrix = whole_matrix(strategy.code(6), 11)
+    units = [steps for count in (1, 2) for steps in itertools.combinations(range(11), count)]
+    moved = np.zeros((2 * len(units), 11), dtype=np.int64)
+    for row, steps in enumerate(units):
+        moved[row, list(steps)] = 1
+        moved[len(units) + row, list(steps)] = -1
+    images = moved @ matrix.T
+    squares = np.square(images[:, None, :] - images[None, :, :]).sum(axis=2)
+    assert mechanism.l2_squared / 4 < squares.max() <= mechanism.l2_squared
+
+
 @pytest.mark.parametrize("participation", [Participation(), Participation(max_participations=2)])
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.0])
 def test_the_loss_covers_the_exact_law_of_what_is_measured(
