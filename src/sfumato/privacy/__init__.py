@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.leaves.exponential import Exponential
     from sfumato.privacy.leaves.gaussian import Gaussian
     from sfumato.privacy.leaves.gaussian_dp import GaussianDP
+    from sfumato.privacy.leaves.iteration import NoisyIteration
     from sfumato.privacy.leaves.laplace import Laplace
     from sfumato.privacy.leaves.leaf import Chained
     from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
@@ -94,6 +95,7 @@ __all__ = [
     "MaxNoise",
     "Mixture",
     "Neighboring",
+    "NoisyIteration",
     "Parallel",
     "PoissonRecords",
     "PoissonStopping",
@@ -173,6 +175,7 @@ _HOMES = {
     "leaves.gaussian": ["Gaussian"],
     "guarantee": ["Guarantee"],
     "interchange": ["from_dp_event", "to_dp_event"],
+    "leaves.iteration": ["NoisyIteration"],
     "leaves.laplace": ["Laplace"],
     "leaves.gaussian_dp": ["GaussianDP"],
     "leaves.profile": ["Profile"],
