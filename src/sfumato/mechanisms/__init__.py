@@ -53,7 +53,9 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.shift import Norm, Shift, Stability
     from sfumato.mechanisms.sparse_vector import SparseVector
     from sfumato.mechanisms.staircase import Staircase
+    from sfumato.mechanisms.statistics.coin_press import CoinPress, MeanRelease
     from sfumato.mechanisms.statistics.moments import Covariance, Variance
+    from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
     from sfumato.mechanisms.statistics.quantiles import Quantile, Quantiles
     from sfumato.mechanisms.sums import BoundedSum, Mean
     from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
@@ -65,6 +67,7 @@ __all__ = [
     "BoundedLaplace",
     "BoundedSum",
     "BufferedToeplitz",
+    "CoinPress",
     "ContinualSum",
     "ContributionBound",
     "Count",
@@ -83,6 +86,7 @@ __all__ = [
     "LipschitzMap",
     "MatrixMechanism",
     "Mean",
+    "MeanRelease",
     "Measurement",
     "Mechanism",
     "NoiseStream",
@@ -92,6 +96,7 @@ __all__ = [
     "ParallelRelease",
     "Participation",
     "PermuteAndFlip",
+    "PrivateBounds",
     "PrivateCandidates",
     "Quantile",
     "Quantiles",
@@ -132,6 +137,7 @@ __getattr__, __dir__ = attach(
         "BoundedSum": "sfumato.mechanisms.sums",
         "BufferedToeplitz": "sfumato.mechanisms.factorization.blt",
         "ContinualSum": "sfumato.mechanisms.factorization.continual",
+        "CoinPress": "sfumato.mechanisms.statistics.coin_press",
         "ContributionBound": "sfumato.mechanisms.contributions",
         "Count": "sfumato.mechanisms.counting",
         "Covariance": "sfumato.mechanisms.statistics.moments",
@@ -149,6 +155,7 @@ __getattr__, __dir__ = attach(
         "LipschitzMap": "sfumato.mechanisms.lipschitz",
         "MatrixMechanism": "sfumato.mechanisms.factorization.matrix_mechanism",
         "Mean": "sfumato.mechanisms.sums",
+        "MeanRelease": "sfumato.mechanisms.statistics.coin_press",
         "Measurement": "sfumato.mechanisms.measurement",
         "Mechanism": "sfumato.mechanisms.mechanism",
         "NoiseStream": "sfumato.mechanisms.factorization.strategy",
@@ -159,6 +166,7 @@ __getattr__, __dir__ = attach(
         "Participation": "sfumato.mechanisms.factorization.participation",
         "PermuteAndFlip": "sfumato.mechanisms.selection.permute_and_flip",
         "PrivateCandidates": "sfumato.mechanisms.selection.private_candidates",
+        "PrivateBounds": "sfumato.mechanisms.statistics.private_bounds",
         "Quantile": "sfumato.mechanisms.statistics.quantiles",
         "Quantiles": "sfumato.mechanisms.statistics.quantiles",
         "Query": "sfumato.mechanisms.query",
