@@ -53,6 +53,9 @@ if TYPE_CHECKING:
     from sfumato.privacy.meaning.risk import Attack, Risk
     from sfumato.privacy.meaning.shares import Explanation, Share
     from sfumato.privacy.neighboring import Neighboring
+    from sfumato.privacy.nodes.allocation import RandomAllocation
+    from sfumato.privacy.nodes.balls_in_bins import BallsInBins
+    from sfumato.privacy.nodes.block_bound import BlockBound
     from sfumato.privacy.nodes.choice import AdaptiveChoice, Parallel
     from sfumato.privacy.nodes.fixed_size import FixedSizeSampled
     from sfumato.privacy.nodes.mixture import Mixture
@@ -60,6 +63,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.nodes.processed import PostProcessed
     from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStopping
     from sfumato.privacy.nodes.records import PoissonRecords
+    from sfumato.privacy.nodes.separated import SeparatedPoisson
     from sfumato.privacy.nodes.shuffled import Shuffled
     from sfumato.privacy.nodes.telltale import DistanceTest, ThresholdedSelection, propose_test_release
     from sfumato.privacy.nodes.truncated import TruncatedPoisson
@@ -75,6 +79,8 @@ __all__ = [
     "AdaptiveChoice",
     "ApproximateDP",
     "Attack",
+    "BallsInBins",
+    "BlockBound",
     "Chained",
     "Composed",
     "Curve",
@@ -107,6 +113,7 @@ __all__ = [
     "PureDP",
     "PureView",
     "RDPCurve",
+    "RandomAllocation",
     "RandomStopping",
     "RandomizedResponse",
     "Readings",
@@ -115,6 +122,7 @@ __all__ = [
     "ReportNoisyMax",
     "Risk",
     "SampledWithReplacement",
+    "SeparatedPoisson",
     "Share",
     "Shuffled",
     "SmoothGaussian",
@@ -195,6 +203,9 @@ _HOMES = {
     "meaning.risk": ["Attack", "Risk"],
     "meaning.shares": ["Explanation", "Share"],
     "neighboring": ["Neighboring"],
+    "nodes.allocation": ["RandomAllocation"],
+    "nodes.balls_in_bins": ["BallsInBins"],
+    "nodes.block_bound": ["BlockBound"],
     "nodes.choice": ["AdaptiveChoice", "Parallel"],
     "nodes.fixed_size": ["FixedSizeSampled"],
     "nodes.mixture": ["Mixture"],
@@ -202,6 +213,7 @@ _HOMES = {
     "nodes.processed": ["PostProcessed"],
     "nodes.random_stopping": ["PoissonStopping", "RandomStopping"],
     "nodes.records": ["PoissonRecords"],
+    "nodes.separated": ["SeparatedPoisson"],
     "nodes.shuffled": ["Shuffled"],
     "nodes.telltale": ["DistanceTest", "ThresholdedSelection", "propose_test_release"],
     "nodes.truncated": ["TruncatedPoisson"],

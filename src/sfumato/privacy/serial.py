@@ -33,6 +33,9 @@ from sfumato.privacy.leaves.staircase import Staircase
 from sfumato.privacy.leaves.trade_off import TradeOff
 from sfumato.privacy.loss import FORMAT, Composed, PrivacyLoss, Repeated
 from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.nodes.allocation import RandomAllocation
+from sfumato.privacy.nodes.balls_in_bins import BallsInBins
+from sfumato.privacy.nodes.block_bound import BlockBound
 from sfumato.privacy.nodes.choice import AdaptiveChoice, Parallel
 from sfumato.privacy.nodes.fixed_size import FixedSizeSampled
 from sfumato.privacy.nodes.mixture import Mixture
@@ -40,6 +43,7 @@ from sfumato.privacy.nodes.poisson import PoissonSubsampled
 from sfumato.privacy.nodes.processed import PostProcessed
 from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStopping
 from sfumato.privacy.nodes.records import PoissonRecords
+from sfumato.privacy.nodes.separated import SeparatedPoisson
 from sfumato.privacy.nodes.shuffled import Shuffled
 from sfumato.privacy.nodes.telltale import DistanceTest, ThresholdedSelection
 from sfumato.privacy.nodes.truncated import TruncatedPoisson
@@ -50,6 +54,8 @@ __all__ = ["LEAVES", "loss_from_json"]
 LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
     AdaptiveChoice,
     ApproximateDP,
+    BallsInBins,
+    BlockBound,
     Chained,
     DiscreteGaussian,
     DiscreteGaussianVector,
@@ -71,10 +77,12 @@ LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
     Profile,
     PureDP,
     RDPCurve,
+    RandomAllocation,
     RandomStopping,
     RandomizedResponse,
     ReportNoisyMax,
     SampledWithReplacement,
+    SeparatedPoisson,
     Shuffled,
     SmoothGaussian,
     SmoothLaplace,

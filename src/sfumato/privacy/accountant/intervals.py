@@ -118,7 +118,7 @@ def _proven(reading: _Reading, loss: Composition, argument: float, precision: Pr
         return Interval(0.0, quick, tight=False)
     if quick == 0:
         return Interval(0.0, 0.0)
-    tight = all(pair.tight for pair, _ in pairs)
+    tight = all(pair.enclosed for pair, _ in pairs)
     if reading is _EPSILON and argument == 0:
         # Where nothing may fail, epsilon is the greatest loss.
         greatest = math.fsum(mul_down(float(count), pair.supremum) for pair, count in pairs)

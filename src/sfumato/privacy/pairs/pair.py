@@ -48,6 +48,11 @@ class Pair(ABC):
         return True
 
     @property
+    def enclosed(self) -> bool:
+        """Whether merging and splitting enclose two neighbors, be `bins` a partition of outcomes or not."""
+        return self.tight
+
+    @property
     @abstractmethod
     def supremum(self) -> float:
         """The essential supremum of the finite loss in both orders, rounded down."""

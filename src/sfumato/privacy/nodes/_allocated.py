@@ -1,0 +1,97 @@
+"""What nodes share in which a unit takes part in steps that are drawn at random."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import NeighboringMismatch, UnsupportedView
+from sfumato.privacy.accountant import closed
+from sfumato.privacy.accountant.renyi import renyi
+from sfumato.privacy.leaves.leaf import Node
+from sfumato.privacy.loss import PrivacyLoss, Term
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.views import GDPView, PureView, ZCDPView
+
+__all__ = ["AllocatedNode"]
+
+
+class AllocatedNode(Node):
+    """Steps of one mechanism, in some of which a unit takes part: add/remove.
+
+    The run has a pair of its own, or is bounded by the composition of `blocks`.
+    """
+
+    __slots__ = ()
+
+    loss: PrivacyLoss
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """Add/remove."""
+        return Neighboring.ADD_REMOVE
+
+    @property
+    def numeric(self) -> bool:
+        """Always."""
+        return True
+
+    @property
+    @abstractmethod
+    def blocks(self) -> tuple[Term, ...]:
+        """What is composed to bound the run; nothing if it has a pair of its own."""
+
+    @property
+    @abstractmethod
+    def _worst(self) -> tuple[Term, ...]:
+        """What was run if it were known when the unit took part, where there are no blocks."""
+
+    @abstractmethod
+    def _pair(self, *, whole: bool) -> Pair:
+        """Return the pair of a run without blocks; see `AllocationPair` for ``whole``."""
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        """The blocks with their counts, or the run."""
+        return self.blocks or ((self, 1),)
+
+    def dominating_pair(self) -> Pair:
+        """Return the pair of the random steps, where one pair tells all."""
+        return self._missing("single dominating pair") if self.blocks else self._pair(whole=False)
+
+    def pure(self) -> PureView:
+        """Return that of the blocks, or of a unit whose steps are known."""
+        return closed.pure(self.blocks or self._worst)
+
+    def zcdp(self) -> ZCDPView:
+        """Return that of the blocks, or of a unit whose steps are known."""
+        return closed.zcdp(self.blocks or self._worst)
+
+    def gdp(self) -> GDPView:
+        """Return that of the blocks, or of a unit whose steps are known."""
+        return closed.gdp(self.blocks or self._worst)
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return that of the blocks, or the least that the pair and a unit with known steps say."""
+        if self.blocks:
+            return closed.rdp(self.blocks, orders)
+        try:
+            known = closed.rdp(self._worst, orders)
+        except UnsupportedView:
+            known = np.full(len(orders), np.inf)
+        return np.asarray(np.fmin(known, renyi(self._pair(whole=True), orders)))
+
+    def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
+        # Blocks are a bound and no mechanisms: nothing is known of each of them between other neighbors.
+        return self._missing(f"group or {relation}") if self.blocks else Node._chained(self, steps, relation)  # noqa: SLF001
+
+    def _check_loss(self) -> None:
+        self._set_part("loss", self.loss)
+        if self.loss.neighboring is not Neighboring.ADD_REMOVE:
+            raise NeighboringMismatch(
+                f"loss must be under add/remove, got {self.loss.neighboring}; steps that are drawn at random "
+                "hide a unit that may be absent: state the loss of one step under that relation"
+            )
