@@ -12,9 +12,8 @@ import numpy as np
 
 from sfumato.errors import UnsupportedView
 from sfumato.numerics.interval import Interval
-from sfumato.numerics.rounding import mul_down
-from sfumato.privacy._outward import below
 from sfumato.privacy.accountant import certified, closed
+from sfumato.privacy.accountant.greatest import greatest_loss
 from sfumato.privacy.accountant.planning import Pairs
 from sfumato.privacy.accountant.precision import Precision
 from sfumato.privacy.pairs.pair import Pair
@@ -121,8 +120,7 @@ def _proven(reading: _Reading, loss: Composition, argument: float, precision: Pr
     tight = all(pair.enclosed for pair, _ in pairs)
     if reading is _EPSILON and argument == 0:
         # Where nothing may fail, epsilon is the greatest loss.
-        greatest = math.fsum(mul_down(float(count), pair.supremum) for pair, count in pairs)
-        return Interval(min(below(greatest, 4.0), quick) if tight else 0.0, quick, tight)
+        return Interval(min(greatest_loss(pairs), quick) if tight else 0.0, quick, tight)
     if not tight and _has_profile(loss.terms):
         return Interval(0.0, quick, tight=False)
     found = _attempt(reading, pairs, argument, precision)
