@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +15,7 @@ from scipy.special import gammaincc
 
 from sfumato.errors import ParameterError
 from sfumato.numerics import choice
-from sfumato.numerics.choice import choose, choose_distinct, flip
+from sfumato.numerics.choice import choose, flip
 from sfumato.numerics.powers import RELATIVE_ERROR, powers
 from sfumato.numerics.source import SimulatedSource
 from sfumato.numerics.uniform import UniformBits, uniform_integers
@@ -141,38 +140,6 @@ def test_choices_follow_the_law(size: int) -> None:
     if size > 1:
         pooled = [np.append(x[busy], x[~busy & (expected > 0)].sum() + 1e-9) for x in (observed, expected)]
         assert not alarm(*(x if pooled[1][-1] > 20 else x[:-1] for x in pooled))
-
-
-@pytest.mark.parametrize("rate", [Fraction(1, 4), Fraction(12)])
-def test_distinct_choices_are_those_of_peeling(rate: Fraction) -> None:
-    gaps = np.array([0, 2, 1, 1])
-    law = np.exp(-float(rate) * gaps)
-    expected = {}
-    for order in itertools.permutations(range(4), 3):
-        left, chance = law.sum(), 1.0
-        for index in order:
-            chance *= law[index] / left
-            left -= law[index]
-        expected[order] = 10_000 * chance
-    source = SimulatedSource(9)
-    observed = dict.fromkeys(expected, 0)
-    for _ in range(10_000):
-        observed[tuple(choose_distinct(gaps, rate, 3, rng=source).tolist())] += 1
-    pairs = np.array([(observed[order], expected[order]) for order in expected])
-    busy = pairs[:, 1] > 20
-    rest = pairs[~busy].sum(axis=0)
-    assert rest[0] <= rest[1] + 10 * math.sqrt(rest[1]) + 10
-    assert not alarm(*pairs[busy].T)
-
-
-def test_distinct_choices_take_every_candidate_once() -> None:
-    steep = np.arange(3000) * 10**15
-    assert choose_distinct(steep, 1, 40, rng=1).tolist() == list(range(40))
-    counts = np.array([0, 2, 0, 5, 1])
-    assert sorted(choose_distinct(np.zeros(5, int), 1, 3, multiplicity=counts, rng=1).tolist()) == [1, 3, 4]
-    assert choose_distinct(np.zeros(5, int), 1, 0, rng=1).tolist() == []
-    with pytest.raises(ParameterError, match="count must be at most the number of candidates"):
-        choose_distinct(np.zeros(2, int), 1, 3, rng=1)
 
 
 def test_coins_follow_their_law() -> None:

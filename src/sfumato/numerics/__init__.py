@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
-    from sfumato.numerics.choice import choose, choose_distinct, flip
+    from sfumato.numerics.choice import choose, flip
     from sfumato.numerics.interval import Interval
     from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
+    from sfumato.numerics.race import choose_distinct
     from sfumato.numerics.samplers import discrete_gaussian, discrete_laplace, geometric
     from sfumato.numerics.source import RandomSource, Rng, SecureSource, SimulatedSource, random_source
 
@@ -44,7 +45,7 @@ __getattr__, __dir__ = attach(
         "SecureSource": "sfumato.numerics.source",
         "SimulatedSource": "sfumato.numerics.source",
         "choose": "sfumato.numerics.choice",
-        "choose_distinct": "sfumato.numerics.choice",
+        "choose_distinct": "sfumato.numerics.race",
         "discrete_gaussian": "sfumato.numerics.samplers",
         "discrete_laplace": "sfumato.numerics.samplers",
         "geometric": "sfumato.numerics.samplers",

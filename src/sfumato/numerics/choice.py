@@ -22,7 +22,7 @@ from sfumato.numerics.powers import Powers, powers
 from sfumato.numerics.source import RandomSource, Rng, random_source
 from sfumato.numerics.uniform import UniformBits, below_exp
 
-__all__ = ["choose", "choose_distinct", "flip"]
+__all__ = ["checked", "choose", "flip"]
 
 _BLOCK = 1 << 10
 _UNIT = 2.0**-53
@@ -138,7 +138,7 @@ def choose(
     Parameters
     ----------
     gaps : int64 array of shape (n,)
-        Of each candidate, within 2^62 of zero; only differences matter, so negated scores will do.
+        Of each candidate, less than 2^63 apart; only differences matter, so negated scores will do.
     rate : int, float or Fraction
         Positive; a float means the rational it is.
     multiplicity : int64 array of shape (n,), optional
@@ -171,64 +171,9 @@ def choose(
     """
     shape = () if size is None else size if isinstance(size, tuple) else (size,)
     count = prod(integer("size", part) for part in shape)
-    candidates = _Candidates(*_checked(gaps, rate, multiplicity))
+    candidates = _Candidates(*checked(gaps, rate, multiplicity))
     drawn = candidates.draw(count, random_source(rng))
     return int(drawn[0]) if size is None else drawn.reshape(shape)
-
-
-def choose_distinct(
-    gaps: NDArray[np.int64],
-    rate: int | float | Fraction,
-    count: int,
-    *,
-    multiplicity: NDArray[np.int64] | None = None,
-    rng: Rng = None,
-) -> NDArray[np.int64]:
-    """Choose one after another, each among those not yet chosen, with the weights of `choose`.
-
-    Parameters
-    ----------
-    gaps, rate, multiplicity, rng
-        As in `choose`.
-    count : int
-        How many; at most the number of candidates of positive multiplicity.
-
-    Returns
-    -------
-    int64 array of shape (count,)
-        Distinct indices in the order in which they were chosen.
-
-    Raises
-    ------
-    ParameterError
-        As in `choose`, or if there are fewer candidates.
-
-    Notes
-    -----
-    This is the order of the ``count`` largest values of ``log(weight) + Gumbel noise`` (Durfee, Rogers 2019):
-    peeling. What is new in a sequence of independent choices has the law of the next choice among the rest,
-    so repetitions are skipped; where they are most of a batch, the chosen ones are taken out.
-
-    Examples
-    --------
-    >>> sorted(choose_distinct(np.array([5, 0, 9]), 2, 3, rng=1).tolist())
-    [0, 1, 2]
-    """
-    source = random_source(rng)
-    whole, exact, counts = _checked(gaps, rate, multiplicity)
-    counts = np.ones(whole.size, np.int64) if counts is None else counts.copy()
-    if integer("count", count) > np.count_nonzero(counts):
-        refuse("count", "be at most the number of candidates", count, "ask for fewer")
-    chosen: list[int] = []
-    while len(chosen) < count:
-        candidates = _Candidates(whole, exact, counts)
-        missing, before = count - len(chosen), 2 * count
-        while 0 < missing <= before // 2:
-            batch = dict.fromkeys(chosen + candidates.draw(2 * missing + 8, source).tolist())
-            chosen = list(batch)[:count]
-            missing, before = count - len(chosen), missing
-        counts[chosen] = 0
-    return np.array(chosen, np.int64)
 
 
 def flip(gaps: NDArray[np.int64], rate: int | float | Fraction, rng: Rng = None) -> NDArray[np.bool_]:
@@ -254,7 +199,7 @@ def flip(gaps: NDArray[np.int64], rate: int | float | Fraction, rng: Rng = None)
     [True, False, False]
     """
     source = random_source(rng)
-    whole, exact, _ = _checked(gaps, rate, None)
+    whole, exact, _ = checked(gaps, rate, None)
     words = source.words(whole.size)
     # A word loses at most one rounding error, the chance has its own: `_COIN_ERROR` is more than both.
     distance = words.astype(np.float64) * 2.0**-_WORD - powers(exact).floats(whole)
@@ -264,9 +209,10 @@ def flip(gaps: NDArray[np.int64], rate: int | float | Fraction, rng: Rng = None)
     return heads
 
 
-def _checked(
+def checked(
     gaps: object, rate: object, multiplicity: object
 ) -> tuple[NDArray[np.int64], Fraction, NDArray[np.int64] | None]:
+    """Return gaps, rate and multiplicities of candidates, or refuse what does not fit."""
     whole = _integers("gaps", gaps)
     if not whole.size:
         refuse("gaps", "hold a candidate", "none", "pass one entry for each candidate")

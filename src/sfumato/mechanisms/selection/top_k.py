@@ -8,7 +8,7 @@ from typing import Any, final
 
 from sfumato import _check
 from sfumato.mechanisms.selection.selection import Selection, Steps, log_steps
-from sfumato.numerics.choice import choose_distinct
+from sfumato.numerics.race import choose_distinct
 from sfumato.numerics.source import RandomSource
 from sfumato.privacy.leaves import exponential as leaf
 from sfumato.privacy.loss import PrivacyLoss

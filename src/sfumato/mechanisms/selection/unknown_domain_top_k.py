@@ -17,8 +17,8 @@ from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number, plain
 from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.selection.keys import counted, in_random_order
-from sfumato.numerics.choice import choose_distinct
 from sfumato.numerics.laws import exp_minus
+from sfumato.numerics.race import choose_distinct
 from sfumato.numerics.rounding import add_down, div_up, mul_up
 from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.leaves import exponential as leaf

@@ -1,0 +1,142 @@
+"""Exact orders: the law of peeling, and decisions that the first words leave open against mpmath."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import mpmath as mp
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import gammaincc
+
+from sfumato.errors import ParameterError
+from sfumato.numerics.race import choose_distinct
+from sfumato.numerics.source import SimulatedSource
+from tests.numerics.sources import ListedSource
+
+TOP = 2**64 - 1
+
+
+def time_of(word: int, further: int, gap: int, rate: Fraction, factor: int) -> mp.mpf:
+    """The log of the time of arrival of a candidate with a uniform of 128 bits."""
+    uniform = (mp.mpf(word) + mp.mpf(further) / mp.mpf(2) ** 64) / mp.mpf(2) ** 64
+    return mp.log(-mp.log1p(-uniform)) + mp.mpf(rate.numerator) * gap / rate.denominator - mp.log(factor)
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 4), Fraction(12)])
+@pytest.mark.parametrize("factors", [[1, 1, 1, 1], [1, 7, 2, 10**15]])
+def test_orders_have_the_law_of_peeling(rate: Fraction, factors: list[int]) -> None:
+    gaps, trials = np.array([0, 2, 1, 1]), 8_000
+    law = np.array(factors) * np.exp(-float(rate) * gaps)
+    expected = {}
+    for order in itertools.permutations(range(4), 3):
+        left, chance = list(range(4)), 1.0
+        for index in order:
+            chance *= law[index] / law[left].sum()
+            left.remove(index)
+        expected[order] = trials * chance
+    source = SimulatedSource(9)
+    observed = dict.fromkeys(expected, 0)
+    for _ in range(trials):
+        drawn = choose_distinct(gaps, rate, 3, multiplicity=np.array(factors), rng=source)
+        observed[tuple(drawn.tolist())] += 1
+    pairs = np.array([(observed[order], expected[order]) for order in expected])
+    busy = pairs[:, 1] > 15
+    rest = pairs[~busy].sum(axis=0)
+    assert rest[0] <= rest[1] + 10 * math.sqrt(rest[1]) + 10
+    if busy.sum() > 1:
+        statistic = float(((pairs[busy, 0] - pairs[busy, 1]) ** 2 / pairs[busy, 1]).sum())
+        assert gammaincc((busy.sum() - 1) / 2, statistic / 2) > 1e-10
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 40), st.integers(1, 10**18), st.integers(0, TOP)), min_size=1, max_size=7
+    ),
+    st.fractions(Fraction(1, 10**4), 40, max_denominator=10**4),
+)
+def test_any_words_are_ordered_as_the_reference_orders_them(
+    candidates: list[tuple[int, int, int]], rate: Fraction
+) -> None:
+    gaps, factors, words = (np.array(column, dtype=object) for column in zip(*candidates, strict=True))
+    further = SimulatedSource(3).words(200).tolist()
+    with mp.workdps(80):
+        # No further word is needed but where times agree to 64 bits: a test below has those.
+        times = [time_of(int(w), 0, int(g), rate, int(f)) for g, f, w in candidates]
+        apart = [abs(x - y) for x, y in itertools.combinations(times, 2)]
+    sharp = all(2**40 < word < TOP - 2**40 for word in words) and min(apart, default=1) > 1e-5
+    drawn = choose_distinct(
+        gaps.astype(np.int64),
+        rate,
+        len(candidates),
+        multiplicity=factors.astype(np.int64),
+        rng=ListedSource([*words.tolist(), *further]),
+    ).tolist()
+    assert sorted(drawn) == list(range(len(candidates)))
+    if sharp:
+        assert drawn == sorted(range(len(candidates)), key=lambda i: times[i])
+
+
+@pytest.mark.parametrize("word", [0, 1, 12345, 2**40, 2**63 + 17, TOP - 5, TOP])
+def test_equal_words_are_told_apart_by_further_ones(word: int) -> None:
+    gaps = np.array([4, 4])
+    for further, first in (([5, 9], 0), ([9, 5], 1), ([7, 7, 1, 9], 0), ([7, 7, 9, 1], 1)):
+        drawn = choose_distinct(gaps, 1, 1, rng=ListedSource([word, word, *further]))
+        assert drawn.tolist() == [first]
+
+
+@pytest.mark.parametrize("word", [3, 10**6, 2**50 + 1, 2**62 + 99, 2**64 - 2**40])
+@pytest.mark.parametrize(("gap", "factor"), [(1, 1), (3, 5), (0, 3)])
+def test_times_that_nearly_meet_are_told_apart_exactly(word: int, gap: int, factor: int) -> None:
+    """The second candidate's words are those at which it arrives with the first, one unit up or down."""
+    rate = Fraction(1, 3)
+    with mp.workdps(120):
+        time = time_of(word, 2**63, 0, rate, 1) - mp.mpf(gap) / 3 + mp.log(factor)
+        uniform = -mp.expm1(-mp.exp(time))
+        bits = int(mp.floor(uniform * mp.mpf(2) ** 128))
+        # By how many units the second uniform moves where the first one moves by one.
+        moved = (1 - uniform) / (1 - mp.mpf(word) / 2**64) * mp.exp(-mp.mpf(gap) / 3) * factor
+    for step, first in ((-1, 1), (1, 0)):
+        second = bits + step * (2 + int(mp.ceil(moved)))
+        if 0 < second < 2**128 - 1:
+            listed = [word, second >> 64, 2**63, second & TOP, *[2**63] * 20]
+            drawn = choose_distinct(
+                np.array([0, gap]), rate, 2, multiplicity=np.array([1, factor]), rng=ListedSource(listed)
+            )
+            # The first candidate's further words make it arrive at the time above; the second's are known.
+            assert drawn[0] == first
+
+
+def test_orders_take_every_candidate_once() -> None:
+    steep = np.arange(3000) * 10**15
+    assert choose_distinct(steep, 1, 40, rng=1).tolist() == list(range(40))
+    counts = np.array([0, 2, 0, 5, 1])
+    assert sorted(choose_distinct(np.zeros(5, int), 1, 3, multiplicity=counts, rng=1).tolist()) == [1, 3, 4]
+    assert choose_distinct(np.array([-9, 5]), 10, 1, multiplicity=np.array([0, 1]), rng=1).tolist() == [1]
+    assert choose_distinct(np.zeros(5, int), 1, 0, rng=1).tolist() == []
+    whole = choose_distinct(np.random.default_rng(1).integers(0, 9, 100_000), 1, 100_000, rng=2)
+    assert np.array_equal(np.sort(whole), np.arange(100_000))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: choose_distinct(np.zeros(2, int), 1, 3), "count must be at most the number of candidates"),
+        (lambda: choose_distinct(np.zeros(2, int), 1, -1), "count must be an integer"),
+        (lambda: choose_distinct(np.zeros(2, int), 2**65, 1), r"rate must be at most 2\*\*64"),
+        (lambda: choose_distinct(np.array([], int), 1, 0), "gaps must hold a candidate"),
+        (
+            lambda: choose_distinct(np.zeros(2, int), 1, 2, multiplicity=np.array([0, 1])),
+            "count must be at most the number of candidates",
+        ),
+    ],
+)
+def test_bad_parameters_are_refused(call: Any, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        call()
