@@ -27,6 +27,7 @@ from sfumato.privacy import (
     Exponential,
     Gaussian,
     GaussianDP,
+    GaussianSparseVector,
     Laplace,
     MaxNoise,
     Neighboring,
@@ -62,6 +63,7 @@ noise = st.floats(0.05, 1e5)
 scales = st.one_of(
     noise.map(Fraction), st.integers(1, 10**6), st.fractions(Fraction(1, 10), 1000, max_denominator=50)
 )
+wide = st.sampled_from([0.5, 10.0, 1e4])  # few values, of which pairs are made once
 sensitivities = st.integers(1, 40)
 magnitudes = st.one_of(st.just(0.0), st.floats(1e-6, 30.0))
 
@@ -103,6 +105,7 @@ CHOICES = {
     "Exponential": st.builds(Exponential, magnitudes),
     "ReportNoisyMax": st.builds(ReportNoisyMax, noise, noise=st.sampled_from(MaxNoise)),
     "SparseVector": st.builds(SparseVector, noise, noise, positives=st.integers(1, 20)),
+    "GaussianSparseVector": st.builds(GaussianSparseVector, wide, wide, st.sampled_from([1, 9, 10**6])),
     "SmoothSensitivity": st.builds(
         SmoothSensitivity, noise, smoothness=st.floats(0.0, 3.0), degrees=st.floats(0.5, 9.0)
     ),

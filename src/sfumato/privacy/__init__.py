@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.leaves.exponential import Exponential
     from sfumato.privacy.leaves.gaussian import Gaussian
     from sfumato.privacy.leaves.gaussian_dp import GaussianDP
+    from sfumato.privacy.leaves.gaussian_sparse_vector import GaussianSparseVector
     from sfumato.privacy.leaves.iteration import NoisyIteration
     from sfumato.privacy.leaves.laplace import Laplace
     from sfumato.privacy.leaves.leaf import Chained
@@ -95,6 +96,7 @@ __all__ = [
     "GDPView",
     "Gaussian",
     "GaussianDP",
+    "GaussianSparseVector",
     "Guarantee",
     "Laplace",
     "LossVariable",
@@ -183,6 +185,7 @@ _HOMES = {
     "leaves.gaussian": ["Gaussian"],
     "guarantee": ["Guarantee"],
     "interchange": ["from_dp_event", "to_dp_event"],
+    "leaves.gaussian_sparse_vector": ["GaussianSparseVector"],
     "leaves.iteration": ["NoisyIteration"],
     "leaves.laplace": ["Laplace"],
     "leaves.gaussian_dp": ["GaussianDP"],

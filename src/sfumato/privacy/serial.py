@@ -18,6 +18,7 @@ from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.leaves.gaussian_dp import GaussianDP
+from sfumato.privacy.leaves.gaussian_sparse_vector import GaussianSparseVector
 from sfumato.privacy.leaves.iteration import NoisyIteration
 from sfumato.privacy.leaves.laplace import Laplace
 from sfumato.privacy.leaves.leaf import Chained
@@ -66,6 +67,7 @@ LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
     FixedSizeSampled,
     Gaussian,
     GaussianDP,
+    GaussianSparseVector,
     Laplace,
     Mixture,
     NoisyIteration,

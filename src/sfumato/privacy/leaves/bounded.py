@@ -8,11 +8,9 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato import _check
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.leaf import Leaf
-from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.pairs.telltale import TelltalePair
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
@@ -24,14 +22,6 @@ class BoundedLeaf(Leaf):
     """A leaf whose views follow from one number: by default, those of `PureDP`."""
 
     __slots__ = ()
-
-    def _set_monotone(self, value: object) -> None:
-        """Check whether all scores may be said to move in the same direction."""
-        if not isinstance(value, bool):
-            _check.refuse("monotone", "be True or False", value, "True if all scores move the same way")
-        if value and self.neighboring is Neighboring.REPLACE_ONE:
-            remedy = "a replaced unit may raise one score and lower another"
-            _check.refuse("monotone", "be False under replace-one", value, remedy)
 
     @property
     def _views(self) -> Leaf:
