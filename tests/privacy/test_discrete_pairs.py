@@ -72,43 +72,33 @@ def laplace_delta(scale: int, shift: int, count: int, epsilon: float) -> mpf:
 
 
 @pytest.mark.parametrize(
-    ("stddev", "shift", "count", "epsilon"),
+    ("kind", "noise", "shift", "count", "epsilon"),
     [
-        (1, 1, 1, 0.2),
-        (1, 1, 1, 4.43),
-        (1, 1, 3, 2.5),
-        (1, 2, 10, 41.0),
-        (1, 1, 40, 52.0),
-        (3, 1, 12, 11.0),
-        (2, 5, 2, 0.0),
-        (20, 30, 2, 17.0),
-        (66, 1, 2, 0.1),
-        (66, 40, 2, 3.0),
-        (70, 7, 1, 0.55),
+        (DiscreteGaussian, 1, 1, 1, 0.2),
+        (DiscreteGaussian, 1, 1, 1, 4.43),
+        (DiscreteGaussian, 1, 1, 3, 2.5),
+        (DiscreteGaussian, 1, 2, 10, 41.0),
+        (DiscreteGaussian, 1, 1, 40, 52.0),
+        (DiscreteGaussian, 3, 1, 12, 11.0),
+        (DiscreteGaussian, 2, 5, 2, 0.0),
+        (DiscreteGaussian, 20, 30, 2, 17.0),
+        (DiscreteGaussian, 66, 1, 2, 0.1),
+        (DiscreteGaussian, 66, 40, 2, 3.0),
+        (DiscreteGaussian, 70, 7, 1, 0.55),
+        (DiscreteLaplace, 1, 1, 20, 12.0),
+        (DiscreteLaplace, 10, 5, 8, 3.1),
+        (DiscreteLaplace, 10, 5, 8, 3.99),
+        (DiscreteLaplace, 3, 7, 3, 0.0),
+        (DiscreteLaplace, 2, 40, 4, 75.0),
+        (DiscreteLaplace, 2, 2049, 2, 2000.0),
     ],
 )
-def test_discrete_gaussians_hold_the_exact_sum(stddev: int, shift: int, count: int, epsilon: float) -> None:
-    truth = gaussian_delta(stddev, shift, count, epsilon)
-    lower, upper, tight = (DiscreteGaussian(stddev, shift) * count).delta_interval(epsilon)
-    assert tight
-    assert lower <= truth <= upper
-    assert upper - lower <= 1e-3 * upper
-
-
-@pytest.mark.parametrize(
-    ("scale", "shift", "count", "epsilon"),
-    [
-        (1, 1, 20, 12.0),
-        (10, 5, 8, 3.1),
-        (10, 5, 8, 3.99),
-        (3, 7, 3, 0.0),
-        (2, 40, 4, 75.0),
-        (2, 2049, 2, 2000.0),
-    ],
-)
-def test_discrete_laplaces_hold_the_exact_sum(scale: int, shift: int, count: int, epsilon: float) -> None:
-    truth = laplace_delta(scale, shift, count, epsilon)
-    lower, upper, tight = (DiscreteLaplace(scale, shift) * count).delta_interval(epsilon)
+def test_lattice_noise_holds_the_exact_sum(
+    kind: type[DiscreteGaussian | DiscreteLaplace], noise: int, shift: int, count: int, epsilon: float
+) -> None:
+    exact = gaussian_delta if kind is DiscreteGaussian else laplace_delta
+    truth = exact(noise, shift, count, epsilon)
+    lower, upper, tight = (kind(noise, shift) * count).delta_interval(epsilon)
     assert tight
     assert lower <= truth <= upper
     assert upper - lower <= 1e-3 * upper

@@ -9,7 +9,7 @@ from pathlib import Path
 from sfumato import _check
 from sfumato.queries.sources import FileSource, files_meant, open_source
 
-__all__ = ["check_free"]
+__all__ = ["check_free", "resolved"]
 
 _BESIDE_LEDGER = ("", "-journal", "-wal", "-shm")
 _BESIDE_DUCKDB = ("", ".wal")
@@ -36,9 +36,9 @@ def check_free(output: Path, *, sources: Mapping[str, str], ledger: Path | None)
     SourceError
         If a source cannot be opened.
     """
-    target = _resolved(output)
+    target = resolved(output)
     if ledger is not None:
-        for path in _with(_resolved(ledger), _BESIDE_LEDGER):
+        for path in _with(resolved(ledger), _BESIDE_LEDGER):
             if _same(target, path) or _alike(target, path):
                 _check.refuse("output", "not be the ledger or a file beside it", str(output), _ELSEWHERE)
     for path in _read_files(sources):
@@ -52,7 +52,8 @@ def check_free(output: Path, *, sources: Mapping[str, str], ledger: Path | None)
         _check.refuse("output", "not be a ledger or a database", str(output), _ELSEWHERE)
 
 
-def _resolved(path: Path) -> Path:
+def resolved(path: Path) -> Path:
+    """Return the file behind all symbolic links, which need not exist."""
     return Path(os.path.realpath(path))
 
 

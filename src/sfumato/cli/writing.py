@@ -17,6 +17,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from sfumato import _check
+from sfumato.cli.guarding import resolved
 from sfumato.cli.standard import OutputFailed
 from sfumato.cli.tables import release_table, wide_console
 
@@ -42,7 +43,7 @@ def check_output(style: Format, output: Path | None) -> None:
         or Parquet would go to a terminal.
     """
     if output is not None:
-        target = _target(output)
+        target = resolved(output)
         if target.is_dir() or not target.parent.is_dir():
             _check.refuse("output", "be a file in a folder that exists", str(output), "make the folder first")
         if target.exists() and not target.is_file():
@@ -72,7 +73,8 @@ def write(answer: pa.Table, style: Format, output: Path | None, *, again: str) -
     """
     try:
         if output is not None:
-            _replace(_target(output), _content(answer, style))
+            # The file behind a link is replaced, not the link.
+            _replace(resolved(output), _content(answer, style))
         elif style is Format.TABLE:
             wide_console().print(release_table(answer))
         else:
@@ -85,11 +87,6 @@ def write(answer: pa.Table, style: Format, output: Path | None, *, again: str) -
             raise
         why = (error.strerror or "a failure").lower()
         _check.refuse("output", f"be writable ({why})", str(output), again)
-
-
-def _target(output: Path) -> Path:
-    """Return the file behind all symbolic links: it is replaced, not the link to it."""
-    return Path(os.path.realpath(output))
 
 
 def _replace(target: Path, content: bytes) -> None:
