@@ -14,6 +14,8 @@ from sfumato.errors import ParameterError
 from sfumato.privacy import (
     Guarantee,
     Neighboring,
+    PoissonSubsampled,
+    PureDP,
     Receipt,
     analytic_gaussian_stddev,
     gdp_delta,
@@ -155,3 +157,11 @@ def test_room_is_light() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert not {"scipy.stats", "scipy.optimize", "duckdb", "pandas", "pyarrow"} & set(loaded)
+
+
+def test_what_is_pure_has_quick_numbers_at_every_delta() -> None:
+    run = PoissonSubsampled(PureDP(1.0), 0.1) * 5
+    assert run.quick_epsilon(1e-30) == run.quick_epsilon(0.0) == run.epsilon(0.0)
+    assert run.epsilon(1e-30) <= run.epsilon(0.0)
+    assert run.quick_delta(run.epsilon(0.0)) == 0.0
+    assert 0.0 < run.delta(0.1) < run.quick_delta(0.1) == 1.0

@@ -169,7 +169,7 @@ def _epsilon(terms: Terms, delta: float, numeric: bool) -> float:
     candidates = [certain] if not rest else []
     proofs = _EPSILON_PROOFS + ((_numeric_rdp_epsilon,) if numeric else ())
     if delta > 0:
-        candidates += _proved(proofs, terms, delta)
+        candidates += _proved(proofs, terms, delta, needed=bool(rest))
         if rest and len(rest) < len(terms):
             candidates += [above(certain + e) for e in _proved(proofs, rest, delta)]
     return min(candidates, default=math.inf)
@@ -181,7 +181,7 @@ def _log_delta(terms: Terms, epsilon: float, numeric: bool) -> float:
     if not rest and epsilon >= certain:
         return -math.inf
     proofs = _DELTA_PROOFS + ((_numeric_rdp_log_delta,) if numeric else ())
-    candidates = [0.0, *_proved(proofs, terms, epsilon)]
+    candidates = [0.0, *_proved(proofs, terms, epsilon, needed=bool(rest))]
     if len(rest) < len(terms) and epsilon > certain:
         candidates += _proved(proofs, rest, below(epsilon - certain))
     return min(candidates)
@@ -202,14 +202,15 @@ def _certain(terms: Terms) -> tuple[float, list[tuple[Views, int]]]:
     return sum_above(epsilons), rest
 
 
-def _proved(proofs: Sequence[_Proof], terms: Terms, argument: float) -> list[float]:
+def _proved(proofs: Sequence[_Proof], terms: Terms, argument: float, *, needed: bool = True) -> list[float]:
+    """Return what each proof says that exists; there must be one, unless pure DP says something already."""
     found, missing = [], []
     for proof in proofs:
         try:
             found.append(proof(terms, argument))
         except UnsupportedView as error:
             missing.append(str(error))
-    if not found:
+    if needed and not found:
         raise UnsupportedView("; ".join(dict.fromkeys(missing)))
     return found
 
