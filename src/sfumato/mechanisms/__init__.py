@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.factorization.k_norm import CubeRelease, KNorm
     from sfumato.mechanisms.factorization.linear_release import LinearRelease
     from sfumato.mechanisms.factorization.matrix_mechanism import MatrixMechanism
+    from sfumato.mechanisms.factorization.multiplicative_weights import MultiplicativeWeights, WeightsRelease
     from sfumato.mechanisms.factorization.optimal import optimal_strategy, svd_bound
     from sfumato.mechanisms.factorization.p_identity import p_identity
     from sfumato.mechanisms.factorization.participation import Participation
@@ -89,6 +90,7 @@ __all__ = [
     "MeanRelease",
     "Measurement",
     "Mechanism",
+    "MultiplicativeWeights",
     "NoiseStream",
     "NoisyMax",
     "Norm",
@@ -119,6 +121,7 @@ __all__ = [
     "TruncatedLaplace",
     "UnknownDomainTopK",
     "Variance",
+    "WeightsRelease",
     "Witness",
     "check_sensitivity",
     "facets_around",
@@ -136,8 +139,8 @@ __getattr__, __dir__ = attach(
         "BoundedLaplace": "sfumato.mechanisms.bounded_laplace",
         "BoundedSum": "sfumato.mechanisms.sums",
         "BufferedToeplitz": "sfumato.mechanisms.factorization.blt",
-        "ContinualSum": "sfumato.mechanisms.factorization.continual",
         "CoinPress": "sfumato.mechanisms.statistics.coin_press",
+        "ContinualSum": "sfumato.mechanisms.factorization.continual",
         "ContributionBound": "sfumato.mechanisms.contributions",
         "Count": "sfumato.mechanisms.counting",
         "Covariance": "sfumato.mechanisms.statistics.moments",
@@ -158,6 +161,7 @@ __getattr__, __dir__ = attach(
         "MeanRelease": "sfumato.mechanisms.statistics.coin_press",
         "Measurement": "sfumato.mechanisms.measurement",
         "Mechanism": "sfumato.mechanisms.mechanism",
+        "MultiplicativeWeights": "sfumato.mechanisms.factorization.multiplicative_weights",
         "NoiseStream": "sfumato.mechanisms.factorization.strategy",
         "NoisyMax": "sfumato.mechanisms.selection.noisy_max",
         "Norm": "sfumato.mechanisms.shift",
@@ -165,8 +169,8 @@ __getattr__, __dir__ = attach(
         "ParallelRelease": "sfumato.mechanisms.parallel",
         "Participation": "sfumato.mechanisms.factorization.participation",
         "PermuteAndFlip": "sfumato.mechanisms.selection.permute_and_flip",
-        "PrivateCandidates": "sfumato.mechanisms.selection.private_candidates",
         "PrivateBounds": "sfumato.mechanisms.statistics.private_bounds",
+        "PrivateCandidates": "sfumato.mechanisms.selection.private_candidates",
         "Quantile": "sfumato.mechanisms.statistics.quantiles",
         "Quantiles": "sfumato.mechanisms.statistics.quantiles",
         "Query": "sfumato.mechanisms.query",
@@ -188,6 +192,7 @@ __getattr__, __dir__ = attach(
         "TruncatedLaplace": "sfumato.mechanisms.truncated_laplace",
         "UnknownDomainTopK": "sfumato.mechanisms.selection.unknown_domain_top_k",
         "Variance": "sfumato.mechanisms.statistics.moments",
+        "WeightsRelease": "sfumato.mechanisms.factorization.multiplicative_weights",
         "Witness": "sfumato.mechanisms.sensitivity_check",
         "check_sensitivity": "sfumato.mechanisms.sensitivity_check",
         "facets_around": "sfumato.mechanisms.factorization.polytope",
