@@ -106,5 +106,6 @@ def test_one_rate_may_stand_alone_and_numbers_are_plain() -> None:
 
 
 def test_a_group_of_any_size_has_a_loss() -> None:
-    assert Laplace(1.0).group(10**400).epsilon(1e-6) == math.inf
+    for leaf in (Laplace, Gaussian):
+        assert leaf(1.0).group(10**400).epsilon(1e-6) == math.inf
     assert Laplace(3.0).group(3) == Laplace(1.0)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from sfumato.numerics.rounding import div_down, fraction_down
+from sfumato.numerics.rounding import fraction_down
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
@@ -101,4 +101,4 @@ class Gaussian(Leaf):
         return np.nextafter(self.zcdp().rho * orders, np.inf)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
-        return Gaussian(div_down(self.noise_multiplier, float(steps)), neighboring=relation)
+        return Gaussian(fraction_down(Fraction(self.noise_multiplier) / steps), neighboring=relation)
