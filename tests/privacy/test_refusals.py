@@ -109,3 +109,9 @@ def test_a_group_of_any_size_has_a_loss() -> None:
     for leaf in (Laplace, Gaussian):
         assert leaf(1.0).group(10**400).epsilon(1e-6) == math.inf
     assert Laplace(3.0).group(3) == Laplace(1.0)
+
+
+def test_the_least_chances_are_told_in_a_few_digits() -> None:
+    told = str(Gaussian(1.0).risk(false_positive_rates=[1e-18], prior=1e-9, baseline=1e-300))
+    assert "guess with chance 1e-298 %" in told
+    assert max(map(len, told.splitlines())) < 200

@@ -9,7 +9,7 @@ from typing import NamedTuple, final
 
 from sfumato import _check
 from sfumato.numerics.interval import Interval
-from sfumato.privacy._outward import above, below
+from sfumato.privacy._outward import above, below, text_above
 from sfumato.privacy.accountant import intervals
 from sfumato.privacy.accountant.intervals import Composition
 from sfumato.privacy.accountant.precision import Precision
@@ -147,7 +147,9 @@ def _percent(bounds: Interval) -> str:
 
 
 def _share(value: float, *, up: bool = False) -> str:
-    digits = 2 if value >= 1e-3 else 2 + math.ceil(-math.log10(max(value, 1e-300)))
+    if 0 < value < 1e-6:
+        return f"{text_above(above(100 * value), 3) if up else f'{100 * value:.3g}'} %"
+    digits = 2 if value >= 1e-3 else 2 + math.ceil(-math.log10(max(value, 1e-6)))
     scaled = 10.0**digits
     percent = 100 * value
     shown = math.ceil(percent * scaled - 1e-9) / scaled if up else percent
