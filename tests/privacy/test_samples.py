@@ -11,8 +11,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from sfumato.errors import NeighboringMismatch, ParameterError
+from sfumato.errors import NeighboringMismatch, ParameterError, UnsupportedView
 from sfumato.privacy import (
+    ZCDP,
+    AdaptiveChoice,
+    FixedSizeSampled,
     Gaussian,
     Laplace,
     Neighboring,
@@ -22,6 +25,7 @@ from sfumato.privacy import (
     TruncatedPoisson,
     loss_from_json,
 )
+from sfumato.privacy.accountant.moments import approximate_rdp
 
 mpmath.mp.dps = 40
 REPLACE = Neighboring.REPLACE_ONE
@@ -138,3 +142,70 @@ def test_text_and_refusals() -> None:
         SampledWithReplacement(Laplace(1.0, neighboring=REPLACE), 5, 1)
     with pytest.raises(ParameterError, match="sample_size must be an integer of at least 1"):
         TruncatedPoisson(Laplace(1.0), 0.1, sample_size=0, population_size=10)
+
+
+@pytest.mark.parametrize(("drawn", "noise"), [(10, 1.0), (300, 2.0), (1, 0.5)])
+def test_divergences_of_fixed_samples_meet_the_mirrored_mixture(drawn: int, noise: float) -> None:
+    loss = FixedSizeSampled(Gaussian(noise, neighboring=REPLACE), drawn, 1000)
+    q, mu = mpmath.mpf(drawn) / 1000, 1 / mpmath.mpf(noise)
+    orders = [1.5, 2.0, 4.0, 16.0, 64.0]
+    bounds = loss.rdp_curve(np.array(orders))
+    for order, bound in zip(orders, bounds, strict=True):
+        # The losses above 0 are those of the mixture; each comes with its negative, and the rest has none.
+        def moment(x: mpmath.mpf, order: float = order) -> mpmath.mpf:
+            ratio = 1 - q + q * mpmath.exp(mu * x - mu * mu / 2)
+            return mpmath.npdf(x) * (ratio**order + ratio ** (1 - order) - ratio - 1)
+
+        cuts = sorted([mu / 2, mu / 2 + 3, order * mu, order * mu + 8, order * mu + 40])
+        exact = mpmath.log(1 + mpmath.quad(moment, cuts)) / (order - 1)
+        assert exact * (1 - 1e-12) <= bound <= exact * (1 + 1e-3)
+
+
+def test_divergences_of_enumerated_draws_lie_below() -> None:
+    epsilon_0, units, draws = 1.0, 3, 2
+    loss = SampledWithReplacement(PureDP(epsilon_0, neighboring=REPLACE), draws, units)
+    laws = []
+    for first in (0, 1):
+        law = np.zeros(2)
+        for chosen in itertools.product((first, 1, 1), repeat=draws):
+            law += np.array(report(epsilon_0, int(all(chosen)))) / units**draws
+        laws.append(law)
+    for order, bound in zip((1.1, 3.0, 50.0), loss.rdp_curve(np.array([1.1, 3.0, 50.0])), strict=True):
+        for one, other in (laws, laws[::-1]):
+            assert math.log(float((one**order * other ** (1 - order)).sum())) / (order - 1) <= bound
+
+
+def test_one_draw_is_a_sample_of_one() -> None:
+    base, orders = Laplace(0.7, neighboring=REPLACE), np.array([1.5, 8.0])
+    single = SampledWithReplacement(base, 1, 50).rdp_curve(orders)
+    assert single == pytest.approx(FixedSizeSampled(base, 1, 50).rdp_curve(orders), rel=1e-6)
+    few, many = (SampledWithReplacement(base, n, 50).rdp_curve(orders) for n in (3, 500))
+    assert (single < few).all()
+    assert (few < many).all()
+    assert (many <= 500 / 0.7).all()
+
+
+def test_masses_are_parted_off_where_divergences_are_asked_for() -> None:
+    told = SampledWithReplacement(Gaussian(1.0, neighboring=REPLACE), 100, 1000)
+    choice = AdaptiveChoice((Gaussian(1.0, neighboring=REPLACE), Laplace(1.0, neighboring=REPLACE)))
+    for loss in (told, FixedSizeSampled(choice, 10, 1000)):
+        with pytest.raises(UnsupportedView, match="has no rdp view"):
+            loss.rdp(2.0)
+        curve, mass = approximate_rdp(loss.terms, (1.5, 2.0))
+        assert 0 < curve[0] <= curve[1] < math.inf
+        assert 0 < mass < 1e-20
+    truncated = TruncatedPoisson(Gaussian(1.0), 0.01, sample_size=165, population_size=10_000) * 100
+    base, extra = PoissonSubsampled(Gaussian(1.0), 0.01) * 100, ZCDP(0.01)
+    together = (truncated + extra).epsilon(1e-6)
+    mass = truncated.split()[0]
+    assert 0 < mass < 1e-7
+    assert (base + extra).epsilon(1e-6) <= together <= (base + extra).epsilon(1e-6 - 2 * mass)
+    fixed = FixedSizeSampled(Gaussian(1.0, neighboring=REPLACE), 10, 1000) * 100
+    assert (fixed + ZCDP(0.01, neighboring=REPLACE)).epsilon(1e-6) < fixed.epsilon(5e-7) + 0.9
+
+
+def test_many_draws_of_few_units_end_in_a_bound() -> None:
+    # As often as not is 10,000 times each: beyond what is followed, and no crash.
+    assert SampledWithReplacement(Gaussian(1.0, neighboring=REPLACE), 100_000, 10).epsilon(1e-6) == math.inf
+    pure = SampledWithReplacement(PureDP(1e-5, neighboring=REPLACE), 100_000, 10)
+    assert pure.epsilon(1e-6) <= 1.0 + 1e-9

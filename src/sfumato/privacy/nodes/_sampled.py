@@ -5,17 +5,23 @@ from __future__ import annotations
 import math
 from typing import Final
 
-from sfumato.errors import NeighboringMismatch
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.errors import NeighboringMismatch, UnsupportedView
+from sfumato.privacy._outward import times_above
+from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pairs.derived import one_run
+from sfumato.privacy.pairs.derived import fine_bins, one_run
 from sfumato.privacy.pairs.mixture import MixturePair
 from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.pairs.profile import log_profile
 
-__all__ = ["SampledNode", "drawn_several"]
+__all__ = ["SampledNode", "drawn_several", "tells_all"]
 
+_NEAR: Final = 12.0
 _NEGLIGIBLE: Final = 1e-25
 _MOST: Final = 40
 """More occurrences of one unit in a sample are counted as a total loss."""
@@ -37,6 +43,16 @@ class SampledNode(Node):
         """Return that of the pair."""
         return max(log_profile(law, epsilon) for law in one_run(self))
 
+    @property
+    def numeric(self) -> bool:
+        """Always."""
+        return True
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return bounds on the divergences of the pair, where no loss of it is infinite."""
+        pair = self.dominating_pair()
+        return self._missing("rdp", orders) if tells_all(pair) else renyi(pair, orders)
+
     def _check_loss(self) -> None:
         self._set_part("loss", self.loss)
         if self.loss.neighboring is not Neighboring.REPLACE_ONE:
@@ -44,6 +60,11 @@ class SampledNode(Node):
                 f"loss must be under replace-one, got {self.loss.neighboring}; a sample of fixed size is "
                 "priced under that relation only: state the loss of the mechanism under it"
             )
+
+
+def tells_all(pair: Pair) -> bool:
+    """Whether a loss of the pair is infinite; filters part that mass off, a curve of divergences cannot."""
+    return any(fine_bins(pair, _NEAR, swapped=order).only_p > 0 for order in (False, True))
 
 
 def drawn_several(loss: PrivacyLoss, trials: int, odds: float) -> tuple[Pair, float]:
@@ -61,7 +82,7 @@ def drawn_several(loss: PrivacyLoss, trials: int, odds: float) -> tuple[Pair, fl
     Notes
     -----
     The divergences are at most the means of the groups' (joint convexity). More than 40 occurrences, or what
-    has a probability of less than 1e-25, is counted as a total loss.
+    has a probability of less than 1e-25, is counted as a total loss, or as that of a pure loss all times.
     """
     log_none = -trials * math.log1p(odds)
     drawn = -math.expm1(log_none)
@@ -83,6 +104,15 @@ def drawn_several(loss: PrivacyLoss, trials: int, odds: float) -> tuple[Pair, fl
         later = math.exp(log_chance) * step / (1 - step) if step < 1 else 1 - math.fsum(weights) + 1e-12
         rest += max(later, 1e-300)
     if rest:
-        pairs.append(two_points(math.inf))
+        pairs.append(_of_all(loss, trials))
         weights.append(rest)
     return MixturePair(pairs, weights), drawn
+
+
+def _of_all(loss: PrivacyLoss, times: int) -> Pair:
+    """Return a pair for so many steps from neighbor to neighbor: of a pure loss, or the worst of all."""
+    try:
+        epsilon, delta = loss.pure()
+    except UnsupportedView:
+        epsilon, delta = math.inf, 0.0
+    return two_points(math.inf if delta else times_above(times, epsilon))

@@ -16,7 +16,7 @@ from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.nodes._sampled import drawn_several
+from sfumato.privacy.nodes._sampled import drawn_several, tells_all
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
 from sfumato.privacy.pairs.chained import MOST_STEPS
 from sfumato.privacy.pairs.pair import Pair, no_loss
@@ -143,8 +143,9 @@ class PoissonRecords(Node):
         return True
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return bounds on the divergences of the dominating pair, the greater of both orders."""
-        return renyi(self.dominating_pair(), orders)
+        """Return bounds on the divergences of the dominating pair, where no loss of it is infinite."""
+        pair = self.dominating_pair()
+        return self._missing("rdp", orders) if tells_all(pair) else renyi(pair, orders)
 
     def pure(self) -> PureView:
         """Return what a group loses of which each is sampled."""

@@ -41,7 +41,7 @@ class SampledWithReplacement(SampledNode):
     differ in J places. Proof: as for `FixedSizeSampled`, where the samples with the unit are drawn together
     with those of the other dataset, or with those without it, so that J draws are replaced. For J places the
     pair is that of ``loss.group(J)``. More than 40 places, or what has a probability of less than 1e-25, is
-    counted as a total loss.
+    counted as a total loss (of a pure loss, as all places).
 
     Examples
     --------

@@ -14,7 +14,7 @@ from sfumato.privacy.pairs.bins import Bins, Number
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.wrapped import WrappedPair
 
-__all__ = ["SubsampledPair"]
+__all__ = ["SubsampledPair", "mixed_log_tail"]
 
 _Array = NDArray[np.float64]
 
@@ -91,14 +91,28 @@ class SubsampledPair(WrappedPair):
         L} = E_P e^{cL}`. In the other order it is :math:`E_P (1 - q + qe^{-L})^{-c}`, at most :math:`E_P (1 -
         q + q e^{cL})` (convexity), and at most :math:`(1-q)^{-c} P(L > l)`.
         """
-        q, ends = self._q, cuts[[0, -1]]
-        bins, tail = self._base.bins(ends, swapped=swapped), self._base.log_tail(tilts, cuts, swapped=swapped)
-        mass = bins.high.log_p if swapped else bins.high.log_q
+        if not swapped:
+            return mixed_log_tail(self._base, self._q, tilts, cuts, swapped=False)
+        q, mass = self._q, self._base.bins(cuts[[0, -1]], swapped=True).high.log_p
+        tail = self._base.log_tail(tilts, cuts, swapped=True)
         convex = np.logaddexp(math.log1p(-q) + mass, math.log(q) + tail)
-        if swapped:
-            direct = mass - tilts * math.log1p(-q)
-        else:
-            least = float(bins.edges[-1] - bins.edge_error[-1])
-            direct = tail + (tilts + 1) * np.logaddexp(math.log(q), math.log1p(-q) - least)
         size = np.abs(tail) + (tilts + 1) * abs(math.log(q)) + abs(mass) + tilts + 1
-        return np.asarray(np.fmin(convex, direct) + 16 * UNIT * np.where(np.isfinite(size), size, 0.0))
+        return _least((convex, mass - tilts * math.log1p(-q)), size)
+
+
+def mixed_log_tail(base: Pair, q: float, tilts: _Array, cuts: _Array, *, swapped: bool) -> _Array:
+    """Bound the tail of ((1 - q) Q + q P, Q), where the base has (P, Q) in this order."""
+    bins = base.bins(cuts if len(cuts) < 2 else cuts[[0, -1]], swapped=swapped)
+    mass, tail = bins.high.log_q, base.log_tail(tilts, cuts, swapped=swapped)
+    convex = np.logaddexp(math.log1p(-q) + mass, math.log(q) + tail)
+    direct = np.full(len(tilts), np.inf)
+    if len(bins.edges):
+        least = float(bins.edges[-1] - bins.edge_error[-1])
+        direct = tail + (tilts + 1) * np.logaddexp(math.log(q), math.log1p(-q) - least)
+    size = np.abs(tail) + (tilts + 1) * abs(math.log(q)) + abs(mass) + tilts + 1
+    return _least((convex, direct), size)
+
+
+def _least(bounds: tuple[_Array, _Array], size: _Array) -> _Array:
+    """Return the lesser of two bounds, rounded up by the size of what made them."""
+    return np.asarray(np.fmin(*bounds) + 16 * UNIT * np.where(np.isfinite(size), size, 0.0))
