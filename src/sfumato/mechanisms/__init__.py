@@ -54,8 +54,11 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.shift import Norm, Shift, Stability
     from sfumato.mechanisms.sparse_vector import SparseVector
     from sfumato.mechanisms.staircase import Staircase
+    from sfumato.mechanisms.statistics.binomial_test import binomial_test, share_interval
     from sfumato.mechanisms.statistics.coin_press import CoinPress, MeanRelease
+    from sfumato.mechanisms.statistics.kolmogorov_smirnov import KolmogorovSmirnov
     from sfumato.mechanisms.statistics.moments import Covariance, Variance
+    from sfumato.mechanisms.statistics.noisy_tail import Significance
     from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
     from sfumato.mechanisms.statistics.quantiles import Quantile, Quantiles
     from sfumato.mechanisms.sums import BoundedSum, Mean
@@ -80,6 +83,7 @@ __all__ = [
     "Grid",
     "Histogram",
     "KNorm",
+    "KolmogorovSmirnov",
     "Laplace",
     "LatticeRelease",
     "LinearRelease",
@@ -108,6 +112,7 @@ __all__ = [
     "ResponseRelease",
     "SensitivityReport",
     "Shift",
+    "Significance",
     "SparseVector",
     "SquareRoot",
     "Stability",
@@ -123,10 +128,12 @@ __all__ = [
     "Variance",
     "WeightsRelease",
     "Witness",
+    "binomial_test",
     "check_sensitivity",
     "facets_around",
     "optimal_strategy",
     "p_identity",
+    "share_interval",
     "svd_bound",
 ]
 
@@ -151,6 +158,7 @@ __getattr__, __dir__ = attach(
         "Grid": "sfumato.mechanisms.grid",
         "Histogram": "sfumato.mechanisms.histogram",
         "KNorm": "sfumato.mechanisms.factorization.k_norm",
+        "KolmogorovSmirnov": "sfumato.mechanisms.statistics.kolmogorov_smirnov",
         "Laplace": "sfumato.mechanisms.laplace",
         "LatticeRelease": "sfumato.mechanisms.lattice_release",
         "LinearRelease": "sfumato.mechanisms.factorization.linear_release",
@@ -179,6 +187,7 @@ __getattr__, __dir__ = attach(
         "ResponseRelease": "sfumato.mechanisms.randomized_response",
         "SensitivityReport": "sfumato.mechanisms.sensitivity_check",
         "Shift": "sfumato.mechanisms.shift",
+        "Significance": "sfumato.mechanisms.statistics.noisy_tail",
         "SparseVector": "sfumato.mechanisms.sparse_vector",
         "SquareRoot": "sfumato.mechanisms.factorization.toeplitz",
         "Stability": "sfumato.mechanisms.shift",
@@ -194,7 +203,9 @@ __getattr__, __dir__ = attach(
         "Variance": "sfumato.mechanisms.statistics.moments",
         "WeightsRelease": "sfumato.mechanisms.factorization.multiplicative_weights",
         "Witness": "sfumato.mechanisms.sensitivity_check",
+        "binomial_test": "sfumato.mechanisms.statistics.binomial_test",
         "check_sensitivity": "sfumato.mechanisms.sensitivity_check",
+        "share_interval": "sfumato.mechanisms.statistics.binomial_test",
         "facets_around": "sfumato.mechanisms.factorization.polytope",
         "optimal_strategy": "sfumato.mechanisms.factorization.optimal",
         "p_identity": "sfumato.mechanisms.factorization.p_identity",
