@@ -13,11 +13,23 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from sfumato.mechanisms import Exponential, NoisyMax, PermuteAndFlip, TopK
+from sfumato.mechanisms import (
+    BandedToeplitz,
+    BufferedToeplitz,
+    ContinualSum,
+    Exponential,
+    NoisyMax,
+    PermuteAndFlip,
+    SquareRoot,
+    Strategy,
+    TopK,
+    Tree,
+)
 
 __all__ = ["ROWS", "Measured", "main", "row"]
 
 MILLION: Final = 1_000_000
+STEPS: Final = 100_000
 
 
 class Measured(NamedTuple):
@@ -110,6 +122,66 @@ def top_k() -> Measured:
         return best[np.argsort(noisy[best])]
 
     return Measured(lambda: mechanism.release(values), floor)
+
+
+def sums_so_far(strategy: Strategy) -> Measured:
+    """Against the running sum of values with noise of their own, whose error grows with the steps."""
+    mechanism = ContinualSum.calibrated(strategy=strategy, sensitivity=1, epsilon=1.0, delta=1e-6)
+    generator, values = np.random.default_rng(2), np.ones(STEPS, dtype=np.int64)
+    return Measured(
+        lambda: mechanism.release(values),
+        lambda: np.cumsum(values + generator.normal(0, 5, STEPS)),
+    )
+
+
+@row("1e5 sums so far, tree")
+def tree() -> Measured:
+    """Exact noise on 2e5 blocks, refined."""
+    return sums_so_far(Tree(steps=STEPS))
+
+
+@row("1e5 sums so far, square root")
+def square_root() -> Measured:
+    """Exact products with 1e5 coefficients."""
+    return sums_so_far(SquareRoot(steps=STEPS))
+
+
+@row("1e5 sums so far, 32 bands")
+def bands() -> Measured:
+    """Exact products with 32 coefficients."""
+    return sums_so_far(BandedToeplitz.optimal(steps=STEPS, bands=32))
+
+
+@row("1e4 sums so far, one by one, tree")
+def one_by_one() -> Measured:
+    """As a stream: a release with its error for every step."""
+    mechanism = ContinualSum(strategy=Tree(steps=STEPS), sensitivity=1, stddev=20)
+    generator = np.random.default_rng(2)
+
+    def work() -> None:
+        stream = mechanism.stream()
+        for _ in range(STEPS // 10):
+            stream.send(1)
+
+    def floor() -> float:
+        total = 0.0
+        for _ in range(STEPS // 10):
+            total += 1 + generator.normal(0, 5)
+        return total
+
+    return Measured(work, floor)
+
+
+@row("correlated noise for 1e6 parameters, one step")
+def buffers() -> Measured:
+    """Four buffers for training, whatever the number of steps; against fresh noise alone."""
+    stream = BufferedToeplitz.optimal(steps=2000, buffers=4).noise()
+    generator = np.random.default_rng(2)
+
+    def fresh() -> np.ndarray:
+        return generator.normal(size=MILLION)
+
+    return Measured(lambda: stream.send(fresh), fresh)
 
 
 def best_milliseconds(work: Callable[[], object], runs: int) -> float:
