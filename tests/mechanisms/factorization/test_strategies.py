@@ -15,6 +15,7 @@ from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.mechanisms.factorization.strategy import Array, Strategy
 from sfumato.mechanisms.factorization.toeplitz import BandedToeplitz, SquareRoot
 from sfumato.mechanisms.factorization.tree import Tree
+from sfumato.privacy import Neighboring, matrix_mechanism
 
 STEPS = (1, 2, 3, 7, 8, 13)
 PARTICIPATIONS = [
@@ -103,6 +104,30 @@ def test_rising_coefficients_take_the_dense_bound() -> None:
             assert moved <= strategy.sensitivity(Participation(max_participations=2)).upper
     with pytest.raises(ParameterError, match="steps must be at most 2048 for such coefficients"):
         BandedToeplitz(steps=5000, bands=[1.0, 2.0]).sensitivity()
+
+
+@pytest.mark.parametrize("strategy", EVERY, ids=repr)
+def test_the_loss_is_that_of_the_dense_matrix_mechanism(strategy: Strategy) -> None:
+    for participation in PARTICIPATIONS:
+        loss = strategy.loss(2.0, participation=participation, neighboring=Neighboring.ZERO_OUT)
+        matrix = strategy.matrix()
+        dense = matrix_mechanism(
+            matrix,
+            2.0,
+            separation=participation.separation,
+            max_participations=participation.max_participations,
+            fixed_order=participation.fixed_order,
+            adaptive=matrix.shape[0] == matrix.shape[1],
+            neighboring=Neighboring.ZERO_OUT,
+        )
+        assert loss.neighboring is dense.neighboring
+        if isinstance(strategy, Tree):
+            # The one bound may be wider, or the other.
+            assert loss.noise_multiplier == pytest.approx(dense.noise_multiplier, rel=0.2)
+        else:
+            assert dense.noise_multiplier * (1 - 1e-12) <= loss.noise_multiplier
+    with pytest.raises(ParameterError, match="noise_multiplier must be non-negative"):
+        strategy.loss(-1.0)
 
 
 @pytest.mark.parametrize("steps", [16, 1024, 100_000])

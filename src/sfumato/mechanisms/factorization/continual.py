@@ -86,6 +86,8 @@ class ContinualSum(Mechanism):
     their squares add up to at most S: which is the condition of `DiscreteGaussianVector`, where the proof
     stands. For continuous noise this is Denisov et al. 2022, Theorem 2.1.
 
+    The caps that ``participation`` and ``sensitivity`` state are the caller's to keep.
+
     Clamping: each value counts as at most ``limit`` in magnitude, so that no measurement overflows. NaN and
     infinities follow the rule of `Grid`.
 

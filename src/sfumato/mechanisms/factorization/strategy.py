@@ -9,9 +9,13 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 
+from sfumato import _check
 from sfumato.mechanisms.factorization.code import Array, Code
 from sfumato.mechanisms.factorization.participation import ONCE, Participation
 from sfumato.numerics.interval import Interval
+from sfumato.numerics.rounding import div_down
+from sfumato.privacy.leaves.gaussian import Gaussian
+from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["Array", "Draw", "NoiseStream", "Strategy"]
 
@@ -56,12 +60,8 @@ class Strategy(ABC):
     = A x + B z` with :math:`A = B C`, so that what they cost depends on :math:`C` alone and their error is
     that of :math:`B z`.
 
-    Notes
-    -----
-    Guarantee: with independent normal noise of a standard deviation of ``noise_multiplier`` sensitivities in
-    all rows, the loss of all steps together is `sfumato.privacy.Gaussian(noise_multiplier)`, whatever is
-    computed from the answers, and also where inputs depend on earlier answers: see
-    `sfumato.privacy.matrix_mechanism` for the proof. Noise on a grid: see `ContinualSum`.
+    Noise on a grid, with everything around it: see `ContinualSum`. For training, where float noise is
+    accepted: `noise` and `loss`.
     """
 
     __slots__ = ()
@@ -110,6 +110,40 @@ class Strategy(ABC):
     @abstractmethod
     def noise(self) -> NoiseStream:
         """Return a fresh stream of correlated noise, for training where float noise is accepted."""
+
+    def loss(
+        self,
+        noise_multiplier: float,
+        *,
+        participation: Participation = ONCE,
+        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+    ) -> Gaussian:
+        """Return the loss of all steps together, with continuous normal noise on every row.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of each entry of the fresh noise, over the most by which one participation
+            moves a step's input in the L2 norm.
+        participation : Participation
+        neighboring : Neighboring
+            The relation that this most is about. A unit's steps are the same in both datasets.
+
+        Returns
+        -------
+        Gaussian
+            For inputs that may depend on earlier answers; what is computed from the answers costs nothing
+            more. Proof: in `sfumato.privacy.matrix_mechanism`, which takes dense strategies.
+
+        Examples
+        --------
+        >>> from sfumato.mechanisms import SquareRoot
+        >>> strategy = SquareRoot(steps=1024)
+        >>> round(strategy.loss(5.0).gdp().mu, 4) == round(strategy.sensitivity().upper / 5, 4)
+        True
+        """
+        noise = _check.non_negative("noise_multiplier", noise_multiplier)
+        return Gaussian(div_down(noise, self.sensitivity(participation).upper), neighboring=neighboring)
 
     @abstractmethod
     def code(self, bits: int) -> Code:
