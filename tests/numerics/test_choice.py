@@ -81,6 +81,7 @@ def test_powers_enclose_the_exponential(rate: Fraction) -> None:
         ([7, 7, 7], Fraction(3), None),
         ([0, 40, 1], Fraction(1), [1, 10**18, 3]),
         ([5, 2**62, 4, 9], Fraction(1, 3), [0, 1, 2, 0]),
+        ([0, 10**6, 10**6 + 1], Fraction(1), [0, 1, 1]),
     ],
 )
 def test_borders_are_decided_exactly(gaps: list[int], rate: Fraction, multiplicity: list[int] | None) -> None:

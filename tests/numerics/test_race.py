@@ -113,6 +113,17 @@ def test_times_that_nearly_meet_are_told_apart_exactly(word: int, gap: int, fact
             assert drawn[0] == first
 
 
+def test_uniforms_that_start_with_zeros_or_ones_have_no_bound_yet() -> None:
+    # The first arrives at 2^-128 for all its first word tells, or later than at 2400, 55 words of ones on.
+    early = choose_distinct(np.array([5, 0]), 1, 1, rng=ListedSource([0, 1, 1, 0]))
+    assert early.tolist() == [0]
+    words = [TOP, 2**63, *[TOP, 0] * 60]
+    late = choose_distinct(np.array([0, 817]), Fraction(1, 100), 1, rng=ListedSource(words))
+    assert late.tolist() == [1]
+    sooner = choose_distinct(np.array([0, 817]), Fraction(1, 100), 1, rng=ListedSource([TOP, 2**63, 5, 0]))
+    assert sooner.tolist() == [0]
+
+
 def test_orders_take_every_candidate_once() -> None:
     steep = np.arange(3000) * 10**15
     assert choose_distinct(steep, 1, 40, rng=1).tolist() == list(range(40))

@@ -115,6 +115,14 @@ def test_the_mass_is_what_the_bar_lets_through() -> None:
     assert unlimited.mass == pytest.approx(2.5 * mechanism.mass, rel=1e-5)
 
 
+@pytest.mark.parametrize("beta", [0.4, 0.01])
+def test_a_key_so_frequent_comes_before_the_bar(beta: float) -> None:
+    mechanism = UnknownDomainTopK(scale=2, threshold=5, count=1, domain=3)
+    count = mechanism.utility_bound(beta)
+    assert exact([count], mechanism).get((), 0.0) <= beta < exact([count - 2], mechanism)[()]
+    assert exact([count + 1, 1, 1, 1], UnknownDomainTopK(scale=2, threshold=5, count=3, domain=3))[()] <= beta
+
+
 @pytest.mark.parametrize(("count", "l0"), [(1, 1), (5, None), (60, 3)])
 def test_calibration_meets_the_request(count: int, l0: int | None) -> None:
     mechanism = UnknownDomainTopK.calibrated(epsilon=1.0, delta=1e-6, count=count, l0=l0)

@@ -17,6 +17,7 @@ from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number, plain
 from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.selection.keys import counted, in_random_order
+from sfumato.mechanisms.selection.selection import chance_of_failure
 from sfumato.numerics.laws import exp_minus
 from sfumato.numerics.race import choose_distinct
 from sfumato.numerics.rounding import add_down, div_up, mul_up
@@ -166,6 +167,31 @@ class UnknownDomainTopK(Mechanism):
         while not request.met_by(replace(found, threshold=threshold).privacy_loss):
             threshold += 1
         return replace(found, threshold=threshold)
+
+    def utility_bound(self, beta: float) -> int:
+        """Return by how much a key's count must exceed the first count not looked at to come before the bar.
+
+        Parameters
+        ----------
+        beta : float
+            From 1e-200 to below 1.
+
+        Returns
+        -------
+        int
+            A key so frequent comes before the bar with probability at least ``1 - beta``; it is listed then
+            unless ``count`` other keys come before it.
+
+        Notes
+        -----
+        A key that is t above that count comes first of itself, bar and blanks with probability at least ``1 /
+        (1 + exp(-t / b) (exp(threshold / b) + domain))``.
+        """
+        beta = chance_of_failure(beta)
+        scale = Fraction(self.scale)
+        rivals = float(np.logaddexp(float(self.threshold / scale), math.log(self.domain)))
+        exponent = rivals + math.log1p(-beta) - math.log(beta)
+        return max(0, math.ceil(scale * Fraction(exponent * (1 + 2.0**-48) + 2.0**-40)))
 
     @property
     def entrants(self) -> int:

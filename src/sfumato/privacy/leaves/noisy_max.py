@@ -76,7 +76,8 @@ class ReportNoisyMax(BoundedLeaf):
     its noise exceeds :math:`r`, the largest other noisy score less its own score; on the neighbor, if it
     exceeds a value of at most :math:`r + 2\Delta`, or of at most :math:`r + \Delta` if both parts of
     :math:`r` move in one direction. Both laws have :math:`P(Z \ge r + kb) \ge e^{-k} P(Z \ge r)` for all
-    :math:`r` and :math:`k \ge 0`. Averaging over the other noise ends the proof.
+    :math:`r` and :math:`k \ge 0`. Averaging over the other noise ends the proof. Discrete Laplace noise on
+    whole scores has it for whole :math:`r` and :math:`kb`; what is largest together is put in a random order.
 
     References
     ----------
