@@ -52,6 +52,11 @@ def test_the_worst_pair_is_found() -> None:
     assert found.epsilon_lower > 0.7
 
 
+def _with_parity(bits: Any, parity: int) -> Any:
+    bits[0] ^= (bits.sum() + parity) % 2
+    return bits
+
+
 OUTPUTS: dict[str, Callable[[np.random.Generator, float], Any]] = {
     "a string": lambda g, p: "yes" if g.random() < p else "no",
     "a number or nothing": lambda g, p: g.laplace() if g.random() < p else None,
@@ -64,6 +69,8 @@ OUTPUTS: dict[str, Callable[[np.random.Generator, float], Any]] = {
     "infinity": lambda g, p: math.inf if g.random() < p else g.laplace(),
     "an error": lambda g, p: 1 / int(g.random() < p),
     "an atom among many": lambda g, p: 0.5 if g.random() < p / 10 else g.random(),
+    "a parity": lambda g, p: _with_parity(g.integers(0, 2, 6), int(g.random() < p)),
+    "a difference": lambda g, p: np.array([0.0, g.laplace(6 * p)]) + 100 * g.normal() * np.array([1, 2]),
     "a string among many": lambda g, p: "me" if g.random() < p / 10 else f"{g.integers(10**6)}",
 }
 
@@ -122,21 +129,30 @@ def test_mu_of_gaussian_noise_is_bounded_and_its_epsilon_reported() -> None:
 
 
 @pytest.mark.slow
-def test_the_stated_confidence_holds() -> None:
-    """Of outcomes that tell nothing, all 400 audits at confidence one half may err in half at most.
+@pytest.mark.parametrize(
+    ("shape", "values", "confidence", "audits", "most"),
+    [((), 40, 0.5, 400, 263), ((8,), 2, 0.05, 500, 499)],
+    ids=["many outcomes", "many events"],
+)
+def test_the_stated_confidence_holds(
+    shape: tuple[int, ...], values: int, confidence: float, audits: int, most: int
+) -> None:
+    """Of outcomes that tell nothing, an audit may err with a chance of one less the confidence.
 
-    A binomial count with chance one half exceeds 263 of 400 with a chance below 1e-9. An audit that counted
-    its events in the runs that chose them would err almost always.
+    More errors than ``most`` have a chance below 1e-9. An audit that counts its events in the runs that
+    chose them errs in four of five of the first, one that spends the whole risk on each bound in all of the
+    second.
     """
     generator = np.random.default_rng(7)
 
     def tell(_: int, size: int) -> Any:
-        return generator.integers(0, 40, size)
+        return generator.integers(0, values, (size, *shape))
 
     false_alarms = sum(
-        audit(tell, epsilon=0.0, pairs=[(0, 1)], trials=2000, confidence=0.5).violated for _ in range(400)
+        audit(tell, epsilon=0.0, pairs=[(0, 1)], trials=1000, confidence=confidence).violated
+        for _ in range(audits)
     )
-    assert false_alarms <= 263
+    assert false_alarms <= most
 
 
 def test_one_run_at_a_time_or_many_at_once() -> None:

@@ -68,6 +68,18 @@ def test_a_rare_class_is_not_impossible() -> None:
     assert found.impossible == 0
 
 
+def test_a_class_that_comes_up_after_all_is_not_impossible() -> None:
+    """Never on the second input in the runs that learn, three times in those that test."""
+    odd = iter((1000, 0, 1000, 3))
+
+    def tell(_: int, size: int) -> Any:
+        return np.where(np.arange(size) < next(odd), 0.1, 1.0)
+
+    found = audit_precision(tell, epsilon=1.0, pairs=[(0, 1)], trials=4000)
+    assert found.violated
+    assert found.impossible == 0
+
+
 OURS = {
     "Laplace": Laplace.calibrated(sensitivity=1.0, epsilon=1.0),
     "Laplace on integers": Laplace.calibrated(sensitivity=1, epsilon=1.0),

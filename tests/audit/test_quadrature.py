@@ -46,6 +46,14 @@ def test_k_32_is_next_to_epsilon() -> None:
     assert 1 - 1e-7 < sparse_vector_ratio(run, first, second, threshold_scale=2, query_scale=4) <= 1
 
 
+def test_long_runs_keep_their_digits() -> None:
+    """Against a rule with pieces and nodes of its own, of the same integral."""
+    found = sparse_vector_ratio(
+        [False, True] * 32, [0, 1] * 32, [1, 0] * 32, threshold_scale=2, query_scale=2
+    )
+    assert abs(found - 27.79632615635319) < 1e-10
+
+
 def by_mpmath(run: tuple[bool, ...], queries: list[float], wide: float, narrow: float) -> mpmath.mpf:
     def at_most(x: mpmath.mpf) -> mpmath.mpf:
         return mpmath.exp(x) / 2 if x < 0 else 1 - mpmath.exp(-x) / 2
