@@ -169,9 +169,10 @@ def _epsilon(terms: Terms, delta: float, numeric: bool) -> float:
     candidates = [certain] if not rest else []
     proofs = _EPSILON_PROOFS + ((_numeric_rdp_epsilon,) if numeric else ())
     if delta > 0:
-        candidates += _proved(proofs, terms, delta, needed=bool(rest))
+        candidates += _proved(proofs, terms, delta, needed=len(rest) == len(terms))
         if rest and len(rest) < len(terms):
-            candidates += [above(certain + e) for e in _proved(proofs, rest, delta)]
+            alone = _proved(proofs, rest, delta, needed=not candidates)
+            candidates += [above(certain + e) for e in alone]
     return min(candidates, default=math.inf)
 
 
@@ -181,9 +182,10 @@ def _log_delta(terms: Terms, epsilon: float, numeric: bool) -> float:
     if not rest and epsilon >= certain:
         return -math.inf
     proofs = _DELTA_PROOFS + ((_numeric_rdp_log_delta,) if numeric else ())
-    candidates = [0.0, *_proved(proofs, terms, epsilon, needed=bool(rest))]
-    if len(rest) < len(terms) and epsilon > certain:
-        candidates += _proved(proofs, rest, below(epsilon - certain))
+    candidates = [0.0, *_proved(proofs, terms, epsilon, needed=len(rest) == len(terms))]
+    if rest and len(rest) < len(terms):
+        alone = _proved(proofs, rest, max(0.0, below(epsilon - certain)), needed=len(candidates) == 1)
+        candidates += alone if epsilon > certain else []
     return min(candidates)
 
 
