@@ -26,13 +26,14 @@ from sfumato.privacy import (
     compose,
 )
 from sfumato.privacy.accountant import certified, enumeration
+from sfumato.privacy.accountant.law import Law, Sums
 from sfumato.privacy.accountant.work import Work
 from sfumato.privacy.pairs.atoms import Atoms
 
 DIGITS = 60
 EPSILONS = (0.0, 1e-6, 1e-3, 0.3, 2.0)
 DELTAS = (1e-9, 0.01, 0.3, 0.5, 0.9, 0.99)
-Law = dict[tuple[Fraction, Fraction], int]
+Table = dict[tuple[Fraction, Fraction], int]
 
 
 def table(rng: random.Random, size: int) -> tuple[list[Fraction], list[Fraction]]:
@@ -47,11 +48,11 @@ def table(rng: random.Random, size: int) -> tuple[list[Fraction], list[Fraction]
     return law(), law()
 
 
-def outcomes(tables: Sequence[tuple[list[Fraction], list[Fraction]]]) -> Law:
+def outcomes(tables: Sequence[tuple[list[Fraction], list[Fraction]]]) -> Table:
     """Return the masses of all outcomes of a composition, and how many have them."""
-    law: Law = {(Fraction(1), Fraction(1)): 1}
+    law: Table = {(Fraction(1), Fraction(1)): 1}
     for p, q in tables:
-        after: Law = {}
+        after: Table = {}
         for (a, b), times in law.items():
             for x, y in zip(p, q, strict=True):
                 if x or y:
@@ -60,7 +61,7 @@ def outcomes(tables: Sequence[tuple[list[Fraction], list[Fraction]]]) -> Law:
     return law
 
 
-def divergence(law: Law, epsilon: float) -> mpmath.mpf:
+def divergence(law: Table, epsilon: float) -> mpmath.mpf:
     """Return the greater divergence of both orders."""
     factor = mpmath.exp(mpmath.mpf(epsilon))
 
@@ -253,7 +254,53 @@ def test_both_orders_are_cut_where_it_counts(epsilon: float) -> None:
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_losses_taken_for_one_lie_at_its_safe_end(side: float) -> None:
     near = 1 + 2.0**-46
-    law = enumeration._merged(np.array([near, 2.0, 1.0]), np.log([0.2, 0.5, 0.3]), side)
+    law = Sums(side, 100).law(np.array([near, 2.0, 1.0]), np.log([0.2, 0.5, 0.3]))
     assert law.loss.tolist() == [near if side > 0 else 1.0, 2.0]
     assert side * (law.log_mass - np.log([0.5, 0.5])).min() > 0
     assert np.abs(np.exp(law.log_mass) - 0.5).max() < 1e-12
+
+
+def exact(laws: Sequence[Law], x: float) -> mpmath.mpf:
+    """Return the divergence of the sum of losses."""
+    terms = [[(mpmath.mpf(y), mpmath.exp(mpmath.mpf(m))) for y, m in zip(*law, strict=True)] for law in laws]
+    sums = [
+        (sum(y for y, _ in choice), mpmath.fprod(m for _, m in choice))
+        for choice in itertools.product(*terms)
+    ]
+    return mpmath.fsum(m * -mpmath.expm1(x - y) for y, m in sums if y > x)
+
+
+@pytest.mark.parametrize("side", [1.0, -1.0])
+@pytest.mark.parametrize("spread", [1.0, 1e-7, 30.0])
+def test_laws_that_lose_detail_stay_safe(side: float, spread: float) -> None:
+    rng = np.random.default_rng(7)
+    sums = Sums(side, 256, 1.0)
+    laws = [
+        sums.law(
+            np.append(rng.normal(size=30) * spread, [-1e-6, 3.0]),
+            np.log(rng.dirichlet(np.full(32, 0.3)) + 1e-30),
+        )
+        for _ in range(2)
+    ]
+    slight, rough = Sums(side, 10**6).plus(*laws), sums.plus(*laws)
+    assert slight is not None
+    assert rough is not None
+    assert len(rough.loss) <= 256 < len(slight.loss)
+    with mpmath.workdps(DIGITS):
+        for x in (-1.0, 0.0, 1e-8, 0.1, 2.9, 5.0):
+            truth, close, far = exact(laws, x), exact([slight], x), exact([rough], x)
+            assert side * (close - truth) >= 0
+            assert side * (far - close) >= 0
+            assert abs(close - truth) <= 1e-12 * truth
+            assert abs(far - truth) <= 0.7 * truth + 1e-3
+
+
+@pytest.mark.parametrize("count", [2, 3, 10])
+def test_rare_runs_are_bounded_where_lines_are_of_no_use(count: int) -> None:
+    loss = PoissonSubsampled(Gaussian(0.25), 1e-6) * count
+    one = sampled(4.0, 1e-6, 0.0)
+    lower, upper, _ = loss.delta_interval(0.0)
+    # Total variation adds up to nearly as much: the sum less its square and what the signs may cancel.
+    assert upper - lower <= 2e-3 * upper
+    assert 0.9 * float(one) * count <= upper
+    assert lower <= float(one) * count

@@ -7,14 +7,14 @@ interval becomes that `inversion` proves. If it is not narrow enough, the next p
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, TypeAlias
 
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import exp_down, exp_up, log_down, log_up
 from sfumato.privacy._outward import above, below
 from sfumato.privacy.accountant.bound import Bound
-from sfumato.privacy.accountant.enumeration import enumerated
+from sfumato.privacy.accountant.enumeration import condensed, enumerated
 from sfumato.privacy.accountant.inversion import Line
 from sfumato.privacy.accountant.planning import Pairs, Plan, Saddle, Survey, survey
 from sfumato.privacy.accountant.precision import Precision
@@ -28,6 +28,8 @@ _ALIAS_SHARE: Final = 1e-3
 """Share of a plan's error that aliases and the end of the line may use up."""
 _MOST_COST: Final = 4e9
 """Products of a bin and a point of the line, for one bound; some seconds."""
+_EVEN: Final = 500.0
+"""Bins of each part where laws are added up one by one."""
 _TINY: Final = 1e-300
 _Saddle: TypeAlias = Callable[[Survey], Saddle]
 
@@ -41,6 +43,10 @@ class _Order:
     def mirrored(self) -> _Order:
         """Return the other order, with the same choices for a start."""
         return _Order(self._plan.mirrored(), self.error, self._saddle)
+
+    def condensed(self, *, upper: bool) -> Bound | None:
+        """Prepare a bound that no line is needed for; None where too many runs would have to be added up."""
+        return condensed(self._plan.even(_EVEN).work(upper=upper), self._plan.saddle.tilt, upper=upper)
 
     def bound(self, error: float, *, upper: bool) -> Bound:
         """Prepare one of the bounds, after a new plan if the error has changed.
@@ -157,7 +163,7 @@ def _refined(
         if worst is not first:
             lower = max(lower, lower_bound(worst.bound(error, upper=False)))
         if precision.met(lower, upper):
-            break
+            return Interval(lower, upper)
         wanted = precision.width(upper) / (upper - lower) if math.isfinite(upper) else 0.5
         error *= min(0.5, max(0.8 * wanted, 0.05))
         for i, order in enumerate(orders):
@@ -165,11 +171,27 @@ def _refined(
                 bound = order.bound(error, upper=True)
                 # A line that ends too early bounds nothing, and still finer plans need longer ones.
                 if bound.cut_short or (bound.cost > _MOST_COST and math.isfinite(uppers[i])):
-                    return Interval(lower, max(uppers))
+                    return _without_lines(orders, lower, uppers, lower_bound, upper_bound)
                 uppers[i] = min(uppers[i], upper_bound(bound, lower))
         if worst is first:
             lower = max(lower, lower_bound(first.bound(error, upper=False)))
-    return Interval(lower, max(uppers))
+    return _without_lines(orders, lower, uppers, lower_bound, upper_bound)
+
+
+def _without_lines(
+    orders: Sequence[_Order],
+    lower: float,
+    uppers: Sequence[float],
+    lower_bound: Callable[[Bound], float],
+    upper_bound: Callable[[Bound, float], float],
+) -> Interval:
+    """Bound once more where few runs lie too unevenly for any line."""
+    best = list(uppers)
+    for i, order in enumerate(orders):
+        if (below_it := order.condensed(upper=False)) and (above_it := order.condensed(upper=True)):
+            lower = max(lower, lower_bound(below_it))
+            best[i] = min(best[i], upper_bound(above_it, lower))
+    return Interval(lower, max(best))
 
 
 def _upper_epsilon(bound: Bound, delta: float, enough: float) -> float:

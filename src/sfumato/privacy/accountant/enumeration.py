@@ -1,78 +1,25 @@
-r"""Compositions of few losses: all sums, listed.
-
-A law from above stays one if losses or masses are moved up, and one from below if they are moved down
-(``docs/proofs/accountant.md``, Lemma 1). So each step rounds to its safe side: sums of losses and of log
-masses are moved by more than their rounding, and sums that differ by rounding alone are made one, at the end
-of theirs that is safe.
-"""
+"""Compositions of few losses: all sums, listed, or where they are too many, some in their place."""
 
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.accountant.bound import Bound
+from sfumato.privacy.accountant.law import Law, Sums
 from sfumato.privacy.accountant.work import Work
 
-__all__ = ["Enumeration", "enumerated"]
-
-_Array = NDArray[np.float64]
+__all__ = ["Enumeration", "condensed", "enumerated"]
 
 _MOST: Final = 1 << 18
 """Sums in one step where the laws are exact; some ten milliseconds."""
 _FEW: Final = 1 << 14
 """Sums in all where the laws are a choice of cuts, for which the line does as well."""
-_SAME: Final = 2.0**-44
-"""Losses closer than this, as a share of the greatest, are taken for one."""
-
-
-class _Law(NamedTuple):
-    """Losses and the logs of their masses; both are safe as they stand."""
-
-    loss: _Array
-    log_mass: _Array
-
-    def plus(self, other: _Law, side: float) -> _Law | None:
-        """Return the law of the sum, moved up where ``side`` is 1 and down where it is -1."""
-        if len(self.loss) * len(other.loss) > _MOST:
-            return None
-        loss = np.add.outer(self.loss, other.loss)
-        loss += side * 2 * UNIT * np.add.outer(np.abs(self.loss), np.abs(other.loss))
-        log_mass = np.add.outer(self.log_mass, other.log_mass)
-        log_mass += side * 2 * UNIT * np.add.outer(np.abs(self.log_mass), np.abs(other.log_mass))
-        return _merged(loss.ravel(), log_mass.ravel(), side)
-
-    def times(self, count: int, side: float) -> _Law | None:
-        """Return the law of so many of them."""
-        total: _Law | None = None
-        power: _Law | None = self
-        while power is not None:
-            if count & 1:
-                total = power if total is None else total.plus(power, side)
-                if total is None:
-                    return None
-            count >>= 1
-            if not count:
-                return total
-            power = power.plus(power, side)
-        return None
-
-
-def _merged(loss: _Array, log_mass: _Array, side: float) -> _Law:
-    order = np.argsort(loss)
-    loss, log_mass = loss[order], log_mass[order]
-    width = _SAME * max(abs(float(loss[0])), abs(float(loss[-1])))
-    starts = np.concatenate([[0], np.flatnonzero(np.diff(loss) > width) + 1])
-    sizes = np.diff(np.append(starts, len(loss)))
-    top = np.maximum.reduceat(log_mass, starts)
-    total = np.log(np.add.reduceat(np.exp(log_mass - np.repeat(top, sizes)), starts))
-    # A term that is at most 1 loses less than 800 roundings: of its exponent, or all of it.
-    total += top + side * UNIT * (4 * np.abs(top) + 4 * total + sizes + 1024)
-    return _Law(loss[starts + sizes - 1 if side > 0 else starts], total)
+_STEPS: Final = 64
+"""Steps in which laws are added up that lose detail."""
 
 
 def enumerated(work: Work, *, upper: bool, exact: bool) -> Enumeration | None:
@@ -86,26 +33,36 @@ def enumerated(work: Work, *, upper: bool, exact: bool) -> Enumeration | None:
     exact : bool
         Whether the laws are all there is to know of their pairs.
     """
-    if work.variance or not work.laws:
-        return None
     most = 1.0
     for law, counts in work.laws:
         most *= float(np.prod(1.0 + counts * (law.loss.shape[-1] - 1.0)))
         if most > (_MOST if exact else _FEW):
             return None
-    total, side = _Law(np.zeros(1), np.zeros(1)), 1.0 if upper else -1.0
+    return _summed(work, Sums(1.0 if upper else -1.0, _MOST))
+
+
+def condensed(work: Work, tilt: float, *, upper: bool) -> Enumeration | None:
+    """Return a bound from sums of losses that lose detail on the way, or None where they are too many."""
+    steps = sum(float(np.sum(1 + 2 * np.log2(counts))) for _, counts in work.laws)
+    return _summed(work, Sums(1.0 if upper else -1.0, _MOST, tilt)) if steps <= _STEPS else None
+
+
+def _summed(work: Work, sums: Sums) -> Enumeration | None:
+    if work.variance or not work.laws:
+        return None
+    total = Law(np.zeros(1), np.zeros(1))
     for law, counts in work.laws:
         rows = np.atleast_2d(law.loss), np.atleast_2d(law.log_mass), np.atleast_1d(counts)
         for loss, log_mass, count in zip(*rows, strict=True):
             kept = log_mass > -np.inf
             if not kept.any():
                 return None
-            power = _merged(loss[kept], log_mass[kept], side).times(int(count), side)
-            found = None if power is None else total.plus(power, side)
+            power = sums.times(sums.law(loss[kept], log_mass[kept]), int(count))
+            found = None if power is None else sums.plus(total, power)
             if found is None:
                 return None
             total = found
-    return Enumeration(work, total, upper=upper)
+    return Enumeration(work, total, upper=sums.side > 0)
 
 
 class Enumeration(Bound):
@@ -115,12 +72,12 @@ class Enumeration(Bound):
     ----------
     work : Work
         What was composed.
-    law : _Law
-        Its loss, rising.
+    law : Law
+        Of the composed loss.
     upper : bool
     """
 
-    def __init__(self, work: Work, law: _Law, *, upper: bool) -> None:
+    def __init__(self, work: Work, law: Law, *, upper: bool) -> None:
         super().__init__(work, upper=upper, scale=1e-12 * max(1e-290, float(np.abs(law.loss).max())))
         self._law = law
 
@@ -137,9 +94,8 @@ class Enumeration(Bound):
         if value <= 0:
             return -math.inf, math.nan
         error = UNIT * (len(loss) + 1024 + 4 * abs(top) + 4 * abs(math.log(value)))
-        return top + math.log(value) + (error if self._upper else -error), float(
-            -weights @ np.exp(x - loss)
-        ) / value
+        slope = float(-weights @ np.exp(x - loss)) / value
+        return top + math.log(value) + (error if self._upper else -error), slope
 
     def log_chernoff(self, x: float) -> float:
         """Return 0: no divergence is greater."""

@@ -95,7 +95,9 @@ class Part:
     def recut(self, shares: _Array, wanted: float) -> Part:
         """Return the part with about ``wanted`` bins, no fewer than the pair needs anywhere."""
         if not self.pair.continuous:
-            return self
+            cuts = self.pair.sharper(self.cuts)
+            same = cuts is self.cuts
+            return self if same else Part.cut(self.pair, self.counts, cuts, swapped=self.swapped)
         return _finer(self.pair, self.counts, self.cuts, shares, wanted, swapped=self.swapped)
 
 
@@ -195,6 +197,11 @@ class Plan:
             return Work([(part.bins.split(), part.counts) for part in self.parts], self.variance)
         laws = [(part.law, part.counts) for part in self.parts]
         return Work(laws, self.variance * (1 - 32 * UNIT))
+
+    def even(self, bins: float) -> Plan:
+        """Return the parts cut evenly into so many bins, whatever weighs there."""
+        parts = tuple(part.recut(np.diff(part.cuts), bins) for part in self.parts)
+        return Plan(parts, self.variance, self.saddle, self.smoothing)
 
     def mirrored(self) -> Plan:
         """Return the same choices for the other order."""
