@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -185,6 +186,7 @@ def test_bad_parameters_are_refused(kind: str) -> None:
         ({"candidates": []}, "must (hold|be)"),
         ({"candidates": 5}, "candidates must be a sequence"),
         ({"candidates": "abc"}, "candidates must be a sequence"),
+        ({"candidates": {"a", "b"}}, "candidates must be a sequence"),
         ({"monotone": 1}, "monotone must be True or False"),
         ({"monotone": True, "neighboring": Neighboring.REPLACE_ONE}, "monotone must be False under replace"),
         ({"neighboring": "add"}, "neighboring must be a Neighboring"),
@@ -234,6 +236,18 @@ def test_exact_numbers_of_any_size_are_scores() -> None:
     assert mechanism.release([Fraction(1, 3), 10**400, 2.5], rng=1).value == 1
     whole = Exponential(sensitivity=1, scale=1)
     assert whole.release([10**400, -(10**400), 5], rng=1).value == 0
+
+
+def test_probabilities_agree_with_forty_digits() -> None:
+    generator = np.random.default_rng(5)
+    scores = np.append(generator.integers(0, 2_000, 500), [2_000, 2_000])
+    found = Exponential(sensitivity=1, scale=Fraction(31, 7)).probabilities(scores)
+    with mpmath.workdps(40):
+        weights = [mpmath.exp(mpmath.mpf(7 * int(score)) / 31) for score in scores]
+        whole = mpmath.fsum(weights)
+        for probability, weight in zip(found.tolist(), weights, strict=True):
+            truth = weight / whole
+            assert abs(probability - truth) <= 1e-12 * truth + mpmath.mpf(10) ** -70
 
 
 @pytest.mark.parametrize("size", [1, 2, 7, 40])

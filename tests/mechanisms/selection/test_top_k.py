@@ -44,16 +44,17 @@ def test_releases_follow_peeling() -> None:
     )
 
 
-def test_every_place_is_close_to_its_best() -> None:
-    scores, scale, beta = [9, 8, 8, 3, 0], 2.0, 0.2
-    bound = TopK(sensitivity=1, scale=2, count=3).utility_bound(beta, candidates=5)
-    best = sorted(scores, reverse=True)
-    far = sum(
-        chance
-        for order, chance in laws.peeling(scores, scale, 3).items()
-        if any(best[place] - scores[index] > bound for place, index in enumerate(order))
-    )
-    assert far <= beta
+@pytest.mark.parametrize("beta", [0.4, 0.05])
+def test_every_place_is_close_to_its_best(beta: float) -> None:
+    bound = int(TopK(sensitivity=1, scale=2, count=3).utility_bound(beta, candidates=6))
+    for scores in ([bound + 1] * 3 + [0] * 3, [2 * bound + 2, bound + 1, bound + 1, 0, 0, 0]):
+        best = sorted(scores, reverse=True)
+        far = sum(
+            chance
+            for order, chance in laws.peeling(scores, 2.0, 3).items()
+            if any(best[place] - scores[index] > bound for place, index in enumerate(order))
+        )
+        assert 0.1 * beta < far <= beta
 
 
 def test_a_delta_buys_a_smaller_scale() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any, Self, cast, final
@@ -264,8 +264,8 @@ def score_steps(lattice: Lattice, scores: Any, candidates: Sequence[Any] | None)
 
 def as_candidates(given: Sequence[Any]) -> Sequence[Any]:
     """Return candidates that nobody can change, or refuse what is no sequence."""
-    if isinstance(given, str | bytes) or not hasattr(given, "__iter__"):
-        _check.refuse("candidates", "be a sequence", type(given).__name__, "pass a list")
+    if isinstance(given, str | bytes | Mapping | Set) or not hasattr(given, "__iter__"):
+        _check.refuse("candidates", "be a sequence", type(given).__name__, "pass a list")  # in a known order
     return given if isinstance(given, range) else tuple(given)
 
 
