@@ -23,6 +23,8 @@ from sfumato.privacy import (
     loss_from_json,
     propose_test_release,
 )
+from sfumato.privacy.pairs.derived import fine_cuts
+from sfumato.privacy.pairs.profile import log_profile
 
 mpmath.mp.dps = 40
 SPAN = 400
@@ -69,6 +71,34 @@ def test_every_group_is_dominated_in_both_orders(base: PrivacyLoss, threshold: i
             divergence(lone, told(0, law, threshold), x), divergence(told(41, law, 1), told(40, law, 1), x)
         )
         assert delta <= 2.001 * float(worst)
+
+
+@pytest.mark.parametrize(
+    ("base", "threshold"),
+    [
+        (DiscreteGaussian(3), 15),
+        (DiscreteLaplace(2), 5),
+        (Gaussian(2.0), 6),
+        (Gaussian(5.0), 40),
+        (Laplace(2.0), Fraction(5, 2)),
+    ],
+)
+def test_one_group_is_priced_as_the_worse_of_both_cases(base: PrivacyLoss, threshold: int | Fraction) -> None:
+    leaf = ThresholdedSelection(base, threshold)
+    pair, mass = leaf.dominating_pair(), leaf.mass
+    cuts = fine_cuts(pair, 12.0)
+    for x in (-2.0, -0.3, 0.0, 0.1, 0.4, 0.9, 2.0, 8.0):
+        noise = base.delta(x) if x >= 0 else 1 - math.exp(x) * (1 - base.delta(-x))
+        for swapped in (False, True):
+            # One that is never shown, against one that seldom is, and the reverse.
+            lone = max(0.0, 1 - math.exp(x) * (1 - mass)) if swapped else max(mass, 1 - math.exp(x))
+            found = math.exp(log_profile(pair.bins(cuts, swapped=swapped).split(), x))
+            assert found * (1 + 1e-9) >= max(noise * (1 - 2e-3), lone)
+            assert found <= max(noise, lone) * (1 + 2e-3) + 1e-12
+        assert x < 0 or leaf.delta(x) <= max(noise, mass, 1 - math.exp(x) * (1 - mass)) * (1 + 2e-3)
+    relation = Neighboring.REPLACE_ONE
+    other = type(base)(**{**base.parameters(), "neighboring": relation})
+    assert ThresholdedSelection(other, threshold).dominating_pair().symmetric
 
 
 def test_two_groups_compose_as_their_exact_product() -> None:

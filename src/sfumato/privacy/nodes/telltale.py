@@ -13,6 +13,7 @@ from sfumato.privacy.accountant import closed
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.pairs.gated import GatedPair
 from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.pairs.telltale import TelltalePair
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
@@ -114,8 +115,13 @@ class ThresholdedSelection(_Telltale):
     *Proof.* Consider one group. If it has a unit in both datasets, then what is told is computed from its
     noisy number in both, and the noise's pair dominates. If in one of them it is empty, then nothing is told
     there; in the other it has a single unit, and nothing is told with probability :math:`1 - \delta`. The
-    notes of `TelltalePair` show that its pair dominates both cases. Groups without the unit have one law. So
+    notes of `TelltalePair` show that its pair dominates both cases, whichever dataset has the unit; those of
+    `GatedPair`, that the greater of both cases does, where it is always the same dataset: not under
+    replace-one, where the unit leaves some groups and enters others. Groups without the unit have one law. So
     the groups with it compose, whichever case each of them is in.
+
+    For one group the divergence is that of the worst two datasets, as counts may be so large that the
+    threshold hides nothing; for several groups it is an upper bound.
 
     References
     ----------
@@ -137,6 +143,13 @@ class ThresholdedSelection(_Telltale):
     def mass(self) -> float:
         """The chance that a group of a single unit is shown."""
         return _lone_pass(self.loss, self.threshold)
+
+    def dominating_pair(self) -> Pair:
+        """Return the greater of the noise's divergences and of the mass, which is exact for one group."""
+        noise, mass = self.loss.dominating_pair(), self.mass
+        if not 0 < mass < 1 or not noise.symmetric or self.neighboring is Neighboring.REPLACE_ONE:
+            return _Telltale.dominating_pair(self)
+        return GatedPair(noise, mass)
 
 
 @final
