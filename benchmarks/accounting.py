@@ -31,6 +31,7 @@ from sfumato.privacy import (
     Precision,
     PrivacyLoss,
     PureDP,
+    RandomAllocation,
     Shuffled,
     calibrate,
     compose,
@@ -135,6 +136,14 @@ JOBS: Final[dict[str, Job]] = {
             1e-6, precision=FINE
         ),
     ),
+    **{
+        f"allocation {steps}": Job(
+            f"random allocation t={steps}, sigma=1, delta 1e-5",
+            1.0,
+            functools.partial(lambda t: RandomAllocation(Gaussian(1.0), t).epsilon_interval(1e-5), steps),
+        )
+        for steps in (100, 10_000)
+    },
     "filter": Job("filter in memory, 100,000 charges", 2.0, in_memory),
     "ledger": Job("ledger in a file, 10,000 charges (clock)", 60.0, durable),
 }

@@ -95,7 +95,9 @@ class Part:
     def recut(self, shares: _Array, wanted: float) -> Part:
         """Return the part with about ``wanted`` bins, no fewer than the pair needs anywhere."""
         if not self.pair.continuous:
-            return self
+            cuts = self.pair.sharper(self.cuts)
+            same = cuts is self.cuts
+            return self if same else Part.cut(self.pair, self.counts, cuts, swapped=self.swapped)
         return _finer(self.pair, self.counts, self.cuts, shares, wanted, swapped=self.swapped)
 
 

@@ -30,6 +30,8 @@ _Array = NDArray[np.float64]
 _LIMIT: Final = 500.0
 """Losses beyond count as infinite."""
 _BINS: Final = 3000
+_STEPS: Final = (0.016, 0.016, 0.01, 0.006)
+"""Widths of cells at the first look, in the first plan, and in those after it."""
 _LEVELS: Final = 2.0
 _LEAST_REACH: Final = 8.0
 _NEGLIGIBLE: Final = 1e-3
@@ -47,6 +49,7 @@ class _Cut(NamedTuple):
 
     cuts: _Array
     floor: float
+    step: float
 
 
 class AllocationPair(DerivedPair):
@@ -80,7 +83,7 @@ class AllocationPair(DerivedPair):
     ) -> None:
         self._base, self._steps, self._probability, self._runs = base, steps, probability, runs
         self._whole = whole
-        self._cut: dict[tuple[float, bool], Bins] = {}
+        self._cut: dict[tuple[float, int, bool], Bins] = {}
 
     @property
     def symmetric(self) -> bool:
@@ -116,28 +119,35 @@ class AllocationPair(DerivedPair):
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return one law from below and one from above."""
-        key = float(cuts[0]), swapped
+        key = float(cuts[0]), len(cuts), swapped
         if key not in self._cut:
+            cut = self._base_cut(cuts)
             with np.errstate(under="ignore", over="ignore", divide="ignore"):
-                self._cut[key] = TwoLaws.of(*(self._one(*key, upper=upper) for upper in (False, True)))
+                below, above_ = (self._one(cut, swapped=swapped, upper=upper) for upper in (False, True))
+            self._cut[key] = TwoLaws.of(below, above_)
         return self._cut[key]
 
-    def _base_cut(self, reach: float) -> _Cut:
+    def sharper(self, cuts: _Array) -> _Array:
+        """Return a cut more: each makes the cells of averages narrower, up to a point."""
+        return np.append(cuts, cuts[0]) if len(cuts) < len(_STEPS) else cuts
+
+    def _base_cut(self, own: _Array) -> _Cut:
         """Cut the base finely where its loss is small, and ever more coarsely farther out."""
+        reach, step = float(own[0]), _STEPS[len(own) - 1]
         floor = max(_NEGLIGIBLE * math.exp(-0.5 * reach * reach), 1e-280)
         cuts = self._base.cuts(reach)
         if not self._base.continuous or len(cuts) < 2:
-            return _Cut(cuts, floor)
+            return _Cut(cuts, floor, step)
         cuts = self._base.snapped(cuts)
         edges = self._base.bins(cuts, swapped=False).edges
-        law = self._law(_Cut(cuts, floor), swapped=False, upper=False)
+        law = self._law(_Cut(cuts, floor, step), swapped=False, upper=False)
         far = np.nan_to_num(edges / (12 * max(law.spread, 1e-12)), posinf=1e9, neginf=-1e9)
         shares = np.abs(np.diff(far / (1 + np.abs(far))))
-        return _Cut(self._base.finer(cuts, _BINS * shares / max(float(shares.sum()), 1e-300)), floor)
+        wanted = _BINS * _STEPS[0] / step * shares / max(float(shares.sum()), 1e-300)
+        return _Cut(self._base.finer(cuts, wanted), floor, step)
 
-    def _one(self, reach: float, swapped: bool, *, upper: bool) -> Bins:
+    def _one(self, cut: _Cut, *, swapped: bool, upper: bool) -> Bins:
         """Return the pair's bins in one order, from one side."""
-        cut = self._base_cut(reach)
         side = (Side.FALLING if swapped else Side.RISING) if upper else Side.LEAST
         law = self._law(cut, swapped=swapped, upper=upper)
         if len(law.value):
@@ -154,7 +164,7 @@ class AllocationPair(DerivedPair):
         """Return the ratios of one run."""
         bins = self._base.bins(cut.cuts, swapped=swapped)
         law = _start(bins.split() if upper else bins.merged(), swapped=swapped, upper=upper)
-        return law._replace(floor=cut.floor, cut=0.0 if self._whole else _CUT * cut.floor)
+        return law._replace(floor=cut.floor, step=cut.step, cut=0.0 if self._whole else _CUT * cut.floor)
 
     def _product(self, law: Law, side: Side) -> Law:
         """Return the ratios of all runs of one step."""
@@ -236,7 +246,7 @@ class AllocationPair(DerivedPair):
         only what is in all tails has no other bound, and :math:`E_Q[A^{-c}; T] \le E_Q[R^{-c}; \text{tail}]
         Q(\text{tail})^{t-1}`. A unit that may stay away adds a constant to A.
         """
-        cut = self._base_cut(float(cuts[0]))
+        cut = self._base_cut(cuts)
         base = self._base.bins(cut.cuts, swapped=swapped)
         tail = self._base.log_tail(tilts, cut.cuts, swapped=swapped)
         if swapped:

@@ -44,8 +44,6 @@ _CLOSE: Final = 1e-13
 """Values this near each other become one."""
 _DIRECT: Final = 1024
 """So many values are kept as they are."""
-_STEP: Final = 0.016
-"""Width of a cell, in terms of the spread of the law or of how far its tail reaches."""
 _DEEP: Final = 1e7
 _COARSE: Final = 0.2
 """Tails nearer to the floor than this are told apart less well."""
@@ -74,6 +72,8 @@ class Law(NamedTuple):
     floor, cut : float
         Tails below the floor are not told apart; those below the cut become zero or infinite.
     mass_error, value_error : float
+    step : float
+        Width of a cell, in terms of the spread of the law or of how far its tail reaches.
     """
 
     value: _Array
@@ -84,6 +84,7 @@ class Law(NamedTuple):
     cut: float
     mass_error: float
     value_error: float
+    step: float = 0.016
 
     @property
     def spread(self) -> float:
@@ -140,7 +141,7 @@ def joined(one: Law, two: Law, weights: tuple[float, float] | None, spread: floa
     same = one is two and (weights is None or weights[0] == weights[1])
     error = one.mass_error + two.mass_error + 8 * UNIT
     infinite *= 1 - 16 * UNIT if side is Side.LEAST else 1 + 16 * UNIT
-    start = Law(first, one.mass, zero, infinite, one.floor, one.cut, error, moved + 8 * UNIT)
+    start = one._replace(zero=zero, infinite=infinite, mass_error=error, value_error=moved + 8 * UNIT)
     if len(first) * len(second) <= _DIRECT:
         lists = [(join.outer(first, second).ravel(), np.multiply.outer(one.mass, two.mass).ravel()), *alone]  # type: ignore[attr-defined]
         value, mass = (np.concatenate(parts) for parts in zip(*lists, strict=True))
@@ -255,7 +256,7 @@ def _grouped(law: Law, cells: _Cells, spread: float) -> tuple[Law, _Cells]:
     widths = np.diff(middles, prepend=np.log(left[0]), append=np.log(right[-1]))
     density = np.minimum(np.sqrt(moment * widths / tail), widths / spread)
     density *= np.where(tail < _DEEP * law.floor, _COARSE, 1.0)
-    levels = np.floor(np.cumsum(np.maximum(density / _STEP, widths / _WIDEST)))
+    levels = np.floor(np.cumsum(np.maximum(density / law.step, widths / _WIDEST)))
     starts = np.flatnonzero(np.diff(levels, prepend=-1.0))
     ends = np.append(starts[1:], len(levels)) - 1
     grouped = _Cells(

@@ -111,6 +111,10 @@ class Pair(ABC):
             return self.snapped(np.interp(ends[-1] * shares, ends, cuts))
         return np.array([np.interp(end[-1] * shares, end, row) for end, row in zip(ends, cuts, strict=True)])
 
+    def sharper(self, cuts: _Array) -> _Array:
+        """Return cuts for a closer look at a pair that is not cut at will; the same if there is none."""
+        return cuts
+
     @abstractmethod
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Cut the pair."""
