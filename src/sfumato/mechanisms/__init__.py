@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.factorization.blt import BufferedToeplitz
     from sfumato.mechanisms.factorization.continual import ContinualSum, SumStream
     from sfumato.mechanisms.factorization.k_norm import CubeRelease, KNorm
+    from sfumato.mechanisms.factorization.kronecker import KroneckerMechanism
     from sfumato.mechanisms.factorization.linear_release import LinearRelease
     from sfumato.mechanisms.factorization.matrix_mechanism import MatrixMechanism
     from sfumato.mechanisms.factorization.multiplicative_weights import MultiplicativeWeights, WeightsRelease
@@ -56,11 +57,15 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.staircase import Staircase
     from sfumato.mechanisms.statistics.binomial_test import binomial_test, share_interval
     from sfumato.mechanisms.statistics.coin_press import CoinPress, MeanRelease
+    from sfumato.mechanisms.statistics.extremes import Extreme
     from sfumato.mechanisms.statistics.kolmogorov_smirnov import KolmogorovSmirnov
     from sfumato.mechanisms.statistics.moments import Covariance, Variance
     from sfumato.mechanisms.statistics.noisy_tail import Significance
     from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
     from sfumato.mechanisms.statistics.quantiles import Quantile, Quantiles
+    from sfumato.mechanisms.statistics.regression import LeastSquares, Line
+    from sfumato.mechanisms.statistics.theil_sen import TheilSen
+    from sfumato.mechanisms.statistics.trimmed_mean import TrimmedMean
     from sfumato.mechanisms.sums import BoundedSum, Mean
     from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
 
@@ -78,14 +83,18 @@ __all__ = [
     "Covariance",
     "CubeRelease",
     "Exponential",
+    "Extreme",
     "Gaussian",
     "GaussianNoisyMax",
     "Grid",
     "Histogram",
     "KNorm",
     "KolmogorovSmirnov",
+    "KroneckerMechanism",
     "Laplace",
     "LatticeRelease",
+    "LeastSquares",
+    "Line",
     "LinearRelease",
     "LinearWorkload",
     "LipschitzMap",
@@ -120,9 +129,11 @@ __all__ = [
     "Staircase",
     "Strategy",
     "SumStream",
+    "TheilSen",
     "TopK",
     "TransformedQuery",
     "Tree",
+    "TrimmedMean",
     "TruncatedLaplace",
     "UnknownDomainTopK",
     "Variance",
@@ -153,14 +164,18 @@ __getattr__, __dir__ = attach(
         "Covariance": "sfumato.mechanisms.statistics.moments",
         "CubeRelease": "sfumato.mechanisms.factorization.k_norm",
         "Exponential": "sfumato.mechanisms.selection.exponential",
+        "Extreme": "sfumato.mechanisms.statistics.extremes",
         "Gaussian": "sfumato.mechanisms.gaussian",
         "GaussianNoisyMax": "sfumato.mechanisms.selection.gaussian_noisy_max",
         "Grid": "sfumato.mechanisms.grid",
         "Histogram": "sfumato.mechanisms.histogram",
         "KNorm": "sfumato.mechanisms.factorization.k_norm",
         "KolmogorovSmirnov": "sfumato.mechanisms.statistics.kolmogorov_smirnov",
+        "KroneckerMechanism": "sfumato.mechanisms.factorization.kronecker",
         "Laplace": "sfumato.mechanisms.laplace",
         "LatticeRelease": "sfumato.mechanisms.lattice_release",
+        "LeastSquares": "sfumato.mechanisms.statistics.regression",
+        "Line": "sfumato.mechanisms.statistics.regression",
         "LinearRelease": "sfumato.mechanisms.factorization.linear_release",
         "LinearWorkload": "sfumato.mechanisms.linear",
         "LipschitzMap": "sfumato.mechanisms.lipschitz",
@@ -195,9 +210,11 @@ __getattr__, __dir__ = attach(
         "Staircase": "sfumato.mechanisms.staircase",
         "Strategy": "sfumato.mechanisms.factorization.strategy",
         "SumStream": "sfumato.mechanisms.factorization.continual",
+        "TheilSen": "sfumato.mechanisms.statistics.theil_sen",
         "TopK": "sfumato.mechanisms.selection.top_k",
         "TransformedQuery": "sfumato.mechanisms.query",
         "Tree": "sfumato.mechanisms.factorization.tree",
+        "TrimmedMean": "sfumato.mechanisms.statistics.trimmed_mean",
         "TruncatedLaplace": "sfumato.mechanisms.truncated_laplace",
         "UnknownDomainTopK": "sfumato.mechanisms.selection.unknown_domain_top_k",
         "Variance": "sfumato.mechanisms.statistics.moments",
@@ -205,10 +222,10 @@ __getattr__, __dir__ = attach(
         "Witness": "sfumato.mechanisms.sensitivity_check",
         "binomial_test": "sfumato.mechanisms.statistics.binomial_test",
         "check_sensitivity": "sfumato.mechanisms.sensitivity_check",
-        "share_interval": "sfumato.mechanisms.statistics.binomial_test",
         "facets_around": "sfumato.mechanisms.factorization.polytope",
         "optimal_strategy": "sfumato.mechanisms.factorization.optimal",
         "p_identity": "sfumato.mechanisms.factorization.p_identity",
+        "share_interval": "sfumato.mechanisms.statistics.binomial_test",
         "svd_bound": "sfumato.mechanisms.factorization.optimal",
     },
 )

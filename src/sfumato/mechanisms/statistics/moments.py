@@ -19,7 +19,7 @@ from sfumato.mechanisms.sums import checked_bounds
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Covariance", "Variance"]
+__all__ = ["Covariance", "Variance", "apart"]
 
 _BITS: Final = 24
 _ONE: Final = 1 << _BITS
@@ -72,7 +72,7 @@ class Variance(_Shares):
     bounds: tuple[float, float]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bounds", _apart(self.bounds))
+        object.__setattr__(self, "bounds", apart(self.bounds))
 
     @property
     def entries(self) -> int:
@@ -158,7 +158,7 @@ class Covariance(_Shares):
         given: object = self.bounds
         if not isinstance(given, tuple | list) or len(given) != 2:
             _check.refuse("bounds", "be a pair of (lower, upper)", given, "pass bounds for each number")
-        object.__setattr__(self, "bounds", (_apart(given[0]), _apart(given[1])))
+        object.__setattr__(self, "bounds", (apart(given[0]), apart(given[1])))
 
     @property
     def entries(self) -> int:
@@ -187,7 +187,8 @@ class Covariance(_Shares):
         return float(scale * (both * none - first * second) / total**2) if total > 0 else 0.0
 
 
-def _apart(bounds: object) -> tuple[float, float]:
+def apart(bounds: object) -> tuple[float, float]:
+    """Return two bounds of which the second is larger, not too far apart to square the distance."""
     lower, upper = checked_bounds(bounds)
     if lower == upper:
         _check.refuse("bounds", "be (lower, upper) with lower < upper", bounds, "what is constant is known")

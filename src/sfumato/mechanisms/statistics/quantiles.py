@@ -26,7 +26,7 @@ from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Quantile", "Quantiles"]
+__all__ = ["OfRanks", "Quantile", "Quantiles", "without_nan"]
 
 _DENOMINATOR: Final = 1 << 20
 _BITS: Final = 40
@@ -34,7 +34,7 @@ _LEAST_RATE: Final = Fraction(1, 1 << 36)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _OfRanks(Mechanism):
+class OfRanks(Mechanism):
     """What one quantile and many share: bounds, a grid of answers, a budget."""
 
     bounds: tuple[Number, Number]
@@ -87,7 +87,7 @@ class _OfRanks(Mechanism):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantile(_OfRanks):
+class Quantile(OfRanks):
     """One quantile of a column, chosen among all points of a grid by how far their ranks are from it.
 
     Parameters
@@ -152,7 +152,7 @@ class Quantile(_OfRanks):
         """
         source = random_source(rng)
         lower, upper = self._ends()
-        ranks = Partitioned(_without_nan(value), self.grid, lower, upper)
+        ranks = Partitioned(without_nan(value), self.grid, lower, upper)
         draw = self._draw(Fraction(self.quantile), Fraction(self.epsilon), lower, upper)
         return self._released(self._value(draw.draw(ranks, source)), source)
 
@@ -183,7 +183,7 @@ class Quantile(_OfRanks):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantiles(_OfRanks):
+class Quantiles(OfRanks):
     r"""Many quantiles of a column at once: the middle one first, then each half by itself.
 
     Parameters
@@ -251,7 +251,7 @@ class Quantiles(_OfRanks):
         """
         source = random_source(rng)
         lower, upper = self._ends()
-        steps = np.clip(self.grid.round(np.sort(_without_nan(value))), lower, upper)
+        steps = np.clip(self.grid.round(np.sort(without_nan(value))), lower, upper)
         found = [0] * len(self.quantiles)
         whole = _Part(0, len(found), Sorted(steps), Fraction(0), Fraction(1), lower, upper)
         parts = [whole]
@@ -311,7 +311,8 @@ def _fractions(given: object) -> tuple[Fraction, ...]:
     return tuple(found)
 
 
-def _without_nan(value: Any) -> NDArray[Any]:
+def without_nan(value: Any) -> NDArray[Any]:
+    """Return one number per record, 0 for NaN."""
     array = numbers(value, integral=False)
     if array.dtype.kind == "f" and np.isnan(np.min(array, initial=0)):
         return np.asarray(np.nan_to_num(array, nan=0.0, posinf=np.inf, neginf=-np.inf))

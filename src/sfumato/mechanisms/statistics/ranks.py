@@ -128,18 +128,20 @@ class RankDraw:
     Parameters
     ----------
     target : Fraction
-        The quantile, strictly between 0 and 1.
+        The quantile, from 0 to 1.
     rate : Fraction
         By how much one unit of the gap lowers the logarithm of a point's probability.
     lower, upper : int
         Bounds of the points, in steps.
+    offset : int
+        By how many records the target lies above the quantile.
 
     Notes
     -----
     With :math:`a/b` the quantile in lowest terms, n the number of values, of which L lie below a point and G
-    above it, the gap of the point is :math:`\max(0, bL - an, bG - (b-a)n)`: b times the distance of the
-    target from the point's ranks. One value more or less moves it by at most :math:`\max(a, b-a)`, one that
-    is replaced by at most b.
+    above it, and c the offset, the gap of the point is :math:`\max(0, bL - an - bc, bG - (b-a)n + bc)`: b
+    times the distance of the target from the point's ranks. One value more or less moves it by at most
+    :math:`\max(a, b-a)`, one that is replaced by at most b.
 
     Points between two neighboring values have one gap, so a few thousand entries near the target are all that
     matters. What lies beyond a window around it is one entry on either side, weighted as if all its points
@@ -151,6 +153,7 @@ class RankDraw:
     rate: Fraction
     lower: int
     upper: int
+    offset: int = 0
 
     def draw(self, ranks: Ranks, source: RandomSource) -> int:
         """Return a point in steps."""
@@ -174,7 +177,7 @@ class RankDraw:
         size, b = ranks.size, self.target.denominator
         enough = _NEGLIGIBLE + math.log(self.upper - self.lower + 1)
         half = math.ceil(enough / float(self.rate * b)) + 1
-        middle = math.floor(self.target * size)
+        middle = min(size, max(0, math.floor(self.target * size) + self.offset))
         first, last = max(0, middle - 2 * half), min(size, middle + 2 * half + 1)
         entries = self._entries(ranks, first, last)
         if (entries.gaps[entries.lumped] < half * b).any():
@@ -200,4 +203,5 @@ class RankDraw:
 
     def _gap(self, size: int, below: Any, above: Any) -> Any:
         a, b = self.target.numerator, self.target.denominator
-        return np.maximum(0, np.maximum(b * below - a * size, b * above - (b - a) * size))
+        low, high = a * size + b * self.offset, (b - a) * size - b * self.offset
+        return np.maximum(0, np.maximum(b * below - low, b * above - high))

@@ -1,0 +1,166 @@
+"""Extremes, trimmed means and regressions: sensitivities by search, costs, accuracy, odd data."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sfumato.errors import NeighboringMismatch, ParameterError
+from sfumato.mechanisms import Extreme, Gaussian, LeastSquares, Norm, TheilSen, TrimmedMean
+from sfumato.mechanisms.statistics.ranks import RankDraw
+from sfumato.privacy.neighboring import Neighboring
+
+TOP = 4
+
+
+def extreme_law(mechanism: Extreme, data: tuple[int, ...]) -> np.ndarray:
+    """Probabilities of the points 0 to TOP, by the class's notes."""
+    off = []
+    for x in range(TOP + 1):
+        beyond, from_here = (sum(y > x for y in data), sum(y >= x for y in data))
+        if mechanism.side == "min":
+            beyond, from_here = (sum(y < x for y in data), sum(y <= x for y in data))
+        off.append(max(0, beyond - mechanism.left_out, mechanism.left_out - from_here))
+    weights = np.exp(-float(mechanism.epsilon) / 2 * np.array(off))
+    return np.asarray(weights / weights.sum())
+
+
+@pytest.mark.parametrize("side", ["max", "min"])
+@pytest.mark.parametrize("left_out", [0, 1, 3])
+def test_extremes_follow_their_law_at_their_cost(side: Any, left_out: int) -> None:
+    mechanism = Extreme(side=side, bounds=(0, TOP), epsilon=1.5, left_out=left_out)
+    assert mechanism.privacy_loss.epsilon(0.0) == 1.5
+    for size in range(4):
+        for data in itertools.combinations_with_replacement(range(TOP + 1), size):
+            here = extreme_law(mechanism, data)
+            others = [(*data, value) for value in range(TOP + 1)]
+            others += [(value, *data[1:]) for value in range(TOP + 1) if data]
+            for other in others:
+                losses = np.log(here / extreme_law(mechanism, other))
+                assert losses.max() - losses.min() <= 1.5 + 1e-12
+    data, count = (0, 1, 1, 4, 3), 4000
+    rng = np.random.default_rng(1)
+    seen = np.bincount([mechanism.release(np.array(data), rng).value for _ in range(count)], minlength=5)
+    expected = count * extreme_law(mechanism, data)
+    # Bernstein at 7 standard deviations: a false alarm in fewer than one of 1e9 seeds.
+    assert (np.abs(seen - expected) < 7 * np.sqrt(expected) + 17).all()
+
+
+def test_extremes_leave_out_about_as_many_as_they_say() -> None:
+    data = np.random.default_rng(2).exponential(1.0, 100_000)
+    for side in ("max", "min"):
+        mechanism = Extreme(side=side, bounds=(0.0, 1e6), epsilon=1.0)
+        told = mechanism.release(data, rng=3).value
+        beyond = int((data > told).sum() if side == "max" else (data < told).sum())
+        assert 0 < beyond < 3 * mechanism.left_out
+    draw = RankDraw(Fraction(1), Fraction(1), 0, 10, -2)
+    assert draw.offset == -2
+
+
+def test_trimmed_means_ignore_outliers_at_their_cost() -> None:
+    rng = np.random.default_rng(4)
+    data = np.append(rng.normal(50, 1, 20_000), np.full(500, 1e9))
+    for relation in Neighboring:
+        mechanism = TrimmedMean(trim=0.05, bounds=(-1e6, 1e6), epsilon=1.0, neighboring=relation)
+        assert 1 - 1e-6 < mechanism.privacy_loss.epsilon(0.0) <= 1 + 1e-9
+        assert mechanism.release(data, rng).value == pytest.approx(50, abs=0.5)
+    for odd in (np.zeros(0), np.array([math.nan, math.inf, -math.inf]), np.full(10_000, 3.0)):
+        assert -1e6 <= TrimmedMean(trim=0.1, bounds=(-1e6, 1e6), epsilon=1.0).release(odd).value <= 1e6
+
+
+RECORD = st.tuples(*[st.floats(allow_nan=True, allow_infinity=True)] * 3)
+
+
+@settings(max_examples=200)
+@given(RECORD, RECORD)
+def test_one_record_moves_second_moments_within_the_bound(one: Any, other: Any) -> None:
+    query = LeastSquares(bounds=((0.0, 1.0), (-3.0, 5.0), (0.0, 1e-3)))
+    first, second = query.steps(np.array([one])), query.steps(np.array([other]))
+    for move, relation in ((first, Neighboring.ADD_REMOVE), (first - second, Neighboring.REPLACE_ONE)):
+        bound = query.shift(relation)
+        assert np.abs(move).sum() <= bound.l1
+        assert (move.astype(object) ** 2).sum() <= bound.l2_squared
+        assert np.abs(move).max() <= bound.linf
+
+
+def test_the_bound_of_second_moments_is_nearly_reached() -> None:
+    query = LeastSquares(bounds=((-1.0, 1.0), (-1.0, 1.0)))
+    corner = query.steps(np.array([[1.0, -1.0]])).astype(float)
+    bound = query.sensitivity(Neighboring.ADD_REMOVE, Norm.L2)
+    assert 3 - 1e-4 < np.linalg.norm(corner) / 2**20 <= bound < 3 + 1e-4
+
+
+def test_least_squares_find_the_line() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.uniform([-2, 0], [2, 100], (60_000, 2))
+    y = 7 - 2 * x[:, 0] + 0.05 * x[:, 1] + rng.normal(0, 0.3, 60_000)
+    query = LeastSquares(bounds=((-2, 2), (0, 100), (0, 20)))
+    fit = Gaussian.for_query(query, epsilon=1.0, delta=1e-6)
+    line = query.estimate(fit.release(np.column_stack([x, y]), rng))
+    assert line.intercept == pytest.approx(7, abs=0.3)
+    assert line.slopes == pytest.approx([-2, 0.05], rel=0.05)
+    for odd in (np.zeros((0, 3)), np.full((50, 3), math.nan), np.full((50, 3), math.inf)):
+        found = query.estimate(fit.release(odd, rng))
+        assert math.isfinite(found.intercept)
+        assert np.isfinite(found.slopes).all()
+
+
+@pytest.mark.parametrize("matchings", [1, 5])
+def test_theil_sen_finds_the_line_of_most_records(matchings: int) -> None:
+    rng = np.random.default_rng(6)
+    x = rng.uniform(0, 10, 8000)
+    y = np.where(rng.random(8000) < 0.15, 1e5, 3 + 0.5 * x + rng.normal(0, 0.1, 8000))
+    mechanism = TheilSen(
+        slope_bounds=(-10.0, 10.0), intercept_bounds=(-100.0, 100.0), epsilon=1.0, matchings=matchings
+    )
+    assert mechanism.privacy_loss.epsilon(0.0) == 1.0
+    line = mechanism.release(np.stack([x, y], axis=1), rng).value
+    assert line.slopes == pytest.approx([0.5], abs=0.1)
+    assert line.intercept == pytest.approx(3, abs=0.5)
+    for odd in (np.zeros((0, 2)), np.zeros((1, 2)), np.full((9, 2), math.inf), np.full((8, 2), math.nan)):
+        assert abs(mechanism.release(odd).value.intercept) <= 100
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda: Extreme(bounds=(0, 1), epsilon=1, side="top"), ParameterError, "side must"),  # type: ignore[arg-type]
+        (lambda: Extreme(bounds=(0, 1), epsilon=1, left_out=-1), ParameterError, "left_out must"),
+        (lambda: TrimmedMean(trim=0.5, bounds=(0, 1), epsilon=1), ParameterError, "trim must"),
+        (lambda: TrimmedMean(trim=0, bounds=(0, 1), epsilon=1), ParameterError, "trim must"),
+        (lambda: TrimmedMean(trim=0.1, bounds=(0, 1), epsilon=0), ParameterError, "epsilon must"),
+        (lambda: TrimmedMean(trim=0.1, bounds=(-1e308, 1e308), epsilon=1), ParameterError, "bounds must"),
+        (lambda: LeastSquares(bounds=((0, 1),)), ParameterError, "bounds must"),
+        (lambda: LeastSquares(bounds=((0, 1), (1, 1))), ParameterError, "bounds must"),
+        (
+            lambda: TheilSen(slope_bounds=(0, 1), intercept_bounds=(0, 1), epsilon=1, matchings=0),
+            ParameterError,
+            "matchings must",
+        ),
+        (
+            lambda: TheilSen(
+                slope_bounds=(0, 1), intercept_bounds=(0, 1), epsilon=1, neighboring=Neighboring.ADD_REMOVE
+            ),
+            NeighboringMismatch,
+            "neighboring must",
+        ),
+    ],
+)
+def test_bad_parameters_are_refused(make: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        make()
+
+
+def test_data_of_another_shape_is_refused() -> None:
+    with pytest.raises(ParameterError, match="data must"):
+        LeastSquares(bounds=((0, 1), (0, 1))).steps(np.zeros((3, 3)))
+    line = TheilSen(slope_bounds=(0, 1), intercept_bounds=(0, 1), epsilon=1)
+    with pytest.raises(ParameterError, match="value must"):
+        line.release(np.zeros(3))
