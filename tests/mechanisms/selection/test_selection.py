@@ -87,6 +87,12 @@ def test_the_utility_bound_holds_for_the_exact_law(kind: str, beta: float, other
     assert mechanism.utility_bound(beta, candidates=1) == 0
 
 
+@pytest.mark.parametrize("beta", [0.3, 0.02])
+def test_the_utility_bound_of_laplace_noise_is_nearly_sharp_for_two(beta: float) -> None:
+    bound = int(NoisyMax(sensitivity=1, scale=15).utility_bound(beta, candidates=2))
+    assert laws.laplace_max([0, bound + 1], 15.0)[0] <= beta < laws.laplace_max([0, bound - 1], 15.0)[0]
+
+
 @pytest.mark.parametrize("size", range(2, 9))
 def test_permute_and_flip_errs_less_than_the_exponential_mechanism(size: int) -> None:
     generator = np.random.default_rng(size)
