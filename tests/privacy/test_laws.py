@@ -19,6 +19,7 @@ from sfumato.errors import NeighboringMismatch, ParameterError, UnsupportedView
 from sfumato.privacy import (
     ZCDP,
     ApproximateDP,
+    Chained,
     Composed,
     DiscreteGaussian,
     DiscreteGaussianVector,
@@ -112,7 +113,14 @@ CHOICES = {
     "SmoothLaplace": st.builds(SmoothLaplace, noise, smoothness=st.floats(0.0, 3.0)),
     "SmoothGaussian": st.builds(SmoothGaussian, noise, smoothness=st.floats(0.0, 3.0)),
 }
-leaves = st.one_of(*NOISE.values(), *DECLARED.values(), *CHOICES.values())
+steps = st.sampled_from([2, 4])
+GROUPS = {
+    "Chained": st.builds(Chained, DECLARED["PureDP"], steps, neighboring=st.just(Neighboring.ADD_REMOVE)),
+    "Chained noise": st.builds(
+        Chained, st.builds(Laplace, wide), steps, neighboring=st.just(Neighboring.ADD_REMOVE)
+    ),
+}
+leaves = st.one_of(*NOISE.values(), *DECLARED.values(), *CHOICES.values(), *GROUPS.values())
 terms = st.lists(st.tuples(leaves, st.integers(1, 4)), min_size=0, max_size=4)
 losses = terms.map(lambda parts: compose([leaf * count for leaf, count in parts]))
 deltas = st.one_of(st.sampled_from(DELTAS), st.floats(1e-12, 0.9))

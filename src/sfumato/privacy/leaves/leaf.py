@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.errors import NeighboringMismatch
+from sfumato.errors import NeighboringMismatch, UnsupportedView
 from sfumato.numerics.rounding import exp_up, fraction_down, fraction_up, mul_up
 from sfumato.privacy._outward import UNIT, above, sum_above, times_above
 from sfumato.privacy.loss import PrivacyLoss
@@ -146,6 +146,18 @@ class Chained(Node):
         """Multiply mu by the steps, if there is no mass beside it."""
         mu, delta = self.loss.gdp()
         return GDPView(times_above(self.steps, mu), 0.0) if delta == 0 else self._missing("gdp")
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what zCDP proves, and no more than the greatest loss."""
+        try:
+            curve = np.nextafter(self.zcdp().rho * orders, np.inf)
+        except UnsupportedView:
+            self._missing("rdp", orders)
+        try:
+            epsilon, delta = self.pure()
+        except UnsupportedView:
+            return curve
+        return np.minimum(curve, epsilon) if delta == 0 else curve
 
 
 class Leaf(Node):

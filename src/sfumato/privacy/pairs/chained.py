@@ -86,7 +86,7 @@ class ChainedPair(UncutPair):
     def _chain(self, *, swapped: bool) -> Bins:
         curves = [self._step(swapped=swapped)] * self._there
         if self._back:
-            curves += [self._step(swapped=not swapped)] * self._back
+            curves += [self._step(swapped=not swapped and not self._base.symmetric)] * self._back
         whole = curves[-1]
         for curve in reversed(curves[:-1]):
             whole = _after(curve, whole)
