@@ -44,6 +44,17 @@ def test_the_sensitivity_is_that_of_the_dense_product(name: str, neighboring: Ne
     )
 
 
+def test_columns_that_point_apart_cost_more_when_one_replaces_the_other() -> None:
+    apart = [np.array([[0.75, -0.75], [0.5, 0.5]])] * 2
+    mechanism = KroneckerMechanism(
+        factors=[np.eye(2)] * 2, strategies=apart, stddev=3, neighboring=Neighboring.REPLACE_ONE
+    )
+    columns = np.kron(*mechanism._whole).T
+    moved = max(int(np.square(one - other).sum()) for one, other in itertools.combinations(columns, 2))
+    single = max(int(np.square(column).sum()) for column in columns)
+    assert 2 * single < moved <= mechanism.l2_squared
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_the_product_of_the_best_strategies_is_best(name: str) -> None:
     """Total squared error against the bound for the dense workload."""
