@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.bounded_laplace import BoundedLaplace
     from sfumato.mechanisms.contributions import ContributionBound
     from sfumato.mechanisms.counting import Count
+    from sfumato.mechanisms.factorization.banded import BandedToeplitz
     from sfumato.mechanisms.factorization.blt import BufferedToeplitz
     from sfumato.mechanisms.factorization.continual import ContinualSum, SumStream
     from sfumato.mechanisms.factorization.k_norm import CubeRelease, KNorm
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.factorization.p_identity import p_identity
     from sfumato.mechanisms.factorization.participation import Participation
     from sfumato.mechanisms.factorization.polytope import facets_around
+    from sfumato.mechanisms.factorization.square_root import SquareRoot
     from sfumato.mechanisms.factorization.strategy import NoiseStream, Strategy
-    from sfumato.mechanisms.factorization.toeplitz import BandedToeplitz, SquareRoot
     from sfumato.mechanisms.factorization.tree import Tree
     from sfumato.mechanisms.gaussian import Gaussian
     from sfumato.mechanisms.grid import Grid
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.sparse_vector import SparseVector
     from sfumato.mechanisms.staircase import Staircase
     from sfumato.mechanisms.statistics.binomial_test import binomial_test, share_interval
+    from sfumato.mechanisms.statistics.chi_square import goodness_of_fit, independence_test
     from sfumato.mechanisms.statistics.coin_press import CoinPress, MeanRelease
     from sfumato.mechanisms.statistics.extremes import Extreme
     from sfumato.mechanisms.statistics.kolmogorov_smirnov import KolmogorovSmirnov
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
     from sfumato.mechanisms.statistics.quantiles import Quantile, Quantiles
     from sfumato.mechanisms.statistics.regression import LeastSquares, Line
+    from sfumato.mechanisms.statistics.t_test import t_test
     from sfumato.mechanisms.statistics.theil_sen import TheilSen
     from sfumato.mechanisms.statistics.trimmed_mean import TrimmedMean
     from sfumato.mechanisms.sums import BoundedSum, Mean
@@ -142,17 +145,20 @@ __all__ = [
     "binomial_test",
     "check_sensitivity",
     "facets_around",
+    "goodness_of_fit",
+    "independence_test",
     "optimal_strategy",
     "p_identity",
     "share_interval",
     "svd_bound",
+    "t_test",
 ]
 
 __getattr__, __dir__ = attach(
     __name__,
     {
         "AdditiveMechanism": "sfumato.mechanisms.additive",
-        "BandedToeplitz": "sfumato.mechanisms.factorization.toeplitz",
+        "BandedToeplitz": "sfumato.mechanisms.factorization.banded",
         "BestRun": "sfumato.mechanisms.selection.private_candidates",
         "BoundedLaplace": "sfumato.mechanisms.bounded_laplace",
         "BoundedSum": "sfumato.mechanisms.sums",
@@ -204,7 +210,7 @@ __getattr__, __dir__ = attach(
         "Shift": "sfumato.mechanisms.shift",
         "Significance": "sfumato.mechanisms.statistics.noisy_tail",
         "SparseVector": "sfumato.mechanisms.sparse_vector",
-        "SquareRoot": "sfumato.mechanisms.factorization.toeplitz",
+        "SquareRoot": "sfumato.mechanisms.factorization.square_root",
         "Stability": "sfumato.mechanisms.shift",
         "StabilityHistogram": "sfumato.mechanisms.selection.stability_histogram",
         "Staircase": "sfumato.mechanisms.staircase",
@@ -223,9 +229,12 @@ __getattr__, __dir__ = attach(
         "binomial_test": "sfumato.mechanisms.statistics.binomial_test",
         "check_sensitivity": "sfumato.mechanisms.sensitivity_check",
         "facets_around": "sfumato.mechanisms.factorization.polytope",
+        "goodness_of_fit": "sfumato.mechanisms.statistics.chi_square",
+        "independence_test": "sfumato.mechanisms.statistics.chi_square",
         "optimal_strategy": "sfumato.mechanisms.factorization.optimal",
         "p_identity": "sfumato.mechanisms.factorization.p_identity",
         "share_interval": "sfumato.mechanisms.statistics.binomial_test",
         "svd_bound": "sfumato.mechanisms.factorization.optimal",
+        "t_test": "sfumato.mechanisms.statistics.t_test",
     },
 )

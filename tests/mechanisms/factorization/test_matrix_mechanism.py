@@ -137,9 +137,9 @@ def test_the_gradient_of_p_identity() -> None:
 @pytest.mark.parametrize("neighboring", list(Neighboring))
 @pytest.mark.parametrize("name", ["prefixes", "few", "two-way marginals"])
 def test_the_whole_mechanism(name: str, neighboring: Neighboring, delta: float) -> None:
-    """1,000 runs: no bias, the stated variance, and coverage; 7 standard errors: false alarm < 1e-9."""
+    """400 runs: no bias, the stated variance, and coverage; 7 standard errors: false alarm < 1e-9."""
     matrix = WORKLOADS[name]
-    cells, runs = matrix.shape[1], 1000
+    cells, runs = matrix.shape[1], 400
     mechanism = MatrixMechanism.calibrated(
         workload=LinearWorkload(matrix=matrix), epsilon=1.0, delta=delta, neighboring=neighboring
     )

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
+from sfumato.mechanisms import BandedToeplitz, SquareRoot
 from sfumato.mechanisms.factorization.blt import BufferedToeplitz
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.mechanisms.factorization.strategy import Array, Strategy
-from sfumato.mechanisms.factorization.toeplitz import BandedToeplitz, SquareRoot
 from sfumato.mechanisms.factorization.tree import Tree
 from sfumato.privacy import Neighboring, matrix_mechanism
 

@@ -12,8 +12,10 @@ from scipy.optimize import minimize, nnls
 from sfumato import _check
 from sfumato.mechanisms.factorization.criterion import Criterion
 from sfumato.mechanisms.factorization.participation import ONCE, Participation
+from sfumato.mechanisms.factorization.series import check_steps
+from sfumato.mechanisms.factorization.square_root import SquareRoot
 from sfumato.mechanisms.factorization.strategy import Array, Draw, NoiseStream
-from sfumato.mechanisms.factorization.toeplitz import SquareRoot, ToeplitzStrategy, check_steps
+from sfumato.mechanisms.factorization.toeplitz import ToeplitzStrategy
 
 __all__ = ["BufferedToeplitz"]
 

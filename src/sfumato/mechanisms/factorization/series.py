@@ -12,6 +12,7 @@ from sfumato.mechanisms.factorization.participation import Participation
 
 __all__ = [
     "LONGEST",
+    "check_steps",
     "exact_product",
     "falls",
     "inverse",
@@ -27,6 +28,12 @@ LONGEST: Final = 1 << 20
 """Most terms: so long an exact product is proven to be exact."""
 _DIGIT: Final = 11
 _SHORT: Final = 48
+
+
+def check_steps(steps: object) -> None:
+    """Refuse a number of steps that no strategy is made for."""
+    if _check.integer("steps", steps, minimum=1) > LONGEST:
+        _check.refuse("steps", f"be at most {LONGEST}", steps, "join steps, or start anew")
 
 
 def product(a: ArrayLike, b: ArrayLike, length: int) -> Array:

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import deque
-from dataclasses import dataclass
-from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from sfumato import _check
-from sfumato.mechanisms.factorization.criterion import Criterion, optimal_bands
 from sfumato.mechanisms.factorization.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.series import (
-    LONGEST,
     falls,
     inverse,
     prefix_weights,
@@ -28,7 +24,7 @@ from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import mul_down, mul_up, sqrt_down, sqrt_up
 from sfumato.privacy.participation import participation_sensitivity
 
-__all__ = ["BandedToeplitz", "SquareRoot", "ToeplitzStrategy", "check_steps"]
+__all__ = ["ToeplitzStrategy"]
 
 _UNIT = 2.0**-53
 _DENSE = 2048
@@ -128,130 +124,3 @@ class _Recurrence(NoiseStream):
         if self._weights:
             self._past.appendleft(noise.copy())
         return noise
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SquareRoot(ToeplitzStrategy):
-    r"""The square root of the prefix sums: :math:`B = C`, with coefficients :math:`\binom{2i}{i}/4^i`.
-
-    Parameters
-    ----------
-    steps : int
-        The public number of steps.
-
-    Notes
-    -----
-    Both norms are equal, so the greatest standard error is :math:`\sum_{i<n} c_i^2 = \frac{\ln n + \gamma +
-    4 \ln 2}{\pi} + o(1)`, about :math:`1.07 + \ln(n)/\pi`, for one participation. Memory grows with the
-    steps: `BufferedToeplitz` comes within a percent of it with a few buffers, `BandedToeplitz` is better for
-    units that take part again and again.
-
-    References
-    ----------
-    Fichtenberger, Henzinger, Upadhyay (2023), "Constant matters: fine-grained error bound on differentially
-    private continual observation"; Henzinger, Upadhyay, Upadhyay (2023), "Almost tight error bounds on
-    differentially private continual counting".
-
-    Examples
-    --------
-    >>> SquareRoot(steps=4).coefficients().tolist()
-    [1.0, 0.5, 0.375, 0.3125]
-    >>> round(SquareRoot(steps=1024).max_error(), 4)
-    3.2726
-    """
-
-    steps: int
-
-    def __post_init__(self) -> None:
-        check_steps(self.steps)
-
-    def coefficients(self) -> Array:
-        """Return c, shape (steps,)."""
-        i = np.arange(1, self.steps)
-        return np.concatenate([[1.0], np.cumprod((2 * i - 1) / (2 * i))])
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BandedToeplitz(ToeplitzStrategy):
-    """A few coefficients: a step's measurement looks back over as many steps as there are.
-
-    Parameters
-    ----------
-    steps : int
-        The public number of steps.
-    bands : array of shape (at most steps,)
-        The coefficients, the first of which is 1. Privacy costs least where none is negative and none exceeds
-        the one before. A single 1 is independent noise on every step.
-
-    Examples
-    --------
-    >>> independent = BandedToeplitz(steps=1024, bands=[1.0])
-    >>> banded = BandedToeplitz.optimal(steps=1024, bands=64)
-    >>> round(independent.max_error(), 6), banded.max_error() < 5.5
-    (32.0, True)
-    """
-
-    steps: int
-    bands: NDArray[Any] | list[float] | tuple[float, ...]
-
-    def __post_init__(self) -> None:
-        check_steps(self.steps)
-        bands = np.trim_zeros(np.array(self.bands, dtype=np.float64).reshape(-1), "b")
-        if not 0 < bands.size <= self.steps or not np.isfinite(bands).all() or bands[0] != 1:
-            _check.refuse("bands", f"be at most {self.steps} finite numbers, the first 1", f"{bands.size}")
-        bands.flags.writeable = False
-        object.__setattr__(self, "bands", bands)
-
-    def coefficients(self) -> Array:
-        """Return the bands."""
-        return np.asarray(self.bands)
-
-    @classmethod
-    def optimal(
-        cls,
-        *,
-        steps: int,
-        bands: int,
-        participation: Participation = ONCE,
-        workload: ArrayLike | None = None,
-        objective: str = "mean",
-    ) -> BandedToeplitz:
-        """Return bands with nearly the least error.
-
-        Parameters
-        ----------
-        steps : int
-        bands : int
-            How many; the fewer, the less memory. As many as the separation serve repeated participation well.
-        participation : Participation
-            Whose sensitivity the error is for.
-        workload : array, optional
-            Weights by age; prefix sums unless given.
-        objective : {"mean", "max"}
-            Which squared error: the mean over all steps, or the greatest.
-
-        Returns
-        -------
-        BandedToeplitz
-            At a local minimum, never worse than the square root cut after so many bands.
-
-        References
-        ----------
-        Choquette-Choo et al. (2023), "(Amplified) banded matrix factorization: a unified approach to private
-        training"; McKenna (2024), "Scaling up the banded matrix factorization mechanism", banded Toeplitz.
-        """
-        from_root = SquareRoot(steps=steps).coefficients()
-        count = _check.integer("bands", bands, minimum=1)
-        start = from_root[:count]
-        if len(start) == 1:
-            return cls(steps=steps, bands=start)
-        found = optimal_bands(start, Criterion(steps, participation, workload, objective))
-        return cls(steps=steps, bands=found)
-
-
-def check_steps(steps: object) -> None:
-    """Refuse a number of steps that no strategy is made for."""
-    if _check.integer("steps", steps, minimum=1) > LONGEST:
-        _check.refuse("steps", f"be at most {LONGEST}", steps, "join steps, or start anew")

@@ -16,8 +16,8 @@ from sfumato.mechanisms.factorization.refinement import (
     block_variance,
     completed,
 )
+from sfumato.mechanisms.factorization.series import check_steps
 from sfumato.mechanisms.factorization.strategy import Array, Draw, NoiseStream, Strategy
-from sfumato.mechanisms.factorization.toeplitz import check_steps
 from sfumato.mechanisms.factorization.tree_code import TreeCode
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import sqrt_down, sqrt_up
