@@ -264,6 +264,21 @@ def test_against_poisson_samples() -> None:
     assert SeparatedPoisson(base, 0.01, separation=20, steps=400).epsilon(1e-6) < p.epsilon(1e-6)
 
 
+def test_allocations_of_allocations() -> None:
+    """One of five steps, each of them one of four, is one of twenty."""
+    nested = RandomAllocation(RandomAllocation(Gaussian(1.0), 4), 5).epsilon_interval(1e-6)
+    at_once = RandomAllocation(Gaussian(1.0), 20).epsilon_interval(1e-6)
+    assert nested.tight
+    assert max(nested.lower, at_once.lower) <= min(nested.upper, at_once.upper)
+    assert nested.upper == pytest.approx(at_once.upper, rel=1e-3)
+
+
+def test_the_greatest_loss_is_that_of_a_step() -> None:
+    lower, upper, tight = RandomAllocation(Laplace(2.0), 20).epsilon_interval(0.0)
+    assert tight
+    assert 0.4995 <= lower <= upper <= 0.5 * (1 + 1e-12)
+
+
 def test_epochs() -> None:
     """Gaussian epochs on one bin are one step with less noise; other mechanisms multiply their ratios."""
     one = BallsInBins(Gaussian(2.0), 20, epochs=4).epsilon_interval(1e-6)

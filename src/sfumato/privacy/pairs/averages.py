@@ -257,7 +257,10 @@ def _grouped(law: Law, cells: _Cells, spread: float) -> tuple[Law, _Cells]:
     density = np.minimum(np.sqrt(moment * widths / tail), widths / spread)
     density *= np.where(tail < _DEEP * law.floor, _COARSE, 1.0)
     levels = np.floor(np.cumsum(np.maximum(density / law.step, widths / _WIDEST)))
-    starts = np.flatnonzero(np.diff(levels, prepend=-1.0))
+    # The least and the greatest values stay by themselves: they tell the greatest loss.
+    apart = np.diff(levels, prepend=-1.0) > 0
+    apart[[0, min(1, len(apart) - 1), -1]] = True
+    starts = np.flatnonzero(apart)
     ends = np.append(starts[1:], len(levels)) - 1
     grouped = _Cells(
         left[starts],
