@@ -89,7 +89,7 @@ def test_the_exact_threshold_for_one_key() -> None:
 def test_shown_keys_follow_the_law() -> None:
     mechanism = StabilityHistogram(noise=Laplace(sensitivity=1, scale=3), threshold=8)
     source = np.random.default_rng(11)
-    keys = dict.fromkeys(range(5000), 6) | {-1: 0, -2: -7}
+    keys = dict.fromkeys(range(5000), 6) | {-1 - index: -(index % 3) for index in range(2000)}
     value = mechanism.release(keys, rng=source).value
     chance = float(pmf("laplace", 3.0)[2 + REACH :].sum())
     assert abs(len(value) - 5_000 * chance) < 7 * math.sqrt(5_000 * chance)
