@@ -8,7 +8,7 @@ import mpmath
 import numpy as np
 import pytest
 
-from sfumato.errors import NeighboringMismatch, ParameterError
+from sfumato.errors import NeighboringMismatch, ParameterError, UnsupportedView
 from sfumato.privacy import (
     ZCDP,
     ApproximateDP,
@@ -129,6 +129,20 @@ def test_the_chain_is_exact_where_a_closed_form_is_known(steps: int) -> None:
         found = (chain * 1).epsilon_interval(delta)
         assert not found.tight
         assert exact.lower * (1 - 1e-12) <= found.upper <= exact.upper * (1 + 3e-3)
+
+
+@pytest.mark.parametrize("steps", [2, 3])
+def test_divergences_of_a_chain_bound_those_of_its_closed_form(steps: int) -> None:
+    for leaf in (Gaussian(2.0), Laplace(3.0), PureDP(0.5)):
+        chain = Chained(leaf, steps, neighboring=Neighboring.ADD_REMOVE)
+        for order in (1.1, 2.0, 40.0):
+            assert leaf.group(steps).rdp(order) <= chain.rdp(order)
+    assert Chained(PureDP(0.5), steps, neighboring=Neighboring.ADD_REMOVE).rdp(1e6) == 0.5 * steps
+    # With a part that has nothing else, it composes through them.
+    mixed = Chained(Laplace(3.0), steps, neighboring=Neighboring.ADD_REMOVE) + ZCDP(0.1)
+    assert ZCDP(0.1).epsilon(1e-6) < mixed.epsilon(1e-6) < math.inf
+    with pytest.raises(UnsupportedView, match="rdp view"):
+        Chained(STEP, steps, neighboring=Neighboring.ADD_REMOVE).rdp(2.0)
 
 
 def test_the_chain_of_randomized_response_is_better_than_the_sum_and_not_better_than_its_corner() -> None:
