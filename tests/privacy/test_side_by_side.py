@@ -14,6 +14,7 @@ from sfumato.numerics.interval import Interval
 from sfumato.privacy import (
     ApproximateDP,
     Gaussian,
+    Laplace,
     PoissonSubsampled,
     Precision,
     PrivacyLoss,
@@ -69,6 +70,16 @@ def test_rows_are_what_each_pair_gives(kind: str, swapped: bool, what: Callable[
 def test_pairs_of_other_kinds_are_not_mixed() -> None:
     losses = [Gaussian(1.0), PoissonSubsampled(Gaussian(1.0), 0.1), PureDP(1.0), ApproximateDP(1.0, 0.1)]
     assert len({loss.dominating_pair().kind for loss in losses}) == 4
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("told", [Gaussian(1.0), Laplace(1.0)])
+@pytest.mark.parametrize("q", [1.0, 0.3])
+def test_bins_tell_whether_they_run_against_their_cuts(told: PrivacyLoss, q: float, swapped: bool) -> None:
+    pair = PoissonSubsampled(told, q).dominating_pair()
+    cuts = pair.cuts(6.0)
+    bins, first = pair.bins(cuts, swapped=swapped), pair.bins(cuts[:2], swapped=swapped)
+    np.testing.assert_allclose(first.edges, bins.edges[-2:] if bins.against else bins.edges[:2], rtol=1e-12)
 
 
 def alone(monkeypatch: pytest.MonkeyPatch, read: Callable[..., Interval], *arguments: object) -> Interval:
