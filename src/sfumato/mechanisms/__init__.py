@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.selection.noisy_max import NoisyMax
     from sfumato.mechanisms.selection.permute_and_flip import PermuteAndFlip
     from sfumato.mechanisms.selection.private_candidates import BestRun, PrivateCandidates
+    from sfumato.mechanisms.selection.selection import Selection
     from sfumato.mechanisms.selection.stability_histogram import StabilityHistogram
     from sfumato.mechanisms.selection.top_k import TopK
     from sfumato.mechanisms.selection.unknown_domain_top_k import UnknownDomainTopK
@@ -122,6 +123,7 @@ __all__ = [
     "RandomizedResponse",
     "Release",
     "ResponseRelease",
+    "Selection",
     "SensitivityReport",
     "Shift",
     "Significance",
@@ -206,6 +208,7 @@ __getattr__, __dir__ = attach(
         "RandomizedResponse": "sfumato.mechanisms.randomized_response",
         "Release": "sfumato.mechanisms.release",
         "ResponseRelease": "sfumato.mechanisms.randomized_response",
+        "Selection": "sfumato.mechanisms.selection.selection",
         "SensitivityReport": "sfumato.mechanisms.sensitivity_check",
         "Shift": "sfumato.mechanisms.shift",
         "Significance": "sfumato.mechanisms.statistics.noisy_tail",

@@ -83,6 +83,24 @@ def test_intervals_hold_the_variance(size: int, spread: float) -> None:
     assert held >= 320
 
 
+@pytest.mark.parametrize("share", [0.02, 0.5])
+@pytest.mark.parametrize("size", [3, 100, 5000])
+def test_the_population_mean_is_held(share: float, size: int) -> None:
+    rng = np.random.default_rng(size)
+    measurement = Laplace.for_query(Variance(bounds=(-1.0, 3.0)), epsilon=1.0)
+    query, widths, held = Variance(bounds=(-1.0, 3.0)), [], 0
+    for _ in range(300):
+        release = measurement.release(np.where(rng.random(size) < share, 3.0, -1.0), rng)
+        lower, upper, _ = query.mean_interval(release, 0.9)
+        assert -1 <= lower <= upper <= 3
+        held += lower <= 4 * share - 1 <= upper
+        widths.append(upper - lower)
+    # 300 runs of at least 0.9: fewer than 235 by chance in fewer than one of 1e9 seeds.
+    assert held >= 235
+    if size == 5000 and share == 0.5:
+        assert np.mean(widths) < 8 * 4 * math.sqrt(share * (1 - share) / size)
+
+
 @settings(max_examples=100)
 @given(st.lists(st.floats(0, 100), min_size=6, max_size=6), st.lists(st.floats(0, 1), min_size=3, max_size=3))
 def test_no_point_of_the_box_has_a_variance_outside(ends: list[float], at: list[float]) -> None:

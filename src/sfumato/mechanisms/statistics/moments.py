@@ -126,6 +126,45 @@ class Variance(_Shares):
             return Interval(0.0, scale / 4)
         return Interval(scale * max(0.0, low - 1e-12), scale * min(0.25, high + 1e-12))
 
+    def mean_interval(self, release: LatticeRelease, level: float = 0.95) -> Interval:
+        r"""Return an interval for the mean of the population that the records are independent draws from.
+
+        Parameters
+        ----------
+        release : LatticeRelease
+        level : float
+
+        Returns
+        -------
+        Interval
+            It holds the mean of the clamped population with probability at least the level, over sampling and
+            noise, whatever the population.
+
+        Notes
+        -----
+        Half of the error is the noise's: intervals for the three sums (Bonferroni) bound count, mean and
+        variance of the data. The other half is the sampling's: with n records between 0 and 1 and their
+        variance V (divisor n - 1) the population's mean is within :math:`\sqrt{2V\log(4/\beta)/n} +
+        7\log(4/\beta)/(3(n-1))` of theirs, but with probability :math:`\beta`.
+
+        References
+        ----------
+        Maurer, Pontil, "Empirical Bernstein bounds and sample variance penalization" (COLT 2009), Theorem 4.
+        """
+        error = (1 - _check.unit_interval("level", level)) / 2
+        least, most = (np.maximum(np.asarray(end), 0.0) for end in release.interval(1 - error / 3)[:2])
+        count = math.floor(float(least.sum()))
+        if count < 2:
+            return Interval(*self.bounds)
+        spread = self.estimate_interval(release, 1 - error).upper / (self.bounds[1] - self.bounds[0]) ** 2
+        odds = math.log(4 / error)
+        reach = math.sqrt(2 * spread * count / (count - 1) * odds / count) + 7 * odds / (3 * (count - 1))
+        lower, upper = self.bounds
+        low = _least_place(least, most) - reach - 1e-12
+        high = 1 - _least_place(least[::-1], most[::-1]) + reach + 1e-12
+        width = upper - lower
+        return Interval(lower + width * max(low, 0.0), min(upper, lower + width * min(high, 1.0)))
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,9 +246,21 @@ def _rounded(share: NDArray[np.float64]) -> _Steps:
     return np.asarray(np.rint(share * _ONE), dtype=np.int64)
 
 
+def _least_place(least: NDArray[np.float64], most: NDArray[np.float64]) -> float:
+    """Return the least mean place that sums within their ends allow.
+
+    It is the mean of 1, 1/2 and 0 weighted by the sums: least for few of the first and many of the last, and
+    for the middle one at either end.
+    """
+    a, c = float(least[0]), float(most[2])
+    return min((a + b / 2) / (a + b + c) for b in (float(least[1]), float(most[1])) if a + b + c > 0)
+
+
 def _variance(high: float, cross: float, low: float) -> float:
     total = high + cross + low
-    return max(0.0, (high * low - cross**2 / 4) / total**2) if total > 0 else math.nan
+    if not total > 0:
+        return math.nan
+    return max(0.0, high / total * (low / total) - (cross / total) ** 2 / 4)
 
 
 def _turn(cross: float, other: float, ends: tuple[float, float]) -> float:

@@ -1,0 +1,119 @@
+"""Chi-square and t-tests: their sizes under the null hypothesis, their power, wrong arguments."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.errors import ParameterError
+from sfumato.mechanisms import (
+    Gaussian,
+    Laplace,
+    Variance,
+    goodness_of_fit,
+    independence_test,
+    t_test,
+)
+
+RUNS = 300
+COUNTS = Laplace.calibrated(sensitivity=1, epsilon=0.5)
+
+
+def alarms(values: list[float], level: float) -> tuple[int, float, float]:
+    """How many are refused, and between which numbers nearly all seeds would have it (six deviations)."""
+    mean, spread = RUNS * level, math.sqrt(RUNS * level)
+    return sum(value <= level for value in values), mean - 6 * spread - 2, mean + 6 * spread + 2
+
+
+@pytest.mark.parametrize("n", [30, 2000])
+def test_a_true_law_is_refused_as_rarely_as_promised(n: int) -> None:
+    rng = np.random.default_rng(n)
+    shares = np.array([0.5, 0.3, 0.15, 0.05])
+    values = [
+        goodness_of_fit(
+            COUNTS.release(rng.multinomial(n, shares), rng), n=n, shares=shares, draws=199, rng=rng
+        ).p_value
+        for _ in range(RUNS)
+    ]
+    for level in (0.05, 0.5):
+        seen, least, most = alarms(values, level)
+        assert least <= seen <= most
+    release = COUNTS.release(rng.multinomial(n, shares[::-1]), rng)
+    assert goodness_of_fit(release, n=n, shares=shares, rng=1).p_value < 0.01
+
+
+def test_independence_is_refused_as_rarely_as_promised() -> None:
+    rng, n = np.random.default_rng(3), 500
+    shares = np.outer([0.6, 0.4], [0.2, 0.5, 0.3])
+    values = [
+        independence_test(
+            COUNTS.release(rng.multinomial(n, shares.ravel()).reshape(2, 3), rng), n=n, draws=199, rng=rng
+        ).p_value
+        for _ in range(RUNS)
+    ]
+    seen, _, most = alarms(values, 0.05)
+    assert seen <= most
+    assert (
+        independence_test(COUNTS.release(np.array([[200, 0], [0, 200]]), rng), n=400, rng=1).p_value < 0.001
+    )
+
+
+@pytest.mark.parametrize("kind", [Laplace, Gaussian])
+def test_true_means_are_refused_as_rarely_as_promised(kind: Any) -> None:
+    query, rng = Variance(bounds=(-10.0, 10.0)), np.random.default_rng(4)
+    budget = {"epsilon": 1.0} if kind is Laplace else {"epsilon": 1.0, "delta": 1e-6}
+    noisy = kind.for_query(query, **budget)
+    one, two = [], []
+    for _ in range(RUNS):
+        first = noisy.release(rng.normal(1.5, 2, 400), rng)
+        second = noisy.release(rng.normal(1.5, 1, 300), rng)
+        one.append(t_test(first, query=query, mean=1.5, draws=199, rng=rng).p_value)
+        two.append(t_test(first, second, query=query, draws=199, rng=rng).p_value)
+    for values in (one, two):
+        seen, _, most = alarms(values, 0.05)
+        assert seen <= most
+        assert sum(value <= 0.5 for value in values) > 0.25 * RUNS
+    far = noisy.release(rng.normal(4, 2, 2000), rng)
+    near = noisy.release(rng.normal(1.5, 2, 2000), rng)
+    assert t_test(far, query=query, mean=1.5, rng=1).p_value < 0.001
+    assert t_test(far, near, query=query, rng=1).p_value < 0.001
+
+
+def test_no_data_refuses_nothing_certain() -> None:
+    query = Variance(bounds=(0.0, 1.0))
+    release = Laplace.for_query(query, epsilon=1.0).release(np.zeros(0), rng=1)
+    assert 0 < t_test(release, query=query, mean=0.5, draws=99, rng=1).p_value <= 1
+    empty = COUNTS.release(np.zeros(3, np.int64), rng=1)
+    assert 0 < goodness_of_fit(empty, n=1, shares=np.full(3, 1 / 3), draws=99, rng=1).p_value <= 1
+
+
+def test_the_same_seed_tells_the_same() -> None:
+    release = COUNTS.release(np.array([10, 20]), rng=1)
+    values = [goodness_of_fit(release, n=30, shares=[0.5, 0.5], rng=7).p_value for _ in range(2)]
+    assert values[0] == values[1]
+
+
+def test_wrong_arguments_are_refused() -> None:
+    query = Variance(bounds=(0.0, 1.0))
+    table, scalar = COUNTS.release(np.array([10, 20]), rng=1), COUNTS.release(3, rng=1)
+    moments = Laplace.for_query(query, epsilon=1.0).release(np.zeros(5), rng=1)
+    wrong: list[tuple[Any, str]] = [
+        (lambda: goodness_of_fit(scalar, n=3, shares=[1.0]), "release must"),
+        (lambda: goodness_of_fit(table, n=0, shares=[0.5, 0.5]), "n must"),
+        (lambda: goodness_of_fit(table, n=30, shares=[0.5, 0.6]), "shares must"),
+        (lambda: goodness_of_fit(table, n=30, shares=[1.0]), "shares must"),
+        (lambda: goodness_of_fit(table, n=30, shares=[0.5, 0.5], draws=5), "draws must"),
+        (lambda: goodness_of_fit(table, n=30, shares=[0.5, 0.5], rng="x"), "rng must"),  # type: ignore[arg-type]
+        (lambda: independence_test(table, n=30), "release must"),
+        (lambda: independence_test(COUNTS.release(np.array([[1, 2]]), rng=1), n=3), "release must have"),
+        (lambda: t_test(table, query=query, mean=0.5), "release must"),
+        (lambda: t_test(moments, query=query), "mean must"),
+        (lambda: t_test(moments, moments, query=query, mean=0.5), "mean must"),
+        (lambda: t_test(moments, query=query, mean=math.nan), "mean must"),
+    ]
+    for call, message in wrong:
+        with pytest.raises(ParameterError, match=message):
+            call()
