@@ -115,7 +115,7 @@ def test_no_point_of_the_box_has_a_variance_outside(ends: list[float], at: list[
 
     interval = Variance(bounds=(0.0, 1.0)).estimate_interval(Told(), 0.9)  # type: ignore[arg-type]
     a, b, c = lower + np.array(at) * (upper - lower)
-    if a + b + c > 0:
+    if a + b + c > 1e-100:
         truth = (a * c - b * b / 4) / (a + b + c) ** 2
         assert interval.lower <= max(truth, 0) + 1e-12
         assert truth <= interval.upper + 1e-12
