@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.counting import Count
     from sfumato.mechanisms.factorization.banded import BandedToeplitz
     from sfumato.mechanisms.factorization.blt import BufferedToeplitz
-    from sfumato.mechanisms.factorization.continual import ContinualSum, SumStream
+    from sfumato.mechanisms.factorization.continual import ContinualSum
     from sfumato.mechanisms.factorization.k_norm import CubeRelease, KNorm
     from sfumato.mechanisms.factorization.kronecker import KroneckerMechanism
     from sfumato.mechanisms.factorization.linear_release import LinearRelease
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.factorization.polytope import facets_around
     from sfumato.mechanisms.factorization.square_root import SquareRoot
     from sfumato.mechanisms.factorization.strategy import NoiseStream, Strategy
+    from sfumato.mechanisms.factorization.stream_mechanism import SumStream
     from sfumato.mechanisms.factorization.tree import Tree
     from sfumato.mechanisms.gaussian import Gaussian
     from sfumato.mechanisms.grid import Grid
@@ -218,7 +219,7 @@ __getattr__, __dir__ = attach(
         "StabilityHistogram": "sfumato.mechanisms.selection.stability_histogram",
         "Staircase": "sfumato.mechanisms.staircase",
         "Strategy": "sfumato.mechanisms.factorization.strategy",
-        "SumStream": "sfumato.mechanisms.factorization.continual",
+        "SumStream": "sfumato.mechanisms.factorization.stream_mechanism",
         "TheilSen": "sfumato.mechanisms.statistics.theil_sen",
         "TopK": "sfumato.mechanisms.selection.top_k",
         "TransformedQuery": "sfumato.mechanisms.query",
