@@ -30,7 +30,7 @@ _Array = NDArray[np.float64]
 _LIMIT: Final = 500.0
 """Losses beyond count as infinite."""
 _BINS: Final = 3000
-_STEPS: Final = (0.016, 0.016, 0.01, 0.006)
+_STEPS: Final = (0.018, 0.018, 0.011, 0.0065)
 """Widths of cells at the first look, in the first plan, and in those after it."""
 _LEVELS: Final = 2.0
 _LEAST_REACH: Final = 8.0
