@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sfumato.audit import exact_audit
 from sfumato.errors import ParameterError
-from sfumato.mechanisms import Gaussian, Laplace
+from sfumato.mechanisms import Exponential, Gaussian, Laplace
 from sfumato.numerics import Interval
 
 weights = st.lists(st.integers(0, 50), min_size=2, max_size=6).filter(any)
@@ -91,6 +91,15 @@ def test_discrete_gaussian_is_exactly_what_it_says(delta: float) -> None:
     # At delta 0 it has no epsilon: what is proved is finite, what may be is not.
     assert exact_audit(mechanism, epsilon=1.0).violated
     assert exact_audit(mechanism, epsilon=1.0).epsilon_upper == math.inf
+
+
+@pytest.mark.parametrize("monotone", [False, True])
+def test_the_exponential_mechanism_tells_its_law(monotone: bool) -> None:
+    mechanism = Exponential.calibrated(sensitivity=1, epsilon=1.0, monotone=monotone)
+    found = exact_audit(mechanism, epsilon=1.0)
+    assert not found.violated
+    assert found.epsilon_lower > 0.8
+    assert exact_audit(mechanism, epsilon=0.5).violated
 
 
 def test_half_the_noise_is_caught() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,13 @@ from hypothesis import strategies as st
 from sfumato import Neighboring
 from sfumato.audit.outcomes import Encoder, as_raw
 from sfumato.mechanisms import Laplace
+
+
+@dataclass
+class Point:
+    x: float
+    name: str
+
 
 leaves = st.one_of(
     st.none(),
@@ -66,6 +74,8 @@ def test_what_is_made_of_an_outcome_does_not_depend_on_what_came_beside_it(
         ((1, "x"), (1, "y")),
         (np.array([1.0, 2.0]), np.array([2.0, 1.0])),
         (b"x", "x"),
+        (Point(1.0, "a"), Point(1.0, "b")),
+        (Point(1.0, "a"), Point(1.5, "a")),
         (True, False),
         (Neighboring.ADD_REMOVE, Neighboring.ZERO_OUT),
     ],

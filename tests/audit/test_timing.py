@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -26,20 +27,29 @@ def test_the_correlation_is_of_ranks_with_ties_shared() -> None:
     assert abs(spearman(noise[0], noise[1])) < 0.07
 
 
-def test_it_times_mechanisms_and_callables() -> None:
-    ours = audit_timing(Laplace(sensitivity=1, scale=2), 10, answer=10.0, calls=100, rng=1)
-    assert -1 <= ours.spearman <= 1
-    assert ours.calls == 100
-    assert ours.median_seconds > 0
-    assert "rank correlation" in str(ours)
+def test_it_times_single_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock of its own, on which a call takes as long as its noise says, or always as long."""
     generator = np.random.default_rng(1)
+    clock = [0]
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: clock[0])
 
-    def slow_for_large(data: Any) -> list[float]:
-        count = int(generator.geometric(0.01))
-        return [float(sum(range(20 * count)) * 0 + count)]
+    def slow_for_large(data: float) -> list[float]:
+        noise = int(generator.geometric(0.01))
+        clock[0] += 10 * noise
+        return [data + noise]
 
-    theirs = audit_timing(slow_for_large, None, answer=0.0, calls=300)
-    assert theirs.spearman > 0.3
+    def even(data: float) -> float:
+        clock[0] += 700
+        return data + generator.laplace()
+
+    told = audit_timing(slow_for_large, 5.0, answer=5.0, calls=300)
+    assert told.spearman == pytest.approx(1.0)
+    assert told.calls == 300
+    assert 0 < told.median_seconds < 1e-5
+    assert audit_timing(even, 5.0, calls=300).spearman == 0.0
+    ours = audit_timing(Laplace(sensitivity=1, scale=2), 10, calls=100, rng=1)
+    assert ours.spearman == 0.0, "nothing moved the clock"
+    assert "rank correlation" in str(told)
 
 
 def test_bad_input() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from numbers import Real
 from typing import Any, final
 
@@ -213,6 +213,8 @@ def _flatten(outcome: Any, shape: list[str], leaves: list[Any]) -> None:
         outcome = outcome.value
     if isinstance(outcome, np.ndarray):
         outcome = outcome.tolist()
+    if is_dataclass(outcome) and not isinstance(outcome, type):
+        outcome = tuple(getattr(outcome, part.name) for part in fields(outcome))
     if isinstance(outcome, Mapping):
         outcome = sorted(outcome.items(), key=repr)
     elif isinstance(outcome, AbstractSet):

@@ -16,6 +16,9 @@ from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.measurement import Measurement
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.query import Query, TransformedQuery
+from sfumato.mechanisms.randomized_response import RandomizedResponse
+from sfumato.mechanisms.selection.selection import Selection
+from sfumato.mechanisms.sparse_vector import SparseVector
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["InputPair", "array_pairs", "as_pairs", "default_pairs", "score_pairs", "vector_pairs"]
@@ -215,6 +218,29 @@ def _(mechanism: Measurement) -> list[InputPair]:
     # The noise does not depend on the data, so the pair whose answers differ most is the worst.
     worst = max(islice(pairs, _SEARCHED), key=lambda pair: _moved(mechanism.query, pair))
     return [_as_pair(worst)]
+
+
+@default_pairs.register
+def _(mechanism: Selection) -> list[InputPair]:
+    number: Callable[[Any], int | float] = int if mechanism.integral else float
+    candidates = 4 if mechanism.candidates is None else len(mechanism.candidates)
+    return score_pairs(max(2, candidates), number(mechanism.sensitivity), monotone=mechanism.monotone)
+
+
+@default_pairs.register
+def _(mechanism: SparseVector) -> list[InputPair]:
+    number: Callable[[Any], int | float] = int if mechanism.integral else float
+    at, step = number(mechanism.threshold), number(mechanism.sensitivity)
+    first, second = np.full(6, at), np.full(6, at + step)
+    if not mechanism.monotone:
+        first[-2:], second[-2:] = at + step, at
+    return [InputPair(first=first, second=second)]
+
+
+@default_pairs.register
+def _(mechanism: RandomizedResponse) -> list[InputPair]:
+    first, second = mechanism.categories[:2]
+    return [InputPair(first=first, second=second)]
 
 
 def _records(query: Query) -> tuple[Sequence[Any] | None, tuple[float, float] | None]:

@@ -16,6 +16,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.measurement import Measurement
 from sfumato.mechanisms.mechanism import Mechanism
+from sfumato.mechanisms.randomized_response import RandomizedResponse
 from sfumato.mechanisms.release import Release
 from sfumato.numerics.source import RandomSource, Rng, random_source
 
@@ -74,6 +75,15 @@ def _(mechanism: Measurement, data: Any, size: int, source: RandomSource) -> Any
     steps = np.asarray(mechanism.query.steps(data), dtype=np.int64)
     release = mechanism.mechanism.release(np.repeat(steps[None], size, axis=0), source)
     return replace(release, step=mechanism.query.step).value
+
+
+@releases.register
+def _(mechanism: RandomizedResponse, data: Any, size: int, source: RandomSource) -> Any:
+    # Respondents answer each for themselves.
+    many = data.ndim > 0 if isinstance(data, np.ndarray) else isinstance(data, list | tuple)
+    if many:
+        return [mechanism.release(data, source).value for _ in range(size)]
+    return mechanism.release([data] * size, source).value
 
 
 def _takes_size(function: Callable[..., Any]) -> bool:
