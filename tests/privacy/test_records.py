@@ -94,6 +94,29 @@ def test_divergences_of_whole_orders_are_exact_sums(records: int, q: float, nois
         assert exact <= float(bound) <= exact * (1 + 1e-4)
 
 
+def test_tails_are_bounded_from_above() -> None:
+    mu, mass = mpmath.mpf(0.7), weights(5, 0.2)
+    pair, cuts = NormalMixturePair(0.7, *log_binomial(5, 0.2)), np.linspace(-1.0, 2.0, 200)
+
+    def ratio(x: mpmath.mpf) -> mpmath.mpf:
+        return mpmath.fsum(w * mpmath.exp(j * mu * x - (j * mu) ** 2 / 2) for j, w in enumerate(mass))
+
+    bins = pair.bins(cuts, swapped=False)
+    above = mpmath.fsum(w * mpmath.ncdf(j * mu - 2) for j, w in enumerate(mass))
+    below = mpmath.fsum(w * mpmath.ncdf(-1 - j * mu) for j, w in enumerate(mass))
+    for tail, exact in ((bins.high, (above, mpmath.ncdf(-2))), (bins.low, (below, mpmath.ncdf(-1)))):
+        for found, wanted in zip((tail.log_p, tail.log_q), exact, strict=True):
+            assert mpmath.log(wanted) <= found <= mpmath.log(wanted) + 1e-7
+    for tilt in (0.5, 1.0, 6.0):
+        ends = [2, 2 + tilt * 4, 2 + tilt * 4 + 40]
+        exact = mpmath.quad(lambda x, c=tilt: mpmath.npdf(x) * ratio(x) ** (1 + c), ends)
+        found = float(pair.log_tail(np.array([tilt]), cuts, swapped=False)[0])
+        assert mpmath.log(exact) <= found <= mpmath.log(exact) + 3 * (1 + tilt)
+        exact = mpmath.quad(lambda x, c=tilt: mpmath.npdf(x) * ratio(x) ** -c, [-41, -1])
+        found = float(pair.log_tail(np.array([tilt]), cuts, swapped=True)[0])
+        assert mpmath.log(exact) <= found <= mpmath.log(exact) + 3 * (1 + tilt)
+
+
 def test_one_record_is_a_poisson_sample_and_all_records_are_a_group() -> None:
     single = PoissonSubsampled(Gaussian(1.0), 0.01)
     assert PoissonRecords(Gaussian(1.0), 0.01, 1).epsilon(1e-6) == single.epsilon(1e-6)
@@ -196,6 +219,17 @@ def test_many_records_of_any_base_end_in_a_bound() -> None:
         assert lower == 0
         assert not tight
         assert PoissonRecords(base, 0.01, 20).epsilon(1e-9) < upper < base.group(80).epsilon(1e-9)
+
+
+def test_what_is_known_by_its_trade_off_only_is_not_below_its_worst_case() -> None:
+    for mu, q, records in ((0.5, 0.05, 6), (2.0, 0.3, 3)):
+        known, declared = (
+            PoissonRecords(Gaussian(1 / mu), q, records),
+            PoissonRecords(GaussianDP(mu), q, records),
+        )
+        for epsilon in (0.05, 0.3, 1.0):
+            assert declared.delta(epsilon) >= known.delta_interval(epsilon).lower
+        assert declared.rdp(2.0) >= known.rdp(2.0) * (1 - 1e-3)
 
 
 def test_groups_own_more_records() -> None:
