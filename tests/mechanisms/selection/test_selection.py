@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Exponential, Grid, NoisyMax, PermuteAndFlip, TopK
 from sfumato.mechanisms.selection.selection import Selection
+from sfumato.privacy import loss_from_json
 from sfumato.privacy.neighboring import Neighboring
 from tests.mechanisms.selection import laws
 
@@ -169,6 +170,7 @@ def test_relation_and_randomness_are_declared(kind: str, neighboring: Neighborin
     assert seeded.simulated
     assert seeded.value == mechanism.release(scores, rng=3).value
     assert seeded.neighboring is neighboring
+    assert loss_from_json(seeded.loss.to_json()) == mechanism.privacy_loss
     real = [mechanism.release(scores) for _ in range(6)]
     assert not real[0].simulated
     assert len({index_of(release) for release in real}) > 1  # all equal with probability 1e-20

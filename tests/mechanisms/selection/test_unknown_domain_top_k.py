@@ -14,6 +14,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import UnknownDomainTopK
+from sfumato.privacy import loss_from_json
 from sfumato.privacy.neighboring import Neighboring
 from tests.mechanisms.selection import laws
 
@@ -148,6 +149,9 @@ def test_edges() -> None:
     assert mechanism.release(dict.fromkeys(range(1000), 50_000), rng=2).value == ()
     assert mechanism.release({"x": 10_000}, rng=3).neighboring is Neighboring.ADD_REMOVE
     assert not mechanism.release({"x": 10_000}).simulated
+    replaced = usual.under(Neighboring.REPLACE_ONE)
+    assert 1.0 < replaced.epsilon(1e-5) <= 2.0
+    assert loss_from_json(usual.to_json()) == usual
     zero_out = UnknownDomainTopK(scale=1, threshold=9, count=1, neighboring=Neighboring.ZERO_OUT)
     assert zero_out.privacy_loss.neighboring is Neighboring.ZERO_OUT
 
