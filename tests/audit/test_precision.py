@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.audit import audit, audit_precision
 from sfumato.errors import ParameterError
-from sfumato.mechanisms import Gaussian, Laplace, Mean
+from sfumato.mechanisms import Gaussian, Laplace, Mean, Staircase, TruncatedLaplace
 
 SURE = 1 - 1e-12
 G = np.random.default_rng(1)
@@ -20,6 +20,8 @@ LEAKY: dict[str, Callable[[Any, int], Any]] = {
     "Gaussian": lambda data, size: data + G.normal(size=size) * 4,
     "in a vector": lambda data, size: np.column_stack([G.laplace(size=size), data + G.laplace(size=size)]),
     "a grid that the answer shifts": lambda data, size: data / 3 + np.rint(G.laplace(size=size) * 64) / 64,
+    "in a ragged list": lambda data, size: [[None, data + G.laplace()][: 1 + k % 2] for k in range(size)],
+    "of another length": lambda data, size: G.laplace(size=(size, 2 if data else 3)),
     "single precision": lambda data, size: np.float32(data) + G.laplace(size=size).astype(np.float32),
 }
 
@@ -48,7 +50,6 @@ def test_the_audit_of_values_does_not_see_them() -> None:
     [
         lambda data, size: np.rint((data + G.laplace(size=size)) * 1024) / 1024,
         lambda data, size: (data + G.integers(-5, 6, size)).astype(np.float64),
-        lambda data, size: np.full(size, np.nan),
         lambda data, size: np.where(G.random(size) < 0.5, np.inf, 0.0),
     ],
 )
@@ -85,6 +86,8 @@ OURS = {
     "Laplace on integers": Laplace.calibrated(sensitivity=1, epsilon=1.0),
     "Laplace of an odd sensitivity": Laplace.calibrated(sensitivity=0.3, epsilon=1.0),
     "Gaussian": Gaussian.calibrated(sensitivity=1.0, epsilon=1.0, delta=1e-5),
+    "staircase": Staircase(sensitivity=1.0, epsilon=1.0),
+    "truncated Laplace": TruncatedLaplace.calibrated(sensitivity=1.0, epsilon=1.0, delta=1e-5),
     "a mean": Laplace.for_query(Mean(bounds=(0.0, 1.0)), epsilon=1.0),
 }
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.release import Release
 
-__all__ = ["Encoder", "Outcomes", "Raw", "as_raw"]
+__all__ = ["Encoder", "Outcomes", "Raw", "as_raw", "numbers_in"]
 
 Raw = Any
 """A numeric array with one outcome in each entry of its first axis, or a list of outcomes of any kind."""
@@ -65,6 +65,17 @@ def as_raw(outputs: Any) -> Raw:
         stacked = np.stack(listed)
         return stacked if stacked.dtype.kind in "biuf" else listed
     return listed
+
+
+def numbers_in(raw: Raw, places: int) -> NDArray[np.float64]:
+    """Return the numbers in each of some outcomes, unrounded: up to so many, NaN for what is none."""
+    if isinstance(raw, np.ndarray):
+        return np.asarray(raw.reshape(len(raw), -1), dtype=np.float64)
+    table = np.full((len(raw), places), np.nan)
+    for row, outcome in zip(table, raw, strict=True):
+        numbers = [_number(leaf) for leaf in _flat(outcome)[1][:places]]
+        row[: len(numbers)] = [math.nan if number is None else number for number in numbers]
+    return table
 
 
 @final

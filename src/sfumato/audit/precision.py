@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.audit.bounds import certified_epsilon, least_probability, most_probability
-from sfumato.audit.outcomes import Raw
+from sfumato.audit.outcomes import numbers_in
 from sfumato.audit.pairs import InputPair, as_pairs, default_pairs
 from sfumato.audit.running import Run, runner
 from sfumato.errors import ParameterError
@@ -25,6 +25,7 @@ _CHUNK = 1 << 18
 _LEAST_TRIALS = 1000
 _EXPECTED = 40.0  # a class that the claim leaves a chance of at most exp(-40) to stay away by accident
 _EXPONENTS = 2200  # from that of the smallest float to that of the largest, and the end of a mantissa
+_PLACES = 16
 _ODD = 1 << 12  # classes of what is no finite number
 
 
@@ -87,7 +88,7 @@ def audit_precision(
     Parameters
     ----------
     mechanism, pairs, batch, rng
-        As in `audit`; outputs are numbers or arrays of numbers.
+        As in `audit`; what is looked at are the numbers in an output, the first 16 of a ragged one.
     epsilon, delta : float
         The claim.
     trials : int
@@ -102,7 +103,7 @@ def audit_precision(
     Raises
     ------
     ParameterError
-        If a parameter breaks its rule, or outputs are not numbers.
+        If a parameter breaks its rule, or there is no finite number in any output.
 
     Notes
     -----
@@ -169,8 +170,13 @@ def _directions(
 ) -> Iterable[tuple[InputPair, int, int]]:
     """Yield for each direction the outputs in classes that the other input lacks, and the other's there."""
     half = trials // 2
-    learned = [_table(run, data, half) for data in (pair.first, pair.second)]
-    tested = [_table(run, data, trials - half) for data in (pair.first, pair.second)]
+    inputs = (pair.first, pair.second)
+    learned = _aligned([_table(run, data, half) for data in inputs])
+    if not any(table[:, _ODD:].any() for table in learned):
+        raise ParameterError("mechanism must return numbers, it returned none; audit judges other outputs")
+    width = len(learned[0])
+    tested = _aligned([_table(run, data, trials - half) for data in inputs])
+    tested = [_aligned([table[:width], learned[0]])[0] for table in tested]
     for mine, other in ((0, 1), (1, 0)):
         counts = learned[mine]
         expected = (counts - delta * half) * math.exp(-epsilon)
@@ -182,24 +188,22 @@ def _directions(
         yield turned, seen[0], seen[1]
 
 
+def _aligned(tables: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
+    """Return tables with as many columns each; what is not there was never seen."""
+    width = max(len(table) for table in tables)
+    return [np.pad(table, ((0, width - len(table)), (0, 0))) for table in tables]
+
+
 def _table(run: Run, data: Any, size: int) -> NDArray[np.int64]:
     """Return how often each class came up, for each column of the outputs."""
     tables: list[NDArray[np.int64]] = []
     for start in range(0, size, _CHUNK):
-        columns = _columns(run(data, min(_CHUNK, size - start)))
+        columns = numbers_in(run(data, min(_CHUNK, size - start)), _PLACES)
         for j, column in enumerate(columns.T):
             if j == len(tables):
                 tables.append(np.zeros(_ODD + _EXPONENTS * 64, dtype=np.int64))
             tables[j] += np.bincount(_classes(column), minlength=len(tables[j]))
-    return np.stack(tables)
-
-
-def _columns(raw: Raw) -> NDArray[np.float64]:
-    if not isinstance(raw, np.ndarray):
-        raise ParameterError(
-            "mechanism must return numbers, or arrays of them of one shape; audit judges other outputs"
-        )
-    return np.asarray(raw.reshape(len(raw), -1), dtype=np.float64)
+    return np.stack(tables) if tables else np.zeros((1, _ODD + _EXPONENTS * 64), dtype=np.int64)
 
 
 def _classes(values: NDArray[np.float64]) -> NDArray[np.int64]:
