@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.factorization.p_identity import p_identity
     from sfumato.mechanisms.factorization.participation import Participation
     from sfumato.mechanisms.factorization.polytope import facets_around
+    from sfumato.mechanisms.factorization.pure_continual import PureContinualSum
     from sfumato.mechanisms.factorization.square_root import SquareRoot
     from sfumato.mechanisms.factorization.strategy import NoiseStream, Strategy
     from sfumato.mechanisms.factorization.stream_mechanism import SumStream
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.statistics.chi_square import goodness_of_fit, independence_test
     from sfumato.mechanisms.statistics.coin_press import CoinPress, MeanRelease
     from sfumato.mechanisms.statistics.extremes import Extreme
+    from sfumato.mechanisms.statistics.heavy_tails import HeavyTailedMean
     from sfumato.mechanisms.statistics.kolmogorov_smirnov import KolmogorovSmirnov
     from sfumato.mechanisms.statistics.moments import Covariance, Variance
     from sfumato.mechanisms.statistics.noisy_tail import Significance
@@ -92,6 +94,7 @@ __all__ = [
     "Gaussian",
     "GaussianNoisyMax",
     "Grid",
+    "HeavyTailedMean",
     "Histogram",
     "KNorm",
     "KolmogorovSmirnov",
@@ -118,6 +121,7 @@ __all__ = [
     "PermuteAndFlip",
     "PrivateBounds",
     "PrivateCandidates",
+    "PureContinualSum",
     "Quantile",
     "Quantiles",
     "Query",
@@ -177,6 +181,7 @@ __getattr__, __dir__ = attach(
         "Gaussian": "sfumato.mechanisms.gaussian",
         "GaussianNoisyMax": "sfumato.mechanisms.selection.gaussian_noisy_max",
         "Grid": "sfumato.mechanisms.grid",
+        "HeavyTailedMean": "sfumato.mechanisms.statistics.heavy_tails",
         "Histogram": "sfumato.mechanisms.histogram",
         "KNorm": "sfumato.mechanisms.factorization.k_norm",
         "KolmogorovSmirnov": "sfumato.mechanisms.statistics.kolmogorov_smirnov",
@@ -203,6 +208,7 @@ __getattr__, __dir__ = attach(
         "PermuteAndFlip": "sfumato.mechanisms.selection.permute_and_flip",
         "PrivateBounds": "sfumato.mechanisms.statistics.private_bounds",
         "PrivateCandidates": "sfumato.mechanisms.selection.private_candidates",
+        "PureContinualSum": "sfumato.mechanisms.factorization.pure_continual",
         "Quantile": "sfumato.mechanisms.statistics.quantiles",
         "Quantiles": "sfumato.mechanisms.statistics.quantiles",
         "Query": "sfumato.mechanisms.query",
