@@ -168,7 +168,7 @@ class HeavyTailedMean(Mechanism):
     def _bias(self, far: float) -> float:
         """Return how far clamping moves the mean at most, around a point that is so far from it."""
         order, most = self.order, self.deviation + far
-        return float((order - 1) / order) ** (order - 1) / order * most * (most / self.reach) ** (order - 1))
+        return float(((order - 1) / order) ** (order - 1) / order * most * (most / self.reach) ** (order - 1))
 
     @property
     def _median(self) -> Quantile:
