@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sfumato import Neighboring
 from sfumato.audit import array_pairs, score_pairs, vector_pairs
-from sfumato.audit.pairs import default_pairs
+from sfumato.audit.own_pairs import default_pairs
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import (
     BoundedSum,

@@ -10,8 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.bounds import forced_epsilon, forced_mu, least_probability, most_probability
-from sfumato.audit.outcomes import Encoder, Outcomes, as_raw
-from sfumato.audit.scores import Counted, Score, learned_scores
+from sfumato.audit.learning import learned_scores
+from sfumato.audit.outcomes import Encoder, Outcomes
+from sfumato.audit.outputs import as_raw
+from sfumato.audit.scores import Counted, Score
 
 __all__ = ["Candidate", "Event", "candidates"]
 

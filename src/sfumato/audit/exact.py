@@ -13,7 +13,8 @@ from typing import Any, TypeAlias, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.audit.pairs import InputPair, as_pairs, default_pairs
+from sfumato.audit.own_pairs import default_pairs
+from sfumato.audit.pairs import InputPair, as_pairs
 from sfumato.errors import ParameterError
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.mechanism import Mechanism

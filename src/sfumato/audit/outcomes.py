@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, fields, is_dataclass
-from numbers import Real
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.release import Release
+from sfumato.audit.outputs import Raw, flat, number_in
 
-__all__ = ["Encoder", "Outcomes", "Raw", "as_raw", "numbers_in"]
-
-Raw = Any
-"""A numeric array with one outcome in each entry of its first axis, or a list of outcomes of any kind."""
+__all__ = ["Encoder", "Outcomes"]
 
 _PLACES = 64  # of a ragged outcome, so many places are looked at
 _ABSENT = -1.0
@@ -46,36 +40,6 @@ class Outcomes:
 
     def __getitem__(self, rows: slice) -> Outcomes:
         return Outcomes(self.columns[rows], self.keys[rows])
-
-
-def as_raw(outputs: Any) -> Raw:
-    """Return outputs as a numeric array, or else as a list."""
-    if isinstance(outputs, Release):
-        outputs = outputs.value
-    if isinstance(outputs, np.ndarray):
-        if outputs.dtype.kind in "biuf" and outputs.ndim:
-            return outputs
-        return outputs.tolist() if outputs.ndim else [outputs.item()]
-    listed = [output.value if isinstance(output, Release) else output for output in outputs]
-    kinds = {type(output) for output in listed}
-    if listed and all(issubclass(kind, int | float | np.number | np.bool_) for kind in kinds):
-        numbers = np.asarray(listed)
-        return numbers if numbers.dtype.kind in "biuf" else listed
-    if kinds == {np.ndarray} and len({(entry.shape, entry.dtype.kind) for entry in listed}) == 1:
-        stacked = np.stack(listed)
-        return stacked if stacked.dtype.kind in "biuf" else listed
-    return listed
-
-
-def numbers_in(raw: Raw, places: int) -> NDArray[np.float64]:
-    """Return the numbers in each of some outcomes, unrounded: up to so many, NaN for what is none."""
-    if isinstance(raw, np.ndarray):
-        return np.asarray(raw.reshape(len(raw), -1), dtype=np.float64)
-    table = np.full((len(raw), places), np.nan)
-    for row, outcome in zip(table, raw, strict=True):
-        numbers = [_number(leaf) for leaf in _flat(outcome)[1][:places]]
-        row[: len(numbers)] = [math.nan if number is None else number for number in numbers]
-    return table
 
 
 @final
@@ -109,7 +73,7 @@ class Encoder:
         if self._numeric:
             self._width = max(math.prod(raw.shape[1:]) for raw in raws)
         else:
-            self._places = min(_PLACES, max(len(_flat(outcome)[1]) for raw in raws for outcome in raw))
+            self._places = min(_PLACES, max(len(flat(outcome)[1]) for raw in raws for outcome in raw))
             self._width = 2 + 2 * self._places
         tables = [self._table(raw) for raw in raws]
         self._learning = False
@@ -157,15 +121,15 @@ class Encoder:
             return np.pad(table, ((0, 0), (0, missing)), constant_values=np.nan) if missing else table
         table = np.full((len(raw), self._width), np.nan)
         for row, outcome in zip(table, raw, strict=True):
-            shape, leaves = _flat(outcome)
+            shape, leaves = flat(outcome)
             if self._numeric:
-                numbers = [_number(leaf) for leaf in leaves[: self._width]]
+                numbers = [number_in(leaf) for leaf in leaves[: self._width]]
                 row[: len(numbers)] = [math.nan if number is None else number for number in numbers]
                 continue
             # Structure and length, then number or label of each place.
             row[0], row[1] = self._code(shape), len(leaves)
             for place, leaf in enumerate(leaves[: self._places]):
-                number = _number(leaf)
+                number = number_in(leaf)
                 if number is None:
                     row[3 + 2 * place] = self._code(leaf)
                 else:
@@ -209,44 +173,6 @@ class Encoder:
                     columns[:, j] = np.rint(columns[:, j] / step) * step
         columns += 0.0  # a negative zero is a zero
         return Outcomes(columns, _keys(columns))
-
-
-def _flat(outcome: Any) -> tuple[str, list[Any]]:
-    """Return an outcome's structure, and the numbers and labels in it."""
-    shape: list[str] = []
-    leaves: list[Any] = []
-    _flatten(outcome, shape, leaves)
-    return "".join(shape), leaves
-
-
-def _flatten(outcome: Any, shape: list[str], leaves: list[Any]) -> None:
-    if isinstance(outcome, Release):
-        outcome = outcome.value
-    if isinstance(outcome, np.ndarray):
-        outcome = outcome.tolist()
-    if is_dataclass(outcome) and not isinstance(outcome, type):
-        outcome = tuple(getattr(outcome, part.name) for part in fields(outcome))
-    if isinstance(outcome, Mapping):
-        outcome = sorted(outcome.items(), key=repr)
-    elif isinstance(outcome, AbstractSet):
-        outcome = sorted(outcome, key=repr)
-    if isinstance(outcome, tuple | list):
-        shape.append("(")
-        for entry in outcome:
-            _flatten(entry, shape, leaves)
-        shape.append(")")
-    else:
-        shape.append(".")
-        leaves.append(outcome.item() if isinstance(outcome, np.generic) else outcome)
-
-
-def _number(leaf: Any) -> float | None:
-    if not isinstance(leaf, Real):
-        return None
-    try:
-        return float(leaf)
-    except OverflowError:
-        return math.inf if leaf == abs(leaf) else -math.inf
 
 
 def _keys(columns: NDArray[np.float64]) -> NDArray[np.uint64]:

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from sfumato import _check
-from sfumato.audit.outcomes import Raw, as_raw
+from sfumato.audit.outputs import Raw, as_raw
 from sfumato.errors import ParameterError
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.measurement import Measurement

@@ -9,17 +9,24 @@ from typing import Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit import logistic
-from sfumato.audit.outcomes import Encoder, Outcomes
+from sfumato.audit.outcomes import Outcomes
 
-__all__ = ["Score", "learned_scores"]
+__all__ = [
+    "SHOWN",
+    "SUMMARIES",
+    "Atom",
+    "Binned",
+    "Column",
+    "Counted",
+    "Linear",
+    "Missing",
+    "Score",
+    "Summary",
+    "bins_of",
+]
 
-_BINS, _BINS_OF_MANY = 256, 48
-_ATOMS = 4096
-_FEW = 10  # an outcome seen less often has no weight of its own
-_COLUMNS = 32
-_SHOWN = 6  # outcomes are listed up to so many, and named up to so many times that
-_ROWS = 20_000  # for the regression
+SHOWN = 6
+"""Outcomes of an event are listed up to so many."""
 
 
 class Score(Protocol):
@@ -78,7 +85,7 @@ class Summary:
         return np.asarray(np.where(some, values, np.nan), dtype=np.float64)
 
 
-_SUMMARIES = ("sum", "sum of squares", "largest", "smallest", "place of the largest", "place of the smallest")
+SUMMARIES = ("sum", "sum of squares", "largest", "smallest", "place of the largest", "place of the smallest")
 
 
 @final
@@ -132,7 +139,7 @@ class Counted:
         inside = sign * self.ratios >= sign * threshold
         rest = bool(sign * self.rare >= sign * threshold)
         listed = np.flatnonzero(inside != rest)
-        if len(listed) > _SHOWN or listed.max(initial=-1) >= len(self.shown):
+        if len(listed) > SHOWN or listed.max(initial=-1) >= len(self.shown):
             return None
         return rest, tuple(self.shown[k] for k in listed)
 
@@ -152,7 +159,7 @@ class Binned:
         """Return the sums."""
         total = np.zeros(len(outcomes))
         for index, edges, table in zip(self.indices, self.edges, self.tables, strict=True):
-            total += table[_bins(outcomes.columns[:, index], edges)]
+            total += table[bins_of(outcomes.columns[:, index], edges)]
         return total
 
 
@@ -187,96 +194,7 @@ class Linear:
         yield missing.astype(np.float64)
 
 
-def learned_scores(encoder: Encoder, first: Outcomes, second: Outcomes) -> Iterator[Score]:
-    """Yield the scores that a sample of each input suggests."""
-    width = first.columns.shape[1]
-    most = _BINS if width == 1 else _BINS_OF_MANY
-    bins = [_binned(encoder.names[j], j, first, second, most) for j in range(width)]
-    telling = sorted(range(width), key=lambda j: -_distance(bins[j], first, second))[:_COLUMNS]
-    yield from _atoms(encoder, first, second)
-    for j in telling:
-        if not encoder.names[j].startswith("label"):
-            yield Column(encoder.names[j], j)
-            if np.isnan(first.columns[:, j]).any() or np.isnan(second.columns[:, j]).any():
-                yield Missing(f"no {encoder.names[j]}", j)
-        yield bins[j]
-    if width > 1:
-        yield from (Summary(name) for name in _SUMMARIES)
-        yield Binned(
-            "log-odds of all columns",
-            tuple(range(width)),
-            tuple(score.edges[0] for score in bins),
-            tuple(score.tables[0] for score in bins),
-        )
-        yield _regressed(first, second)
-
-
-def _bins(column: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.intp]:
+def bins_of(column: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.intp]:
+    """Return the bin of each value: below the first edge, between edges, above the last, NaN."""
     # searchsorted puts NaN behind every edge, with what is above the last; it gets a bin of its own.
     return np.where(np.isnan(column), len(edges) + 1, np.searchsorted(edges, column, side="right"))
-
-
-def _binned(name: str, index: int, first: Outcomes, second: Outcomes, most: int) -> Binned:
-    both = np.concatenate([first.columns[:, index], second.columns[:, index]])
-    values = np.sort(both[~np.isnan(both)])
-    edges = np.unique(values)
-    if len(edges) > _BINS:
-        # Even shares, and ever smaller ones at both ends.
-        ends = np.geomspace(1e-4, 1 / most, 8)
-        levels = np.concatenate([ends, np.linspace(0, 1, most), 1 - ends])
-        edges = np.unique(values[(levels * (len(values) - 1)).astype(np.intp)])
-    counts = [
-        np.bincount(_bins(outcomes.columns[:, index], edges), minlength=len(edges) + 2)
-        for outcomes in (first, second)
-    ]
-    return Binned(f"log-odds of {name}", (index,), (edges,), (_log_ratio(*counts),))
-
-
-def _log_ratio(first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float64]:
-    return np.log((first + 0.5) / (second + 0.5))
-
-
-def _distance(score: Binned, first: Outcomes, second: Outcomes) -> float:
-    return float(score(first).mean() - score(second).mean())
-
-
-def _atoms(encoder: Encoder, first: Outcomes, second: Outcomes) -> Iterator[Score]:
-    """Yield the value counts as a posterior, and the single outcomes that differ most."""
-    keys, places, counts = np.unique(
-        np.concatenate([first.keys, second.keys]), return_index=True, return_counts=True
-    )
-    often = np.sort(np.argsort(-counts, kind="stable")[:_ATOMS])
-    often = often[counts[often] >= _FEW]
-    if not often.size:
-        return
-    keys, places = keys[often], places[often]
-    seen = [_counts(outcomes.keys, keys) for outcomes in (first, second)]
-    ratios = _log_ratio(*seen)
-    rare = [len(outcomes) - int(count.sum()) for outcomes, count in zip((first, second), seen, strict=True)]
-    shown = tuple(encoder.shown(int(place)) for place in places[: 8 * _SHOWN])
-    yield Counted(keys, ratios, float(_log_ratio(np.array(rare[0]), np.array(rare[1]))), shown)
-    # Standard errors of the log-ratio are forgiven, so that a rare outcome must differ more to be tried.
-    sure = np.abs(ratios) - 3 * np.sqrt(1 / (seen[0] + 0.5) + 1 / (seen[1] + 0.5))
-    for k in np.argsort(-sure)[:_SHOWN]:
-        yield Atom(f"output == {encoder.shown(int(places[k]))}", keys[k])
-
-
-def _counts(keys: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.intp]:
-    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    return np.bincount(place[known[place] == keys], minlength=len(known))
-
-
-def _regressed(first: Outcomes, second: Outcomes) -> Linear:
-    columns = np.concatenate([first.columns[:_ROWS, :_COLUMNS], second.columns[:_ROWS, :_COLUMNS]])
-    finite = np.where(np.isfinite(columns), columns, np.nan)
-    given = ~np.isnan(finite)
-    count = np.maximum(given.sum(axis=0), 1)
-    middle = np.where(given, finite, 0.0).sum(axis=0) / count
-    spread = np.sqrt(np.where(given, (finite - middle) ** 2, 0.0).sum(axis=0) / count)
-    spread = np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
-    middle = np.where(np.isfinite(middle), middle, 0.0)
-    blank = Linear(np.zeros(0), middle, spread)
-    features = zip(*(blank.features(columns[:, j], j) for j in range(len(middle))), strict=True)
-    design = np.column_stack([column for kind in features for column in kind])
-    weights = logistic.fit(design, np.arange(len(columns)) >= min(_ROWS, len(first)))
-    return Linear(weights, middle, spread)
