@@ -9,7 +9,16 @@ import pytest
 from scipy.special import ndtri
 
 from sfumato.errors import ParameterError
-from sfumato.privacy import Gaussian, Laplace, PoissonSubsampled, PrivacyLoss, PureDP, calibrate
+from sfumato.privacy import (
+    Gaussian,
+    Laplace,
+    PoissonSubsampled,
+    PrivacyLoss,
+    PureDP,
+    analytic_gaussian_stddev,
+    calibrate,
+    classical_gaussian_stddev,
+)
 
 
 def sgd(noise: float) -> PrivacyLoss:
@@ -80,3 +89,20 @@ def test_a_rate_barely_above_guessing_is_reached() -> None:
     noise = calibrate(Gaussian, true_positive_rate=0.5000001, false_positive_rate=0.5)
     # The normal curve is flat there: its gain is the density times the distance.
     assert noise == pytest.approx(1 / (1e-7 * math.sqrt(2 * math.pi)), rel=2e-4)
+
+
+@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12])
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0])
+def test_the_textbook_formula_is_private_up_to_one_and_wasteful(epsilon: float, delta: float) -> None:
+    classical = classical_gaussian_stddev(sensitivity=2.0, epsilon=epsilon, delta=delta)
+    analytic = analytic_gaussian_stddev(sensitivity=2.0, epsilon=epsilon, delta=delta)
+    assert 1.05 * analytic < classical < 5 * analytic
+    assert Gaussian(classical / 2).epsilon(delta) <= epsilon
+
+
+def test_the_textbook_formula_is_refused_where_it_fails() -> None:
+    # At epsilon 10 it gives less noise than (10, delta)-DP needs.
+    fails = math.sqrt(2 * math.log(1.25 / 1e-3)) / 10
+    assert Gaussian(fails).epsilon(1e-3) > 10
+    with pytest.raises(ParameterError, match="epsilon must be at most 1, got 10"):
+        classical_gaussian_stddev(sensitivity=1.0, epsilon=10, delta=1e-3)

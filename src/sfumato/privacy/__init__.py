@@ -8,7 +8,7 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.privacy.accountant.precision import Precision
-    from sfumato.privacy.calibration import analytic_gaussian_stddev, calibrate
+    from sfumato.privacy.calibration import analytic_gaussian_stddev, calibrate, classical_gaussian_stddev
     from sfumato.privacy.composition import (
         advanced_composition,
         basic_composition,
@@ -140,6 +140,7 @@ __all__ = [
     "analytic_gaussian_stddev",
     "basic_composition",
     "calibrate",
+    "classical_gaussian_stddev",
     "compose",
     "from_dp_event",
     "gdp_clt_approximation",
@@ -160,7 +161,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "calibration": ["analytic_gaussian_stddev", "calibrate"],
+    "calibration": ["analytic_gaussian_stddev", "calibrate", "classical_gaussian_stddev"],
     "composition": [
         "advanced_composition",
         "basic_composition",

@@ -16,7 +16,7 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.meaning.tradeoff import trade_off
 from sfumato.privacy.normal import log_profile
 
-__all__ = ["analytic_gaussian_stddev", "calibrate"]
+__all__ = ["analytic_gaussian_stddev", "calibrate", "classical_gaussian_stddev"]
 
 _FINEST: Final = 1e-6
 _COARSE: Final = 1e-2
@@ -81,6 +81,40 @@ def analytic_gaussian_stddev(*, sensitivity: float, epsilon: float, delta: float
     if math.isinf(stddev):
         _check.refuse("delta", "be reached by a finite standard deviation", delta, "allow a larger delta")
     return stddev
+
+
+def classical_gaussian_stddev(*, sensitivity: float, epsilon: float, delta: float) -> float:
+    """Return the standard deviation that textbooks give, to compare with: nothing here uses it.
+
+    Parameters
+    ----------
+    sensitivity : float
+        Greatest L2 distance between the answers on neighboring datasets.
+    epsilon : float
+        Positive, at most 1: beyond it the formula is not private.
+    delta : float
+        Strictly between 0 and 1.
+
+    Returns
+    -------
+    float
+        ``sensitivity * sqrt(2 log(1.25 / delta)) / epsilon``, rounded up.
+
+    References
+    ----------
+    Dwork, Roth (2014), Theorem A.1, for epsilon below 1; Balle, Wang (2018), that it fails for large ones.
+
+    Examples
+    --------
+    >>> round(classical_gaussian_stddev(sensitivity=1.0, epsilon=1.0, delta=1e-5), 3)
+    4.845
+    """
+    sensitivity = _check.positive("sensitivity", sensitivity)
+    if _check.positive("epsilon", epsilon) > 1:
+        remedy = "the formula fails beyond; use analytic_gaussian_stddev"
+        _check.refuse("epsilon", "be at most 1", epsilon, remedy)
+    delta = _check.unit_interval("delta", delta)
+    return above(sensitivity * math.sqrt(2 * math.log(1.25 / delta)) / epsilon, 16.0)
 
 
 def calibrate(
