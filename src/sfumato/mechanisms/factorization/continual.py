@@ -5,41 +5,37 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_bound, as_entries, as_number
+from sfumato.mechanisms.additive import as_bound, as_number
 from sfumato.mechanisms.calibrate import Request, least_noise
-from sfumato.mechanisms.factorization.code import Array, Code, Integers
+from sfumato.mechanisms.factorization.code import Array, Code
 from sfumato.mechanisms.factorization.linear_error import NormalError
-from sfumato.mechanisms.factorization.linear_release import LinearRelease
 from sfumato.mechanisms.factorization.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategy import Strategy
+from sfumato.mechanisms.factorization.stream_mechanism import FLOATS, StreamMechanism, check_kind
 from sfumato.mechanisms.grid import Grid
-from sfumato.mechanisms.lattice import Lattice
-from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number, floor_log2, plain, power_of_two, sqrt_up
 from sfumato.numerics.samplers import discrete_gaussian
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.source import RandomSource
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["ContinualSum", "SumStream"]
+__all__ = ["ContinualSum"]
 
 _FINE, _COARSE = 20, 12  # bits of the noise's standard deviation, and of the strategy's entries at least
 _WIDEST = 1 << 40
-_GRID_BITS = 8  # by so many bits the grid is coarser than that of a single release, for longer sums
-_FLOATS = 2.0**-40
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContinualSum(Mechanism):
+class ContinualSum(StreamMechanism):
     r"""The sum of all values so far, after every step of a stream.
 
     Parameters
@@ -126,24 +122,12 @@ class ContinualSum(Mechanism):
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        _kind("strategy", self.strategy, Strategy, "pass Tree(steps=...) or another")
-        _kind("participation", self.participation, Participation, "pass Participation(...)")
-        _kind("neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another")
-        put("sensitivity", as_bound("sensitivity", self.sensitivity))
+        check_kind("strategy", self.strategy, Strategy, "pass Tree(steps=...) or another")
         put("stddev", as_number("stddev", self.stddev, "pass epsilon= and delta= to ContinualSum.calibrated"))
-        put("l0", as_entries(self.l0))
-        lattice = Lattice.settle(
-            self.sensitivity,
-            noise=Fraction(self.stddev),
-            grid=self.grid,
-            integral=self.integral,
-            share=Fraction(self.sensitivity) * 2**_GRID_BITS,
-        )
-        put("grid", lattice.grid)
-        put("integral", lattice.integral)
+        self._settle(Fraction(self.stddev))
         chosen: int | None = self.bits
         if chosen is None:
-            noise = floor_log2(Fraction(self.stddev) / lattice.grid.step)
+            noise = floor_log2(Fraction(self.stddev) / self.grid.step)
             chosen = max(0, min(max(_COARSE, _FINE - noise), 39 - noise))
         put("bits", _check.integer("bits", chosen))
         if not 1 <= self._noise() <= _WIDEST:
@@ -182,7 +166,7 @@ class ContinualSum(Mechanism):
         ContinualSum
         """
         request = Request(epsilon=epsilon, delta=_check.unit_interval("delta", delta, "noise is Gaussian"))
-        _kind("strategy", strategy, Strategy, "pass Tree(steps=...) or another")
+        check_kind("strategy", strategy, Strategy, "pass Tree(steps=...) or another")
         norm = float(as_bound("sensitivity", sensitivity)) * strategy.sensitivity(participation).upper
         norm *= 2 if neighboring is Neighboring.REPLACE_ONE else 1
         template = cls(
@@ -217,56 +201,9 @@ class ContinualSum(Mechanism):
         return self._price(self._noise())
 
     @property
-    def limit(self) -> float:
-        """The greatest magnitude of a step's value; beyond, it is clamped."""
-        return float(self._code.limit * self.grid.step)
-
-    @property
     def stddevs(self) -> Array:
         """Standard deviation of each sum's noise, shape (steps,), in the unit of the values."""
         return np.sqrt(self._code.variances) * float(self.stddev)
-
-    def release(self, value: Any, rng: Rng = None) -> LinearRelease:
-        """Return all sums of a stream that is known as a whole.
-
-        Parameters
-        ----------
-        value : array of shape (at most steps, ...)
-            The values, step by step along the first axis.
-        rng : None, int, numpy Generator or RandomSource
-            None draws from the operating system's entropy; anything seeded only simulates.
-
-        Returns
-        -------
-        LinearRelease
-            With the sum after each step.
-
-        Raises
-        ------
-        ParameterError
-            If the type or the shape does not fit; never for a value.
-        """
-        values = self._steps(value)
-        if not values.ndim or not 0 < len(values) <= self.strategy.steps:
-            rule = f"have from 1 to {self.strategy.steps} steps along its first axis"
-            _check.refuse("value", rule, f"shape {values.shape}", "send single values to a stream")
-        source = random_source(rng)
-        measured = self._code.measure(values)
-        noisy = measured + discrete_gaussian(self._noise(), measured.shape, source)
-        sums = self._code.estimate(noisy, len(values))
-        told = slice(0, len(values))
-        greatest = float(np.abs(noisy).max())
-        return self._released(sums, told, greatest, self.privacy_loss, simulated=source.simulated)
-
-    def stream(self, rng: Rng = None) -> SumStream:
-        """Return a fresh stream, to which values are sent step by step.
-
-        Parameters
-        ----------
-        rng : None, int, numpy Generator or RandomSource
-            As in ``release``.
-        """
-        return SumStream(self, rng)
 
     def _price(self, noise: Fraction) -> PrivacyLoss:
         return DiscreteGaussianVector(noise, self.l2_squared, neighboring=self.neighboring)
@@ -275,98 +212,18 @@ class ContinualSum(Mechanism):
         """Return the noise's standard deviation in its own steps."""
         return Fraction(self.stddev) / self.grid.step * (1 << self.bits)
 
-    def _steps(self, value: Any) -> Integers:
-        steps = np.asarray(Lattice(self.grid, integral=self.integral).steps(value), dtype=np.int64)
-        return np.clip(steps, -self._code.limit, self._code.limit)
+    def _coded(self) -> Code:
+        return self._code
 
-    def _released(
-        self, sums: Array, told: int | slice, greatest: float, loss: PrivacyLoss, *, simulated: bool
-    ) -> LinearRelease:
-        step, unit = float(self.grid.step), float(power_of_two(-self.bits))
+    def _draw(self, size: tuple[int, ...], source: RandomSource) -> NDArray[np.int64]:
+        return discrete_gaussian(self._noise(), size, source)
+
+    def _error(self, told: int | slice, greatest: float) -> NormalError:
+        unit = float(self.grid.step * power_of_two(-self.bits))
         errors = (
             np.sqrt(self._code.variances[told]) * float(self.stddev),
-            step * unit * self._code.spreads[told] * (0.5 + _FLOATS * greatest),
+            unit * self._code.spreads[told] * (0.5 + FLOATS * greatest),
             self._code.draws[told] * (0.125 / float(self._noise()) ** 2),
         )
         stddev, slack, missed = (float(e) if isinstance(told, int) else e for e in errors)
-        scaled = sums * step
-        return LinearRelease(
-            value=scaled if scaled.ndim else float(scaled),
-            error=NormalError(stddev=stddev, slack=slack, missed=missed),
-            loss=loss,
-            neighboring=self.neighboring,
-            simulated=simulated,
-        )
-
-
-def _kind(name: str, value: object, kind: type, remedy: str) -> None:
-    if not isinstance(value, kind):
-        _check.refuse(name, f"be a {kind.__name__}", value, remedy)
-
-
-class SumStream:
-    """A stream under way: values go in, sums so far come out.
-
-    Parameters
-    ----------
-    mechanism : ContinualSum
-    rng : None, int, numpy Generator or RandomSource
-
-    Notes
-    -----
-    It holds the values sent so far and noise drawn ahead: private, like the data. The loss of each release is
-    that of the whole stream: charge it once, before the first value.
-    """
-
-    _AHEAD = 1 << 10
-
-    def __init__(self, mechanism: ContinualSum, rng: Rng = None) -> None:
-        self.mechanism = mechanism
-        self._loss = mechanism.privacy_loss
-        self._source = random_source(rng)
-        self._state = mechanism._code.stream()  # noqa: SLF001
-        self._noise: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self._shape: tuple[int, ...] | None = None
-        self._greatest = 0.0
-        self.sent = 0
-
-    def send(self, value: Any) -> LinearRelease:
-        """Add a step's value and return the sum so far, with noise.
-
-        Parameters
-        ----------
-        value : int, float or array
-            Of the same shape in every step.
-
-        Returns
-        -------
-        LinearRelease
-
-        Raises
-        ------
-        ParameterError
-            If the type or the shape does not fit, or after the last step; never for a value.
-        """
-        steps = self.mechanism._steps(value)  # noqa: SLF001
-        if self.sent == self.mechanism.strategy.steps:
-            _check.refuse("steps", "not be exceeded", "one more step", "make a strategy of more steps")
-        if self._shape not in (None, steps.shape):
-            _check.refuse("value", f"have the shape {self._shape} of the first", steps.shape)
-        self._shape = steps.shape
-        measured = self._state.measure(steps)
-        noisy = measured + self._draw(measured.shape)
-        self._greatest = max(self._greatest, float(np.abs(noisy).max()))
-        sums = self._state.estimate(noisy)
-        self.sent += 1
-        return self.mechanism._released(  # noqa: SLF001
-            sums, self.sent - 1, self._greatest, self._loss, simulated=self._source.simulated
-        )
-
-    def _draw(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
-        count = math.prod(shape)
-        if count > len(self._noise):
-            noise = self.mechanism._noise()  # noqa: SLF001
-            fresh = discrete_gaussian(noise, max(self._AHEAD, count), self._source)
-            self._noise = np.concatenate([self._noise, fresh])
-        taken, self._noise = self._noise[:count], self._noise[count:]
-        return taken.reshape(shape)
+        return NormalError(stddev=stddev, slack=slack, missed=missed)

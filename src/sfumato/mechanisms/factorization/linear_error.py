@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -11,8 +11,11 @@ import numpy as np
 from scipy.special import ndtri
 
 from sfumato.mechanisms.factorization.code import Array
+from sfumato.mechanisms.factorization.laplace_sums import chernoff_reach, laplace_reach
 
 __all__ = ["LaplaceError", "LinearError", "NormalError"]
+
+_EXACT = 1024
 
 
 class LinearError(ABC):
@@ -72,37 +75,42 @@ class LaplaceError(LinearError):
 
     Parameters
     ----------
-    weights : array of shape (answers, entries)
-        :math:`b`.
+    terms : sequence of pairs of arrays
+        For each answer the magnitudes of the :math:`b_i` that are not 0, and how often each occurs.
     scale : float
-        Of the noise, :math:`t`, in the unit of the answers at a weight of 1; at least that of its steps.
-    slack : array of shape (answers,)
-        What float arithmetic may have lost.
+        Of the noise, in the unit of the answers at a weight of 1.
+    lattice, floats : float or array
+        :math:`\sum |b_i|` steps of the noise, and what float arithmetic may have lost.
 
     Notes
     -----
-    With steps of 1, :math:`E e^{\lambda Z} = (1 - \sinh^2(\lambda/2)/\sinh^2(1/2t))^{-1} \le (1 - \lambda^2
-    t^2)^{-1}` for :math:`|\lambda| < 1/t`, as :math:`\sinh(x)/x` rises. So :math:`P(|\sum b_i Z_i| \ge a) \le
-    2 e^{-\lambda a} \prod (1 - \lambda^2 b_i^2 t^2)^{-1}` (Chernoff): the reach is the least over a fixed set
-    of :math:`\lambda`, hence somewhat wider than it had to be.
+    A discrete Laplace variable is the difference of two geometric ones, each of which is an exponential
+    variable rounded down: so it lies within a step of the difference of these, which is a Laplace variable.
+    Hence :math:`\sum b_i Z_i` lies within :math:`\sum |b_i|` steps of a sum of such, for which see
+    `laplace_reach`. Chernoff's bound needs no such allowance: with steps of 1 and :math:`t` the scale,
+    :math:`E e^{\lambda Z} = (1 - \sinh^2(\lambda/2)/\sinh^2(1/2t))^{-1} \le (1 - \lambda^2 t^2)^{-1}`, as
+    :math:`\sinh(x)/x` rises. The lesser of both is taken; beyond 1,024 answers, only the latter.
     """
 
-    weights: Array
+    terms: Sequence[tuple[Array, Array]]
     scale: float
-    slack: Any
+    lattice: Any
+    floats: Any
 
     @property
     def stddev(self) -> Any:
         """Standard deviation of each answer's noise, that of the continuous law, which is no less."""
-        return math.sqrt(2) * self.scale * np.linalg.norm(self.weights, axis=1)
+        squares = [float(counts @ np.square(sizes)) for sizes, counts in self.terms]
+        return self._shaped(self.scale * np.sqrt(2 * np.array(squares)))
 
     def reach(self, outside: float) -> Any:
-        """Return Chernoff's bound, and the slack."""
-        sizes = np.abs(self.weights) * self.scale
-        largest = np.maximum(sizes.max(axis=1), 1e-300)
-        best = np.full(len(sizes), np.inf)
-        for share in np.linspace(0.02, 0.998, 50):
-            ratio = share * sizes / largest[:, np.newaxis]
-            exponent = math.log(2 / outside) - np.log1p(-np.square(ratio)).sum(axis=1)
-            best = np.minimum(best, exponent * largest / share)
-        return best * (1 + 1e-9) + self.slack
+        """Return the lesser of both bounds, and the slack."""
+        scale = self.scale * (1 + 1e-9)
+        found = scale * np.array([chernoff_reach(*terms, outside) for terms in self.terms])
+        if len(self.terms) <= _EXACT:
+            exact = scale * np.array([laplace_reach(*terms, outside) for terms in self.terms])
+            found = np.minimum(found, exact + self.lattice)
+        return self._shaped(found) + self.floats
+
+    def _shaped(self, values: Array) -> Any:
+        return values if np.ndim(self.floats) else float(values[0])

@@ -170,7 +170,11 @@ class MatrixMechanism(Mechanism):
         magnitudes = np.abs(self._spread).sum(axis=1)
         floats = _FLOATS * greatest * magnitudes
         if isinstance(law, DiscreteLaplaceLaw):
-            return LaplaceError(weights=self._spread, scale=float(law.scale) * step, slack=floats)
+            rows = [row[row > 0] for row in np.abs(self._spread)]
+            terms = [(row, np.ones(len(row))) for row in rows]
+            return LaplaceError(
+                terms=terms, scale=float(law.scale) * step, lattice=step * magnitudes, floats=floats
+            )
         if not isinstance(law, DiscreteGaussianLaw):
             _check.refuse("measurement", "have Gaussian or Laplace noise", type(law).__name__)
         sigma = float(law.sigma)

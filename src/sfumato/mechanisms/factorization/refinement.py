@@ -7,7 +7,14 @@ import numpy as np
 from sfumato.mechanisms.factorization.code import Array
 from sfumato.mechanisms.factorization.participation import Participation
 
-__all__ = ["Refinement", "block_squares", "block_variance", "completed", "own_share"]
+__all__ = [
+    "Refinement",
+    "block_squares",
+    "block_variance",
+    "block_weights",
+    "completed",
+    "own_share",
+]
 
 
 class Refinement:
@@ -47,3 +54,12 @@ def own_share(height: int) -> float:
     """Return the weight of a block's own measurement against its halves', for a height of at least 1."""
     halves = 2 * block_variance(height - 1)
     return halves / (1 + halves)
+
+
+def block_weights(heights: int) -> list[list[tuple[float, int]]]:
+    """Return for each height the weights in a block's estimate, and how often each of them occurs."""
+    every = [[(1.0, 1)]]
+    for height in range(1, heights):
+        share = own_share(height)
+        every.append([(share, 1), *[((1 - share) * weight, 2 * count) for weight, count in every[-1]]])
+    return every

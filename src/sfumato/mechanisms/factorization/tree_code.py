@@ -12,6 +12,7 @@ from sfumato.mechanisms.factorization.refinement import (
     Refinement,
     block_squares,
     block_variance,
+    block_weights,
     completed,
     own_share,
 )
@@ -28,16 +29,14 @@ class TreeCode(Code):
         self.steps, self.bits = steps, bits
         self.limit = LIMIT // (steps << bits)
         heights = steps.bit_length()
-        magnitudes, count = [1.0], [1.0]
-        for height in range(1, heights):
-            share = own_share(height)
-            magnitudes.append(share + 2 * (1 - share) * magnitudes[-1])
-            count.append(1 + 2 * count[-1])
+        weights = block_weights(heights)
+        magnitudes = [sum(weight * count for weight, count in block) for block in weights]
+        number = [sum(count for _, count in block) for block in weights]
         lengths = np.arange(1, steps + 1)
         held = [(lengths >> height & 1).astype(np.float64) for height in range(heights)]
         self.variances = np.asarray(sum(block_variance(h) * bit for h, bit in enumerate(held)))
         self.spreads = np.asarray(sum(m * bit for m, bit in zip(magnitudes, held, strict=True)))
-        self.draws = np.asarray(sum(c * bit for c, bit in zip(count, held, strict=True)))
+        self.draws = np.asarray(sum(c * bit for c, bit in zip(number, held, strict=True)))
 
     def squared_sensitivity(self, participation: Participation) -> int:
         """See the notes of `Tree`."""

@@ -1,0 +1,215 @@
+"""What mechanisms on streams share: whole measurements, step by step or at once, and sums so far."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.mechanisms.additive import as_bound, as_entries
+from sfumato.mechanisms.factorization.code import Array, Code, Integers
+from sfumato.mechanisms.factorization.linear_error import LinearError
+from sfumato.mechanisms.factorization.linear_release import LinearRelease
+from sfumato.mechanisms.factorization.participation import Participation
+from sfumato.mechanisms.factorization.strategy import Strategy
+from sfumato.mechanisms.grid import Grid
+from sfumato.mechanisms.lattice import Lattice
+from sfumato.mechanisms.mechanism import Mechanism
+from sfumato.mechanisms.rational import Number
+from sfumato.numerics.source import RandomSource, Rng, random_source
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["FLOATS", "StreamMechanism", "SumStream", "check_kind"]
+
+FLOATS = 2.0**-40
+"""What float arithmetic may lose, relative to the greatest measurement and the weights on all of them."""
+_GRID_BITS = 8  # by so many bits the grid is coarser than that of a single release, for longer sums
+
+
+class StreamMechanism(Mechanism):
+    """Noise on a strategy's whole measurements of a stream, and sums so far computed from them.
+
+    A subclass is a frozen dataclass with the fields below, a noise parameter and a code.
+    """
+
+    __slots__ = ()
+
+    strategy: Strategy
+    sensitivity: Number
+    participation: Participation
+    l0: int
+    grid: Grid
+    integral: bool
+    neighboring: Neighboring
+
+    @abstractmethod
+    def _coded(self) -> Code:
+        """Return the strategy in whole numbers."""
+
+    @abstractmethod
+    def _draw(self, size: tuple[int, ...], source: RandomSource) -> NDArray[np.int64]:
+        """Draw noise, in its steps."""
+
+    @abstractmethod
+    def _error(self, told: int | slice, greatest: float) -> LinearError:
+        """Return the error of some steps' sums, in the unit of the values."""
+
+    @property
+    def limit(self) -> float:
+        """The greatest magnitude of a step's value; beyond, it is clamped."""
+        return float(self._coded().limit * self.grid.step)
+
+    def release(self, value: Any, rng: Rng = None) -> LinearRelease:
+        """Return all sums of a stream that is known as a whole.
+
+        Parameters
+        ----------
+        value : array of shape (at most steps, ...)
+            The values, step by step along the first axis.
+        rng : None, int, numpy Generator or RandomSource
+            None draws from the operating system's entropy; anything seeded only simulates.
+
+        Returns
+        -------
+        LinearRelease
+            With the sum after each step.
+
+        Raises
+        ------
+        ParameterError
+            If the type or the shape does not fit; never for a value.
+        """
+        values = self._steps(value)
+        if not values.ndim or not 0 < len(values) <= self.strategy.steps:
+            rule = f"have from 1 to {self.strategy.steps} steps along its first axis"
+            _check.refuse("value", rule, f"shape {values.shape}", "send single values to a stream")
+        source = random_source(rng)
+        code = self._coded()
+        measured = code.measure(values)
+        noisy = measured + self._draw(measured.shape, source)
+        sums = code.estimate(noisy, len(values))
+        told = slice(0, len(values))
+        greatest = float(np.abs(noisy).max())
+        return self._released(sums, told, greatest, self.privacy_loss, simulated=source.simulated)
+
+    def stream(self, rng: Rng = None) -> SumStream:
+        """Return a fresh stream, to which values are sent step by step.
+
+        Parameters
+        ----------
+        rng : None, int, numpy Generator or RandomSource
+            As in ``release``.
+        """
+        return SumStream(self, rng)
+
+    def _settle(self, noise: Fraction) -> None:
+        """Check the shared parameters, and resolve what was left open."""
+        check_kind("participation", self.participation, Participation, "pass Participation(...)")
+        check_kind("neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another")
+        object.__setattr__(self, "sensitivity", as_bound("sensitivity", self.sensitivity))
+        object.__setattr__(self, "l0", as_entries(self.l0))
+        lattice = Lattice.settle(
+            self.sensitivity,
+            noise=noise,
+            grid=self.grid,
+            integral=self.integral,
+            share=Fraction(self.sensitivity) * 2**_GRID_BITS,
+        )
+        object.__setattr__(self, "grid", lattice.grid)
+        object.__setattr__(self, "integral", lattice.integral)
+
+    def _steps(self, value: Any) -> Integers:
+        steps = np.asarray(Lattice(self.grid, integral=self.integral).steps(value), dtype=np.int64)
+        limit = self._coded().limit
+        return np.clip(steps, -limit, limit)
+
+    def _released(
+        self, sums: Array, told: int | slice, greatest: float, loss: PrivacyLoss, *, simulated: bool
+    ) -> LinearRelease:
+        scaled = sums * float(self.grid.step)
+        return LinearRelease(
+            value=scaled if scaled.ndim else float(scaled),
+            error=self._error(told, greatest),
+            loss=loss,
+            neighboring=self.neighboring,
+            simulated=simulated,
+        )
+
+
+class SumStream:
+    """A stream under way: values go in, sums so far come out.
+
+    Parameters
+    ----------
+    mechanism : StreamMechanism
+    rng : None, int, numpy Generator or RandomSource
+
+    Notes
+    -----
+    It holds the values sent so far and noise drawn ahead: private, like the data. The loss of each release is
+    that of the whole stream: charge it once, before the first value.
+    """
+
+    _AHEAD = 1 << 10
+
+    def __init__(self, mechanism: StreamMechanism, rng: Rng = None) -> None:
+        self.mechanism = mechanism
+        self._loss = mechanism.privacy_loss
+        self._source = random_source(rng)
+        self._state = mechanism._coded().stream()  # noqa: SLF001
+        self._noise: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
+        self._shape: tuple[int, ...] | None = None
+        self._greatest = 0.0
+        self.sent = 0
+
+    def send(self, value: Any) -> LinearRelease:
+        """Add a step's value and return the sum so far, with noise.
+
+        Parameters
+        ----------
+        value : int, float or array
+            Of the same shape in every step.
+
+        Returns
+        -------
+        LinearRelease
+
+        Raises
+        ------
+        ParameterError
+            If the type or the shape does not fit, or after the last step; never for a value.
+        """
+        steps = self.mechanism._steps(value)  # noqa: SLF001
+        if self.sent == self.mechanism.strategy.steps:
+            _check.refuse("steps", "not be exceeded", "one more step", "make a strategy of more steps")
+        if self._shape not in (None, steps.shape):
+            _check.refuse("value", f"have the shape {self._shape} of the first", steps.shape)
+        self._shape = steps.shape
+        measured = self._state.measure(steps)
+        noisy = measured + self._draw(measured.shape)
+        self._greatest = max(self._greatest, float(np.abs(noisy).max()))
+        sums = self._state.estimate(noisy)
+        self.sent += 1
+        return self.mechanism._released(  # noqa: SLF001
+            sums, self.sent - 1, self._greatest, self._loss, simulated=self._source.simulated
+        )
+
+    def _draw(self, shape: tuple[int, ...]) -> NDArray[np.int64]:
+        count = math.prod(shape)
+        if count > len(self._noise):
+            fresh = self.mechanism._draw((max(self._AHEAD, count),), self._source)  # noqa: SLF001
+            self._noise = np.concatenate([self._noise, fresh])
+        taken, self._noise = self._noise[:count], self._noise[count:]
+        return taken.reshape(shape)
+
+
+def check_kind(name: str, value: object, kind: type, remedy: str) -> None:
+    """Refuse a parameter of another type."""
+    if not isinstance(value, kind):
+        _check.refuse(name, f"be a {kind.__name__}", value, remedy)
