@@ -51,6 +51,10 @@ def test_the_audit_catches_it(kind: type[Specimen], seed: int) -> None:
     assert found.violated, found
 
 
+def test_a_specimen_brings_its_pairs() -> None:
+    assert audit(StoddardSparseVector(rng=1), epsilon=1.0, trials=10_000, confidence=SURE).violated
+
+
 @pytest.mark.parametrize("kind", FLOATS, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 5.0])
 def test_impossible_floats_are_caught_and_nothing_else_is_wrong_with_them(

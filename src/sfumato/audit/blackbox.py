@@ -105,7 +105,8 @@ def audit(
     epsilon, delta : float
         The claim; epsilon may be infinite, to see what can be proved.
     pairs : iterable of (first, second), optional
-        Neighboring inputs; a mechanism of ours brings its own. See `array_pairs`, `vector_pairs`,
+        Neighboring inputs; a mechanism of ours, or what has an attribute ``pairs``, brings its own. See
+        `array_pairs`, `vector_pairs`,
         `score_pairs`.
     trials : int
         Runs on each input of each pair, at least 200.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import singledispatch
 from itertools import islice
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sfumato import _check
-from sfumato.audit.pairs import REMEDY, InputPair, as_pair, score_pairs, vector_pairs
+from sfumato.audit.pairs import REMEDY, InputPair, as_pair, as_pairs, score_pairs, vector_pairs
 from sfumato.mechanisms import adversary
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.measurement import Measurement
@@ -29,13 +29,18 @@ _SEARCHED = 400
 def default_pairs(mechanism: Any) -> list[InputPair]:
     """Return pairs that try a mechanism of ours hardest, as far as its public parameters tell.
 
+    Of anything else, what its attribute ``pairs`` holds.
+
     Raises
     ------
     ParameterError
         If none are known for its type.
     """
-    what = "a mechanism of this type" if isinstance(mechanism, Mechanism) else "a callable"
-    _check.refuse("pairs", f"be given for {what}", None, REMEDY)
+    given: Iterable[Any] | None = getattr(mechanism, "pairs", None)
+    if given is None:
+        what = "a mechanism of this type" if isinstance(mechanism, Mechanism) else "a callable"
+        _check.refuse("pairs", f"be given for {what}", None, REMEDY)
+    return as_pairs(given)
 
 
 @default_pairs.register

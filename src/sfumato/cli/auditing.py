@@ -53,7 +53,7 @@ def audit(
 ) -> None:
     """Search for an event that refutes a claim of (epsilon, delta)-DP."""
     mechanism = _named(target)
-    pairs = [_pair(text) for text in pair] if pair else getattr(mechanism, "pairs", None)
+    pairs = [_pair(text) for text in pair] if pair else None
     found = search(
         mechanism,
         epsilon=epsilon,
