@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import NeighboringMismatch, ParameterError, UnsupportedView
 from sfumato.privacy import (
+    CDP,
     ZCDP,
     ApproximateDP,
     Chained,
@@ -100,6 +101,7 @@ DECLARED = {
     "Staircase": st.builds(Staircase, st.floats(1e-3, 20.0), st.floats(0, 1)),
     "PureDP": st.builds(PureDP, magnitudes),
     "ApproximateDP": st.builds(ApproximateDP, magnitudes, st.sampled_from([0.0, 1e-200, 1e-9, 1e-3])),
+    "CDP": st.builds(CDP, magnitudes, magnitudes),
     "ZCDP": st.builds(ZCDP, magnitudes),
 }
 CHOICES = {

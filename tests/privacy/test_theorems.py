@@ -10,6 +10,7 @@ import pytest
 
 from sfumato.errors import NeighboringMismatch, UnsupportedView
 from sfumato.privacy import (
+    CDP,
     ZCDP,
     AdaptiveChoice,
     ApproximateDP,
@@ -67,6 +68,7 @@ SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
     "DiscreteLaplace": lambda relation: DiscreteLaplace(1, neighboring=relation),
     "PureDP": lambda relation: PureDP(1.0, neighboring=relation),
     "ApproximateDP": lambda relation: ApproximateDP(1.0, 1e-9, neighboring=relation),
+    "CDP": lambda relation: CDP(0.5, 1.0, neighboring=relation),
     "ZCDP": lambda relation: ZCDP(1.0, neighboring=relation),
     "GaussianDP": lambda relation: GaussianDP(1.0, neighboring=relation),
     "NoisyIteration": lambda relation: NoisyIteration(2.0, 10, neighboring=relation),

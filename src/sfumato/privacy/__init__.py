@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.leaves.iteration import NoisyIteration
     from sfumato.privacy.leaves.laplace import Laplace
     from sfumato.privacy.leaves.leaf import Chained
+    from sfumato.privacy.leaves.mean_concentrated import CDP
     from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
     from sfumato.privacy.leaves.profile import Profile
     from sfumato.privacy.leaves.randomized_response import RandomizedResponse
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = [
+    "CDP",
     "ZCDP",
     "AdaptiveChoice",
     "ApproximateDP",
@@ -197,6 +199,7 @@ _HOMES = {
     "leaves.staircase": ["Staircase"],
     "leaves.trade_off": ["TradeOff"],
     "leaves.leaf": ["Chained"],
+    "leaves.mean_concentrated": ["CDP"],
     "leaves.noisy_max": ["MaxNoise", "ReportNoisyMax"],
     "leaves.smooth_noise": ["SmoothGaussian", "SmoothLaplace"],
     "leaves.smooth_sensitivity": ["SmoothSensitivity"],

@@ -22,6 +22,7 @@ from sfumato.privacy.leaves.gaussian_sparse_vector import GaussianSparseVector
 from sfumato.privacy.leaves.iteration import NoisyIteration
 from sfumato.privacy.leaves.laplace import Laplace
 from sfumato.privacy.leaves.leaf import Chained
+from sfumato.privacy.leaves.mean_concentrated import CDP
 from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
 from sfumato.privacy.leaves.profile import Profile
 from sfumato.privacy.leaves.randomized_response import RandomizedResponse
@@ -57,6 +58,7 @@ LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
     ApproximateDP,
     BallsInBins,
     BlockBound,
+    CDP,
     Chained,
     DiscreteGaussian,
     DiscreteGaussianVector,

@@ -1,0 +1,85 @@
+"""Concentrated differential privacy as first defined: a mean of the privacy loss, and how it is spread."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.numerics.rounding import mul_up
+from sfumato.privacy._outward import UNIT
+from sfumato.privacy.conversion import pure_to_zcdp
+from sfumato.privacy.leaves.leaf import Leaf
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.views import ZCDPView
+
+__all__ = ["CDP"]
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class CDP(Leaf):
+    r"""Any mechanism that is (mu, tau)-concentrated differentially private.
+
+    Parameters
+    ----------
+    mu : float
+        Bound on the mean of the privacy loss Z, the Kullback-Leibler divergence; non-negative.
+    tau : float
+        The loss less its mean is sub-Gaussian with this parameter: :math:`E e^{t(Z - EZ)} \le
+        e^{t^2\tau^2/2}` for all t; non-negative.
+    neighboring : Neighboring
+        The relation that the bounds are about.
+
+    Notes
+    -----
+    Guarantee: the declared bounds, for each order of any two neighbors. The Rényi divergence is
+    :math:`D_\alpha = \frac{1}{\alpha - 1}\log E e^{(\alpha-1)Z} \le \mu + (\alpha - 1)\tau^2/2` (Bun, Steinke
+    2016, Lemma 4.2); over :math:`\alpha`, this falls or rises from :math:`\mu` to :math:`\tau^2/2`, so the
+    greater of both is a rho of zCDP.
+
+    Gaussian noise of noise multiplier z is :math:`(1/(2z^2), 1/z)`-CDP, with these views exactly its own.
+
+    References
+    ----------
+    Dwork, Rothblum (2016), "Concentrated differential privacy", the definition; Bun, Steinke (2016),
+    "Concentrated differential privacy: simplifications, extensions, and lower bounds".
+
+    Examples
+    --------
+    >>> from sfumato.privacy import ZCDP
+    >>> CDP(0.5, 1.0).epsilon(1e-6) <= ZCDP(0.5).epsilon(1e-6) * (1 + 1e-9)
+    True
+    """
+
+    mu: float
+    tau: float
+    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+
+    def __post_init__(self) -> None:
+        self._set_rounded("mu", self.mu, up=True)
+        self._set_rounded("tau", self.tau, up=True)
+        self._set_relation(self.neighboring)
+
+    @classmethod
+    def of_pure(cls, epsilon: float, *, neighboring: Neighboring = Neighboring.ADD_REMOVE) -> CDP:
+        r"""Return the bounds that every epsilon-DP mechanism meets.
+
+        Notes
+        -----
+        The mean is at most :math:`\epsilon\tanh(\epsilon/2)` (`pure_to_zcdp` at order 1; Dwork, Rothblum
+        2016, Theorem 3.5, have more), and a loss within :math:`\pm\epsilon` is sub-Gaussian with
+        :math:`\tau = \epsilon` (Hoeffding's lemma).
+        """
+        return cls(pure_to_zcdp(epsilon), epsilon, neighboring=neighboring)
+
+    def zcdp(self) -> ZCDPView:
+        """Return the greater of the mean and half of the square of tau."""
+        return ZCDPView(max(self.mu, mul_up(self.tau, self.tau) / 2), 0.0)
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mean, and half of the square of tau for each order beyond 1."""
+        half = mul_up(self.tau, self.tau) / 2
+        return np.asarray((self.mu + (orders - 1) * half) * (1 + 8 * UNIT), dtype=np.float64)
