@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.lattice_release import LatticeRelease
     from sfumato.mechanisms.linear import LinearWorkload
     from sfumato.mechanisms.lipschitz import LipschitzMap
+    from sfumato.mechanisms.local_sensitivity.smooth_quantile import SmoothQuantile
+    from sfumato.mechanisms.local_sensitivity.smooth_trimmed_mean import SmoothTrimmedMean
     from sfumato.mechanisms.measurement import Measurement
     from sfumato.mechanisms.mechanism import Mechanism
     from sfumato.mechanisms.parallel import Parallel, ParallelRelease
@@ -132,6 +134,8 @@ __all__ = [
     "SensitivityReport",
     "Shift",
     "Significance",
+    "SmoothQuantile",
+    "SmoothTrimmedMean",
     "SparseVector",
     "SquareRoot",
     "Stability",
@@ -219,6 +223,8 @@ __getattr__, __dir__ = attach(
         "SensitivityReport": "sfumato.mechanisms.sensitivity_check",
         "Shift": "sfumato.mechanisms.shift",
         "Significance": "sfumato.mechanisms.statistics.noisy_tail",
+        "SmoothQuantile": "sfumato.mechanisms.local_sensitivity.smooth_quantile",
+        "SmoothTrimmedMean": "sfumato.mechanisms.local_sensitivity.smooth_trimmed_mean",
         "SparseVector": "sfumato.mechanisms.sparse_vector",
         "SquareRoot": "sfumato.mechanisms.factorization.square_root",
         "Stability": "sfumato.mechanisms.shift",
