@@ -7,21 +7,45 @@ import math
 from collections.abc import Iterable
 from fractions import Fraction
 
+import mpmath
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from scipy.special import gammaincc
 
 from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import CubeRelease, Grid, KNorm, Laplace, facets_around
 from sfumato.mechanisms.factorization.code import Array, Integers
-from sfumato.mechanisms.factorization.cube_noise import cube_noise, eulerian, polytope_noise
+from sfumato.mechanisms.factorization.cube_noise import (
+    _below_exp_of_root,
+    ball_noise,
+    cube_noise,
+    eulerian,
+    polytope_noise,
+)
 from sfumato.mechanisms.factorization.polytope import reach_of, whole_facets
 from sfumato.numerics.source import SimulatedSource
+from sfumato.numerics.uniform import UniformBits
 from sfumato.privacy import Neighboring, PureDP
 
 FALSE_ALARM = 1e-9
 HEXAGON = [[1.0, 0.0], [0.0, 1.0], [1.0, -1.0]]
 SKEW = [[0.3, 0.1, 0.0], [0.0, 0.7, 0.2], [0.4, 0.0, 0.5], [0.1, 0.1, 0.1]]
+
+
+class Fixed:
+    """A source whose every word is the same."""
+
+    simulated = True
+
+    def __init__(self, word: int) -> None:
+        self._word = word
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        return np.full(count, self._word, dtype=np.uint64)
+
+    def bytes(self, count: int) -> bytes:
+        return self.words(-(-count // 8)).tobytes()[:count]
 
 
 def chi_square_holds(draws: Integers, law: dict[tuple[int, ...], float]) -> bool:
@@ -87,6 +111,51 @@ def test_polytope_noise_follows_its_law(facets: list[list[float]]) -> None:
     total = math.fsum(math.exp(-norm / scale) for norm in norms.values())
     law = {p: math.exp(-norm / scale) / total for p, norm in norms.items() if max(map(abs, p)) <= 15}
     assert chi_square_holds(draws, law)
+
+
+@pytest.mark.parametrize(("dimension", "reach"), [(1, 40), (2, 16), (3, 8)])
+@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3, 2)])
+def test_ball_noise_follows_its_law(dimension: int, reach: int, scale: Fraction) -> None:
+    source = SimulatedSource(20261121)
+    draws = np.array([ball_noise(dimension, scale, source) for _ in range(5_000)])
+    far = {1: 80, 2: 60, 3: 28}[dimension]
+    axes = np.meshgrid(*[np.arange(-far, far + 1)] * dimension)
+    total = float(np.exp(-np.sqrt(sum(axis.astype(float) ** 2 for axis in axes)) / float(scale)).sum())
+    box = itertools.product(range(-reach, reach + 1), repeat=dimension)
+    law = {point: math.exp(-math.hypot(*point) / scale) / total for point in box}
+    assert chi_square_holds(draws, law)
+
+
+def test_open_coins_are_decided_with_more_bits() -> None:
+    """A uniform that starts just where the chance lies is not decided by its first word."""
+    chance = math.exp(-(math.sqrt(2) - 1) / 3)
+    with mpmath.workdps(60):
+        exact = mpmath.exp(-(mpmath.sqrt(2) - 1) / 3)
+        first = int(mpmath.floor(exact * 2**64))
+        rest = exact * 2**64 - first
+    assert first / 2**64 == pytest.approx(chance)
+    for word, expected in ((0, True), (2**64 - 1, False)):
+        uniform = UniformBits(first, 64, Fixed(word))
+        assert _below_exp_of_root(uniform, 2, 1, Fraction(1, 3)) is expected
+        assert uniform.width > 64
+    assert 0 < rest < 1
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.5])
+def test_the_exact_ratio_of_the_ball(epsilon: float) -> None:
+    mechanism = KNorm.calibrated(dimension=2, sensitivity=2.5, epsilon=epsilon, euclidean=True, integral=True)
+    assert float(mechanism.shift) == pytest.approx(math.sqrt(6))
+    assert epsilon * (1 - 1e-8) < mechanism.privacy_loss.epsilon() <= epsilon
+    side, greatest = list(itertools.product(range(-7, 8), repeat=2)), 0.0
+    for move in side:
+        if 0 < math.hypot(*move) <= 2.5:
+            ratios = (math.hypot(a - move[0], b - move[1]) - math.hypot(a, b) for a, b in side)
+            greatest = max(greatest, max(ratios) / float(mechanism.scale))
+    assert 0.9 * epsilon < greatest <= epsilon
+    real = KNorm(dimension=2, sensitivity=3.0, scale=2, euclidean=True, grid=Grid(exponent=0))
+    assert float(real.shift) ** 2 == pytest.approx(19)  # the floor of (3 + sqrt(2))^2
+    assert real.norm((3, 4)) == 5
+    assert not isinstance(real.release(np.zeros(2), rng=1), CubeRelease)
 
 
 @pytest.mark.parametrize("facets", [None, HEXAGON])
@@ -219,6 +288,10 @@ def test_edge_values_are_answered(value: float) -> None:
         (
             lambda: KNorm(dimension=2, sensitivity=1, scale=1, facets=[[1.0, 0.0], [1.0, 2.8e-6]]),
             "facets must survive rounding",
+        ),
+        (
+            lambda: KNorm(dimension=9, sensitivity=1, scale=1, euclidean=True),
+            "euclidean must have no facets, and at most 8 dimensions",
         ),
         (lambda: facets_around(np.ones((3, 2))), "points must span all entries"),
         (

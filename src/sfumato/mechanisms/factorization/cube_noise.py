@@ -5,6 +5,7 @@ Throughout :math:`q = e^{-1/s}` for a scale s in steps.
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -13,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.factorization.code import Integers
+from sfumato.numerics.exact import exp_bounds
 from sfumato.numerics.powers import powers
 from sfumato.numerics.samplers import geometric
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import UniformBits, below_exp, uniform_integers
 
-__all__ = ["cube_noise", "eulerian", "offset_weights", "polytope_noise"]
+__all__ = ["ball_noise", "cube_noise", "eulerian", "offset_weights", "polytope_noise"]
 
 _SPARE = 64
 
@@ -78,6 +80,48 @@ def polytope_noise(
         exponent = (norm - Fraction(int(np.abs(entries).max())) / reach) / scale
         if below_exp(UniformBits(int(source.words(1)[0]), 64, source), exponent):
             return z
+
+
+def ball_noise(dimension: int, scale: Fraction, source: RandomSource) -> Integers:
+    r"""Draw z in :math:`\mathbb{Z}^d` with probability proportional to :math:`q^{|z|_2}`, exactly.
+
+    Parameters
+    ----------
+    dimension : int
+        Small: there are about as many tries as times the ball fits into the cube, 60 for 8 dimensions.
+    scale : Fraction
+        In steps.
+    source : RandomSource
+
+    Notes
+    -----
+    Rejection from the cube, as in `polytope_noise`. The chance :math:`e^{-(|z|_2 - \max|z_i|)/s}` is an
+    exponential of a root: uniform bits are compared with both ends of an enclosure that grows ever tighter.
+    """
+    while True:
+        z = cube_noise(dimension, scale, source)
+        entries = z.tolist()
+        square, largest = sum(entry * entry for entry in entries), max(abs(entry) for entry in entries)
+        uniform = UniformBits(int(source.words(1)[0]), 64, source)
+        if _below_exp_of_root(uniform, square, largest, 1 / scale):
+            return z
+
+
+def _below_exp_of_root(uniform: UniformBits, square: int, less: int, rate: Fraction) -> bool:
+    """Tell whether a uniform lies below ``exp(-(sqrt(square) - less) rate)``, at most 1."""
+    root = math.isqrt(square)
+    if root * root == square:
+        return below_exp(uniform, (root - less) * rate)
+    while True:
+        # The root lies between these two, and is neither.
+        bits = uniform.width + _SPARE
+        below = Fraction(math.isqrt(square << (2 * bits)), 1 << bits)
+        above = below + Fraction(1, 1 << bits)
+        if (uniform.value + 1) << _SPARE <= exp_bounds((above - less) * rate, bits)[0]:
+            return True
+        if uniform.value << _SPARE >= exp_bounds((below - less) * rate, bits)[1]:
+            return False
+        uniform.extend()
 
 
 @lru_cache(maxsize=64)

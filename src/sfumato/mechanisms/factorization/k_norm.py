@@ -16,12 +16,12 @@ from scipy.special import gammaincc
 from sfumato import _check
 from sfumato.mechanisms.additive import as_bound, as_number
 from sfumato.mechanisms.calibrate import Request, least_pure_noise
-from sfumato.mechanisms.factorization.cube_noise import cube_noise, offset_weights, polytope_noise
+from sfumato.mechanisms.factorization.cube_noise import ball_noise, cube_noise, offset_weights, polytope_noise
 from sfumato.mechanisms.factorization.polytope import reach_of, whole_facets
 from sfumato.mechanisms.grid import LIMIT, Grid
 from sfumato.mechanisms.lattice import Lattice
 from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number, plain
+from sfumato.mechanisms.rational import Number, plain, sqrt_up
 from sfumato.mechanisms.release import Release
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import fraction_up
@@ -33,6 +33,7 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["CubeRelease", "KNorm"]
 
 _MOST: Final = 1024
+_MOST_ROUND: Final = 8
 
 
 @final
@@ -94,7 +95,7 @@ class KNorm(Mechanism):
     Parameters
     ----------
     dimension : int
-        The number of entries: at most 1,024, or 8 with facets.
+        The number of entries: at most 1,024, or 8 where K is not the cube.
     sensitivity : int, float or Fraction
         The most that one unit moves the vector, in the norm of K.
     scale : int, float or Fraction
@@ -103,6 +104,8 @@ class KNorm(Mechanism):
         K is where ``|a . z| <= 1`` for each row; rounded to 20 bits, which the sensitivity makes up for. See
         `facets_around` for the body of a workload. Unless given, K is the cube: its norm is the largest
         entry.
+    euclidean : bool
+        Whether K is the Euclidean ball, for at most 8 dimensions; its norm is the L2 norm.
     grid : Grid, optional
         What values are rounded to; chosen from ``sensitivity`` and ``scale`` unless given.
     integral : bool, optional
@@ -118,12 +121,11 @@ class KNorm(Mechanism):
     output under two neighbors, whose vectors in steps differ by v, have a ratio of at most
     :math:`e^{|v|_K/s}` by the triangle inequality. A grid of step g moves each entry by at most one step more
     than the values move: :math:`|v|_K \le` sensitivity/g plus the norm of a point with entries up to 1 (for
-    the cube, `Grid.shift`). Facets that are off by up to :math:`\delta` change a norm by at most
+    cube and ball, what `Grid` proves). Facets that are off by up to :math:`\delta` change a norm by at most
     :math:`d \delta` times the largest entry, which is at most a known multiple of the norm: the sensitivity
     is raised by that.
 
-    The Euclidean ball is not offered: an exact law needs norms that are compared exactly. The L1 ball is
-    `Laplace(l1=...)`.
+    The L1 ball is `Laplace(l1=...)`. For other bodies than the cube no errors are stated.
 
     References
     ----------
@@ -143,6 +145,7 @@ class KNorm(Mechanism):
     sensitivity: Number
     scale: Number
     facets: ArrayLike | None = None
+    euclidean: bool = False
     grid: Grid = None  # type: ignore[assignment]  # settled in __post_init__
     integral: bool = field(default=None, repr=False)  # type: ignore[assignment]  # settled in __post_init__
     neighboring: Neighboring = Neighboring.ADD_REMOVE
@@ -168,6 +171,9 @@ class KNorm(Mechanism):
             _check.refuse("neighboring", "be a Neighboring", neighboring)
         put("_body", None)
         put("_stretch", Fraction(1))
+        if self.euclidean and (self.facets is not None or self.dimension > _MOST_ROUND):
+            rule = f"have no facets, and at most {_MOST_ROUND} dimensions"
+            _check.refuse("euclidean", rule, self.dimension, "leave out one of them")
         if self.facets is not None:
             rows, divisor, off = whole_facets(self.facets)
             if rows.shape[1] != self.dimension:
@@ -188,6 +194,7 @@ class KNorm(Mechanism):
         sensitivity: Number,
         epsilon: float,
         facets: ArrayLike | None = None,
+        euclidean: bool = False,
         grid: Grid | None = None,
         integral: bool | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
@@ -197,7 +204,7 @@ class KNorm(Mechanism):
         Parameters
         ----------
         epsilon : float
-        dimension, sensitivity, facets, grid, integral, neighboring
+        dimension, sensitivity, facets, euclidean, grid, integral, neighboring
             As in the class.
 
         Returns
@@ -210,6 +217,7 @@ class KNorm(Mechanism):
             sensitivity=sensitivity,
             scale=Fraction(as_bound("sensitivity", sensitivity)) / request.exact_epsilon,
             facets=facets,
+            euclidean=euclidean,
             grid=grid,  # type: ignore[arg-type]
             integral=integral,  # type: ignore[arg-type]
             neighboring=neighboring,
@@ -222,6 +230,11 @@ class KNorm(Mechanism):
     def shift(self) -> Fraction:
         """The most that one unit moves the vector in steps, in the norm of K."""
         lattice = Lattice(self.grid, self.integral)
+        if self.euclidean:
+            exact = Fraction(self.sensitivity)
+            if self.integral:
+                return sqrt_up(Fraction(max(1, math.floor(exact**2))))
+            return sqrt_up(Fraction(self.grid.l2_squared_shift(exact, self.dimension)))
         if self._body is None:
             return Fraction(lattice.shift(self.sensitivity))
         moved = Fraction(self.sensitivity) / self.grid.step * self._stretch
@@ -236,8 +249,10 @@ class KNorm(Mechanism):
         return self._price(Fraction(self.scale) / self.grid.step)
 
     def norm(self, move: Any) -> Fraction:
-        """Return the norm of a vector of whole numbers, exactly, for K as it was rounded."""
+        """Return the norm of a vector of whole numbers: exactly, or rounded up for the ball."""
         entries = np.array([int(entry) for entry in move], dtype=object)
+        if self.euclidean:
+            return sqrt_up(Fraction(int((entries**2).sum())))
         if self._body is None:
             return Fraction(int(np.abs(entries).max()))
         rows, divisor, _ = self._body
@@ -256,7 +271,7 @@ class KNorm(Mechanism):
         Returns
         -------
         Release
-            A `CubeRelease` without facets.
+            A `CubeRelease` for the cube.
 
         Raises
         ------
@@ -268,14 +283,16 @@ class KNorm(Mechanism):
             _check.refuse("value", f"have the shape ({self.dimension},)", steps.shape)
         source = random_source(rng)
         step, scale = self.grid.step, Fraction(self.scale) / self.grid.step
-        if self._body is None:
+        if self.euclidean:
+            noise = ball_noise(self.dimension, scale, source)
+        elif self._body is None:
             noise = cube_noise(self.dimension, scale, source)
         else:
             noise = polytope_noise(*self._body, scale, source)
         noisy = np.clip(steps, -LIMIT, LIMIT) + noise
         told = noisy if self.integral else noisy * float(step)
         loss, simulated = self.privacy_loss, source.simulated
-        if self._body is not None:
+        if not self._is_cube:
             return Release(value=told, loss=loss, neighboring=self.neighboring, simulated=simulated)
         return CubeRelease(
             value=told,
@@ -290,9 +307,13 @@ class KNorm(Mechanism):
     @property
     def stddev(self) -> float:
         """Standard deviation of the noise of each entry, for the cube."""
-        if self._body is not None:
-            _check.refuse("facets", "be left out for a standard deviation", "facets", "simulate releases")
+        if not self._is_cube:
+            _check.refuse("facets", "be left out for a standard deviation", "a body", "simulate releases")
         return _cube_stddev(self.dimension, Fraction(self.scale) / self.grid.step) * float(self.grid.step)
+
+    @property
+    def _is_cube(self) -> bool:
+        return self._body is None and not self.euclidean
 
     def _price(self, scale: Fraction) -> PrivacyLoss:
         return PureDP(fraction_up(self.shift / scale), neighboring=self.neighboring)
