@@ -146,6 +146,21 @@ def test_estimates_are_exact_without_noise(strategy: Strategy, steps: int) -> No
         np.testing.assert_allclose(stream.estimate(stream.measure(value)), total, atol=1e-8)
 
 
+@pytest.mark.parametrize(
+    "strategy",
+    [Tree(steps=20_000), SquareRoot(steps=20_000), BandedToeplitz.optimal(steps=20_000, bands=20)],
+    ids=lambda strategy: type(strategy).__name__,
+)
+def test_floats_lose_less_than_is_allowed(strategy: Strategy) -> None:
+    code = strategy.code(16)
+    generator = np.random.default_rng(3)
+    for values in (np.full(20_000, 10**6), generator.integers(-(10**6), 10**6, 20_000)):
+        measured = code.measure(values)
+        lost = np.abs(code.estimate(measured, 20_000) - np.cumsum(values)).max()
+        assert lost <= code.floats * float(np.abs(measured).max()) * 2.0**-16
+        assert code.floats < 1e-7
+
+
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
 def test_stated_errors_are_those_of_the_weights(strategy: Strategy) -> None:
     """Variances, magnitudes and numbers of draws, from the estimates of each measurement alone."""

@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.factorization.participation import Participation
 
-__all__ = ["Array", "Code", "CodeStream", "Integers"]
+__all__ = ["FLOATS", "Array", "Code", "CodeStream", "Integers"]
+
+FLOATS = 2.0**-40
+"""What float arithmetic may lose, relative to all measurements' magnitudes in an answer."""
 
 Array: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -26,12 +29,15 @@ class Code(ABC):
     variances, spreads, draws : array of shape (steps,)
         Of each answer: the squares and the magnitudes of its weights on the measurements' noise, added up,
         and how many measurements it reads. In units of one measurement, inputs being in theirs.
+    floats : float
+        What float arithmetic may add to an answer, over the greatest measurement and in the same units.
     """
 
     limit: int
     variances: Array
     spreads: Array
     draws: Array
+    floats: float
 
     @abstractmethod
     def squared_sensitivity(self, participation: Participation) -> int:

@@ -17,7 +17,7 @@ from sfumato.mechanisms.factorization.code import Array, Code
 from sfumato.mechanisms.factorization.linear_error import NormalError
 from sfumato.mechanisms.factorization.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategy import Strategy
-from sfumato.mechanisms.factorization.stream_mechanism import FLOATS, StreamMechanism, check_kind
+from sfumato.mechanisms.factorization.stream_mechanism import StreamMechanism, check_kind
 from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.rational import Number, floor_log2, plain, power_of_two, sqrt_up
 from sfumato.numerics.samplers import discrete_gaussian
@@ -222,7 +222,7 @@ class ContinualSum(StreamMechanism):
         unit = float(self.grid.step * power_of_two(-self.bits))
         errors = (
             np.sqrt(self._code.variances[told]) * float(self.stddev),
-            unit * self._code.spreads[told] * (0.5 + FLOATS * greatest),
+            unit * (0.5 * self._code.spreads[told] + self._code.floats * greatest),
             self._code.draws[told] * (0.125 / float(self._noise()) ** 2),
         )
         stddev, slack, missed = (float(e) if isinstance(told, int) else e for e in errors)

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato import _check
 from sfumato.mechanisms.additive import as_number
 from sfumato.mechanisms.calibrate import Request, least_noise
-from sfumato.mechanisms.factorization.code import Array, Integers
+from sfumato.mechanisms.factorization.code import FLOATS, Array, Integers
 from sfumato.mechanisms.factorization.linear_error import NormalError
 from sfumato.mechanisms.factorization.linear_release import LinearRelease
 from sfumato.mechanisms.factorization.optimal import as_workload, optimal_strategy
@@ -33,7 +33,6 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["KroneckerMechanism"]
 
 _BITS: Final = 24
-_FLOATS: Final = 2.0**-40
 _WIDEST: Final = 1 << 40
 
 
@@ -199,10 +198,10 @@ class KroneckerMechanism(Mechanism):
         noisy = measured + discrete_gaussian(self._noise(), measured.shape, source)
         unit = 2.0**-self._total_bits
         magnitudes = _outer([np.abs(spread).sum(axis=1) for spread in self._spreads])
-        greatest = float(np.abs(noisy.astype(np.float64)).max())
+        floats = FLOATS * magnitudes + 2 * self._off()
         error = NormalError(
             stddev=self.stddevs,
-            slack=unit * magnitudes * (0.5 + _FLOATS * greatest),
+            slack=unit * (0.5 * magnitudes + floats * float(np.abs(noisy.astype(np.float64)).max())),
             missed=np.full(magnitudes.shape, noisy.size * 0.125 / float(self._noise()) ** 2),
         )
         return LinearRelease(
@@ -212,6 +211,17 @@ class KroneckerMechanism(Mechanism):
             neighboring=self.neighboring,
             simulated=source.simulated,
         )
+
+    def _off(self) -> Array:
+        """Return by how much of the greatest measurement answers are off, for want of an exact inverse."""
+        exact, nearly, largest = [], [], 1.0
+        for factor, whole_strategy, spread in zip(self.factors, self._whole, self._spreads, strict=True):
+            floats = np.ldexp(whole_strategy.astype(np.float64), -self._bits)
+            asked = np.asarray(factor)
+            exact.append(np.abs(asked).sum(axis=1))
+            nearly.append(exact[-1] + np.abs(spread @ floats - asked).sum(axis=1))
+            largest *= float(np.abs(np.linalg.pinv(floats)).sum(axis=1).max())
+        return (_outer(nearly) - _outer(exact)) * largest
 
     @property
     def _bits(self) -> int:

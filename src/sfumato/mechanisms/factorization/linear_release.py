@@ -55,8 +55,8 @@ class LinearRelease(Release):
         Notes
         -----
         The target is the answer on the values as they were measured: rounded to their grid and clamped. The
-        proof is in the notes of `LinearError`'s kinds. For float arithmetic the width allows a relative
-        ``2**-40`` of the greatest measurement.
+        proof is in the notes of `LinearError`'s kinds. Float arithmetic is allowed a part of the greatest
+        measurement: ``2**-40`` for each of an answer's weights, and what the inverse was found to be off.
 
         Examples
         --------

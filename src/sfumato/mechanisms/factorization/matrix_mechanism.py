@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato import _check
-from sfumato.mechanisms.factorization.code import Array
+from sfumato.mechanisms.factorization.code import FLOATS, Array
 from sfumato.mechanisms.factorization.linear_error import LaplaceError, LinearError, NormalError
 from sfumato.mechanisms.factorization.linear_release import LinearRelease
 from sfumato.mechanisms.factorization.optimal import optimal_strategy
@@ -26,7 +26,6 @@ from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["MatrixMechanism"]
 
-_FLOATS: Final = 2.0**-40
 _CONDITION: Final = 1e7
 
 
@@ -75,6 +74,7 @@ class MatrixMechanism(Mechanism):
     workload: LinearWorkload
     measurement: Measurement
     _spread: Array = field(init=False, repr=False)
+    _floats: Array = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         query = self.measurement.query
@@ -87,7 +87,12 @@ class MatrixMechanism(Mechanism):
             remedy = "measure every cell, if only with little weight"
             _check.refuse("measurement", "determine all cells", f"shape {strategy.shape}", remedy)
         weights = self.workload.weights() * float(self.workload.step)
-        object.__setattr__(self, "_spread", weights @ np.linalg.pinv(strategy))
+        inverse = np.linalg.pinv(strategy)
+        spread = weights @ inverse
+        # Where floats found no exact inverse, answers are off by so much of the greatest measurement.
+        off = np.abs(spread @ strategy - weights).sum(axis=1) * float(np.abs(inverse).sum(axis=1).max())
+        object.__setattr__(self, "_spread", spread)
+        object.__setattr__(self, "_floats", FLOATS * np.abs(spread).sum(axis=1) + 2 * off)
 
     @classmethod
     def calibrated(
@@ -168,7 +173,7 @@ class MatrixMechanism(Mechanism):
     def _error(self, greatest: float) -> LinearError:
         step, law = float(self.measurement.query.step), self.measurement.mechanism.law
         magnitudes = np.abs(self._spread).sum(axis=1)
-        floats = _FLOATS * greatest * magnitudes
+        floats = greatest * self._floats
         if isinstance(law, DiscreteLaplaceLaw):
             rows = [row[row > 0] for row in np.abs(self._spread)]
             terms = [(row, np.ones(len(row))) for row in rows]

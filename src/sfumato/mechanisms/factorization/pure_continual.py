@@ -18,7 +18,7 @@ from sfumato.mechanisms.factorization.code import Array, Code
 from sfumato.mechanisms.factorization.linear_error import LaplaceError
 from sfumato.mechanisms.factorization.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.refinement import block_weights
-from sfumato.mechanisms.factorization.stream_mechanism import FLOATS, StreamMechanism, check_kind
+from sfumato.mechanisms.factorization.stream_mechanism import StreamMechanism, check_kind
 from sfumato.mechanisms.factorization.tree import Tree
 from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.rational import Number, plain, power_of_two
@@ -195,7 +195,7 @@ class PureContinualSum(StreamMechanism):
             terms=_PrefixTerms(np.atleast_1d(np.arange(1, self.strategy.steps + 1)[told])),
             scale=float(self.scale),
             lattice=unit * self._code.spreads[told],
-            floats=unit * FLOATS * greatest * self._code.spreads[told],
+            floats=np.full_like(self._code.spreads, unit * self._code.floats * greatest)[told],
         )
 
 

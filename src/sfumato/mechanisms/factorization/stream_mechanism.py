@@ -25,10 +25,8 @@ from sfumato.numerics.source import RandomSource, Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["FLOATS", "StreamMechanism", "SumStream", "check_kind"]
+__all__ = ["StreamMechanism", "SumStream", "check_kind"]
 
-FLOATS = 2.0**-40
-"""What float arithmetic may lose, relative to the greatest measurement and the weights on all of them."""
 _GRID_BITS = 8  # by so many bits the grid is coarser than that of a single release, for longer sums
 
 

@@ -7,7 +7,7 @@ from typing import Any, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.mechanisms.factorization.code import Array, Code, CodeStream, Integers
+from sfumato.mechanisms.factorization.code import FLOATS, Array, Code, CodeStream, Integers
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.mechanisms.factorization.series import exact_product, falls, inverse, product, worst_pattern
 from sfumato.mechanisms.grid import LIMIT
@@ -40,6 +40,16 @@ class ToeplitzCode(Code):
         self.variances = np.cumsum(np.square(self.decoder))
         self.spreads = np.cumsum(np.abs(self.decoder))
         self.draws = np.arange(1.0, self.steps + 1)
+        self.floats = FLOATS * float(self.spreads[-1]) + self._off(inverted)
+
+    def _off(self, inverted: Array) -> float:
+        """Return by how much of the greatest measurement answers are off, for want of an exact inverse."""
+        c = np.ldexp(self.weights.astype(np.float64), -self.bits)
+        check = product(self.decoder, c, self.steps)
+        # The check itself errs in the L2 norm, see `exact_product`, and so by the root of its terms in all.
+        error = 2.0**-43 * float(np.linalg.norm(self.decoder) * np.linalg.norm(c)) * self.steps**0.5
+        # Inputs are at most so many times the greatest measurement without its noise.
+        return float(2 * np.abs(inverted).sum() * (np.abs(check - 1).sum() + error))
 
     def squared_sensitivity(self, participation: Participation) -> int:
         """See the notes of `ToeplitzStrategy`, whose argument holds for the rounded coefficients."""

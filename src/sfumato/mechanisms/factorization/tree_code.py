@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 
-from sfumato.mechanisms.factorization.code import Array, Code, CodeStream, Integers
+from sfumato.mechanisms.factorization.code import FLOATS, Array, Code, CodeStream, Integers
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.mechanisms.factorization.refinement import (
     Refinement,
@@ -36,6 +36,7 @@ class TreeCode(Code):
         held = [(lengths >> height & 1).astype(np.float64) for height in range(heights)]
         self.variances = np.asarray(sum(block_variance(h) * bit for h, bit in enumerate(held)))
         self.spreads = np.asarray(sum(m * bit for m, bit in zip(magnitudes, held, strict=True)))
+        self.floats = FLOATS * float(self.spreads.max())
         self.draws = np.asarray(sum(c * bit for c, bit in zip(number, held, strict=True)))
 
     def squared_sensitivity(self, participation: Participation) -> int:
