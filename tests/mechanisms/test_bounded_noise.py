@@ -168,6 +168,8 @@ BAD: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
         ParameterError,
         "limit must be at most",
     ),
+    (Staircase, {"sensitivity": 2**50, "epsilon": 2.0**-30}, ParameterError, "epsilon must be at least"),
+    (Staircase, {"sensitivity": 2**61, "epsilon": 1.0}, ParameterError, "epsilon must be at least"),
     (BoundedLaplace, {"sensitivity": 1, "scale": 1, "bounds": (3, 1)}, ParameterError, "bounds must"),
     (BoundedLaplace, {"sensitivity": 1, "scale": 1, "bounds": (3, 3)}, ParameterError, "bounds must"),
     (

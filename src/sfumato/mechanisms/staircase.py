@@ -88,6 +88,9 @@ class Staircase(AdditiveMechanism):
         self._settle()
         if not 2.0**-40 <= self.epsilon <= 2.0**10:
             _check.refuse("epsilon", "be from 2**-40 to 1024", self.epsilon)
+        if Fraction(self._per_entry()) / Fraction(self.epsilon) > 1 << 40:
+            rule = f"be at least 2**-40 times the sensitivity, {self._per_entry()} steps of {self.grid}"
+            _check.refuse("epsilon", rule, self.epsilon, "pass a coarser grid, or values in other units")
 
     @property
     def law(self) -> StaircaseLaw:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +37,7 @@ from sfumato.numerics.uniform import uniform_integers
 __all__ = ["StaircaseLaw"]
 
 _Integers = NDArray[np.int64]
+_MOST: Final = 1 << 54
 
 
 @final
@@ -49,7 +50,7 @@ class StaircaseLaw(SymmetricLaw):
     epsilon : int, float or Fraction
         Positive, from 2**-40 to 2**40.
     width : int
-        Length of a step, from 1 to 2**60.
+        Length of a step, from 1 to 2**60, and at most 2**54 times ``epsilon``.
     first : int
         Where the first step ends, from 1 to ``width``.
 
@@ -74,6 +75,8 @@ class StaircaseLaw(SymmetricLaw):
             refuse("width", "be at most 2**60", self.width)
         if integer("first", self.first, minimum=1) > self.width:
             refuse("first", "be at most width", self.first)
+        if self.width > self._exact * _MOST:  # draws are then far from the end of an int64
+            refuse("width", "be at most 2**54 times epsilon", self.width, "measure in larger steps")
 
     @property
     def stddev(self) -> float:
