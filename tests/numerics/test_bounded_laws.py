@@ -107,6 +107,27 @@ def test_bounded_draws_follow_their_law(scale: Fraction, centre: int) -> None:
         assert abs(int((drawn == k).sum()) - COUNT * p) < 7.6 * math.sqrt(COUNT * p * (1 - p)) + 20
 
 
+@pytest.mark.parametrize("scale", [Fraction(5), Fraction(400)])
+def test_the_work_of_a_bounded_draw_does_not_follow_its_centre(scale: Fraction) -> None:
+    class Counted:
+        simulated, asked = True, 0
+
+        def words(self, count: int) -> Any:
+            self.asked += count
+            return given.words(count)
+
+        def bytes(self, count: int) -> bytes:
+            return given.bytes(count)
+
+    asked = set()
+    for centre in (0, 500, 1000):
+        for seed in range(20):
+            given, counted = random_source(seed), Counted()
+            bounded_laplace(scale, np.array([centre]), 0, 1000, counted)
+            asked.add(counted.asked)
+    assert len(asked) == 1
+
+
 def test_bad_parameters() -> None:
     for law, message in (
         (lambda: TruncatedLaplaceLaw(0, 3), "scale must"),
@@ -115,6 +136,7 @@ def test_bad_parameters() -> None:
         (lambda: StaircaseLaw(0, 3, 1), "epsilon must"),
         (lambda: StaircaseLaw(1, 0, 1), "width must"),
         (lambda: StaircaseLaw(1, 3, 4), "first must be at most width"),
+        (lambda: StaircaseLaw(Fraction(1, 2**20), 2**40, 1), r"width must be at most 2\*\*54 times epsilon"),
     ):
         with pytest.raises(ParameterError, match=message):
             law()
