@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, final
+from typing import Any, Final, Literal, final
 
 from sfumato import _check
 from sfumato.mechanisms.release import Release
-from sfumato.mechanisms.statistics.quantiles import OfRanks, without_nan
+from sfumato.mechanisms.statistics.quantiles import LEAST_RATE, OfRanks, without_nan
 from sfumato.mechanisms.statistics.ranks import Partitioned, RankDraw
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.source import Rng, random_source
@@ -17,6 +17,8 @@ from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["Extreme"]
+
+_MOST: Final = 1 << 48
 
 
 @final
@@ -57,12 +59,16 @@ class Extreme(OfRanks):
     def _check_rates(self) -> None:
         if self.side not in ("max", "min"):
             _check.refuse("side", "be 'max' or 'min'", self.side)
+        if self._rate < LEAST_RATE:
+            _check.refuse("epsilon", "be at least about 2**-35", self.epsilon, "such an answer tells nothing")
         given: int | None = self.left_out
         if given is None:
             lower, upper = self._ends()
             odds = math.log(20 * (upper - lower + 1))
             given = math.ceil(Fraction(odds) / self._rate)
-        object.__setattr__(self, "left_out", _check.integer("left_out", given))
+        if _check.integer("left_out", given) > _MOST:
+            _check.refuse("left_out", "be at most 2**48", given, "no data has so many records")
+        object.__setattr__(self, "left_out", int(given))
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.additive import as_number
-from sfumato.mechanisms.grid import Grid, as_grid
+from sfumato.mechanisms.grid import LIMIT, Grid, as_grid
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number, ceil_log2
 from sfumato.mechanisms.records import numbers
@@ -26,11 +26,14 @@ from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["OfRanks", "Quantile", "Quantiles", "without_nan"]
+__all__ = ["LEAST_RATE", "OfRanks", "Quantile", "Quantiles", "fractions", "without_nan"]
 
 _DENOMINATOR: Final = 1 << 20
 _BITS: Final = 40
-_LEAST_RATE: Final = Fraction(1, 1 << 36)
+_COARSEST: Final = 960
+_WIDEST: Final = 1 << 60
+LEAST_RATE: Final = Fraction(1, 1 << 36)
+"""The least rate of a `RankDraw`: with less, an answer tells nothing of the data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +55,15 @@ class OfRanks(Mechanism):
         if given is None:
             magnitude = Fraction(max(abs(lower), abs(upper)))
             whole = isinstance(lower, int) and isinstance(upper, int)
-            given = Grid(exponent=0 if whole else max(ceil_log2(magnitude) - _BITS, -1074))
+            exponent = 0 if whole else max(ceil_log2(magnitude) - _BITS, -1074)
+            if exponent > _COARSEST:
+                _check.refuse("bounds", "be at most 2**1000 in magnitude", self.bounds, "use other units")
+            given = Grid(exponent=exponent)
         object.__setattr__(self, "grid", as_grid(given))
+        low, high = self._ends()
+        if not 1 <= high - low <= _WIDEST or max(abs(low), abs(high)) >= LIMIT:
+            rule = f"be from 1 to 2**60 steps of {self.grid} apart, and within 2**62 steps of zero"
+            _check.refuse("bounds", rule, self.bounds, "pass another grid, or other bounds")
         if not isinstance(self.neighboring, Neighboring):
             _check.refuse("neighboring", "be a Neighboring", self.neighboring)
         self._check_rates()
@@ -126,8 +136,8 @@ class Quantile(OfRanks):
     quantile: Number = Fraction(1, 2)
 
     def _check_rates(self) -> None:
-        object.__setattr__(self, "quantile", _fractions((self.quantile,))[0])
-        if self._draw(Fraction(self.quantile), Fraction(self.epsilon), *self._ends()).rate < _LEAST_RATE:
+        object.__setattr__(self, "quantile", fractions((self.quantile,))[0])
+        if self._draw(Fraction(self.quantile), Fraction(self.epsilon), *self._ends()).rate < LEAST_RATE:
             _check.refuse("epsilon", "be at least about 2**-15", self.epsilon, "such an answer tells nothing")
 
     @property
@@ -218,9 +228,9 @@ class Quantiles(OfRanks):
     quantiles: Sequence[Number] = ()
 
     def _check_rates(self) -> None:
-        object.__setattr__(self, "quantiles", _fractions(self.quantiles))
+        object.__setattr__(self, "quantiles", fractions(self.quantiles))
         share = Fraction(self.epsilon) / self._levels
-        if share / (4 * _DENOMINATOR) < _LEAST_RATE:
+        if share / (4 * _DENOMINATOR) < LEAST_RATE:
             rule = f"be at least 2**-14 for each of the {self._levels} levels"
             _check.refuse("epsilon", rule, self.epsilon, "ask for fewer quantiles")
 
@@ -297,8 +307,9 @@ def _one_more(target: Fraction, epsilon: Fraction, lower: int, upper: int) -> Ra
     return RankDraw(target, epsilon / (2 * max(a, b - a)), lower, upper)
 
 
-def _fractions(given: object) -> tuple[Fraction, ...]:
-    rule = "be numbers strictly between 0 and 1, each above the one before it"
+def fractions(given: object) -> tuple[Fraction, ...]:
+    """Return quantiles as fractions, or refuse what are none."""
+    rule = "be numbers strictly between 0 and 1, each above the one before it, to 2**-20"
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
         _check.refuse("quantiles", rule, given, "pass a list, (0.25, 0.5, 0.75) for quartiles")
     found: list[Fraction] = []
