@@ -154,9 +154,12 @@ class Mean(Query):
 
     def __post_init__(self) -> None:
         lower, upper = checked_bounds(self.bounds)
-        if lower == upper:
+        if float(lower) == float(upper):
             _check.refuse(
-                "bounds", "be (lower, upper) with lower < upper", self.bounds, "their mean is known"
+                "bounds",
+                "be (lower, upper) with lower < upper, as floats",
+                self.bounds,
+                "their mean is known",
             )
         if math.isinf(float(upper) - float(lower)):
             _check.refuse("bounds", "be less than 1e308 apart", self.bounds, "pass narrower ones")

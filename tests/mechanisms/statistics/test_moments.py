@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError, UnboundedSensitivity
-from sfumato.mechanisms import Covariance, Gaussian, Laplace, Norm, Variance
+from sfumato.mechanisms import Covariance, Gaussian, Laplace, Mean, Norm, Variance
 from sfumato.privacy.neighboring import Neighboring
 
 ONE = 1 << 24
@@ -136,6 +136,8 @@ def test_no_data_and_odd_data_are_answered() -> None:
     [
         (Variance, (1, 1), ParameterError),
         (Variance, (2, 1), ParameterError),
+        (Variance, (2**53, 2**53 + 1), ParameterError),
+        (Mean, (2**53, 2**53 + 1), ParameterError),
         (Variance, (0, math.inf), UnboundedSensitivity),
         (Variance, (-1e200, 1e200), ParameterError),
         (Variance, "01", ParameterError),

@@ -133,6 +133,10 @@ def test_theil_sen_finds_the_line_of_most_records(matchings: int) -> None:
     [
         (lambda: Extreme(bounds=(0, 1), epsilon=1, side="top"), ParameterError, "side must"),  # type: ignore[arg-type]
         (lambda: Extreme(bounds=(0, 1), epsilon=1, left_out=-1), ParameterError, "left_out must"),
+        (lambda: Extreme(bounds=(0, 1), epsilon=1, left_out=2**70), ParameterError, "left_out must"),
+        (lambda: Extreme(bounds=(0, 1), epsilon=1e-30), ParameterError, "epsilon must be at least"),
+        (lambda: Extreme(bounds=(0, 1), epsilon=1e-310), ParameterError, "epsilon must be at least"),
+        (lambda: LeastSquares(bounds=((2**53, 2**53 + 1), (0, 1))), ParameterError, "bounds must"),
         (lambda: TrimmedMean(trim=0.5, bounds=(0, 1), epsilon=1), ParameterError, "trim must"),
         (lambda: TrimmedMean(trim=0, bounds=(0, 1), epsilon=1), ParameterError, "trim must"),
         (lambda: TrimmedMean(trim=0.1, bounds=(0, 1), epsilon=0), ParameterError, "epsilon must"),

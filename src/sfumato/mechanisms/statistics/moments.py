@@ -229,8 +229,9 @@ class Covariance(_Shares):
 def apart(bounds: object) -> tuple[float, float]:
     """Return two bounds of which the second is larger, not too far apart to square the distance."""
     lower, upper = checked_bounds(bounds)
-    if lower == upper:
-        _check.refuse("bounds", "be (lower, upper) with lower < upper", bounds, "what is constant is known")
+    if float(lower) == float(upper):
+        rule = "be (lower, upper) with lower < upper, as floats"
+        _check.refuse("bounds", rule, bounds, "what is constant is known")
     if float(upper) - float(lower) >= 1e154:
         _check.refuse("bounds", "be less than 1e154 apart", bounds, "pass narrower ones")
     return float(lower), float(upper)
