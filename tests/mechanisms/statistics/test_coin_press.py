@@ -52,6 +52,12 @@ def test_steps_beat_clamping_to_the_wide_bounds() -> None:
     assert 100 * np.mean(errors[0]) < np.mean(errors[1])
 
 
+def test_a_spread_that_leaves_no_finite_bounds_is_refused() -> None:
+    for bounds, stddev in (((0.0, 1.0), 1e308), ((-8e307, 8e307), 5e306)):
+        with pytest.raises(ParameterError, match="stddev must leave"):
+            CoinPress(bounds=bounds, stddev=stddev, noise=1.0)
+
+
 def test_odd_data_is_answered_within_the_bounds() -> None:
     mechanism = CoinPress.calibrated(epsilon=1.0, delta=1e-6, bounds=(-5.0, 5.0), stddev=1.0)
     odd = np.array([math.nan, math.inf, -math.inf, 1e300])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple, final
+from typing import Any, Final, NamedTuple, final
 
 import numpy as np
 
@@ -26,6 +26,8 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["CoinPress", "MeanRelease"]
+
+_LARGEST: Final = 1e12  # no data has more records
 
 
 @final
@@ -117,6 +119,10 @@ class CoinPress(Mechanism):
         object.__setattr__(self, "noise", plain(_check.fraction("noise", self.noise)))
         _check.integer("steps", self.steps, minimum=1)
         _check.unit_interval("level", self.level)
+        wide = (self.bounds[0] - self._reach(_LARGEST), self.bounds[1] + self._reach(_LARGEST))
+        if not math.isfinite(wide[1] - wide[0]):  # of infinite ends too
+            rule = "leave bounds widened by it finite"
+            _check.refuse("stddev", rule, self.stddev, "pass a smaller one, or narrower bounds")
         _ = self.privacy_loss  # the mechanism checks noise and relation
 
     @classmethod
@@ -197,10 +203,8 @@ class CoinPress(Mechanism):
         self, data: Any, where: Interval, size: Interval, *, last: bool, source: RandomSource
     ) -> tuple[_Told, Interval]:
         """Return mean and interval of one step, and what is known of the number of records."""
-        # A quarter each for clamping, for the noise of mean and count, and for sampling.
-        beta = (1 - self.level) / (4 * self.steps)
-        most = size.upper if math.isfinite(size.upper) else 1e12
-        reach = self.stddev * math.sqrt(2 * math.log(2 * max(1.0, most) / beta))
+        beta = self._risk
+        reach = self._reach(size.upper if math.isfinite(size.upper) else _LARGEST)
         clamped = (where.lower - reach, where.upper + reach)
         query = Mean(bounds=clamped)
         release = self._measurement(query, last=last).release(data, source)
@@ -214,6 +218,15 @@ class CoinPress(Mechanism):
             lower, upper = where.lower, where.upper
         mean = min(max(query.estimate(release), lower), upper)
         return _Told(mean, Interval(lower, upper)), Interval(least, min(greatest, size.upper))
+
+    @property
+    def _risk(self) -> float:
+        """A quarter of a step's error: each for clamping, for noise on mean and count, and for sampling."""
+        return (1 - self.level) / (4 * self.steps)
+
+    def _reach(self, most: float) -> float:
+        """Return how far beyond the mean so many records lie at most, but with the chance of a risk."""
+        return self.stddev * math.sqrt(2 * math.log(2 * max(1.0, most) / self._risk))
 
     def _measurement(self, query: Mean, *, last: bool) -> Measurement:
         noise = Fraction(self.noise)
