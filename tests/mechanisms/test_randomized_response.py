@@ -117,6 +117,17 @@ def test_one_respondent_none_and_strange_answers() -> None:
     assert set(mechanism.release(np.array([math.nan, 1.0, -math.inf])).value) <= {0, 1}
 
 
+def test_an_array_of_one_answer_is_that_answer() -> None:
+    mechanism = RandomizedResponse(categories=ABC, truth=1 - Fraction(1, 2**60))
+    assert {mechanism.release(np.array(ABC[1])).value for _ in range(60)} == {ABC[1]}
+
+
+@pytest.mark.parametrize("value", [{"a"}, iter(["a"]), {"a": 1}, bytearray(b"a"), np.array([["a"]])])
+def test_what_is_neither_an_answer_nor_a_list_is_refused(value: Any) -> None:
+    with pytest.raises(ParameterError, match="value must"):
+        RandomizedResponse(categories=ABC, truth=0.9).release(value)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final, final
@@ -245,8 +245,21 @@ class RandomizedResponse(Mechanism):
         Returns
         -------
         ResponseRelease
+
+        Raises
+        ------
+        ParameterError
+            If the type does not fit; never for an answer.
         """
         many = value.ndim > 0 if isinstance(value, np.ndarray) else isinstance(value, list | tuple)
+        if isinstance(value, np.ndarray):
+            if value.ndim > 1:
+                _check.refuse("value", "have one dimension", f"{value.ndim} axes", "pass one per respondent")
+            value = value if many else value.item()
+        elif not many and (type(value).__hash__ is None or isinstance(value, Iterator)):
+            # The type is shown, never the value.
+            rule = "be one category, or a list, tuple or array of them"
+            _check.refuse("value", rule, type(value).__name__, "pass a list")
         places = self._places(value if many else [value])
         truth, count = Fraction(self.truth), len(self.categories)
         source = random_source(rng)
