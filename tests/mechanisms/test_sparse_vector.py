@@ -182,6 +182,7 @@ def test_a_block_border_is_no_border() -> None:
         ({"query_scale": 2**60}, ParameterError, "query_scale must be from"),
         ({"positives": 0}, ParameterError, "positives must be an integer of at least 1"),
         ({"threshold": math.nan}, ParameterError, "threshold must be a finite number"),
+        ({"noise": ["laplace"]}, ParameterError, "noise must be 'laplace' or 'exponential'"),
         ({"noise": "gaussian"}, ParameterError, "noise must be 'laplace' or 'exponential'"),
         ({"monotone": True, "neighboring": Neighboring.REPLACE_ONE}, SfumatoError, "monotone"),
         ({"grid": Grid(exponent=3), "integral": True}, ParameterError, "grid must be left out"),
@@ -199,5 +200,14 @@ def test_bad_values_are_refused_by_their_type_alone() -> None:
         mechanism.release(np.array([0.5]))
     with pytest.raises(ParameterError, match="one dimension"):
         mechanism.release(np.zeros((2, 2), np.int64))
-    with pytest.raises(ParameterError, match="queries must be"):
-        list(mechanism.answers(["many"]))
+    for queries in (["many"], [np.array([1, 2])]):
+        with pytest.raises(ParameterError, match="queries must be"):
+            list(mechanism.answers(queries))
+
+
+def test_a_threshold_of_any_kind_of_number() -> None:
+    for threshold in (np.float32(2.5), np.int8(3), Fraction(5, 2), 2.5):
+        mechanism = SparseVector(
+            sensitivity=1, threshold_scale=2**-9, query_scale=2**-9, threshold=threshold, positives=9
+        )
+        assert mechanism.release(np.array([2, 3])).value.tolist() == [False, True]

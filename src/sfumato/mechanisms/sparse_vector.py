@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from numbers import Rational
 from typing import Any, Final, Literal, final
 
 import numpy as np
@@ -107,9 +108,12 @@ class SparseVector(Mechanism):
         for name in ("threshold_scale", "query_scale", "answer_scale"):
             if name != "answer_scale" or self.answer_scale is not None:
                 object.__setattr__(self, name, as_number(name, getattr(self, name), remedy))
-        if self.noise not in _SAMPLERS:
-            _check.refuse("noise", "be 'laplace' or 'exponential'", self.noise)
-        _check.finite("threshold", self.threshold)
+        noise: object = self.noise
+        if not isinstance(noise, str) or noise not in _SAMPLERS:
+            _check.refuse("noise", "be 'laplace' or 'exponential'", noise)
+        finite = _check.finite("threshold", self.threshold)
+        if not isinstance(self.threshold, Rational):
+            object.__setattr__(self, "threshold", finite)
         widest = max(Fraction(self.threshold_scale), Fraction(self.query_scale))
         lattice = Lattice.settle(self.sensitivity, noise=widest, grid=self.grid, integral=self.integral)
         object.__setattr__(self, "grid", lattice.grid)
@@ -222,6 +226,8 @@ class SparseVector(Mechanism):
         left = self.positives
         for query in queries:
             steps = self._lattice.steps(query, name="queries")
+            if not isinstance(steps, int):
+                _check.refuse("queries", "be numbers", type(query), "release takes an array of them")
             if steps + self._draw(self.query_scale, None, source) < least:
                 yield False
                 continue
