@@ -301,4 +301,5 @@ def _worst(score: Any) -> Any:
     """Return a score, or an array of them, with minus infinity for NaN."""
     if isinstance(score, np.ndarray) and score.dtype.kind == "f":
         return np.where(np.isnan(score), -np.inf, score)
-    return -math.inf if isinstance(score, float) and math.isnan(score) else cast("Any", score)
+    real = isinstance(score, float | np.floating)
+    return -math.inf if real and math.isnan(score) else cast("Any", score)
