@@ -48,6 +48,8 @@ from sfumato.mechanisms import (
     Quantile,
     Quantiles,
     RandomizedResponse,
+    SmoothQuantile,
+    SmoothTrimmedMean,
     SparseVector,
     SquareRoot,
     StabilityHistogram,
@@ -158,6 +160,7 @@ def best_of_some(scores: Any, candidate: int, source: Any) -> tuple[int, None]:
 
 
 RECORDS = pair(np.array([1.0, 4.0, 4.0]), np.array([1.0, 4.0]))
+LEAP = pair(np.array([0.0] * 8 + [5.0] * 7), np.array([0.0] * 8 + [5.0] * 8))
 KEYS = [InputPair(first={"a": 4}, second={"a": 4, "b": 1}), InputPair(first={"a": 4}, second={"a": 3})]
 CELLS = pair(np.array([0, 1, 2, 2]), np.array([0, 1, 2]))
 PREFIXES = LinearWorkload(matrix=np.tril(np.ones((3, 3))))
@@ -242,6 +245,21 @@ ONE_BY_ONE: dict[str, Entry] = {
     ),
     "multiplicative weights": one_by_one(
         MultiplicativeWeights.calibrated(workload=PREFIXES, epsilon=1.0, rounds=2), CELLS, trials=800
+    ),
+    "median by smooth sensitivity": one_by_one(
+        SmoothQuantile.calibrated(bounds=(0, 5), epsilon=1.0), [*RECORDS, *LEAP], trials=4000
+    ),
+    "median by smooth sensitivity, Laplace": one_by_one(
+        SmoothQuantile.calibrated(bounds=(0.0, 5.0), epsilon=1.0, delta=2e-2, noise="laplace"),
+        RECORDS,
+        delta=2e-2,
+        trials=4000,
+        reaches=0.1,
+    ),
+    "trimmed mean by smooth sensitivity": one_by_one(
+        SmoothTrimmedMean.calibrated(trim=0.2, bounds=(0.0, 5.0), epsilon=1.0, neighboring=REPLACE),
+        pair(np.array([1.0, 4.0, 4.0]), np.array([1.0, 4.0, 0.0])),
+        trials=3000,
     ),
     "largest": one_by_one(Extreme(bounds=(0, 5), epsilon=1.0), RECORDS, trials=4000),
     "trimmed mean": one_by_one(TrimmedMean(trim=0.2, bounds=(0.0, 5.0), epsilon=1.0), RECORDS, trials=2000),
