@@ -192,6 +192,17 @@ def test_memory_and_end_of_a_stream(strategy: Strategy, memory: int) -> None:
         stream.send(lambda: np.zeros((2, 2)))
 
 
+def test_buffers_serve_arrays_of_any_size() -> None:
+    """Longer than a part, and of several axes: each entry as if it were alone."""
+    strategy = BufferedToeplitz(steps=4, decays=(0.9, 0.3), weights=(0.4, 0.3))
+    fresh = np.random.default_rng(2).normal(size=(4, 30, 1000))
+    stream = strategy.noise()
+    draws = iter(fresh)
+    together = np.array([stream.send(lambda: next(draws)) for _ in range(4)])
+    alone = np.linalg.solve(strategy.matrix(), fresh.reshape(4, -1)).reshape(fresh.shape)
+    np.testing.assert_allclose(together, alone, atol=1e-12)
+
+
 @pytest.mark.parametrize(
     ("strategy"),
     [SquareRoot(steps=8), Tree(steps=8), BufferedToeplitz.optimal(steps=8, buffers=2)],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,8 @@ from sfumato.mechanisms.factorization.strategy import Array, Draw, NoiseStream
 from sfumato.mechanisms.factorization.toeplitz import ToeplitzStrategy
 
 __all__ = ["BufferedToeplitz"]
+
+_PART: Final = 1 << 14
 
 
 @final
@@ -141,14 +143,20 @@ class _Buffers(NoiseStream):
         if self._left == 0:
             _check.refuse("steps", "not be exceeded", "one more step", "make a strategy of more steps")
         self._left -= 1
-        noise = np.array(draw())
+        noise = np.array(draw(), order="C")
         if not self._buffers:
-            self._buffers = [np.zeros_like(noise) for _ in self._pairs]
-        for (_, weight), buffer in zip(self._pairs, self._buffers, strict=True):
-            noise -= weight * buffer
-        for (decay, _), buffer in zip(self._pairs, self._buffers, strict=True):
-            np.multiply(buffer, decay, out=buffer)
-            np.add(buffer, noise, out=buffer)
+            self._buffers = [np.zeros(noise.size, dtype=noise.dtype) for _ in self._pairs]
+        flat = noise.reshape(-1)
+        # Part by part, so that all buffers' parts stay in the cache.
+        for start in range(0, flat.size, _PART):
+            part = slice(start, start + _PART)
+            fresh = flat[part]
+            for (_, weight), buffer in zip(self._pairs, self._buffers, strict=True):
+                fresh -= weight * buffer[part]
+            for (decay, _), buffer in zip(self._pairs, self._buffers, strict=True):
+                kept = buffer[part]
+                np.multiply(kept, decay, out=kept)
+                np.add(kept, fresh, out=kept)
         return noise
 
 
