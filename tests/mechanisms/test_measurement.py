@@ -124,6 +124,17 @@ def coverage_of(query: Mean, measure: Callable[[np.ndarray], object], data: np.n
     return hits / 400
 
 
+@pytest.mark.parametrize("n", [None, 10**5])
+def test_intervals_hold_the_mean_of_records_that_are_rounded(n: int | None) -> None:
+    for value in (0.3, 1 / 3, 0.1, 0.77):
+        # So little noise that each record's rounding, all to one side, exceeds it.
+        mean = Laplace.for_query(Mean(bounds=(0.0, 1.0), n=n), epsilon=1e7)
+        release = mean.release(np.full(10**5, value), rng=1)
+        lower, upper, _ = mean.query.estimate_interval(release, 0.999)  # type: ignore[attr-defined]
+        assert lower <= value <= upper
+        assert upper - lower < 1e-7
+
+
 @pytest.mark.parametrize("n", [None, 300])
 def test_mean_intervals_cover(n: int | None) -> None:
     data = np.random.default_rng(1).uniform(-1, 9, 300)

@@ -24,6 +24,7 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["BoundedSum", "Mean"]
 
 _BITS = 24  # a record is rounded to this many bits of the larger bound
+_HALF = 0.5**_BITS * (0.5 + 1e-6)  # half a step, and what floats lose
 
 
 @final
@@ -221,21 +222,24 @@ class Mean(Query):
         -------
         Interval
             With private n, from an interval for each of the two sums at half the error (Bonferroni), between
-            which the mean is monotone.
+            which the mean is monotone. Wider by half a step of a record, which its rounding moves it.
         """
         if self.n is not None:
+            half = float(self._sum.grid.step) * (0.5 + 1e-6)  # and what floats lose
             lower, upper = release.interval(level)[:2]
-            return Interval(float(np.clip(lower, *self.bounds)), float(np.clip(upper, *self.bounds)))
+            return Interval(
+                float(np.clip(lower - half, *self.bounds)), float(np.clip(upper + half, *self.bounds))
+            )
         least, most = (np.asarray(end) for end in release.interval((1 + level) / 2)[:2])
         return Interval(
-            self._between(max(0.0, float(least[0])), max(0.0, float(most[1])), empty=0.0),
-            self._between(max(0.0, float(most[0])), max(0.0, float(least[1])), empty=1.0),
+            self._between(max(0.0, float(least[0])), max(0.0, float(most[1])), empty=0.0, wider=-_HALF),
+            self._between(max(0.0, float(most[0])), max(0.0, float(least[1])), empty=1.0, wider=_HALF),
         )
 
-    def _between(self, high: float, low: float, *, empty: float = 0.5) -> float:
+    def _between(self, high: float, low: float, *, empty: float = 0.5, wider: float = 0.0) -> float:
         lower, upper = self.bounds
-        place = min(1.0, max(0.0, high / (high + low))) if high + low > 0 else empty
-        return lower + place * (upper - lower)
+        place = high / (high + low) if high + low > 0 else empty
+        return min(upper, max(lower, lower + min(1.0, max(0.0, place + wider)) * (upper - lower)))
 
 
 def checked_bounds(bounds: object) -> tuple[int | float, int | float]:

@@ -83,6 +83,16 @@ def test_intervals_hold_the_variance(size: int, spread: float) -> None:
     assert held >= 320
 
 
+def test_intervals_hold_the_variance_of_records_that_are_rounded() -> None:
+    measurement = Laplace.for_query(Variance(bounds=(0.0, 1.0)), epsilon=1e8)
+    for one, other in ((0.3, 0.3), (0.1, 0.7), (1 / 3, 0.9), (0.2, 0.21)):
+        release = measurement.release(np.tile([one, other], 50_000), rng=1)
+        truth = ((one - other) / 2) ** 2
+        lower, upper, _ = measurement.query.estimate_interval(release, 0.999)
+        assert lower <= truth <= upper
+        assert upper - lower < 5e-7
+
+
 @pytest.mark.parametrize("share", [0.02, 0.5])
 @pytest.mark.parametrize("size", [3, 100, 5000])
 def test_the_population_mean_is_held(share: float, size: int) -> None:

@@ -23,6 +23,8 @@ __all__ = ["Covariance", "Variance", "apart"]
 
 _BITS: Final = 24
 _ONE: Final = 1 << _BITS
+_ROUNDING: Final = 2 / _ONE
+"""More than the rounding of records moves a mean, or a variance, in places."""
 _Steps = NDArray[np.int64]
 
 
@@ -110,7 +112,9 @@ class Variance(_Shares):
         Notes
         -----
         For sums a, b, c the variance is :math:`(ac - b^2/4)/(a+b+c)^2`. It falls with b; in a it rises, then
-        falls, and so in c. So it is least at a corner, and greatest on an edge.
+        falls, and so in c. So it is least at a corner, and greatest on an edge. That each record was rounded
+        moves the first and the last sum by half a step of each at most, the mean by as much, and so the
+        variance by three halves of a step.
         """
         error = (1 - _check.unit_interval("level", level)) / 3
         least, most = (np.maximum(np.asarray(end), 0.0) for end in release.interval(1 - error)[:2])
@@ -124,7 +128,7 @@ class Variance(_Shares):
         scale = (self.bounds[1] - self.bounds[0]) ** 2
         if math.isnan(low) or math.isnan(high):
             return Interval(0.0, scale / 4)
-        return Interval(scale * max(0.0, low - 1e-12), scale * min(0.25, high + 1e-12))
+        return Interval(scale * max(0.0, low - _ROUNDING), scale * min(0.25, high + _ROUNDING))
 
     def mean_interval(self, release: LatticeRelease, level: float = 0.95) -> Interval:
         r"""Return an interval for the mean of the population that the records are independent draws from.
@@ -160,8 +164,8 @@ class Variance(_Shares):
         odds = math.log(4 / error)
         reach = math.sqrt(2 * spread * count / (count - 1) * odds / count) + 7 * odds / (3 * (count - 1))
         lower, upper = self.bounds
-        low = _least_place(least, most) - reach - 1e-12
-        high = 1 - _least_place(least[::-1], most[::-1]) + reach + 1e-12
+        low = _least_place(least, most) - reach - _ROUNDING
+        high = 1 - _least_place(least[::-1], most[::-1]) + reach + _ROUNDING
         width = upper - lower
         return Interval(lower + width * max(low, 0.0), min(upper, lower + width * min(high, 1.0)))
 
