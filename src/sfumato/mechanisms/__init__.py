@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.factorization.k_norm import CubeRelease, KNorm
     from sfumato.mechanisms.factorization.kronecker import KroneckerMechanism
     from sfumato.mechanisms.factorization.linear_release import LinearRelease
+    from sfumato.mechanisms.factorization.lower_triangular import LowerTriangular
     from sfumato.mechanisms.factorization.matrix_mechanism import MatrixMechanism
     from sfumato.mechanisms.factorization.multiplicative_weights import MultiplicativeWeights, WeightsRelease
     from sfumato.mechanisms.factorization.optimal import optimal_strategy, svd_bound
@@ -40,6 +41,13 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.lattice_release import LatticeRelease
     from sfumato.mechanisms.linear import LinearWorkload
     from sfumato.mechanisms.lipschitz import LipschitzMap
+    from sfumato.mechanisms.local_sensitivity.inverse_sensitivity import InverseSensitivity
+    from sfumato.mechanisms.local_sensitivity.propose_test_release import (
+        ProposeTestRelease,
+        StableQuantile,
+        Statistic,
+    )
+    from sfumato.mechanisms.local_sensitivity.sample_and_aggregate import SampleAndAggregate
     from sfumato.mechanisms.local_sensitivity.smooth_quantile import SmoothQuantile
     from sfumato.mechanisms.local_sensitivity.smooth_trimmed_mean import SmoothTrimmedMean
     from sfumato.mechanisms.measurement import Measurement
@@ -98,6 +106,7 @@ __all__ = [
     "Grid",
     "HeavyTailedMean",
     "Histogram",
+    "InverseSensitivity",
     "KNorm",
     "KolmogorovSmirnov",
     "KroneckerMechanism",
@@ -108,6 +117,7 @@ __all__ = [
     "LinearRelease",
     "LinearWorkload",
     "LipschitzMap",
+    "LowerTriangular",
     "MatrixMechanism",
     "Mean",
     "MeanRelease",
@@ -123,6 +133,7 @@ __all__ = [
     "PermuteAndFlip",
     "PrivateBounds",
     "PrivateCandidates",
+    "ProposeTestRelease",
     "PureContinualSum",
     "Quantile",
     "Quantiles",
@@ -130,6 +141,7 @@ __all__ = [
     "RandomizedResponse",
     "Release",
     "ResponseRelease",
+    "SampleAndAggregate",
     "Selection",
     "SensitivityReport",
     "Shift",
@@ -140,7 +152,9 @@ __all__ = [
     "SquareRoot",
     "Stability",
     "StabilityHistogram",
+    "StableQuantile",
     "Staircase",
+    "Statistic",
     "Strategy",
     "SumStream",
     "TheilSen",
@@ -187,6 +201,7 @@ __getattr__, __dir__ = attach(
         "Grid": "sfumato.mechanisms.grid",
         "HeavyTailedMean": "sfumato.mechanisms.statistics.heavy_tails",
         "Histogram": "sfumato.mechanisms.histogram",
+        "InverseSensitivity": "sfumato.mechanisms.local_sensitivity.inverse_sensitivity",
         "KNorm": "sfumato.mechanisms.factorization.k_norm",
         "KolmogorovSmirnov": "sfumato.mechanisms.statistics.kolmogorov_smirnov",
         "KroneckerMechanism": "sfumato.mechanisms.factorization.kronecker",
@@ -197,6 +212,7 @@ __getattr__, __dir__ = attach(
         "LinearRelease": "sfumato.mechanisms.factorization.linear_release",
         "LinearWorkload": "sfumato.mechanisms.linear",
         "LipschitzMap": "sfumato.mechanisms.lipschitz",
+        "LowerTriangular": "sfumato.mechanisms.factorization.lower_triangular",
         "MatrixMechanism": "sfumato.mechanisms.factorization.matrix_mechanism",
         "Mean": "sfumato.mechanisms.sums",
         "MeanRelease": "sfumato.mechanisms.statistics.coin_press",
@@ -212,6 +228,7 @@ __getattr__, __dir__ = attach(
         "PermuteAndFlip": "sfumato.mechanisms.selection.permute_and_flip",
         "PrivateBounds": "sfumato.mechanisms.statistics.private_bounds",
         "PrivateCandidates": "sfumato.mechanisms.selection.private_candidates",
+        "ProposeTestRelease": "sfumato.mechanisms.local_sensitivity.propose_test_release",
         "PureContinualSum": "sfumato.mechanisms.factorization.pure_continual",
         "Quantile": "sfumato.mechanisms.statistics.quantiles",
         "Quantiles": "sfumato.mechanisms.statistics.quantiles",
@@ -219,6 +236,7 @@ __getattr__, __dir__ = attach(
         "RandomizedResponse": "sfumato.mechanisms.randomized_response",
         "Release": "sfumato.mechanisms.release",
         "ResponseRelease": "sfumato.mechanisms.randomized_response",
+        "SampleAndAggregate": "sfumato.mechanisms.local_sensitivity.sample_and_aggregate",
         "Selection": "sfumato.mechanisms.selection.selection",
         "SensitivityReport": "sfumato.mechanisms.sensitivity_check",
         "Shift": "sfumato.mechanisms.shift",
@@ -229,7 +247,9 @@ __getattr__, __dir__ = attach(
         "SquareRoot": "sfumato.mechanisms.factorization.square_root",
         "Stability": "sfumato.mechanisms.shift",
         "StabilityHistogram": "sfumato.mechanisms.selection.stability_histogram",
+        "StableQuantile": "sfumato.mechanisms.local_sensitivity.propose_test_release",
         "Staircase": "sfumato.mechanisms.staircase",
+        "Statistic": "sfumato.mechanisms.local_sensitivity.propose_test_release",
         "Strategy": "sfumato.mechanisms.factorization.strategy",
         "SumStream": "sfumato.mechanisms.factorization.stream_mechanism",
         "TheilSen": "sfumato.mechanisms.statistics.theil_sen",

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.mechanisms import BandedToeplitz, SquareRoot
+from sfumato.mechanisms import BandedToeplitz, LowerTriangular, SquareRoot, optimal_strategy
 from sfumato.mechanisms.factorization.blt import BufferedToeplitz
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.mechanisms.factorization.strategy import Array, Strategy
@@ -38,6 +38,10 @@ def strategies(steps: int) -> list[Strategy]:
         BandedToeplitz.optimal(steps=steps, bands=min(3, steps)),
         BufferedToeplitz(steps=steps, decays=(0.9, 0.2), weights=(0.4, 0.3)),
         BufferedToeplitz.optimal(steps=steps, buffers=2),
+        LowerTriangular.optimal(steps=steps),
+        LowerTriangular(
+            rows=np.tril(np.random.default_rng(1).uniform(-1, 1, (steps, steps)), -1) + np.eye(steps)
+        ),
     ]
 
 
@@ -91,7 +95,9 @@ def test_sensitivity_is_that_of_the_worst_pattern(strategy: Strategy, participat
     bounds = strategy.sensitivity(participation)
     assert bounds.lower <= worst * (1 + 1e-14)
     assert worst * (1 - 1e-14) <= bounds.upper
-    if not isinstance(strategy, Tree) or participation.max_participations == 1:
+    if isinstance(strategy, LowerTriangular) and (strategy.rows < 0).any():
+        return  # units whose inputs move in opposite directions may do worse
+    if not isinstance(strategy, Tree | LowerTriangular) or participation.max_participations == 1:
         assert bounds.upper == pytest.approx(worst, rel=1e-12)
 
 
@@ -160,6 +166,18 @@ def test_optimal_bands_are_near_the_best_lower_triangular_factor() -> None:
     assert found.mean_error() == pytest.approx(scan, rel=1e-6)
 
 
+def test_the_best_of_all_strategies_is_causal() -> None:
+    """The lower triangular factor has the error that no strategy beats, and its column norms are 1."""
+    best = LowerTriangular.optimal(steps=40)
+    bound = optimal_strategy(np.tril(np.ones((40, 40)))).bound
+    assert bound / 40 * (1 - 1e-9) <= best.mean_error() ** 2 <= bound / 40 * (1 + 2e-4)
+    for other in (SquareRoot(steps=40), BandedToeplitz.optimal(steps=40, bands=40), Tree(steps=40)):
+        assert best.mean_error() < other.mean_error()
+    weights = 0.8 ** np.arange(40)
+    decayed = LowerTriangular.optimal(steps=40, workload=weights)
+    assert decayed.mean_error(workload=weights) < best.mean_error(workload=weights)
+
+
 def test_a_weighted_workload() -> None:
     """Sums that forget: w[t] = 0.9**t."""
     weights = 0.9 ** np.arange(12)
@@ -179,6 +197,7 @@ def test_a_weighted_workload() -> None:
         (BandedToeplitz(steps=1000, bands=[1.0, 0.5, 0.2]), 2),
         (BufferedToeplitz.optimal(steps=1000, buffers=3), 3),
         (SquareRoot(steps=1000), 999),
+        (LowerTriangular(rows=np.eye(100)), 99),
     ],
     ids=repr,
 )
@@ -240,6 +259,10 @@ def test_noise_has_the_covariance_of_its_factor(strategy: Strategy) -> None:
             "weights must be as many as decays",
         ),
         (lambda: BufferedToeplitz.optimal(steps=3, buffers=11), "buffers must be at most 10"),
+        (lambda: LowerTriangular(rows=np.ones((2, 2))), "rows must be finite and lower triangular"),
+        (lambda: LowerTriangular(rows=np.ones((2, 3))), "rows must be square"),
+        (lambda: LowerTriangular(rows=100 * np.eye(2)), "rows must have entries of at most 16"),
+        (lambda: LowerTriangular(rows=np.diag([1.0, 0.0])), "with a positive diagonal"),
         (lambda: Participation(max_participations=0), "max_participations must be an integer of at least 1"),
         (lambda: Participation(separation=0), "separation must be an integer of at least 1"),
         (lambda: Participation(fixed_order=True), "max_participations must be None with fixed_order"),
