@@ -102,6 +102,14 @@ def test_a_query_of_bounded_contributions_costs_the_limit() -> None:
     assert query.sensitivity(Neighboring.REPLACE_ONE, Norm.L1) == 6
 
 
+@pytest.mark.parametrize(("rng", "simulated"), [(None, False), (3, True), (np.random.default_rng(3), True)])
+def test_a_lot_drawn_by_a_seed_makes_the_release_a_simulation(rng: Any, simulated: bool) -> None:
+    bound = ContributionBound(limit=2, rng=rng)
+    query = Count().after(bound, stability=bound.stability).after(stability=1)
+    release = Laplace.for_query(query, epsilon=1.0).release((np.array([1, 1, 1, 2]), np.arange(4)))
+    assert release.simulated is simulated
+
+
 @pytest.mark.parametrize("limit", [0, -1, 1.5, True, None])
 def test_a_limit_that_is_no_number_of_records_is_refused(limit: Any) -> None:
     with pytest.raises(ParameterError, match="limit must be an integer of at least 1"):

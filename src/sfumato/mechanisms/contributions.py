@@ -28,7 +28,8 @@ class ContributionBound:
     limit : int
         The most records of one unit that are kept; at least 1.
     rng : None, int, numpy Generator or RandomSource
-        What the lot is drawn with; a seed is for simulation only.
+        What the lot is drawn with. A seed is for simulation only: a release of a query after such a bound is
+        marked as simulated.
 
     Notes
     -----
@@ -56,6 +57,11 @@ class ContributionBound:
             "limit", self.limit, minimum=1, remedy="a unit that contributes nothing needs no bound"
         )
         random_source(self.rng)
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the lot follows a seed, so that nobody is protected."""
+        return random_source(self.rng).simulated
 
     @property
     def stability(self) -> Stability:

@@ -88,7 +88,9 @@ class Measurement(Mechanism):
         LatticeRelease
             In the unit of the query's answer; ``query.estimate`` reads off what the query is after.
         """
-        return replace(self.mechanism.release(self.query.steps(value), rng), step=self.query.step)
+        release = self.mechanism.release(self.query.steps(value), rng)
+        simulated = release.simulated or self.query.simulated
+        return replace(release, step=self.query.step, simulated=simulated)
 
 
 class MeasuringMechanism(AdditiveMechanism):

@@ -61,6 +61,11 @@ class Query(ABC):
             If none is proved under that relation.
         """
 
+    @property
+    def simulated(self) -> bool:
+        """Whether the answer follows a seed, as a lot may; a release of it protects nobody."""
+        return False
+
     @final
     def sensitivity(self, neighboring: Neighboring, norm: Norm) -> float:
         """Return the most that one unit moves the answer, in the unit of the answer.
@@ -147,6 +152,11 @@ class TransformedQuery(Query):
     def entries(self) -> int:
         """How many numbers the answer holds."""
         return self.query.entries
+
+    @property
+    def simulated(self) -> bool:
+        """Whether query or transformation follows a seed."""
+        return self.query.simulated or getattr(self.transformation, "simulated", False) is True
 
     def steps(self, data: Any) -> int | NDArray[np.int64]:
         """Return the exact answer in steps."""
