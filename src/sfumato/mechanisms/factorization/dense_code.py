@@ -46,7 +46,7 @@ class DenseCode(Code):
     def squared_sensitivity(self, participation: Participation) -> int:
         """Return the exact square for one participation, else the square of a bound that is rounded up."""
         if participation.most(self.steps) == 1:
-            return max(sum(entry * entry for entry in column) for column in self.rows.T.tolist())
+            return int(max(sum(entry * entry for entry in column) for column in self.rows.T.tolist()))
         bound = participation_sensitivity(
             self.rows,
             separation=participation.separation,
