@@ -62,6 +62,9 @@ class LowerTriangular(Strategy):
         rows.flags.writeable = False
         object.__setattr__(self, "rows", rows)
 
+    def __repr__(self) -> str:
+        return f"LowerTriangular({len(self.rows)} steps)"
+
     @classmethod
     def optimal(
         cls, *, steps: int, workload: ArrayLike | None = None, tolerance: float = 1e-4
