@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.grid import clamp
 
-__all__ = ["as_records", "exact_sum", "numbers"]
+__all__ = ["as_records", "exact_sum", "numbers", "table"]
 
 _HALF = 32  # each half of a summand has at most 32 bits, so 2**31 of them fit into int64
 
@@ -43,6 +43,22 @@ def numbers(data: Any, *, integral: bool) -> NDArray[Any]:
         remedy = "convert it, or pass float bounds where records are real" if integral else "convert it"
         _check.refuse("data", rule, f"{array.ndim} axes of {array.dtype}", remedy)
     return array.astype(np.int8) if array.dtype.kind == "b" else array
+
+
+def table(data: Any, columns: int, *, name: str = "data") -> NDArray[Any]:
+    """Return real numbers in so many columns, a row for each record.
+
+    Raises
+    ------
+    ParameterError
+        If the type or the number of columns does not fit; never for a value or for the number of records,
+        which the message does not tell.
+    """
+    array = as_records(data)
+    if array.ndim != 2 or array.shape[1] != columns or array.dtype.kind not in "biuf":
+        rule = f"be an array of real numbers of shape (n, {columns})"
+        _check.refuse(name, rule, f"records of shape {array.shape[1:]} of {array.dtype}", "stack the columns")
+    return array
 
 
 def exact_sum(steps: NDArray[np.int64]) -> int:

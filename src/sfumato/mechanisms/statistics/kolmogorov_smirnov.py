@@ -40,7 +40,8 @@ class KolmogorovSmirnov(Query):
     Parameters
     ----------
     cdf : callable
-        The distribution function of the null hypothesis, continuous: an array to an array of probabilities.
+        The distribution function of the null hypothesis, continuous: an array to an array of probabilities,
+        each of which follows from its own record alone (no mean of the data in it), and that never fails.
     n : int
         How many records there are, public. Of more only the first n count; what is missing counts as
         probability 1.
@@ -88,7 +89,7 @@ class KolmogorovSmirnov(Query):
         with np.errstate(all="ignore"):
             told = np.asarray(self.cdf(np.nan_to_num(array.astype(np.float64), nan=0.0)), dtype=np.float64)
         if told.shape != array.shape:
-            _check.refuse("cdf", "return one probability for each record", told.shape)
+            _check.refuse("cdf", "return one probability for each record", f"{told.ndim} axes")
         share = np.clip(np.nan_to_num(told, nan=0.0), 0, 1)
         places = np.append(np.rint(share * _ONE), np.full(self.n - len(array), float(_ONE))).astype(np.int64)
         places.sort()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.query import Query
-from sfumato.mechanisms.records import as_records, exact_sum, numbers
+from sfumato.mechanisms.records import exact_sum, numbers, table
 from sfumato.mechanisms.shift import Shift
 from sfumato.mechanisms.sums import checked_bounds
 from sfumato.numerics.interval import Interval
@@ -210,10 +210,7 @@ class Covariance(_Shares):
 
     def steps(self, data: Any) -> _Steps:
         """Return the exact sums in steps, of an array of shape (n, 2)."""
-        array = as_records(data)
-        if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "biuf":
-            rule = "be an array of real numbers of shape (n, 2)"
-            _check.refuse("data", rule, f"{array.shape} of {array.dtype}", "stack the two columns")
+        array = table(data, 2)
         s, t = (_places(array[:, column], self.bounds[column]) for column in (0, 1))
         both, first, second = _rounded(s * t), _rounded(s * (1 - t)), _rounded((1 - s) * t)
         # Four roundings may sum to a step or two more than one: the largest part gives way.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.query import Query
-from sfumato.mechanisms.records import as_records, exact_sum
+from sfumato.mechanisms.records import exact_sum, table
 from sfumato.mechanisms.shift import Shift
 from sfumato.mechanisms.statistics.moments import apart
 from sfumato.privacy.neighboring import Neighboring
@@ -96,12 +96,8 @@ class LeastSquares(Query):
 
     def steps(self, data: Any) -> NDArray[np.int64]:
         """Return the exact sums in steps, of an array of shape (n, d + 1), the response last."""
-        array, width = as_records(data), len(self.bounds)
-        if array.ndim != 2 or array.shape[1] != width or array.dtype.kind not in "biuf":
-            rule = f"be an array of real numbers of shape (n, {width})"
-            _check.refuse(
-                "data", rule, f"{array.shape} of {array.dtype}", "features first, then the response"
-            )
+        width = len(self.bounds)
+        array = table(data, width)
         lower, upper = np.array(self.bounds).T
         real = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
         places = np.clip((np.clip(real, lower, upper) - lower) / (upper - lower) * 2 - 1, -1, 1)

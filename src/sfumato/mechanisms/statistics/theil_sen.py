@@ -13,7 +13,7 @@ from sfumato.errors import NeighboringMismatch
 from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number
-from sfumato.mechanisms.records import as_records
+from sfumato.mechanisms.records import table
 from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.statistics.quantiles import Quantile
 from sfumato.mechanisms.statistics.regression import Line
@@ -105,10 +105,7 @@ class TheilSen(Mechanism):
         Release
             Of a `Line`.
         """
-        array = as_records(value)
-        if array.ndim != 2 or array.shape[1] != 2 or array.dtype.kind not in "biuf":
-            rule = "be an array of real numbers of shape (n, 2)"
-            _check.refuse("value", rule, f"{array.shape} of {array.dtype}", "the feature, then the response")
+        array = table(value, 2, name="value")
         source = random_source(rng)
         most = np.finfo(np.float64).max / 4
         real = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=most, neginf=-most)
