@@ -53,6 +53,13 @@ def test_what_is_no_partition_is_refused(parts: Any) -> None:
         Parallel(parts=parts)
 
 
+@pytest.mark.parametrize("value", [None, 1, {1: 5, 2: 7}, {5, 7}, "57"])
+def test_values_in_no_order_are_refused(value: Any) -> None:
+    count = Laplace.calibrated(sensitivity=1, epsilon=0.5)
+    with pytest.raises(ParameterError, match="value must be a sequence"):
+        Parallel(parts={1: count, 2: count}).release(value)
+
+
 def test_one_value_for_each_part_is_needed() -> None:
     count = Laplace(sensitivity=1, scale=2)
     with pytest.raises(ParameterError, match="value must hold 2 values"):

@@ -183,6 +183,7 @@ def test_a_block_border_is_no_border() -> None:
         ({"positives": 0}, ParameterError, "positives must be an integer of at least 1"),
         ({"threshold": math.nan}, ParameterError, "threshold must be a finite number"),
         ({"noise": ["laplace"]}, ParameterError, "noise must be 'laplace' or 'exponential'"),
+        ({"integral": "yes"}, ParameterError, "integral must be"),
         ({"noise": "gaussian"}, ParameterError, "noise must be 'laplace' or 'exponential'"),
         ({"monotone": True, "neighboring": Neighboring.REPLACE_ONE}, SfumatoError, "monotone"),
         ({"grid": Grid(exponent=3), "integral": True}, ParameterError, "grid must be left out"),

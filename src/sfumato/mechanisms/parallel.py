@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import final
 
@@ -49,8 +49,9 @@ class Parallel(Mechanism):
     Notes
     -----
     Guarantee: that of the dearest part in each notion (`sfumato.privacy.Parallel`). Conditions: every unit
-    lies with all its records in one part, by what is public or by the unit itself, never by other units; each
-    part's value is computed from its own units alone; a part without units has a value like any other.
+    lies with all its records in one part, by what is public or by the unit itself, never by other units, and
+    zeroing a unit leaves it there; each part's value is computed from its own units alone; a part without
+    units has a value like any other.
 
     References
     ----------
@@ -102,6 +103,10 @@ class Parallel(Mechanism):
         -------
         ParallelRelease
         """
+        given: object = value
+        if isinstance(given, Mapping | Set | str | bytes) or not isinstance(given, Iterable):
+            remedy = "pass a list, in the order of parts"
+            _check.refuse("value", "be a sequence of one value for each part", type(given).__name__, remedy)
         values = list(value)
         if len(values) != len(self.parts):
             _check.refuse("value", f"hold {len(self.parts)} values, one for each part", len(values))

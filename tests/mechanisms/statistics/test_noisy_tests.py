@@ -137,6 +137,7 @@ def test_odd_data_and_wrong_arguments() -> None:
         ({"n": 0, "share": 0.5}, "n must"),
         ({"n": 5, "share": 1.5}, "share must"),
         ({"n": 5, "share": 0.5, "alternative": "more"}, "alternative must"),
+        ({"n": 5, "share": 0.5, "alternative": ["less"]}, "alternative must"),
     ):
         with pytest.raises(ParameterError, match=message):
             binomial_test(told(3), **arguments)

@@ -107,6 +107,10 @@ def test_wrong_arguments_are_refused() -> None:
         (lambda: goodness_of_fit(table, n=30, shares=[1.0]), "shares must"),
         (lambda: goodness_of_fit(table, n=30, shares=[0.5, 0.5], draws=5), "draws must"),
         (lambda: goodness_of_fit(table, n=30, shares=[0.5, 0.5], rng="x"), "rng must"),  # type: ignore[arg-type]
+        (lambda: goodness_of_fit(table, n=30, shares="half"), "shares must"),
+        (lambda: goodness_of_fit(table, n=30, shares={"a": 1}), "shares must"),
+        (lambda: t_test(moments, query=None, mean=0.5), "query must"),  # type: ignore[arg-type]
+        (lambda: t_test(moments, query=query, mean=1e308), "mean must lie within"),
         (lambda: independence_test(table, n=30), "release must"),
         (lambda: independence_test(COUNTS.release(np.array([[1, 2]]), rng=1), n=3), "release must have"),
         (lambda: t_test(table, query=query, mean=0.5), "release must"),

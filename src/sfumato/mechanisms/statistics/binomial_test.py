@@ -66,7 +66,7 @@ def binomial_test(
     share = _check.finite("share", share)
     if not 0 <= share <= 1:
         _check.refuse("share", "be from 0 to 1", share)
-    sides = {"greater": (True,), "less": (False,), "two-sided": (True, False)}.get(alternative)
+    sides = {"greater": (True,), "less": (False,), "two-sided": (True, False)}.get(str(alternative))
     if sides is None:
         _check.refuse("alternative", "be 'greater', 'less' or 'two-sided'", alternative)
     # To be few is to be many among those without the property.

@@ -66,7 +66,10 @@ def goodness_of_fit(
     [False, True]
     """
     counts, size = _table(release, 1), _check.integer("n", n, minimum=1, remedy="it must be public")
-    given = np.asarray(shares, dtype=np.float64)
+    try:
+        given = np.asarray(shares, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.zeros(0)
     if given.shape != counts.shape or not (given >= 0).all() or abs(float(given.sum()) - 1) > 1e-9:
         rule = f"be {counts.size} probabilities that sum to 1"
         _check.refuse("shares", rule, shares, "pass one for each category")

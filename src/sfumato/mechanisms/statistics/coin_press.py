@@ -80,8 +80,9 @@ class CoinPress(Mechanism):
 
     Notes
     -----
-    Guarantee: that of the Gaussian noise of all steps (`Gaussian` with ``l2``), whatever the data; the
-    conditions on the population are for the interval alone. A step clamps to the bounds so far, widened by
+    Guarantee: that of the Gaussian noise of all steps (`Gaussian` with ``l2``), whatever the data (under
+    zero-out a neutral record is left out, as for every `Query`); the conditions on the population are for
+    the interval alone. A step clamps to the bounds so far, widened by
     :math:`\sigma\sqrt{2\log(2n/\beta)}` for the count n that the noise allows, takes a `Mean` of private
     size, and keeps for the next step where the mean can be: its interval for the clamped mean, widened by
     :math:`\sigma\sqrt{2\log(2/\beta)/n}`. The clamping touches any record with probability at most

@@ -78,6 +78,8 @@ def t_test(
     >>> [t_test(release, query=query, mean=mean, rng=2).p_value < 0.01 for mean in (50.0, 52.0)]
     [True, False]
     """
+    if not isinstance(query, Variance):
+        _check.refuse("query", "be the Variance that was released", type(query).__name__)
     if (other is None) == (mean is None):
         _check.refuse("mean", "be given for one release, and left out for two", mean)
     number = _check.integer("draws", draws, minimum=19, remedy="fewer can refuse nothing at 0.05")
@@ -91,6 +93,8 @@ def t_test(
         middle = sum(w * m.mean for w, m in zip(weights, told, strict=True)) / max(sum(weights), 1e-300)
     else:
         middle = _check.finite("mean", mean)
+        if not query.bounds[0] <= middle <= query.bounds[1]:
+            _check.refuse("mean", f"lie within the bounds {query.bounds}", mean, "no other can be told apart")
     noise = [one.stddev for one in releases]
     drawn = [
         _drawn(moments, middle, one, query=query, number=number, generator=generator)

@@ -47,7 +47,8 @@ class TrimmedMean(Mechanism):
     -----
     Guarantee: basic composition of `Quantiles` and of `Laplace` noise on a `Mean` of private size between
     them, epsilon-DP. The second is taken of the records from the first quantile to the second, which were
-    told: dropping records by a public rule moves no more than keeping them.
+    told: dropping records by a public rule moves no more than keeping them. Under zero-out a neutral record
+    is left out, as for every `Query`.
 
     Examples
     --------
