@@ -68,7 +68,7 @@ def test_calibration_is_tight_on_the_loss(l0: int) -> None:
     mechanism = Gaussian.calibrated(sensitivity=3, epsilon=0.8, delta=1e-7, l0=l0)
     assert mechanism.privacy_loss.epsilon(1e-7) <= 0.8
     less = Gaussian(sensitivity=3, stddev=Fraction(mechanism.stddev) * Fraction(999_998, 10**6), l0=l0)
-    assert less.privacy_loss.epsilon(1e-7) > 0.8
+    assert less.privacy_loss.quick_epsilon(1e-7) > 0.8
 
 
 def test_on_a_fine_grid_it_meets_the_analytic_calibration() -> None:

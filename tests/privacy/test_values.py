@@ -172,6 +172,6 @@ def test_what_is_pure_has_quick_numbers_at_every_delta() -> None:
 def test_a_pure_part_without_other_views_is_added_to_the_bound_of_the_rest() -> None:
     run = PureDP(0.25) + ZCDP(0.5)
     beside = Exponential(0.125).group(2) + ZCDP(0.5)
-    assert run.epsilon(1e-6) <= beside.epsilon(1e-6) <= (0.25 + ZCDP(0.5).epsilon(1e-6)) * (1 + 1e-12)
-    assert run.delta(3.0) <= beside.delta(3.0) <= ZCDP(0.5).delta(2.75) * (1 + 1e-9)
-    assert beside.delta(0.1) == 1.0
+    for loss in (run, beside):
+        assert loss.epsilon(1e-6) <= (0.25 + ZCDP(0.5).epsilon(1e-6)) * (1 + 1e-12)
+        assert loss.delta(3.0) <= ZCDP(0.5).delta(2.75) * (1 + 1e-9)

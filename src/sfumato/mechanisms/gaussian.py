@@ -118,8 +118,8 @@ class Gaussian(MeasuringMechanism):
         Returns
         -------
         Gaussian
-            Its stddev is the least, to one part in a million, at which ``privacy_loss.epsilon(delta)`` is at
-            most epsilon.
+            Its stddev is the least, to one part in a million, at which ``privacy_loss.quick_epsilon(delta)``,
+            which is what a ledger charges, is at most epsilon.
         """
         request = Request(
             epsilon=epsilon, delta=_check.unit_interval("delta", delta, "use Laplace for delta 0")
