@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -56,7 +58,8 @@ class _ReversedPair(DirectedPair):
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         del swapped
-        return self._base.bins(_mirrored(cuts), swapped=True)
+        bins = self._base.bins(_mirrored(cuts), swapped=True)
+        return replace(bins, against=not bins.against)  # told of these cuts, not of the base's
 
     def log_tail(self, tilts: _Array, cuts: _Array, *, swapped: bool) -> _Array:
         del swapped
