@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.factorization.stream_mechanism import SumStream
     from sfumato.mechanisms.factorization.tree import Tree
     from sfumato.mechanisms.gaussian import Gaussian
+    from sfumato.mechanisms.gaussian_sparse_vector import GaussianSparseVector
     from sfumato.mechanisms.grid import Grid
     from sfumato.mechanisms.histogram import Histogram
     from sfumato.mechanisms.laplace import Laplace
@@ -103,6 +104,7 @@ __all__ = [
     "Extreme",
     "Gaussian",
     "GaussianNoisyMax",
+    "GaussianSparseVector",
     "Grid",
     "HeavyTailedMean",
     "Histogram",
@@ -198,6 +200,7 @@ __getattr__, __dir__ = attach(
         "Extreme": "sfumato.mechanisms.statistics.extremes",
         "Gaussian": "sfumato.mechanisms.gaussian",
         "GaussianNoisyMax": "sfumato.mechanisms.selection.gaussian_noisy_max",
+        "GaussianSparseVector": "sfumato.mechanisms.gaussian_sparse_vector",
         "Grid": "sfumato.mechanisms.grid",
         "HeavyTailedMean": "sfumato.mechanisms.statistics.heavy_tails",
         "Histogram": "sfumato.mechanisms.histogram",

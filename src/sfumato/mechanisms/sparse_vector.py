@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from numbers import Rational
-from typing import Any, Final, Literal, final
-
-import numpy as np
-from numpy.typing import NDArray
+from functools import partial
+from typing import Any, ClassVar, Final, Literal, final
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_bound, as_number
+from sfumato.mechanisms.additive import as_bound
 from sfumato.mechanisms.calibrate import Request, least_pure_noise
 from sfumato.mechanisms.grid import Grid, clamp
 from sfumato.mechanisms.lattice import Lattice
-from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number, plain
-from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.threshold_runs import ThresholdRuns
 from sfumato.numerics.rounding import fraction_down
 from sfumato.numerics.samplers import discrete_laplace, geometric
-from sfumato.numerics.source import RandomSource, Rng, random_source
+from sfumato.numerics.source import RandomSource
 from sfumato.privacy.leaves import sparse_vector as leaf
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.loss import PrivacyLoss
@@ -30,15 +26,13 @@ from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["SparseVector"]
 
-_Steps = NDArray[np.int64]
 _SAMPLERS: Final[dict[str, Callable[..., Any]]] = {"laplace": discrete_laplace, "exponential": geometric}
-_BLOCK: Final = 1 << 16
 _NUMBERS_SHARE: Final = Fraction(1, 2)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SparseVector(Mechanism):
+class SparseVector(ThresholdRuns):
     r"""Tells of each query whether it is above a threshold, until so many have been.
 
     Parameters
@@ -90,38 +84,18 @@ class SparseVector(Mechanism):
     [False, False, True]
     """
 
-    sensitivity: Number
     threshold_scale: Number
     query_scale: Number
     answer_scale: Number | None = None
-    positives: int = 1
-    threshold: Number = 0
     noise: Literal["laplace", "exponential"] = "laplace"
-    monotone: bool = False
-    grid: Grid = None  # type: ignore[assignment]  # settled in __post_init__
-    neighboring: Neighboring = Neighboring.ADD_REMOVE
-    integral: bool = field(default=None, repr=False)  # type: ignore[assignment]  # settled in __post_init__
+
+    _NOISES: ClassVar[tuple[str, str, str]] = ("threshold_scale", "query_scale", "answer_scale")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sensitivity", as_bound("sensitivity", self.sensitivity))
-        remedy = "pass epsilon= to SparseVector.calibrated to have it chosen"
-        for name in ("threshold_scale", "query_scale", "answer_scale"):
-            if name != "answer_scale" or self.answer_scale is not None:
-                object.__setattr__(self, name, as_number(name, getattr(self, name), remedy))
         noise: object = self.noise
         if not isinstance(noise, str) or noise not in _SAMPLERS:
             _check.refuse("noise", "be 'laplace' or 'exponential'", noise)
-        finite = _check.finite("threshold", self.threshold)
-        if not isinstance(self.threshold, Rational):
-            object.__setattr__(self, "threshold", finite)
-        widest = max(Fraction(self.threshold_scale), Fraction(self.query_scale))
-        lattice = Lattice.settle(self.sensitivity, noise=widest, grid=self.grid, integral=self.integral)
-        object.__setattr__(self, "grid", lattice.grid)
-        object.__setattr__(self, "integral", lattice.integral)
-        lattice.check_noise("threshold_scale", Fraction(self.threshold_scale))
-        lattice.check_noise("query_scale", Fraction(self.query_scale))
-        if self.answer_scale is not None:
-            lattice.check_noise("answer_scale", Fraction(self.answer_scale))
+        self._settle()
         _ = self.privacy_loss  # the leaves check positives, monotone and the relation
 
     @classmethod
@@ -204,103 +178,26 @@ class SparseVector(Mechanism):
         number = DiscreteLaplace(Fraction(self.answer_scale) / step, shift, neighboring=self.neighboring)
         return comparisons + number * self.positives
 
-    def answers(self, queries: Iterable[Any], *, rng: Rng = None) -> Iterator[Any]:
-        """Answer one query after another.
+    def _run(self, source: RandomSource) -> _Run:
+        step = self.grid.step
+        draw = _SAMPLERS[self.noise]
+        threshold = clamp(math.ceil(Fraction(self.threshold) / step))
+        least = threshold + int(draw(Fraction(self.threshold_scale) / step, None, source))
+        return _Run(least, partial(draw, Fraction(self.query_scale) / step, rng=source))
 
-        Parameters
-        ----------
-        queries : iterable of numbers
-            Exact answers, private; each is taken only after the one before it was answered, so a generator
-            may choose it from the answers so far.
-        rng : None, int, numpy Generator or RandomSource
-            None draws from the operating system's entropy; anything seeded only simulates.
-
-        Yields
-        ------
-        bool, int or float
-            Whether the query is above; where ``answer_scale`` is given a noisy number instead of True. Ends
-            with the last positive.
-        """
-        source = random_source(rng)
-        least = self._noisy_threshold(source)
-        left = self.positives
-        for query in queries:
-            steps = self._lattice.steps(query, name="queries")
-            if not isinstance(steps, int):
-                _check.refuse("queries", "be numbers", type(query), "release takes an array of them")
-            if steps + self._draw(self.query_scale, None, source) < least:
-                yield False
-                continue
-            yield True if self.answer_scale is None else self._numbers(steps, source)
-            left -= 1
-            if not left:
-                return
-
-    def release(self, value: Any, rng: Rng = None) -> Release:
-        """Answer an array of queries.
-
-        Parameters
-        ----------
-        value : numpy array
-            The exact answers, in one dimension.
-        rng : None, int, numpy Generator or RandomSource
-            None draws from the operating system's entropy; anything seeded only simulates.
-
-        Returns
-        -------
-        Release
-            Of the answers up to the last positive: booleans, or floats where ``answer_scale`` is given, with
-            NaN for "below".
-        """
-        steps = np.atleast_1d(self._lattice.steps(value))
-        if steps.ndim != 1:
-            _check.refuse("value", "have one dimension", steps.shape, "pass one query after another")
-        source = random_source(rng)
-        places = self._positives(steps, source)
-        end = places[-1] + 1 if len(places) == self.positives else len(steps)
-        told: NDArray[Any]
-        if self.answer_scale is None:
-            told = np.zeros(end, dtype=np.bool_)
-            told[places] = True
-        else:
-            told = np.full(end, np.nan)
-            told[places] = [float(self._numbers(int(steps[place]), source)) for place in places]
-        return Release(
-            value=told,
-            loss=self.privacy_loss,
-            neighboring=self.neighboring,
-            simulated=source.simulated,
-        )
-
-    def _positives(self, steps: _Steps, source: RandomSource) -> _Steps:
-        """Return the places of the first positives, at most as many as the run has."""
-        least = self._noisy_threshold(source)
-        found: list[_Steps] = []
-        left = self.positives
-        for start in range(0, len(steps), _BLOCK):
-            block = steps[start : start + _BLOCK]
-            above = np.flatnonzero(block + self._draw(self.query_scale, block.shape, source) >= least)[:left]
-            found.append(above + start)
-            left -= len(above)
-            if not left:
-                break
-        return np.concatenate([np.zeros(0, np.int64), *found])
-
-    @property
-    def _lattice(self) -> Lattice:
-        return Lattice(self.grid, self.integral)
-
-    def _shift(self) -> int:
-        return self._lattice.shift(self.sensitivity)
-
-    def _noisy_threshold(self, source: RandomSource) -> int:
-        threshold = clamp(math.ceil(Fraction(self.threshold) / self.grid.step))
-        return threshold + int(self._draw(self.threshold_scale, None, source))
-
-    def _draw(self, scale: Number, shape: tuple[int, ...] | None, source: RandomSource) -> Any:
-        return _SAMPLERS[self.noise](Fraction(scale) / self.grid.step, shape, source)
-
-    def _numbers(self, steps: int, source: RandomSource) -> int | float:
+    def _number(self, steps: int, source: RandomSource) -> int:
         scale = Fraction(self.answer_scale or 0) / self.grid.step
-        noisy = steps + int(discrete_laplace(scale, None, source))
-        return noisy if self.integral else float(noisy * self.grid.step)
+        return steps + int(discrete_laplace(scale, None, source))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A noisy threshold in whole steps, and how the noise of queries is drawn."""
+
+    least: int
+    draw: Callable[..., Any]
+
+    def above(self, steps: Any) -> Any:
+        """Return whether queries with fresh noise are at least the threshold."""
+        return steps + self.draw(size=None if isinstance(steps, int) else steps.shape) >= self.least

@@ -1,0 +1,63 @@
+"""The normal tail: certified bounds against many digits, coins against it, open coins."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from sfumato.numerics import normal_tail
+from sfumato.numerics.normal_tail import flip_normal, tail_bounds
+from sfumato.numerics.source import SimulatedSource
+
+
+def tail(x: Fraction) -> mpmath.mpf:
+    return mpmath.erfc(mpmath.mpf(x.numerator) / x.denominator / mpmath.sqrt(2)) / 2
+
+
+@pytest.mark.parametrize("bits", [1, 20, 64, 128, 300])
+def test_bounds_hold_the_truth(bits: int) -> None:
+    with mpmath.workdps(200):
+        for x in (0, 1, -1, Fraction(1, 3), 5, -7, 10, Fraction(40, 3), 20, -20, 40, Fraction(-1, 10**9)):
+            low, high = tail_bounds(Fraction(x), bits)
+            assert low <= tail(Fraction(x)) * mpmath.mpf(2) ** bits <= high <= low + 2
+
+
+def test_the_float_tail_is_within_the_margin() -> None:
+    with mpmath.workdps(40):
+        for x in np.concatenate([np.linspace(-12, 12, 2401), np.random.default_rng(0).normal(0, 3, 2000)]):
+            assert abs(mpmath.mpf(float(ndtr(-x))) - tail(Fraction(float(x)))) < normal_tail._MARGIN / 64
+
+
+@pytest.mark.parametrize("margin", [2.0**-40, 2.0])
+def test_coins_show_the_tail(margin: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    # With the wide margin every coin is open; its distance is known to a quarter at first.
+    monkeypatch.setattr(normal_tail, "_MARGIN", margin)
+    for x in (Fraction(-2), Fraction(-1, 7), Fraction(0), Fraction(3, 2)):
+        known = [Fraction(1, 4)]
+
+        def exact(at: int, x: Fraction = x, known: list[Fraction] = known) -> tuple[Fraction, Fraction]:
+            return x - known[0], x + known[0]
+
+        def extend(known: list[Fraction] = known) -> None:
+            known[0] /= 1 << 20
+
+        count = 2000
+        heads = flip_normal(np.full(count, float(x)), exact, extend, SimulatedSource(7))
+        p = float(ndtr(-float(x)))
+        # Bernstein at 7 standard deviations.
+        assert abs(int(heads.sum()) - count * p) < 7 * (count * p * (1 - p)) ** 0.5 + 17
+
+
+def test_open_coins_agree_with_the_float_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(3).normal(0, 2, 500)
+
+    def exact(at: int) -> tuple[Fraction, Fraction]:
+        return Fraction(x[at]), Fraction(x[at])
+
+    one = flip_normal(x, exact, lambda: None, SimulatedSource(9))
+    monkeypatch.setattr(normal_tail, "_MARGIN", 2.0)
+    assert (flip_normal(x, exact, lambda: None, SimulatedSource(9)) == one).all()
