@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.audit.bounds import certified_epsilon, least_probability, most_probability
+from sfumato.audit.bounds import certified_epsilon
 from sfumato.audit.outputs import numbers_in
 from sfumato.audit.own_pairs import default_pairs
 from sfumato.audit.pairs import InputPair, as_pairs
 from sfumato.audit.running import Run, runner
 from sfumato.errors import ParameterError
 from sfumato.mechanisms.mechanism import Mechanism
+from sfumato.numerics.binomial import least_probability, most_probability
 from sfumato.numerics.source import Rng
 
 __all__ = ["PrecisionAudit", "audit_precision"]
