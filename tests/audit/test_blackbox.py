@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.audit import Audit, InputPair, audit
 from sfumato.errors import ParameterError
-from sfumato.mechanisms import Count, Gaussian, Laplace
+from sfumato.mechanisms import BoundedSum, ContributionBound, Count, Gaussian, Laplace
 
 SURE = 1 - 1e-12
 
@@ -177,6 +177,17 @@ def test_one_run_at_a_time_or_many_at_once() -> None:
     assert audit(
         lambda data, size=None: alone(data), epsilon=0.2, pairs=PAIR, trials=8000, batch=False
     ).violated
+
+
+def test_a_lot_is_drawn_anew_in_every_run() -> None:
+    bound = ContributionBound(limit=1)
+    mechanism = Laplace.for_query(
+        BoundedSum(bounds=(0, 1)).after(bound, stability=bound.stability), epsilon=1.0
+    )
+    units, records = np.repeat(np.arange(400), 2), np.tile([0, 1], 400)
+    # With one lot for all runs of an input, the two sums are some fourteen apart.
+    pairs = [((units, records), (units[2:], records[2:]))] * 6
+    assert not audit(mechanism, epsilon=1.0, pairs=pairs, trials=1000, confidence=SURE, rng=1).violated
 
 
 def test_a_list_of_outputs_is_as_good_as_an_array() -> None:

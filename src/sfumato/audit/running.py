@@ -16,6 +16,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.measurement import Measurement
 from sfumato.mechanisms.mechanism import Mechanism
+from sfumato.mechanisms.query import TransformedQuery
 from sfumato.mechanisms.randomized_response import RandomizedResponse
 from sfumato.mechanisms.release import Release
 from sfumato.numerics.source import RandomSource, Rng, random_source
@@ -72,9 +73,13 @@ def _(mechanism: AdditiveMechanism, data: Any, size: int, source: RandomSource) 
 
 @releases.register
 def _(mechanism: Measurement, data: Any, size: int, source: RandomSource) -> Any:
-    steps = np.asarray(mechanism.query.steps(data), dtype=np.int64)
+    query = mechanism.query
+    if isinstance(query, TransformedQuery) and query.transformation is not None:
+        # A transformation may draw, as a lot does: each run draws its own.
+        return [mechanism.release(data, source).value for _ in range(size)]
+    steps = np.asarray(query.steps(data), dtype=np.int64)
     release = mechanism.mechanism.release(np.repeat(steps[None], size, axis=0), source)
-    return replace(release, step=mechanism.query.step).value
+    return replace(release, step=query.step).value
 
 
 @releases.register
