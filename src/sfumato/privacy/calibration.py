@@ -338,7 +338,7 @@ class _Search:
             name,
             f"be met by some noise up to {noise:.3g}",
             target,
-            "a part may not depend on the noise; or allow more",
+            "allow more, or pass a delta, which Gaussian noise needs; a part may not depend on the noise",
         )
 
 
