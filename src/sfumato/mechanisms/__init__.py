@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.statistics.coin_press import CoinPress, MeanRelease
     from sfumato.mechanisms.statistics.extremes import Extreme
     from sfumato.mechanisms.statistics.heavy_tails import HeavyTailedMean
+    from sfumato.mechanisms.statistics.joint_quantiles import JointQuantiles
     from sfumato.mechanisms.statistics.kolmogorov_smirnov import KolmogorovSmirnov
     from sfumato.mechanisms.statistics.moments import Covariance, Variance
     from sfumato.mechanisms.statistics.noisy_tail import Significance
@@ -109,6 +110,7 @@ __all__ = [
     "HeavyTailedMean",
     "Histogram",
     "InverseSensitivity",
+    "JointQuantiles",
     "KNorm",
     "KolmogorovSmirnov",
     "KroneckerMechanism",
@@ -205,6 +207,7 @@ __getattr__, __dir__ = attach(
         "HeavyTailedMean": "sfumato.mechanisms.statistics.heavy_tails",
         "Histogram": "sfumato.mechanisms.histogram",
         "InverseSensitivity": "sfumato.mechanisms.local_sensitivity.inverse_sensitivity",
+        "JointQuantiles": "sfumato.mechanisms.statistics.joint_quantiles",
         "KNorm": "sfumato.mechanisms.factorization.k_norm",
         "KolmogorovSmirnov": "sfumato.mechanisms.statistics.kolmogorov_smirnov",
         "KroneckerMechanism": "sfumato.mechanisms.factorization.kronecker",
