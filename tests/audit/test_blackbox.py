@@ -185,9 +185,13 @@ def test_a_lot_is_drawn_anew_in_every_run() -> None:
         BoundedSum(bounds=(0, 1)).after(bound, stability=bound.stability), epsilon=1.0
     )
     units, records = np.repeat(np.arange(400), 2), np.tile([0, 1], 400)
+    twice = Laplace.for_query(
+        BoundedSum(bounds=(0, 1)).after(bound, stability=bound.stability).after(stability=1), epsilon=1.0
+    )
     # With one lot for all runs of an input, the two sums are some fourteen apart.
     pairs = [((units, records), (units[2:], records[2:]))] * 6
-    assert not audit(mechanism, epsilon=1.0, pairs=pairs, trials=1000, confidence=SURE, rng=1).violated
+    for each in (mechanism, twice):
+        assert not audit(each, epsilon=1.0, pairs=pairs, trials=1000, confidence=SURE, rng=1).violated
 
 
 def test_a_list_of_outputs_is_as_good_as_an_array() -> None:

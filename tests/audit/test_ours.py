@@ -28,9 +28,12 @@ from sfumato.mechanisms import (
     Extreme,
     Gaussian,
     GaussianNoisyMax,
+    GaussianSparseVector,
     Grid,
     HeavyTailedMean,
     Histogram,
+    InverseSensitivity,
+    JointQuantiles,
     KNorm,
     KroneckerMechanism,
     Laplace,
@@ -44,15 +47,18 @@ from sfumato.mechanisms import (
     PermuteAndFlip,
     PrivateBounds,
     PrivateCandidates,
+    ProposeTestRelease,
     PureContinualSum,
     Quantile,
     Quantiles,
     RandomizedResponse,
+    SampleAndAggregate,
     SmoothQuantile,
     SmoothTrimmedMean,
     SparseVector,
     SquareRoot,
     StabilityHistogram,
+    StableQuantile,
     Staircase,
     TheilSen,
     TopK,
@@ -207,6 +213,11 @@ ONE_BY_ONE: dict[str, Entry] = {
     "sparse vector with numbers": one_by_one(
         SparseVector.calibrated(sensitivity=1, epsilon=1.0, numbers=True)
     ),
+    "sparse vector, Gaussian": one_by_one(
+        GaussianSparseVector.calibrated(sensitivity=1, epsilon=1.0, delta=2e-2, length=4),
+        pair(np.array([0, 0, 0, 1]), np.array([1, 1, 1, 0])),
+        delta=2e-2,
+    ),
     "median": one_by_one(Quantile(bounds=(0, 5), epsilon=1.0), RECORDS),
     "quartiles": one_by_one(
         Quantiles(bounds=(0, 5), epsilon=1.0, quantiles=(0.25, 0.5, 0.75)), RECORDS, trials=4000
@@ -261,8 +272,29 @@ ONE_BY_ONE: dict[str, Entry] = {
         pair(np.array([1.0, 4.0, 4.0]), np.array([1.0, 4.0, 0.0])),
         trials=3000,
     ),
+    "median by inverse sensitivity": one_by_one(
+        InverseSensitivity(bounds=(0, 5), epsilon=1.0),
+        pair(np.array([1.0, 4.0, 4.0]), np.array([1.0, 4.0, 0.0])),
+        trials=4000,
+    ),
+    "median by propose, test, release": one_by_one(
+        ProposeTestRelease.calibrated(
+            statistic=StableQuantile(bounds=(0.0, 5.0)), bound=1.0, epsilon=1.0, delta=2e-2
+        ),
+        pair(np.full(12, 1.0), np.append(np.full(12, 1.0), 5.0)),
+        delta=2e-2,
+        trials=3000,
+    ),
+    "middle of blocks": one_by_one(
+        SampleAndAggregate(estimator=np.mean, blocks=2, bounds=(0, 5), epsilon=1.0),
+        RECORDS,
+        trials=2000,
+    ),
+    "quartiles at once": one_by_one(
+        JointQuantiles(bounds=(0, 5), epsilon=1.0, quantiles=(0.25, 0.5, 0.75)), RECORDS, trials=240
+    ),
     "largest": one_by_one(Extreme(bounds=(0, 5), epsilon=1.0), RECORDS, trials=4000),
-    "trimmed mean": one_by_one(TrimmedMean(trim=0.2, bounds=(0.0, 5.0), epsilon=1.0), RECORDS, trials=2000),
+    "trimmed mean": one_by_one(TrimmedMean(trim=0.2, bounds=(0.0, 5.0), epsilon=1.0), RECORDS, trials=800),
     "line by Theil and Sen": one_by_one(
         TheilSen(slope_bounds=(-2, 2), intercept_bounds=(-4, 4), epsilon=1.0),
         pair(np.array([[0.0, 0.0], [1.0, 2.0]]), np.array([[0.0, 0.0], [1.0, -2.0]])),

@@ -18,7 +18,7 @@ from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.query import Query, TransformedQuery
 from sfumato.mechanisms.randomized_response import RandomizedResponse
 from sfumato.mechanisms.selection.selection import Selection
-from sfumato.mechanisms.sparse_vector import SparseVector
+from sfumato.mechanisms.threshold_runs import ThresholdRuns
 
 __all__ = ["default_pairs"]
 
@@ -78,10 +78,11 @@ def _(mechanism: Selection) -> list[InputPair]:
 
 
 @default_pairs.register
-def _(mechanism: SparseVector) -> list[InputPair]:
+def _(mechanism: ThresholdRuns) -> list[InputPair]:
     number: Callable[[Any], int | float] = int if mechanism.integral else float
     at, step = number(mechanism.threshold), number(mechanism.sensitivity)
-    first, second = np.full(6, at), np.full(6, at + step)
+    length = min(6, getattr(mechanism, "length", 6))
+    first, second = np.full(length, at), np.full(length, at + step)
     if not mechanism.monotone:
         first[-2:], second[-2:] = at + step, at
     return [InputPair(first=first, second=second)]

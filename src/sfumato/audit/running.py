@@ -16,7 +16,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.measurement import Measurement
 from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.query import TransformedQuery
+from sfumato.mechanisms.query import Query, TransformedQuery
 from sfumato.mechanisms.randomized_response import RandomizedResponse
 from sfumato.mechanisms.release import Release
 from sfumato.numerics.source import RandomSource, Rng, random_source
@@ -74,12 +74,18 @@ def _(mechanism: AdditiveMechanism, data: Any, size: int, source: RandomSource) 
 @releases.register
 def _(mechanism: Measurement, data: Any, size: int, source: RandomSource) -> Any:
     query = mechanism.query
-    if isinstance(query, TransformedQuery) and query.transformation is not None:
+    if _transforms(query):
         # A transformation may draw, as a lot does: each run draws its own.
         return [mechanism.release(data, source).value for _ in range(size)]
     steps = np.asarray(query.steps(data), dtype=np.int64)
     release = mechanism.mechanism.release(np.repeat(steps[None], size, axis=0), source)
     return replace(release, step=query.step).value
+
+
+def _transforms(query: Query) -> bool:
+    if not isinstance(query, TransformedQuery):
+        return False
+    return query.transformation is not None or _transforms(query.query)
 
 
 @releases.register
