@@ -128,3 +128,11 @@ def test_logarithms_and_roots(value: Fraction) -> None:
     assert value <= root**2 <= value * (1 + Fraction(1, 2**60))
     assert sqrt_up(value**2) == value
     assert Fraction(plain(value)) == value
+
+
+def test_an_error_tells_the_type_of_an_array() -> None:
+    for dtype in (np.longdouble, np.bool_, np.complex128):
+        with pytest.raises(ParameterError, match=f"got 'array of {np.dtype(dtype)}'"):
+            Grid(exponent=0).round(np.zeros(2, dtype))
+    with pytest.raises(ParameterError, match="got 'array of float64'"):
+        whole(np.zeros(2))

@@ -105,13 +105,8 @@ class Grid:
         elif array.dtype.kind in "iu" and not isinstance(value, list | tuple):
             steps = self._round_integers(whole(array))
         else:
-            # The type is shown, never the value.
-            _check.refuse(
-                name,
-                "be a real number or a numpy array of them",
-                type(value),
-                "convert it with numpy.asarray",
-            )
+            rule = "be a real number or a numpy array of them, of at most 64 bits"
+            _check.refuse(name, rule, _kind(value), "convert it with numpy.asarray")
         return int(steps) if steps.ndim == 0 else steps
 
     def _round_floats(self, array: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -191,9 +186,14 @@ def whole(value: Any, *, name: str = "value", remedy: str = "") -> Any:
         return clamp(int(value))
     array = np.asarray(value)
     if array.dtype.kind not in "iu" or isinstance(value, list | tuple):
-        _check.refuse(name, "be an int or a numpy array of integers", type(value), remedy)
+        _check.refuse(name, "be an int or a numpy array of integers", _kind(value), remedy)
     # Unsigned numbers are cut from above only: -LIMIT has no place in their type.
     lowest = -LIMIT if array.dtype.kind == "i" else 0
     bounds = np.iinfo(array.dtype)
     clamped = np.clip(array, max(lowest, bounds.min), min(LIMIT, bounds.max))
     return int(clamped) if array.ndim == 0 else clamped.astype(np.int64)
+
+
+def _kind(value: object) -> str:
+    """Return what an error may tell of a value: its type."""
+    return f"array of {value.dtype}" if isinstance(value, np.ndarray) else type(value).__name__
