@@ -302,6 +302,8 @@ def test_unbounded_sensitivity_is_refused(make: Any) -> None:
         (lambda: BoundedSum(bounds=(0.0, "1")), "bounds must be a finite number"),  # type: ignore[arg-type]
         (lambda: BoundedSum(bounds=(math.nan, 1.0)), "bounds must be a finite number"),
         (lambda: Mean(bounds=(1.0, 1.0)), "bounds must be .lower, upper."),
+        (lambda: Mean(bounds=(0.0, 1e300), n=5), r"bounds must be at most 2\*\*984"),
+        (lambda: BoundedSum(bounds=(0.0, 1e300)), r"bounds must be at most 2\*\*984"),
         (lambda: Mean(bounds=(-1.5e308, 1.5e308)), "bounds must be less than"),
         (lambda: Mean(bounds=(0.0, 1.0), n=0), "n must be an integer"),
         (Histogram, "categories must be given"),

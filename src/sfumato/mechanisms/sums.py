@@ -24,6 +24,7 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["BoundedSum", "Mean"]
 
 _BITS = 24  # a record is rounded to this many bits of the larger bound
+_COARSEST = 960  # exponent of the widest grid
 _HALF = 0.5**_BITS * (0.5 + 1e-6)  # half a step, and what floats lose
 
 
@@ -74,6 +75,8 @@ class BoundedSum(Query):
             exponent = (
                 0 if isinstance(lower, int) and isinstance(upper, int) else ceil_log2(magnitude) - _BITS
             )
+            if exponent > _COARSEST:
+                _check.refuse("bounds", "be at most 2**984 in magnitude", self.bounds, "use other units")
             given = Grid(exponent=max(exponent, -1074))
         object.__setattr__(self, "grid", as_grid(given))
 
@@ -167,6 +170,7 @@ class Mean(Query):
         object.__setattr__(self, "bounds", (float(lower), float(upper)))
         if self.n is not None:
             object.__setattr__(self, "n", _check.integer("n", self.n, minimum=1))
+            _ = self._sum  # it checks the bounds further
 
     @property
     def step(self) -> Fraction:

@@ -146,6 +146,7 @@ def test_no_data_and_odd_data_are_answered() -> None:
     [
         (Variance, (1, 1), ParameterError),
         (Variance, (2, 1), ParameterError),
+        (Variance, (1e-300, 2e-300), ParameterError),
         (Variance, (2**53, 2**53 + 1), ParameterError),
         (Mean, (2**53, 2**53 + 1), ParameterError),
         (Variance, (0, math.inf), UnboundedSensitivity),

@@ -146,5 +146,7 @@ def test_odd_data_and_wrong_arguments() -> None:
         share_interval(real, n=5)
     with pytest.raises(ParameterError, match="release must be of one noisy whole number"):
         share_interval(COUNT.release(np.arange(3), rng=1), n=5)
+    with pytest.raises(ParameterError, match="release must be of one number"):
+        query.test(None)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="level must"):
         share_interval(told(3), n=5, level=1.0)

@@ -136,8 +136,9 @@ class KolmogorovSmirnov(Query):
             distance = np.clip(steps / (self.n * float(_ONE)), 0, 1)
             return np.where(steps > self.n * _ONE, 0.0, _distance_tail(self.n, distance))
 
-        if isinstance(release.steps, np.ndarray):
-            _check.refuse("release", "be of one number", type(release.steps), "release this query")
+        given: object = release
+        if not isinstance(given, LatticeRelease) or isinstance(given.steps, np.ndarray):
+            _check.refuse("release", "be of one number", type(given).__name__, "release this query")
         bounds = noisy_tail(tail, release.law, int(release.steps))
         return Significance(float(release.value) / self.n, bounds.upper)
 

@@ -228,13 +228,13 @@ class Covariance(_Shares):
 
 
 def apart(bounds: object) -> tuple[float, float]:
-    """Return two bounds of which the second is larger, not too far apart to square the distance."""
+    """Return two bounds of which the second is larger, at a distance whose square is a float."""
     lower, upper = checked_bounds(bounds)
     if float(lower) == float(upper):
         rule = "be (lower, upper) with lower < upper, as floats"
         _check.refuse("bounds", rule, bounds, "what is constant is known")
-    if float(upper) - float(lower) >= 1e154:
-        _check.refuse("bounds", "be less than 1e154 apart", bounds, "pass narrower ones")
+    if not 1e-150 <= float(upper) - float(lower) < 1e154:
+        _check.refuse("bounds", "be from 1e-150 to 1e154 apart", bounds, "use other units")
     return float(lower), float(upper)
 
 
