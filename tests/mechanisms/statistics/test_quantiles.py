@@ -14,6 +14,7 @@ import pytest
 
 from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Grid, Quantile, Quantiles
+from sfumato.mechanisms.statistics import quantiles as statistics
 from sfumato.mechanisms.statistics import ranks
 from sfumato.mechanisms.statistics.ranks import Partitioned, RankDraw, Sorted
 from sfumato.numerics.source import random_source
@@ -131,7 +132,9 @@ def test_points_come_as_often_as_the_law_says(
 
 
 @pytest.mark.parametrize("relation", [Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE])
-def test_releases_follow_the_law(relation: Neighboring) -> None:
+def test_releases_follow_the_law(relation: Neighboring, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Without the spread of each record, whose law is then a mixture over all spreads.
+    monkeypatch.setattr(statistics, "_SPREAD_BITS", 0)
     data, count = (0, 2, 2, 4), 3000
     rng = np.random.default_rng(5)
     one = Quantile(quantile=0.25, bounds=(0, TOP), epsilon=1.0, neighboring=relation)
@@ -155,6 +158,20 @@ def test_error_of_the_median_is_the_published_one() -> None:
     # .00231 was measured with sensitivity 1; a standard error of 600 means is about .0001.
     assert error(Neighboring.REPLACE_ONE) == pytest.approx(0.00231, abs=6e-4)
     assert error(Neighboring.ADD_REMOVE) == pytest.approx(0.00231 / 2, abs=4e-4)
+
+
+def test_quantiles_of_equal_records_are_their_value() -> None:
+    rng = np.random.default_rng(4)
+    deciles = [k / 10 for k in range(1, 10)]
+    for relation in (Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE):
+        mechanism = Quantiles(quantiles=deciles, bounds=(0, 120), epsilon=1.0, neighboring=relation)
+        assert mechanism.release(np.full(2000, 50), rng).value.tolist() == [50] * 9
+        ages = np.repeat([10, 20, 30, 40, 50, 60, 70, 80, 90, 100], 2000)
+        told = mechanism.release(ages, rng).value
+        assert all(abs(found - 10 * k - 5) <= 5 for k, found in enumerate(told, 1))
+    zeros = np.append(np.zeros(7000), rng.uniform(1, 100, 13_000))
+    told = Quantiles(quantiles=deciles, bounds=(0.0, 1e6), epsilon=1.0).release(zeros, rng).value
+    assert told == pytest.approx(np.quantile(zeros, deciles), abs=3)
 
 
 def test_the_rank_bound_holds() -> None:

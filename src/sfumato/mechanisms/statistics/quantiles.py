@@ -30,6 +30,7 @@ __all__ = ["LEAST_RATE", "OfRanks", "Quantile", "Quantiles", "fractions", "witho
 
 _DENOMINATOR: Final = 1 << 20
 _BITS: Final = 40
+_SPREAD_BITS: Final = 16
 _COARSEST: Final = 960
 _WIDEST: Final = 1 << 60
 LEAST_RATE: Final = Fraction(1, 1 << 36)
@@ -262,13 +263,17 @@ class Quantiles(OfRanks):
         source = random_source(rng)
         lower, upper = self._ends()
         steps = np.clip(self.grid.round(np.sort(without_nan(value))), lower, upper)
+        # Each record is spread within its step, so that those told apart by no value are told apart by lot.
+        bits = min(_SPREAD_BITS, max(0, 60 - max(abs(lower), abs(upper)).bit_length()))
+        if bits:
+            steps = np.sort((steps << bits) + (source.words(len(steps)) >> (64 - bits)).astype(np.int64))
         found = [0] * len(self.quantiles)
-        whole = _Part(0, len(found), Sorted(steps), Fraction(0), Fraction(1), lower, upper)
-        parts = [whole]
+        ends = lower << bits, ((upper + 1) << bits) - 1
+        parts = [_Part(0, len(found), Sorted(steps), Fraction(0), Fraction(1), *ends)]
         for part in parts:
             if part.first < part.last:
                 parts.extend(self._halved(part, found, source))
-        return self._released(np.array([self._value(point) for point in found]), source)
+        return self._released(np.array([self._value(point >> bits) for point in found]), source)
 
     def _halved(self, part: _Part, found: list[int], source: RandomSource) -> tuple[_Part, _Part]:
         """Find the middle one of a part's quantiles, and return the two parts beside it."""
