@@ -124,6 +124,15 @@ def test_a_statistic_of_ones_own() -> None:
         ProposeTestRelease.calibrated(statistic=Own(2.5), **parameters).release(np.ones(3))
 
 
+def test_an_answer_of_another_type_is_refused_whatever_the_test_says() -> None:
+    # Whole answers were promised by the int.
+    mechanism = ProposeTestRelease(
+        statistic=StableQuantile(bounds=(0.0, 1.0)), bound=1, test_scale=1, threshold=1000, scale=1
+    )
+    with pytest.raises(ParameterError, match="pass a float sensitivity"):
+        mechanism.release(np.array([0.0, 1.0]))
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

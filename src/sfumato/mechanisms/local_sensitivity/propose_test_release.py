@@ -248,11 +248,10 @@ class ProposeTestRelease(Mechanism):
         source = random_source(rng)
         distance = _whole(self.statistic.distance(value, Fraction(self.bound)))
         noisy = distance + discrete_laplace(Fraction(self.test_scale), None, source)
-        told = None
-        if noisy >= self.threshold:
-            told = self._noise.release(self.statistic.value(value), source).value
+        # Drawn whether it is told or not: neither time nor an error then follows the test.
+        answer = self._noise.release(self.statistic.value(value), source).value
         return Release(
-            value=told,
+            value=answer if noisy >= self.threshold else None,
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,
