@@ -140,6 +140,16 @@ def test_bounded_calibration_is_tight_and_answers_stay_inside(
         assert isinstance(release.value, type(sensitivity))
 
 
+@pytest.mark.parametrize("grid", [None, Grid(exponent=-2), Grid(exponent=-30)])
+def test_bounds_that_are_no_lattice_points_are_not_passed(grid: Grid | None) -> None:
+    mechanism = BoundedLaplace(sensitivity=0.5, scale=2.0, bounds=(0.1, 0.85), grid=grid)  # type: ignore[arg-type]
+    # So flat a law has a quarter of its mass on either end of the coarse grid.
+    drawn = [mechanism.release(value, rng=seed).value for seed in range(40) for value in (-1.0, 2.0)]
+    assert 0.1 <= min(drawn) <= max(drawn) <= 0.85
+    narrow = BoundedLaplace(sensitivity=0.5, scale=2.0**-20, bounds=(0.1, 0.85), grid=grid)  # type: ignore[arg-type]
+    assert 0.1 <= narrow.release(-1.0).value <= narrow.release(2.0).value <= 0.85
+
+
 def test_arrays_keep_their_shape_and_intervals_hold() -> None:
     for mechanism in (
         Staircase(sensitivity=2, epsilon=1.0),

@@ -90,7 +90,7 @@ class BoundedLaplace(Mechanism):
         object.__setattr__(self, "integral", lattice.integral)
         lattice.check_noise("scale", Fraction(self.scale))
         lower, upper = self._ends()
-        if lower == upper or upper - lower >= 1 << 60:
+        if not 1 <= upper - lower < 1 << 60:
             rule = f"be from 1 to 2**60 steps of {self.grid} apart"
             _check.refuse("bounds", rule, self.bounds, "pass wider bounds, or another grid")
         _ = self.privacy_loss  # the leaf checks the relation
@@ -176,6 +176,9 @@ class BoundedLaplace(Mechanism):
         )
 
     def _ends(self) -> tuple[int, int]:
-        lower, upper = self.bounds
-        lattice = Lattice(self.grid, self.integral)
-        return lattice.steps(lower, name="bounds"), lattice.steps(upper, name="bounds")
+        if not self.integral:
+            return self.grid.inside(self.bounds)
+        lower, upper = (
+            Lattice(self.grid, self.integral).steps(bound, name="bounds") for bound in self.bounds
+        )
+        return lower, upper

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.rational import ceil_log2, floor_log2, power_of_two, sqrt_up
+from sfumato.mechanisms.rational import Number, ceil_log2, floor_log2, power_of_two, sqrt_up
 
 __all__ = ["LIMIT", "Grid", "as_grid", "clamp", "whole"]
 
@@ -108,6 +108,17 @@ class Grid:
             rule = "be a real number or a numpy array of them, of at most 64 bits"
             _check.refuse(name, rule, _kind(value), "convert it with numpy.asarray")
         return int(steps) if steps.ndim == 0 else steps
+
+    def inside(self, bounds: tuple[Number, Number]) -> tuple[int, int]:
+        """Return the least and the greatest whole number of steps between two bounds, in range.
+
+        Examples
+        --------
+        >>> Grid(exponent=-2).inside((0.1, 1.0))
+        (1, 4)
+        """
+        lower, upper = (Fraction(bound) / self.step for bound in bounds)
+        return clamp(math.ceil(lower)), clamp(math.floor(upper))
 
     def _round_floats(self, array: NDArray[np.float64]) -> NDArray[np.int64]:
         with np.errstate(all="ignore"):

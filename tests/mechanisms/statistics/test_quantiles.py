@@ -206,6 +206,13 @@ def test_odd_data_is_answered_at_the_usual_cost() -> None:
     assert odd[1] == math.inf
 
 
+@pytest.mark.parametrize("grid", [None, Grid(exponent=-2), Grid(exponent=-50)])
+def test_answers_do_not_pass_bounds_that_are_no_grid_points(grid: Grid | None) -> None:
+    mechanism = Quantile(bounds=(0.1, 0.85), epsilon=1.0, grid=grid)  # type: ignore[arg-type]
+    for value in (-1.0, 2.0):
+        assert 0.1 <= mechanism.release(np.full(1000, value)).value <= 0.85
+
+
 @pytest.mark.parametrize(
     ("kind", "parameters", "error", "message"),
     [

@@ -80,8 +80,7 @@ class OfRanks(Mechanism):
         return RankDraw(target, epsilon / (2 * target.denominator), lower, upper)
 
     def _ends(self) -> tuple[int, int]:
-        lower, upper = (int(self.grid.round(bound)) for bound in self.bounds)
-        return lower, upper
+        return self.grid.inside(self.bounds)
 
     def _value(self, steps: int) -> int | float:
         whole = self.grid.exponent == 0 and all(isinstance(bound, int) for bound in self.bounds)
