@@ -133,7 +133,7 @@ def test_sums_of_far_more_steps_than_fit_are_exact() -> None:
 def test_odd_data_is_answered_at_the_usual_cost() -> None:
     odd = np.array([math.nan, math.inf, -math.inf, 1e308, 0.5])
     for of in ("quantile", "mean"):
-        mechanism = InverseSensitivity(bounds=(-1.0, 1.0), epsilon=1.0, of=of)  # type: ignore[arg-type]
+        mechanism = InverseSensitivity(bounds=(-1.0, 1.0), epsilon=1.0, of=of)
         for data in (np.zeros(0), odd, np.full(99, math.nan), np.full(9, math.inf), np.zeros(5, np.int64)):
             release = mechanism.release(data)
             assert -1 <= release.value <= 1
@@ -159,5 +159,6 @@ def test_odd_data_is_answered_at_the_usual_cost() -> None:
     ],
 )
 def test_bad_parameters_are_refused(parameters: dict[str, Any], error: type[Exception], message: str) -> None:
+    good: dict[str, Any] = {"bounds": (0, 9), "epsilon": 1.0}
     with pytest.raises(error, match=message):
-        InverseSensitivity(**({"bounds": (0, 9), "epsilon": 1.0} | parameters))
+        InverseSensitivity(**(good | parameters))

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError, UnboundedSensitivity
-from sfumato.mechanisms import SampleAndAggregate
+from sfumato.mechanisms import Measurement, SampleAndAggregate
 from sfumato.privacy.neighboring import Neighboring
 
 TOP = 4
@@ -89,6 +89,7 @@ def test_the_mean_costs_what_its_noise_costs() -> None:
     mechanism = SampleAndAggregate(estimator=np.max, blocks=5, bounds=(0, TOP), epsilon=1.0, aggregate="mean")
     # Replacing one of five results moves their mean by a fifth of the distance of the bounds.
     mean = mechanism._aggregate
+    assert isinstance(mean, Measurement)
     assert mean.query.shift(Neighboring.REPLACE_ONE).linf * mean.query.step == Fraction(TOP, 5)
     assert mechanism.privacy_loss.epsilon(0.0) == mean.privacy_loss.epsilon(0.0)
     assert 0 <= mechanism.release(np.arange(3)).value <= TOP
@@ -97,12 +98,12 @@ def test_the_mean_costs_what_its_noise_costs() -> None:
 def test_blocks_partition_the_records() -> None:
     seen: list[np.ndarray] = []
     data = np.arange(200).reshape(100, 2)
-    mechanism = SampleAndAggregate(
-        estimator=lambda block: seen.append(block.copy()) or len(block),
-        blocks=7,
-        bounds=(0, 200),
-        epsilon=1.0,
-    )
+
+    def size(block: np.ndarray) -> int:
+        seen.append(block.copy())
+        return len(block)
+
+    mechanism = SampleAndAggregate(estimator=size, blocks=7, bounds=(0, 200), epsilon=1.0)
     mechanism.release(data, rng=1)
     assert 2 <= len(seen) <= 7
     assert sorted(np.concatenate(seen).ravel().tolist()) == list(range(200))
@@ -121,7 +122,7 @@ def test_odd_estimators_and_data_are_answered_at_the_usual_cost() -> None:
                 blocks=10,
                 bounds=(-1.0, 1.0),
                 epsilon=1.0,
-                aggregate=aggregate,  # type: ignore[arg-type]
+                aggregate=aggregate,
             )
             for data in (np.zeros(0), odd, np.full(99, math.nan), np.zeros((5, 2))):
                 with np.errstate(all="ignore"):

@@ -52,7 +52,7 @@ def neighbors(relation: Neighboring, largest: int) -> Iterator[tuple[Data, Data]
 
 
 def make(kind: type[SmoothStatistic], **given: Any) -> SmoothStatistic:
-    extra = {"trim": Fraction(1, 3)} if kind is SmoothTrimmedMean else {}
+    extra: dict[str, Any] = {"trim": Fraction(1, 3)} if kind is SmoothTrimmedMean else {}
     return kind.calibrated(bounds=(0, TOP), **extra, **given)
 
 
@@ -188,7 +188,7 @@ def test_bad_requests_are_refused() -> None:
         ({"smoothness": 3.0, "delta": 1e-6}, "smoothness must cost less"),
     ):
         with pytest.raises(ParameterError, match=message):
-            SmoothQuantile.calibrated(bounds=(0, 9), epsilon=1.0, **given)  # type: ignore[arg-type]
+            SmoothQuantile.calibrated(bounds=(0, 9), epsilon=1.0, **given)
     for trim, relation in (
         (0.5, Neighboring.REPLACE_ONE),
         (0, Neighboring.REPLACE_ONE),
