@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.grid import clamp
 
-__all__ = ["as_records", "exact_sum", "numbers", "table"]
+__all__ = ["as_records", "exact_sum", "numbers", "places", "table"]
 
 _HALF = 32  # each half of a summand has at most 32 bits, so 2**31 of them fit into int64
 
@@ -59,6 +59,16 @@ def table(data: Any, columns: int, *, name: str = "data") -> NDArray[Any]:
         rule = f"be an array of real numbers of shape (n, {columns})"
         _check.refuse(name, rule, f"records of shape {array.shape[1:]} of {array.dtype}", "stack the columns")
     return array
+
+
+def places(array: NDArray[Any], bounds: tuple[Any, Any]) -> NDArray[np.float64]:
+    """Return where real numbers lie between two bounds: 0 at the lower and 1 at the upper one, or beyond.
+
+    NaN counts as the number 0. Bounds that are arrays are those of columns.
+    """
+    lower, upper = bounds
+    real = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
+    return np.asarray(np.clip((np.clip(real, lower, upper) - lower) / (upper - lower), 0, 1))
 
 
 def exact_sum(steps: NDArray[np.int64]) -> int:

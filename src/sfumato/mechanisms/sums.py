@@ -16,7 +16,7 @@ from sfumato.mechanisms.grid import Grid, as_grid, whole
 from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.query import Query
 from sfumato.mechanisms.rational import ceil_log2
-from sfumato.mechanisms.records import exact_sum, numbers
+from sfumato.mechanisms.records import exact_sum, numbers, places
 from sfumato.mechanisms.shift import Shift
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.neighboring import Neighboring
@@ -190,13 +190,10 @@ class Mean(Query):
         """Return the exact sum, or the two sums, in steps."""
         if self.n is not None:
             return self._sum.steps(data)
-        array = numbers(data, integral=False).astype(np.float64)
-        lower, upper = self.bounds
-        clamped = np.clip(np.nan_to_num(array, nan=0.0, posinf=np.inf, neginf=-np.inf), lower, upper)
         one = 1 << _BITS
         # Any float error stays inside one record's own whole number of steps, from 0 to one.
-        places = np.clip(np.rint((clamped - lower) / (upper - lower) * one), 0, one).astype(np.int64)
-        return np.array([exact_sum(places), exact_sum(one - places)], dtype=np.int64)
+        steps = np.rint(places(numbers(data, integral=False), self.bounds) * one).astype(np.int64)
+        return np.array([exact_sum(steps), exact_sum(one - steps)], dtype=np.int64)
 
     def shift(self, neighboring: Neighboring) -> Shift:
         """Return the bound of the sum, or of the two sums."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.query import Query
-from sfumato.mechanisms.records import exact_sum, numbers, table
+from sfumato.mechanisms.records import exact_sum, numbers, places, table
 from sfumato.mechanisms.shift import Shift
 from sfumato.mechanisms.sums import checked_bounds
 from sfumato.numerics.interval import Interval
@@ -83,7 +83,7 @@ class Variance(_Shares):
 
     def steps(self, data: Any) -> _Steps:
         """Return the exact sums in steps."""
-        place = _places(numbers(data, integral=False), self.bounds)
+        place = places(numbers(data, integral=False), self.bounds)
         squares, rests = _rounded(place**2), _rounded((1 - place) ** 2)
         between = np.maximum(_ONE - squares - rests, 0)
         return np.array([exact_sum(part) for part in (squares, between, _ONE - squares - between)])
@@ -211,7 +211,7 @@ class Covariance(_Shares):
     def steps(self, data: Any) -> _Steps:
         """Return the exact sums in steps, of an array of shape (n, 2)."""
         array = table(data, 2)
-        s, t = (_places(array[:, column], self.bounds[column]) for column in (0, 1))
+        s, t = (places(array[:, column], self.bounds[column]) for column in (0, 1))
         both, first, second = _rounded(s * t), _rounded(s * (1 - t)), _rounded((1 - s) * t)
         # Four roundings may sum to a step or two more than one: the largest part gives way.
         rest = _ONE - both - first - second
@@ -236,12 +236,6 @@ def apart(bounds: object) -> tuple[float, float]:
     if not 1e-150 <= float(upper) - float(lower) < 1e154:
         _check.refuse("bounds", "be from 1e-150 to 1e154 apart", bounds, "use other units")
     return float(lower), float(upper)
-
-
-def _places(array: NDArray[Any], bounds: tuple[float, float]) -> NDArray[np.float64]:
-    lower, upper = bounds
-    real = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
-    return np.asarray(np.clip((np.clip(real, lower, upper) - lower) / (upper - lower), 0, 1))
 
 
 def _rounded(share: NDArray[np.float64]) -> _Steps:

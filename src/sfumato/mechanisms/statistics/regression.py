@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.query import Query
-from sfumato.mechanisms.records import exact_sum, table
+from sfumato.mechanisms.records import exact_sum, places, table
 from sfumato.mechanisms.shift import Shift
 from sfumato.mechanisms.statistics.moments import apart
 from sfumato.privacy.neighboring import Neighboring
@@ -99,9 +99,7 @@ class LeastSquares(Query):
         width = len(self.bounds)
         array = table(data, width)
         lower, upper = np.array(self.bounds).T
-        real = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf)
-        places = np.clip((np.clip(real, lower, upper) - lower) / (upper - lower) * 2 - 1, -1, 1)
-        z = np.concatenate([np.ones((len(array), 1)), places], axis=1)
+        z = np.concatenate([np.ones((len(array), 1)), places(array, (lower, upper)) * 2 - 1], axis=1)
         rows, columns = np.triu_indices(width + 1)
         return np.array(
             [
