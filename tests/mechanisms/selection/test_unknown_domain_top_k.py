@@ -165,6 +165,9 @@ def test_edges() -> None:
         ({"count": 0}, "count must be an integer of at least 1"),
         ({"domain": 1}, "domain must be an integer of at least 2"),
         ({"l0": 0}, "l0 must be an integer"),
+        ({"threshold": 2**63 - 5}, r"threshold must be at most 2\*\*60"),
+        ({"domain": 2**70}, r"domain must be at most 2\*\*60"),
+        ({"count": 2**70, "domain": None}, r"domain must be at most 2\*\*60"),
         ({"neighboring": Neighboring.REPLACE_ONE}, "neighboring must be ADD_REMOVE or ZERO_OUT"),
     ],
 )

@@ -30,6 +30,7 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["UnknownDomainTopK"]
 
 _DOMAIN = 10
+_MOST = 1 << 60  # counts of at most 2**61 with it on top fit into int64
 
 
 @final
@@ -105,12 +106,15 @@ class UnknownDomainTopK(Mechanism):
         remedy = "pass epsilon= and delta= to UnknownDomainTopK.calibrated to have it chosen"
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
         Lattice.settle(1, noise=Fraction(self.scale)).check_noise("scale", Fraction(self.scale))
-        _check.integer("threshold", self.threshold, minimum=1, remedy=remedy)
+        if _check.integer("threshold", self.threshold, minimum=1, remedy=remedy) > _MOST:
+            _check.refuse("threshold", "be at most 2**60", self.threshold, remedy)
         count = _check.integer("count", self.count, minimum=1)
         given: int | None = self.domain
         if given is None:
             object.__setattr__(self, "domain", _DOMAIN * count)
-        _check.integer("domain", self.domain, minimum=count, remedy="look at no fewer than are told")
+        remedy = "look at no fewer than are told"
+        if _check.integer("domain", self.domain, minimum=count, remedy=remedy) > _MOST:
+            _check.refuse("domain", "be at most 2**60", self.domain, "no data has so many keys")
         if self.l0 is not None:
             _check.integer("l0", self.l0, minimum=1)
         if self.neighboring not in (Neighboring.ADD_REMOVE, Neighboring.ZERO_OUT):
