@@ -135,6 +135,7 @@ def test_odd_data_and_wrong_arguments() -> None:
         KolmogorovSmirnov(cdf=np.tanh, n=0)
     for arguments, message in (
         ({"n": 0, "share": 0.5}, "n must"),
+        ({"n": 10**400, "share": 0.5}, "n must be at most"),
         ({"n": 5, "share": 1.5}, "share must"),
         ({"n": 5, "share": 0.5, "alternative": "more"}, "alternative must"),
         ({"n": 5, "share": 0.5, "alternative": ["less"]}, "alternative must"),

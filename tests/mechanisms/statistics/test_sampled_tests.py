@@ -11,6 +11,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import (
     Gaussian,
+    KolmogorovSmirnov,
     Laplace,
     Variance,
     goodness_of_fit,
@@ -103,6 +104,8 @@ def test_wrong_arguments_are_refused() -> None:
     wrong: list[tuple[Any, str]] = [
         (lambda: goodness_of_fit(scalar, n=3, shares=[1.0]), "release must"),
         (lambda: goodness_of_fit(table, n=0, shares=[0.5, 0.5]), "n must"),
+        (lambda: goodness_of_fit(table, n=10**400, shares=[0.5, 0.5]), "n must be at most"),
+        (lambda: KolmogorovSmirnov(cdf=np.tanh, n=10**400), "n must be at most"),
         (lambda: goodness_of_fit(table, n=30, shares=[0.5, 0.6]), "shares must"),
         (lambda: goodness_of_fit(table, n=30, shares=[1.0]), "shares must"),
         (lambda: goodness_of_fit(table, n=30, shares=[0.5, 0.5], draws=5), "draws must"),

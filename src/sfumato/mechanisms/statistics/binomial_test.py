@@ -10,7 +10,7 @@ from scipy.special import betainc
 
 from sfumato import _check
 from sfumato.mechanisms.lattice_release import LatticeRelease
-from sfumato.mechanisms.statistics.noisy_tail import Significance, Tail, noisy_tail
+from sfumato.mechanisms.statistics.noisy_tail import Significance, Tail, noisy_tail, public_size
 from sfumato.numerics.interval import Interval
 
 __all__ = ["binomial_test", "share_interval"]
@@ -135,7 +135,7 @@ def _tail(size: int, share: float) -> Tail:
 
 
 def _seen(release: LatticeRelease, n: int) -> tuple[int, int]:
-    size = _check.integer("n", n, minimum=1, remedy="pass how many records there are; it must be public")
+    size = public_size(n)
     given: object = release
     if not isinstance(given, LatticeRelease) or isinstance(given.steps, np.ndarray):
         _check.refuse("release", "be of one noisy whole number", type(given), "release a count")

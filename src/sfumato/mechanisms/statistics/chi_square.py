@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.lattice_release import LatticeRelease
-from sfumato.mechanisms.statistics.noisy_tail import Significance
+from sfumato.mechanisms.statistics.noisy_tail import Significance, public_size
 
 __all__ = ["goodness_of_fit", "independence_test"]
 
@@ -65,7 +65,7 @@ def goodness_of_fit(
     >>> [goodness_of_fit(x, n=600, shares=np.full(6, 1 / 6), rng=2).p_value < 0.01 for x in (fair, loaded)]
     [False, True]
     """
-    counts, size = _table(release, 1), _check.integer("n", n, minimum=1, remedy="it must be public")
+    counts, size = _table(release, 1), public_size(n)
     try:
         given = np.asarray(shares, dtype=np.float64)
     except (TypeError, ValueError):
@@ -114,7 +114,7 @@ def independence_test(
     >>> [independence_test(table.release(x, rng=1), n=1000, rng=2).p_value < 0.01 for x in (even, skewed)]
     [False, True]
     """
-    counts, size = _table(release, 2), _check.integer("n", n, minimum=1, remedy="it must be public")
+    counts, size = _table(release, 2), public_size(n)
     if min(counts.shape) < 2:
         _check.refuse("release", "have at least two rows and two columns", counts.shape)
     noise = release.stddev**2

@@ -19,7 +19,7 @@ from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.query import Query
 from sfumato.mechanisms.records import numbers
 from sfumato.mechanisms.shift import Shift
-from sfumato.mechanisms.statistics.noisy_tail import Significance, noisy_tail
+from sfumato.mechanisms.statistics.noisy_tail import Significance, noisy_tail, public_size
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["KolmogorovSmirnov"]
@@ -71,7 +71,7 @@ class KolmogorovSmirnov(Query):
     def __post_init__(self) -> None:
         if not callable(self.cdf):
             _check.refuse("cdf", "be callable", self.cdf, "pass a distribution function")
-        _check.integer("n", self.n, minimum=1, remedy="pass how many records there are; it must be public")
+        public_size(self.n)
 
     @property
     def step(self) -> Fraction:

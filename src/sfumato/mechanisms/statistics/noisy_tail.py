@@ -10,10 +10,11 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato import _check
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.laws import SymmetricLaw
 
-__all__ = ["Significance", "Tail", "noisy_tail"]
+__all__ = ["Significance", "Tail", "noisy_tail", "public_size"]
 
 _Array = NDArray[np.float64]
 Tail: TypeAlias = Callable[[_Array], _Array]
@@ -22,6 +23,7 @@ Tail: TypeAlias = Callable[[_Array], _Array]
 _CELLS: Final = 1 << 14
 _FAR: Final = 1e-20
 _SLACK: Final = 1e-9
+_LARGEST: Final = 1 << 38
 
 
 class Significance(NamedTuple):
@@ -47,6 +49,13 @@ class _Cells(NamedTuple):
     last: _Array
     least: _Array
     most: _Array
+
+
+def public_size(n: object) -> int:
+    """Return how many records there are, where that is public, or refuse what no data has."""
+    remedy = "pass how many records there are; it must be public"
+    size = _check.integer("n", n, minimum=1, remedy=remedy)
+    return size if size <= _LARGEST else _check.refuse("n", "be at most 2**38", n, remedy)
 
 
 def noisy_tail(tail: Tail, law: SymmetricLaw, x: int) -> Interval:
