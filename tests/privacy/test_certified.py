@@ -18,6 +18,7 @@ from sfumato.privacy import (
     Precision,
     PrivacyLoss,
     PureDP,
+    SampledWithReplacement,
 )
 from sfumato.privacy.accountant import certified, inversion
 
@@ -44,6 +45,18 @@ TOO_LOW = {
     (1e-5, 0.5, 1_000_000, 1e-10): 3.39580,
     (0.5, 20.0, 1_000, 1e-10): 5.08189,
 }
+# What others report: Opacus 1.6 (the limit in Gaussian DP, which is no bound), then opake 0.16.
+NO_BOUNDS = {
+    (0.01, 1.0, 10_000, 1e-5): 6.007,
+    (0.001, 0.7, 100_000, 1e-5): 3.476,
+    (256 / 60_000, 1.1, 14_062, 1e-5): 2.324,
+    (4096 / 50_000, 3.0, 2_000, 1e-5): 5.711,
+    (16_384 / 1.28e6, 2.5, 72_000, 1e-5): 6.664,
+    (1e-5, 0.5, 1_000_000, 1e-5): 0.2426,
+    (0.5, 20.0, 1_000, 1e-5): 3.3438,
+    (1e-5, 0.5, 1_000_000, 1e-15): 0.540,
+    (256 / 60_000, 1.1, 14_062, 1e-15): 4.34016,
+}
 
 
 def sgd(q: float, noise: float, steps: int) -> PrivacyLoss:
@@ -67,6 +80,51 @@ def test_under_counts_of_peers_lie_below_the_interval(
     q, noise, steps, delta = job
     precision = Precision(1e-4 if q <= 0.001 else 2e-6)
     assert reported < sgd(q, noise, steps).epsilon_interval(delta, precision).lower
+
+
+@pytest.mark.parametrize(("job", "reported"), NO_BOUNDS.items())
+def test_approximations_of_peers_lie_below_the_interval(
+    job: tuple[float, float, int, float], reported: float
+) -> None:
+    q, noise, steps, delta = job
+    assert reported < sgd(q, noise, steps).epsilon_interval(delta).lower
+
+
+def test_a_lower_bound_of_peers_lies_above_the_truth() -> None:
+    # dp-accounting 0.6.0's "optimistic" epsilon, whose losses beyond 745 underflow.
+    reported = 2269.685
+    upper = (Gaussian(0.5) * 1000).epsilon_interval(1e-5).upper
+    assert upper < 2268.769
+    assert upper < reported
+
+
+@pytest.mark.parametrize(
+    ("noise", "count", "truth"), [(4.0, 1, 0.926), (4.0, 1000, 64.17), (50.0, 10**5, 46.2)]
+)
+def test_a_negative_epsilon_of_peers_is_far_from_the_truth(noise: float, count: int, truth: float) -> None:
+    # autodp 0.2.3 on scipy 1.17 says -0.0048 of each.
+    lower, upper, _ = (Gaussian(noise) * count).epsilon_interval(1e-5)
+    assert 0 < lower <= upper
+    assert upper == pytest.approx(truth, rel=1e-3)
+
+
+def test_what_cannot_be_as_narrow_as_asked_says_so() -> None:
+    run = sgd(0.01, 1.0, 10_000)
+    assert run.delta_interval(6.0).upper <= run.delta_interval(6.0).lower * 1.0011
+    with pytest.warns(PrecisionWarning, match="wider than asked"):
+        run.delta_interval(17.63, Precision(1e-8))
+
+
+def test_nothing_finite_is_proven_with_a_warning_that_says_why() -> None:
+    once = SampledWithReplacement(
+        Gaussian(2.0, neighboring=Neighboring.REPLACE_ONE), sample_size=1000, population_size=50
+    )
+    assert once.epsilon_interval(1e-6).upper < 300
+    many = SampledWithReplacement(
+        Gaussian(2.0, neighboring=Neighboring.REPLACE_ONE), sample_size=10_000, population_size=60
+    )
+    with pytest.warns(PrecisionWarning, match="no finite bound"):
+        assert many.epsilon_interval(1e-6).upper == math.inf
 
 
 @pytest.mark.parametrize("job", [(0.01, 1.0, 10_000), (0.5, 20.0, 1_000)])

@@ -17,11 +17,13 @@ from sfumato.privacy import (
     ApproximateDP,
     DiscreteGaussian,
     DiscreteLaplace,
+    FixedSizeSampled,
     Gaussian,
     Laplace,
     Neighboring,
     PoissonSubsampled,
     PrivacyLoss,
+    SampledWithReplacement,
     compose,
 )
 from sfumato.privacy.interchange import from_dp_event, to_dp_event
@@ -54,6 +56,16 @@ def test_a_loss_comes_back_as_it_was_or_barely_larger(terms: list[tuple[PrivacyL
     if all(isinstance(term, Gaussian | Laplace | ZCDP) for term, _ in loss.terms):
         assert back == loss
     assert sorted(count for _, count in back.terms) == sorted(count for _, count in loss.terms)
+
+
+@needs_library
+def test_samples_of_fixed_size_come_back() -> None:
+    base = Gaussian(1.5, neighboring=Neighboring.REPLACE_ONE)
+    for loss in (FixedSizeSampled(base, 50, 1000) * 7, SampledWithReplacement(base, 50, 1000)):
+        event = to_dp_event(loss)
+        assert from_dp_event(event, neighboring=Neighboring.REPLACE_ONE) == loss
+        with pytest.raises(NeighboringMismatch):
+            from_dp_event(event)
 
 
 @needs_library

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.numerics.interval import Interval
     from sfumato.privacy.accountant.precision import Precision
     from sfumato.privacy.calibration import analytic_gaussian_stddev, calibrate, classical_gaussian_stddev
     from sfumato.privacy.composition import (
@@ -100,6 +101,7 @@ __all__ = [
     "GaussianDP",
     "GaussianSparseVector",
     "Guarantee",
+    "Interval",
     "Laplace",
     "LossVariable",
     "MaxNoise",
@@ -234,5 +236,7 @@ _HOMES = {
 }
 
 __getattr__, __dir__ = attach(
-    __name__, {name: f"{__name__}.{module}" for module, names in _HOMES.items() for name in names}
+    __name__,
+    {name: f"{__name__}.{module}" for module, names in _HOMES.items() for name in names}
+    | {"Interval": "sfumato.numerics.interval"},
 )

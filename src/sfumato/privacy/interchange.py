@@ -22,7 +22,9 @@ from sfumato.privacy.leaves.laplace import Laplace
 from sfumato.privacy.leaves.randomized_response import RandomizedResponse
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.nodes.fixed_size import FixedSizeSampled
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
+from sfumato.privacy.nodes.with_replacement import SampledWithReplacement
 
 __all__ = ["from_dp_event", "to_dp_event"]
 
@@ -36,7 +38,8 @@ def from_dp_event(event: Any, *, neighboring: Neighboring = Neighboring.ADD_REMO
     ----------
     event : dp_accounting.DpEvent
         Gaussian, Laplace, discrete Laplace, randomized response, rho-zCDP, no-op and non-private events;
-        composed, self-composed and Poisson-sampled ones.
+        composed, self-composed and Poisson-sampled ones, and samples of fixed size with and without
+        replacement.
     neighboring : Neighboring
         The relation under which the event's sensitivities are stated: that of the accountant it was made for.
 
@@ -51,8 +54,8 @@ def from_dp_event(event: Any, *, neighboring: Neighboring = Neighboring.ADD_REMO
     ParameterError
         If the event, or one inside it, is of another class, or a parameter has no equal here.
     NeighboringMismatch
-        Poisson sampling under another relation than add/remove, randomized response under another than
-        replace-one.
+        Poisson sampling under another relation than add/remove, samples of fixed size and randomized response
+        under another than replace-one.
 
     Notes
     -----
@@ -70,7 +73,7 @@ def to_dp_event(loss: PrivacyLoss) -> Any:
     ----------
     loss : PrivacyLoss
         Of Gaussian, Laplace, discrete Laplace, randomized response and rho-zCDP leaves, and Poisson samples
-        of them.
+        and samples of fixed size of them.
 
     Returns
     -------
@@ -166,6 +169,12 @@ _READERS: Mapping[str, _Reader] = {
         inner(event.event), event.sampling_probability
     ),
     "RandomizedResponseDpEvent": _randomized_response,
+    "SampledWithReplacementDpEvent": lambda event, _, inner: SampledWithReplacement(
+        inner(event.event), event.sample_size, event.source_dataset_size
+    ),
+    "SampledWithoutReplacementDpEvent": lambda event, _, inner: FixedSizeSampled(
+        inner(event.event), event.sample_size, event.source_dataset_size
+    ),
     "SelfComposedDpEvent": lambda event, _, inner: inner(event.event) * event.count,
     "ZCDpEvent": _zcdp,
 }
@@ -184,6 +193,9 @@ _WRITERS: Mapping[type[PrivacyLoss], Callable[[Any, Any], Any]] = {
         if loss.scale
         else library.NonPrivateDpEvent()
     ),
+    FixedSizeSampled: lambda library, loss: library.SampledWithoutReplacementDpEvent(
+        loss.population_size, loss.sample_size, _written(library, loss.loss)
+    ),
     Gaussian: lambda library, loss: library.GaussianDpEvent(loss.noise_multiplier),
     Laplace: lambda library, loss: library.LaplaceDpEvent(loss.noise_multiplier),
     PoissonSubsampled: lambda library, loss: library.PoissonSampledDpEvent(
@@ -191,6 +203,9 @@ _WRITERS: Mapping[type[PrivacyLoss], Callable[[Any, Any], Any]] = {
     ),
     RandomizedResponse: lambda library, loss: library.RandomizedResponseDpEvent(
         _noise_parameter(loss), loss.categories
+    ),
+    SampledWithReplacement: lambda library, loss: library.SampledWithReplacementDpEvent(
+        loss.population_size, loss.sample_size, _written(library, loss.loss)
     ),
     ZCDP: lambda library, loss: library.ZCDpEvent(loss.rho),
 }

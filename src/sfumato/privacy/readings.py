@@ -61,7 +61,7 @@ class Readings(ABC):
             If no view exists for the whole loss.
         """
         found = intervals.epsilon_interval(self, _delta(delta), STANDARD)
-        if found.upper == math.inf:
+        if found.upper == math.inf and found.tight:
             STANDARD.checked(found, f"epsilon at {delta!r}")
         return float(found.upper)
 
@@ -98,12 +98,13 @@ class Readings(ABC):
         the pairs that the parts declare: the worst two neighbors of each mechanism, in one order throughout.
         """
         found = intervals.epsilon_interval(self, _delta(delta), _precision(precision))
-        return _plain(precision.checked(found, f"epsilon at delta {delta!r}"))
+        # At delta 0 it is the loss that is not bounded.
+        return _plain(precision.checked(found, f"epsilon at delta {delta!r}") if delta else found)
 
     def delta_interval(self, epsilon: float, precision: Precision = STANDARD) -> Interval:
         """Return bounds on the delta of the declared pair at a non-negative ``epsilon``."""
         found = intervals.delta_interval(self, _epsilon(epsilon), _precision(precision))
-        return _plain(precision.checked(found, f"delta at epsilon {epsilon!r}"))
+        return _plain(precision.of_delta().checked(found, f"delta at epsilon {epsilon!r}"))
 
     def quick_epsilon(self, delta: float = 0.0) -> float:
         """Return the least epsilon that the closed views prove at ``delta``, in well under a millisecond.

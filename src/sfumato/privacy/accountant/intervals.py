@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -19,10 +18,6 @@ from sfumato.privacy.accountant.precision import Precision
 from sfumato.privacy.pairs.pair import Pair
 
 __all__ = ["Composition", "delta_interval", "epsilon_interval", "quick_delta", "quick_epsilon"]
-
-
-_NOTHING: Final = 1e-300
-"""A delta that need not be told from 0."""
 
 
 class Accountable(closed.Views, Protocol):
@@ -81,7 +76,7 @@ def epsilon_interval(loss: Composition, delta: float, precision: Precision) -> I
 
 def delta_interval(loss: Composition, epsilon: float, precision: Precision) -> Interval:
     """Return the best bounds on delta; see `epsilon_interval`."""
-    return _narrowest(_DELTA, loss, epsilon, replace(precision, absolute=_NOTHING))
+    return _narrowest(_DELTA, loss, epsilon, precision.of_delta())
 
 
 @lru_cache(maxsize=8192)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sfumato import _check
 from sfumato.errors import PrecisionWarning
@@ -13,6 +13,8 @@ from sfumato.numerics.interval import Interval
 __all__ = ["STANDARD", "Precision"]
 
 _FINEST = 1e-8
+_NOTHING = 1e-300
+"""A delta that need not be told from 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,10 @@ class Precision:
         object.__setattr__(self, "relative", relative)
         object.__setattr__(self, "absolute", _check.non_negative("absolute", self.absolute))
 
+    def of_delta(self) -> Precision:
+        """Return the same for a delta, which has no width that is always narrow enough."""
+        return replace(self, absolute=_NOTHING)
+
     def met(self, lower: float, upper: float) -> bool:
         """Whether an interval is narrow enough."""
         return upper - lower <= self.width(upper)
@@ -51,11 +57,18 @@ class Precision:
         return max(self.absolute, self.relative * upper)
 
     def checked(self, interval: Interval, what: str) -> Interval:
-        """Return the interval; warn if it should be narrow and is not."""
+        """Return the interval; warn if it should be narrow and is not, or proves nothing finite."""
         if interval.tight and math.isfinite(interval.lower) and not self.met(interval.lower, interval.upper):
             warnings.warn(
                 f"the interval for {what} is [{interval.lower!r}, {interval.upper!r}], wider than asked: "
                 "floats, or the time allowed, do not prove more; its ends are right all the same",
+                PrecisionWarning,
+                stacklevel=3,
+            )
+        elif interval.upper == math.inf and not interval.tight:
+            warnings.warn(
+                f"no finite bound for {what} is proven: a part that is known by an upper bound fails wholly "
+                "with a probability that is not below delta; allow a larger delta",
                 PrecisionWarning,
                 stacklevel=3,
             )

@@ -14,6 +14,7 @@ from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.pairs.chained import MOST_STEPS
 from sfumato.privacy.pairs.derived import fine_bins, one_run
 from sfumato.privacy.pairs.mixture import MixturePair
 from sfumato.privacy.pairs.pair import Pair, two_points
@@ -23,7 +24,7 @@ __all__ = ["SampledNode", "drawn_several", "tells_all"]
 
 _NEAR: Final = 12.0
 _NEGLIGIBLE: Final = 1e-25
-_MOST: Final = 40
+_MOST: Final = MOST_STEPS
 """More occurrences of one unit in a sample are counted as a total loss."""
 
 
@@ -81,7 +82,7 @@ def drawn_several(loss: PrivacyLoss, trials: int, odds: float) -> tuple[Pair, fl
 
     Notes
     -----
-    The divergences are at most the means of the groups' (joint convexity). More than 40 occurrences, or what
+    The divergences are at most the means of the groups' (joint convexity). More than 100 occurrences, or what
     has a probability of less than 1e-25, is counted as a total loss, or as that of a pure loss all times.
     """
     log_none = -trials * math.log1p(odds)

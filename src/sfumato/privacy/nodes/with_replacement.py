@@ -40,7 +40,7 @@ class SampledWithReplacement(SampledNode):
     over the number J of times that a unit is drawn if it is, of the mechanism's at s between samples that
     differ in J places. Proof: as for `FixedSizeSampled`, where the samples with the unit are drawn together
     with those of the other dataset, or with those without it, so that J draws are replaced. For J places the
-    pair is that of ``loss.group(J)``. More than 40 places, or what has a probability of less than 1e-25, is
+    pair is that of ``loss.group(J)``. More than 100 places, or what has a probability of less than 1e-25, is
     counted as a total loss (of a pure loss, as all places).
 
     Examples
