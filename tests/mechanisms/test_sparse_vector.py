@@ -207,7 +207,8 @@ def test_bad_values_are_refused_by_their_type_alone() -> None:
 
 
 def test_a_threshold_of_any_kind_of_number() -> None:
-    for threshold in (np.float32(2.5), np.int8(3), Fraction(5, 2), 2.5):
+    thresholds: tuple[Any, ...] = (np.float32(2.5), np.int8(3), Fraction(5, 2), 2.5)
+    for threshold in thresholds:
         mechanism = SparseVector(
             sensitivity=1, threshold_scale=2**-9, query_scale=2**-9, threshold=threshold, positives=9
         )

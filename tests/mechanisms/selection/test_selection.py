@@ -122,13 +122,14 @@ def test_odd_scores_are_answered_at_the_usual_cost(kind: str) -> None:
     drawn = {index_of(mechanism.release([math.nan] * 3, rng=seed)) for seed in range(60)}
     assert drawn == {0, 1, 2}
     # NaN is the worst of all, and infinity the best.
-    for row in (
+    odd: Any
+    for odd in (
         [np.float32(math.nan), np.float32(0), math.nan],
         [math.nan, 0.0, math.nan],
         [-math.inf, 0.0, math.nan],
         [0.0, math.inf, 1e9],
     ):
-        assert index_of(mechanism.release(row, rng=5)) == 1
+        assert index_of(mechanism.release(odd, rng=5)) == 1
     assert index_of(mechanism.release([7.0], rng=1)) == 0
 
 

@@ -88,7 +88,7 @@ def test_intervals_hold_the_variance_of_records_that_are_rounded() -> None:
     for one, other in ((0.3, 0.3), (0.1, 0.7), (1 / 3, 0.9), (0.2, 0.21)):
         release = measurement.release(np.tile([one, other], 50_000), rng=1)
         truth = ((one - other) / 2) ** 2
-        lower, upper, _ = measurement.query.estimate_interval(release, 0.999)
+        lower, upper, _ = Variance(bounds=(0.0, 1.0)).estimate_interval(release, 0.999)
         assert lower <= truth <= upper
         assert upper - lower < 5e-7
 
