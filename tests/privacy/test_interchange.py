@@ -136,7 +136,6 @@ def test_what_only_one_side_knows_is_refused_by_name() -> None:
     unknown: list[Any] = [
         events.UnsupportedDpEvent(),
         events.RepeatAndSelectDpEvent(events.GaussianDpEvent(1.0), 2.0, 1.0),
-        events.SampledWithoutReplacementDpEvent(100, 10, events.GaussianDpEvent(1.0)),
         events.ComposedDpEvent([events.UnsupportedDpEvent()]),
         Stranger(),
         None,
