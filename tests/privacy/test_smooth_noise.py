@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
+from scipy.integrate import quad, trapezoid
 
 from sfumato.errors import ParameterError
 from sfumato.privacy import Gaussian, Laplace, PrivacyLoss, SmoothGaussian, SmoothLaplace, loss_from_json
@@ -35,9 +35,7 @@ def normaliser(kind: type) -> float:
 
 def hockey_stick(kind: type, centre: float, change: float, epsilon: float) -> float:
     p, q = log_density(kind, LINE), log_density(kind, LINE, centre, change)
-    return float(np.trapezoid(np.maximum(0, np.exp(p) - np.exp(epsilon + q)), LINE)) / math.exp(
-        normaliser(kind)
-    )
+    return float(trapezoid(np.maximum(0, np.exp(p) - np.exp(epsilon + q)), LINE)) / math.exp(normaliser(kind))
 
 
 @pytest.mark.parametrize(("noise", "smoothness"), CASES)

@@ -86,4 +86,5 @@ def log_profile(mu: float, epsilon: float) -> float:
 def upper_quantile(log_probability: float) -> float:
     """Return an upper bound on the ``z`` with upper tail probability ``exp(log_probability)`` of N(0, 1)."""
     value = -float(ndtri_exp(log_probability))
-    return above(value, 64.0, 1.0)
+    # Of no probability at all, some versions of scipy say NaN.
+    return math.inf if math.isnan(value) else above(value, 64.0, 1.0)

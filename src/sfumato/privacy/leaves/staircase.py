@@ -85,7 +85,12 @@ class Staircase(ThreeLosses):
         with np.errstate(divide="ignore"):
             log_gamma, log_rest = np.log(gamma), np.log1p(-gamma)
             log_middle = np.log(abs(1 - 2 * gamma))
-        log_height = math.log(-math.expm1(-epsilon)) - math.log(2)
-        log_height -= float(np.logaddexp(log_gamma, log_rest - epsilon))
-        top = math.log(0.5 + math.exp(log_height + float(min(log_gamma, log_rest))))
-        return top, float(log_middle) + log_height - (epsilon if gamma < 0.5 else 0.0)
+        log_half = math.log(-math.expm1(-epsilon)) - math.log(2)
+        # The masses beside the greatest loss's half, without a difference of two large numbers.
+        if gamma < 0.5:
+            least = log_half - float(np.logaddexp(0.0, log_rest - epsilon - log_gamma))
+            height = log_half - float(np.logaddexp(log_gamma + epsilon, log_rest))
+        else:
+            height = log_half - float(np.logaddexp(log_gamma, log_rest - epsilon))
+            least = height + float(log_rest)
+        return math.log(0.5 + math.exp(least)), float(log_middle) + height

@@ -87,7 +87,9 @@ class ThreeLosses(Leaf):
         rest = math.log1p(-math.exp(top)) if top < -0.7 else float(np.logaddexp(middle, top - epsilon))
         units = _units(top, epsilon) / UNIT
         mu = upper_quantile(below(top - epsilon, units)) + upper_quantile(below(rest, units))
-        return GDPView(max(0.0, min(above(mu), pure_to_gdp(epsilon))), 0.0)
+        # Where the vertices are beyond floats, the bound that holds for every such epsilon remains.
+        proven = pure_to_gdp(epsilon)
+        return GDPView(max(0.0, min(above(mu), proven)) if math.isfinite(mu) else proven, 0.0)
 
     def dominating_pair(self) -> Pair:
         """Return the three losses."""
