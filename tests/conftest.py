@@ -6,6 +6,10 @@ import os
 
 from hypothesis import HealthCheck, settings
 
+from tests.postgres import postgres, postgres_url
+
+__all__ = ["postgres", "postgres_url"]  # fixtures for all tests
+
 settings.register_profile(
     "sfumato",
     deadline=None,
