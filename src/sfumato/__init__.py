@@ -9,6 +9,19 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato import audit, errors, ledger, mechanisms, numerics, privacy, queries
     from sfumato.privacy.neighboring import Neighboring
+    from sfumato.queries.columns import col
+    from sfumato.queries.requests import (
+        count,
+        count_distinct,
+        max,  # noqa: A004
+        mean,
+        median,
+        min,  # noqa: A004
+        quantile,
+        stddev,
+        sum,  # noqa: A004
+        variance,
+    )
     from sfumato.queries.session import Session, connect
     from sfumato.queries.sources import ROW
 
@@ -17,13 +30,24 @@ __all__ = [
     "Neighboring",
     "Session",
     "audit",
+    "col",
     "connect",
+    "count",
+    "count_distinct",
     "errors",
     "ledger",
+    "max",
+    "mean",
     "mechanisms",
+    "median",
+    "min",
     "numerics",
     "privacy",
+    "quantile",
     "queries",
+    "stddev",
+    "sum",
+    "variance",
 ]
 
 __version__ = "0.1.0"
@@ -35,12 +59,23 @@ __getattr__, __dir__ = attach(
         "Neighboring": "sfumato.privacy.neighboring",
         "Session": "sfumato.queries.session",
         "audit": "",
+        "col": "sfumato.queries.columns",
         "connect": "sfumato.queries.session",
+        "count": "sfumato.queries.requests",
+        "count_distinct": "sfumato.queries.requests",
         "errors": "",
         "ledger": "",
+        "max": "sfumato.queries.requests",
+        "mean": "sfumato.queries.requests",
         "mechanisms": "",
+        "median": "sfumato.queries.requests",
+        "min": "sfumato.queries.requests",
         "numerics": "",
         "privacy": "",
+        "quantile": "sfumato.queries.requests",
         "queries": "",
+        "stddev": "sfumato.queries.requests",
+        "sum": "sfumato.queries.requests",
+        "variance": "sfumato.queries.requests",
     },
 )

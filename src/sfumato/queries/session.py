@@ -17,6 +17,7 @@ from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.queries.answer import add_noise
+from sfumato.queries.builder import Door, Table, begin
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.engines.engine import Engine
@@ -155,6 +156,21 @@ class Session:
         """Say what a query would do and cost; nothing is charged and no row is read."""
         priced = self._price(text, public_groups)
         return explain(priced, privacy_unit=self._privacy_unit, budget=self._ledger.budget)
+
+    def table(self, name: str | None = None) -> Table:
+        """Begin a query in Python: ``session.table().filter(...).group_by(...).agg(...)``.
+
+        Parameters
+        ----------
+        name : str, optional
+            The private table; may be left out where there is one only.
+
+        Raises
+        ------
+        SchemaError
+            If there is no such private table.
+        """
+        return begin(Door(self._catalog, self.sql, self.explain), name)
 
     def close(self) -> None:
         """Close engine and ledger; calling it again does nothing."""

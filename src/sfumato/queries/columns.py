@@ -1,0 +1,238 @@
+"""Expressions over columns, written in Python: each is a piece of SQL that the front door reads like any.
+
+A string stands for the SQL in it wherever an expression is taken; :func:`col` and Python's operators write
+the same without quotes.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, final
+
+from sqlglot import exp, parse
+from sqlglot.errors import SqlglotError
+
+from sfumato._check import refuse
+from sfumato.errors import SqlSyntaxError
+from sfumato.queries.dialect import PrivateSql
+
+__all__ = ["ColumnExpression", "Expressible", "col", "expression_sql", "literal_sql", "name_sql"]
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False)
+class ColumnExpression:
+    """A computation over one row, as SQL; made by :func:`col` and by operators.
+
+    ``&``, ``|`` and ``~`` are SQL's AND, OR and NOT, ``==`` and ``!=`` its ``=`` and ``<>``: an expression
+    has no truth value in Python.
+
+    Parameters
+    ----------
+    sql : str
+        The expression in BigQuery's spelling, closed: it can stand as an operand.
+
+    Examples
+    --------
+    >>> ((col("age") >= 18) & ~col("state").is_in(["CA", "NY"])).sql
+    "((`age` >= 18) AND (NOT (`state` IN ('CA', 'NY'))))"
+    """
+
+    sql: str
+
+    def __repr__(self) -> str:
+        return f"ColumnExpression({self.sql})"
+
+    def __bool__(self) -> bool:
+        raise TypeError("a column expression has no truth value; write & for AND, | for OR, ~ for NOT")
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> ColumnExpression:  # type: ignore[override]
+        return self._with("=", other)
+
+    def __ne__(self, other: object) -> ColumnExpression:  # type: ignore[override]
+        return self._with("<>", other)
+
+    def __lt__(self, other: object) -> ColumnExpression:
+        return self._with("<", other)
+
+    def __le__(self, other: object) -> ColumnExpression:
+        return self._with("<=", other)
+
+    def __gt__(self, other: object) -> ColumnExpression:
+        return self._with(">", other)
+
+    def __ge__(self, other: object) -> ColumnExpression:
+        return self._with(">=", other)
+
+    def __add__(self, other: object) -> ColumnExpression:
+        return self._with("+", other)
+
+    def __radd__(self, other: object) -> ColumnExpression:
+        return self._after("+", other)
+
+    def __sub__(self, other: object) -> ColumnExpression:
+        return self._with("-", other)
+
+    def __rsub__(self, other: object) -> ColumnExpression:
+        return self._after("-", other)
+
+    def __mul__(self, other: object) -> ColumnExpression:
+        return self._with("*", other)
+
+    def __rmul__(self, other: object) -> ColumnExpression:
+        return self._after("*", other)
+
+    def __truediv__(self, other: object) -> ColumnExpression:
+        return self._with("/", other)
+
+    def __rtruediv__(self, other: object) -> ColumnExpression:
+        return self._after("/", other)
+
+    def __neg__(self) -> ColumnExpression:
+        return ColumnExpression(f"(-{self.sql})")
+
+    def __and__(self, other: object) -> ColumnExpression:
+        return self._with("AND", other)
+
+    def __or__(self, other: object) -> ColumnExpression:
+        return self._with("OR", other)
+
+    def __invert__(self) -> ColumnExpression:
+        return ColumnExpression(f"(NOT {self.sql})")
+
+    def is_null(self) -> ColumnExpression:
+        """Whether there is no value."""
+        return ColumnExpression(f"({self.sql} IS NULL)")
+
+    def is_in(self, values: Iterable[object]) -> ColumnExpression:
+        """Whether the value is one of some literals."""
+        listed = [literal_sql(value) for value in values]
+        if not listed:
+            refuse("values", "hold at least one literal", "none", "leave the condition out")
+        return ColumnExpression(f"({self.sql} IN ({', '.join(listed)}))")
+
+    def between(self, lower: object, upper: object) -> ColumnExpression:
+        """Whether the value lies within two others, the ends included."""
+        return ColumnExpression(f"({self.sql} BETWEEN {_operand(lower)} AND {_operand(upper)})")
+
+    def cast(self, type_: str) -> ColumnExpression:
+        """Return the value in another type, such as ``"INT64"``; NULL where it has none there."""
+        return ColumnExpression(f"CAST({self.sql} AS {type_})")
+
+    def _with(self, sign: str, other: object) -> ColumnExpression:
+        return ColumnExpression(f"({self.sql} {sign} {_operand(other)})")
+
+    def _after(self, sign: str, other: object) -> ColumnExpression:
+        return ColumnExpression(f"({_operand(other)} {sign} {self.sql})")
+
+
+Expressible: TypeAlias = str | ColumnExpression
+"""What is taken as an expression: SQL in a string, or a :class:`ColumnExpression`."""
+
+
+def col(name: str) -> ColumnExpression:
+    """Return a column by its name, to compute and compare with.
+
+    Examples
+    --------
+    >>> (col("income") / 1000).sql
+    '(`income` / 1000)'
+    """
+    return ColumnExpression(name_sql(name))
+
+
+def name_sql(name: object) -> str:
+    """Return a name in quotes, as SQL.
+
+    Raises
+    ------
+    ParameterError
+        If it is no string, or empty.
+    """
+    if not isinstance(name, str) or not name:
+        refuse("name", "be a non-empty string", name, "name a column")
+    quoted: str = exp.to_identifier(name, quoted=True).sql(dialect="bigquery")
+    return quoted
+
+
+def expression_sql(value: Expressible, what: str) -> str:
+    """Return the SQL of one expression, checked to be a single whole one.
+
+    Raises
+    ------
+    SqlSyntaxError
+        If a string does not hold one expression, or holds a comment.
+    """
+    if isinstance(value, ColumnExpression):
+        return value.sql
+    if not isinstance(value, str):
+        refuse(what, "be SQL in a string or a column expression", value, "write 'age >= 18', say")
+    try:
+        trees = parse(value, dialect=PrivateSql())
+    except (SqlglotError, RecursionError):
+        trees = []
+    tree = trees[0] if len(trees) == 1 else None
+    if tree is None or isinstance(tree, (exp.Query, exp.Alias, exp.Command, exp.DDL)) or _has_comment(tree):
+        raise SqlSyntaxError(
+            f"{what} must be one SQL expression without comments, got {value[:40]!r}; write 'age >= 18', say"
+        )
+    return value.strip() if isinstance(tree, (exp.Column, exp.Literal)) else f"({value.strip()})"
+
+
+def _has_comment(tree: exp.Expr) -> bool:
+    return any(node.comments for node in tree.walk())
+
+
+def _operand(value: object) -> str:
+    return value.sql if isinstance(value, ColumnExpression) else literal_sql(value)
+
+
+def literal_sql(value: object) -> str:
+    """Return a Python value as an SQL literal: a bool, a number, a string, a date, a moment, or None.
+
+    Raises
+    ------
+    ParameterError
+        If there is no literal for it.
+
+    Examples
+    --------
+    >>> literal_sql("CA"), literal_sql(dt.date(2020, 1, 31)), literal_sql(None)
+    ("'CA'", "DATE '2020-01-31'", 'NULL')
+    """
+    item = getattr(value, "item", None)
+    if callable(item) and getattr(value, "ndim", None) == 0:
+        value = item()  # a numpy scalar
+    for types, write in _LITERALS:
+        if isinstance(value, types):
+            return write(value)
+    return refuse(
+        "value", "be None, a bool, a number, a string, a date or a datetime", value, "convert it to one"
+    )
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        refuse("value", "be finite", value, "write the largest number that is meant")
+    return f"({value!r})" if value < 0 else repr(value)
+
+
+def _moment(value: dt.datetime) -> str:
+    utc = value if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
+    return f"TIMESTAMP '{utc.isoformat(sep=' ')}'"
+
+
+_LITERALS: Final[tuple[tuple[type | tuple[type, ...], Callable[[Any], str]], ...]] = (
+    (type(None), lambda _: "NULL"),
+    (bool, lambda value: "TRUE" if value else "FALSE"),
+    ((int, float), _number),
+    (str, lambda value: exp.Literal.string(value).sql(dialect="bigquery")),
+    (dt.datetime, _moment),
+    (dt.date, lambda value: f"DATE '{value.isoformat()}'"),
+)
+"""How each type is written; the first that fits."""
