@@ -70,6 +70,12 @@ OPTIONS = [
     ("SELECT state, COUNT(*) FROM data GROUP BY state", OptionError, "a default epsilon"),
     (options("epslon=1"), OptionError, "did you mean epsilon?"),
     (options("colour=1"), OptionError, "the options are delta, epsilon"),
+    (options(BASE + ", group_selection_epsilon=0"), OptionError, "group_selection_epsilon must be positive"),
+    (
+        DP.replace("delta", "group_selection_epsilon=0.5, delta") + "COUNT(*) FROM data",
+        OptionError,
+        "where no groups are chosen",
+    ),
     (options(BASE + ", epsilon=2"), OptionError, "epsilon must be given once"),
     (
         options(BASE + ", max_rows_contributed=3"),
@@ -198,10 +204,13 @@ AGGREGATES = [
     (DP + f"COUNT(*, {BOUNDS} => (0, 2.5)) FROM data", OptionError, "whole numbers from 0"),
     (DP + f"COUNT(*, {BOUNDS} => (0, 0)) FROM data", OptionError, "must reach from 1"),
     (
-        DP + f"SUM(age, {BOUNDS} => (0, 9), epsilon => 3) FROM data",
+        DP + f"SUM(age, {BOUNDS} => (0, 9), epsilon => -3) FROM data",
         OptionError,
-        "divides the query's epsilon",
+        "positive and finite, got -3",
     ),
+    (DP + "COUNT(*, epsilon => '1') FROM data", OptionError, "positive and finite, got '1'"),
+    (DP + "COUNT(*, epsilon => age) FROM data", OptionError, "epsilon must be a literal"),
+    (DP + "COUNT(*, epsilon => 0.1, epsilon => 0.1) FROM data", OptionError, "epsilon must be given once"),
     (
         DP + f"SUM(age, {BOUNDS} => (0, 9), report_format => 'JSON') FROM data",
         OptionError,

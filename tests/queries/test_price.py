@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import pytest
 from hypothesis import given
@@ -108,6 +109,106 @@ def test_a_mean_shares_the_grid_of_a_sum_of_the_same_rows() -> None:
     assert mean.exponent == total.exponent
     assert mean.upper * 2.0**mean.exponent == 100
     assert mean.upper - mean.lower >= 1 << 16
+
+
+_PARTS = [
+    "COUNT(*, epsilon => {0}) AS n, SUM(x, contribution_bounds_per_group => (0, 9), epsilon => {1}) AS s",
+    "COUNT(*) AS n, SUM(x, contribution_bounds_per_group => (0, 9), epsilon => {1}) AS s, COUNT(x) AS c",
+    "AVG(x, contribution_bounds_per_group => (0, 9), epsilon => {0}) AS a, COUNT(x, epsilon => {1}) AS c",
+]
+
+
+@given(
+    epsilon=st.floats(0.01, 20),
+    delta=st.floats(1e-12, 1e-4),
+    groups=st.integers(1, 50),
+    parts=st.tuples(st.floats(0.02, 0.4), st.floats(0.02, 0.4)),
+    selection=st.one_of(st.none(), st.floats(0.02, 0.15)),
+    columns=st.sampled_from(_PARTS),
+    strategy=st.sampled_from(["LAPLACE_THRESHOLD", "GAUSSIAN_THRESHOLD"]),
+)
+def test_the_whole_loss_meets_options_with_stated_parts(  # noqa: PLR0917
+    epsilon: float,
+    delta: float,
+    groups: int,
+    parts: tuple[float, float],
+    selection: float | None,
+    columns: str,
+    strategy: str,
+) -> None:
+    stated = columns.format(*(part * epsilon for part in parts))
+    options = f"epsilon={epsilon}, delta={delta}, max_groups_contributed={groups}"
+    options += f", group_selection_strategy={strategy}"
+    options += "" if selection is None else f", group_selection_epsilon={selection * epsilon}"
+    priced = _priced(stated, options)
+    spent = priced.loss.quick_epsilon(delta)
+    assert spent <= epsilon
+    everything_stated = selection is not None and columns is not _PARTS[1]
+    most = (sum(parts) + selection) * epsilon if everything_stated and selection else epsilon
+    assert spent <= most * (1 + 1e-9)
+    assert spent >= 0.85 * most or min(mechanism.stddev for mechanism in priced.mechanisms) < 1
+
+
+def test_a_stated_part_is_what_laplace_noise_is_scaled_by() -> None:
+    priced = _priced(
+        "COUNT(*, epsilon => 0.1) AS n, SUM(x, contribution_bounds_per_group => (0, 8), epsilon => 0.2) AS s,"
+        " AVG(x, contribution_bounds_per_group => (0, 8)) AS a",
+        "epsilon=1, delta=1e-8, max_groups_contributed=2, group_selection_strategy=LAPLACE_THRESHOLD, "
+        "group_selection_epsilon=0.3",
+    )
+    # the count of units serves COUNT(*) and the threshold, so it has the parts of both
+    parts = dict(zip((m.kind for m in priced.measures), priced.mechanisms, strict=True))
+    expected = {
+        MeasureKind.UNITS: 0.4,
+        MeasureKind.SUM: 0.2,
+        MeasureKind.MEAN: 0.2,
+        MeasureKind.VALUE_UNITS: 0.2,
+    }
+    for kind, part in expected.items():
+        assert parts[kind].privacy_loss.epsilon() == pytest.approx(part, rel=1e-6)
+    assert priced.loss.quick_epsilon(1e-8) <= 1
+
+
+def test_gaussian_noise_is_in_the_ratio_of_the_parts() -> None:
+    priced = _priced(
+        "COUNT(x, epsilon => 0.2) AS c, SUM(x, contribution_bounds_per_group => (0, 8), epsilon => 0.6) AS s",
+        "epsilon=1, delta=1e-8, max_groups_contributed=20, group_selection_strategy=GAUSSIAN_THRESHOLD, "
+        "group_selection_epsilon=0.2",
+    )
+    relative = [
+        float(mechanism.stddev) / measure.sensitivity
+        for measure, mechanism in zip(priced.measures, priced.mechanisms, strict=True)
+    ]
+    assert relative[0] == pytest.approx(relative[1], rel=1e-5)
+    assert relative[1] == pytest.approx(3 * relative[2], rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "phrase"),
+    [
+        ("COUNT(*, epsilon => 1.1) AS n", "", "must not exceed the query's, got 1.1 of 1"),
+        ("COUNT(*, epsilon => 0.6) AS n, COUNT(x, epsilon => 0.5) AS c", "", "got 1.1 of 1"),
+        ("COUNT(*, epsilon => 0.6) AS n", ", group_selection_epsilon=0.5", "got 1.1 of 1"),
+        ("COUNT(*, epsilon => 0.7) AS n, COUNT(x) AS c", ", group_selection_epsilon=0.3", "some of 1 for c"),
+        ("COUNT(*, epsilon => 1) AS n", "", "for the choice of groups"),
+    ],
+)
+def test_parts_that_do_not_fit_are_refused(columns: str, options: str, phrase: str) -> None:
+    with pytest.raises(OptionError, match=re.escape(phrase)):
+        _priced(columns, "epsilon=1, delta=1e-8, max_groups_contributed=1" + options)
+
+
+def test_parts_that_sum_to_epsilon_as_decimals_fit() -> None:
+    columns = ", ".join(
+        f"SUM(x + {i}, contribution_bounds_per_group => (0, 1), epsilon => 0.1)" for i in range(9)
+    )
+    options = "epsilon=1, delta=1e-8, max_groups_contributed=1, group_selection_epsilon=0.1"
+    assert 0.99 < _priced(columns, options).loss.quick_epsilon(1e-8) <= 1
+
+
+def test_a_query_whose_parts_are_all_stated_costs_their_sum() -> None:
+    options = "epsilon=1, delta=1e-8, max_groups_contributed=1, group_selection_epsilon=0.1"
+    assert _priced("COUNT(x, epsilon => 0.2) AS n", options).loss.quick_epsilon(1e-8) == pytest.approx(0.3)
 
 
 def test_an_epsilon_out_of_reach_is_refused() -> None:

@@ -62,6 +62,7 @@ def _options(options: Options) -> str:
         "group_selection_strategy": None
         if options.group_selection is None
         else options.group_selection.value,
+        "group_selection_epsilon": options.group_selection_epsilon,
     }
     return ", ".join(f"{name}={value}" for name, value in entries.items() if value is not None)
 
@@ -79,6 +80,7 @@ def _aggregate(aggregate: Aggregate, unit: str | None) -> str:
         "contribution_bounds_per_row": aggregate.row_bounds,
     }
     named = [f"{name} => ({pair[0]}, {pair[1]})" for name, pair in bounds.items() if pair is not None]
+    named += [] if aggregate.epsilon is None else [f"epsilon => {aggregate.epsilon}"]
     return f"{function}({', '.join([argument, *named])}) AS {_quoted(aggregate.name)}"
 
 

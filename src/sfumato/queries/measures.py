@@ -30,13 +30,17 @@ _LEAST_ROW_STEPS = 256  # a row's bound in steps; rounding a row is then at most
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A measure before its grid is chosen: bounds still in the data's units."""
+    """A measure before its grid is chosen: bounds still in the data's units.
+
+    ``entries`` are the numbers of a group that one unit moves, each by at most the sensitivity.
+    """
 
     kind: MeasureKind
     expression: Expression | None = None
     group_bounds: tuple[float, float] | None = None
     row_bounds: tuple[float, float] | None = None
     max_rows: int | None = None
+    entries: int = 1
 
     @property
     def range(self) -> tuple[float, float]:
@@ -122,6 +126,11 @@ class Reading:
     total: int
     count: int | None = None
 
+    @property
+    def measures(self) -> tuple[int, ...]:
+        """The measures it is computed from, by number."""
+        return tuple(index for index in (self.total, self.count) if index is not None)
+
 
 def drafts_and_readings(query: Query) -> tuple[tuple[Draft, ...], tuple[Reading, ...]]:
     """List the measures a query needs, each once, and how every aggregate reads them.
@@ -145,16 +154,23 @@ def drafts_and_readings(query: Query) -> tuple[tuple[Draft, ...], tuple[Reading,
     return tuple(drafts), tuple(readings)
 
 
-def on_grids(drafts: tuple[Draft, ...], noise_multiplier: Fraction) -> tuple[Measure, ...]:
-    """Choose every measure's grid; a mean shares that of a sum of the same rows: they are added up once."""
+def on_grids(drafts: tuple[Draft, ...], multipliers: tuple[Fraction, ...]) -> tuple[Measure, ...]:
+    """Choose every measure's grid; a mean shares that of a sum of the same rows: they are added up once.
+
+    Parameters
+    ----------
+    drafts : tuple of Draft
+    multipliers : tuple of Fraction
+        Of each draft's noise: its parameter over the sensitivity.
+    """
     sums = {
-        draft.expression.sql: draft.exponent(noise_multiplier)
-        for draft in drafts
+        draft.expression.sql: draft.exponent(multiplier)
+        for draft, multiplier in zip(drafts, multipliers, strict=True)
         if draft.kind is MeasureKind.SUM and draft.expression is not None and draft.row_bounds is None
     }
     return tuple(
-        draft.on_grid(noise_multiplier, shared=sums.get(draft.expression.sql) if draft.expression else None)
-        for draft in drafts
+        draft.on_grid(multiplier, shared=sums.get(draft.expression.sql) if draft.expression else None)
+        for draft, multiplier in zip(drafts, multipliers, strict=True)
     )
 
 

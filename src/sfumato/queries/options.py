@@ -19,6 +19,7 @@ __all__ = ["OPTION_NAMES", "Identifier", "Situation", "given_options", "resolve_
 OPTION_NAMES = (
     "delta",
     "epsilon",
+    "group_selection_epsilon",
     "group_selection_strategy",
     "max_groups_contributed",
     "max_rows_per_group",
@@ -27,7 +28,6 @@ OPTION_NAMES = (
 """The options, as messages list them."""
 
 _ELSEWHERE = {
-    "group_selection_epsilon": "the planner divides epsilon; leave it out",
     "k_threshold": "the threshold follows from delta; write delta",
     "kappa": "write max_groups_contributed",
     "max_rows_contributed": "write max_groups_contributed and max_rows_per_group",
@@ -36,6 +36,7 @@ _ELSEWHERE = {
 _REMEDIES = {
     "epsilon": "write epsilon=0.5, say",
     "delta": "write delta=1e-8, say, or 0 where the groups are public",
+    "group_selection_epsilon": "write the part of epsilon for choosing the groups, as in 0.1",
     "max_groups_contributed": "write the most groups that one unit may count in",
     "max_rows_per_group": "write the most rows that one unit may have in one group",
 }
@@ -172,6 +173,7 @@ def resolve_options(
         max_groups_contributed=None if one_group else groups,
         max_rows_per_group=None if situation.unit is None else rows,
         group_selection=_selection(merged, given or {}, situation),
+        group_selection_epsilon=_selection_epsilon(merged, given or {}, situation),
     )
 
 
@@ -184,6 +186,20 @@ def _epsilon(merged: Mapping[str, object], *, plain: bool) -> float:
     if "epsilon" not in merged:
         raise OptionError(f"epsilon must be given in OPTIONS, got none; {_REMEDIES['epsilon']}")
     return _checked(lambda: _check.positive("epsilon", merged["epsilon"], _REMEDIES["epsilon"]))
+
+
+def _selection_epsilon(
+    merged: Mapping[str, object], given: Mapping[str, object], situation: Situation
+) -> float | None:
+    name = "group_selection_epsilon"
+    if name not in merged:
+        return None
+    value = _checked(lambda: _check.positive(name, merged[name], _REMEDIES[name]))
+    if situation.grouped and not situation.listed:
+        return value
+    if name in given:
+        raise OptionError(f"{name} must be left out where no groups are chosen, got {value!r}; leave it out")
+    return None
 
 
 def _delta(merged: Mapping[str, object], situation: Situation, *, plain: bool) -> float:

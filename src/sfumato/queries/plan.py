@@ -156,7 +156,8 @@ class AggregateKind(Enum):
 class Aggregate:
     """One aggregate of the SELECT list, as the analyst wrote it.
 
-    ``group_bounds`` clamp what one unit adds to one group, ``row_bounds`` clamp one row's value.
+    ``group_bounds`` clamp what one unit adds to one group, ``row_bounds`` clamp one row's value; ``epsilon``
+    is the part of the query's epsilon that was asked for.
     """
 
     kind: AggregateKind
@@ -164,6 +165,7 @@ class Aggregate:
     expression: Expression | None = None
     group_bounds: tuple[float, float] | None = None
     row_bounds: tuple[float, float] | None = None
+    epsilon: float | None = None
 
 
 class GroupSelection(Enum):
@@ -180,7 +182,8 @@ class Options:
 
     ``max_groups_contributed`` is None only where a unit cannot be in two groups (no GROUP BY, or rows as
     units).
-    ``group_selection`` is None where the planner may choose the law.
+    ``group_selection`` is None where the planner may choose the law; ``group_selection_epsilon`` is the part
+    of epsilon that choosing the groups was given.
     """
 
     epsilon: float
@@ -188,6 +191,7 @@ class Options:
     max_groups_contributed: int | None
     max_rows_per_group: int | None
     group_selection: GroupSelection | None
+    group_selection_epsilon: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +225,10 @@ class OrderItem:
 class Query:
     """A private SELECT, checked: rows of ``relation``, grouped by ``keys``, aggregated under ``options``.
 
-    ``output`` lists the released columns in the order of the SELECT list: names of keys and of aggregates.
+    ``output`` lists the released columns in the order of the SELECT list: names of keys, of aggregates and of
+    ``computed`` columns. These are expressions over keys and aggregates by name, post-processing that reads
+    released numbers only; ``having`` names the one that says which rows are shown. Aggregates and computed
+    columns that ``output`` leaves out are for ``having``, ``order_by`` and other columns.
     ``text`` is the canonical text, equal for queries that differ only in spelling.
     """
 
@@ -234,6 +241,9 @@ class Query:
     order_by: tuple[OrderItem, ...]
     limit: int | None
     text: str
+    computed: tuple[Named, ...] = ()
+    having: str | None = None
+    offset: int = 0
 
 
 class MeasureKind(Enum):
