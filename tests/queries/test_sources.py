@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import narwhals.stable.v2 as narwhals
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -20,7 +21,7 @@ import pytest
 from sfumato.errors import ParameterError, SchemaError, SourceError
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.plan import AggregationJob, ColumnType, Measure, MeasureKind, Scan
-from sfumato.queries.sources import ROW, FileKind, FileSource, open_source, require_unit
+from sfumato.queries.sources import ROW, FileKind, FileSource, FrameSource, open_source, require_unit
 
 _TABLE = pa.table({"person": [1, 2, 3], "name": ["a", "it's", None], "income": [1.5, None, 2.5]})
 
@@ -75,11 +76,26 @@ def test_a_folder_or_pattern_of_parquet(tmp_path: Path, pattern: str) -> None:
         assert _count(engine) == 6
 
 
-@pytest.mark.parametrize("frame", [_TABLE, _TABLE.to_pandas(), pl.from_arrow(_TABLE), _TABLE.to_batches()[0]])
+@pytest.mark.parametrize(
+    "frame",
+    [
+        _TABLE, _TABLE.to_pandas(), pl.from_arrow(_TABLE), _TABLE.to_batches()[0], _TABLE.to_reader(),
+        pl.DataFrame(_TABLE).lazy(), narwhals.from_native(_TABLE),
+        narwhals.from_native(pl.DataFrame(_TABLE).lazy()),
+    ],
+    ids=lambda frame: f"{type(frame).__module__.partition('.')[0]}-{type(frame).__name__}",
+)  # fmt: skip
 def test_frames(frame: Any) -> None:
     with DuckDBEngine(open_source(frame)) as engine:
         assert _types(engine)["name"] is ColumnType.TEXT
         assert _count(engine) == 3
+
+
+def test_a_relation_of_duckdb_is_computed() -> None:
+    with duckdb.connect() as connection:
+        assert open_source(connection.sql("SELECT 1 AS person, 'a' AS name")) == {
+            "data": FrameSource(pa.table({"person": pa.array([1], pa.int32()), "name": ["a"]}))
+        }
 
 
 def test_a_frame_stays_as_it_is() -> None:
@@ -169,7 +185,8 @@ def test_a_truncated_parquet_file_is_refused(tmp_path: Path) -> None:
     [
         "no such file.parquet", "no*such.parquet", 5, None, {}, {"": _TABLE}, {3: _TABLE},
         {"a": _TABLE, "A": _TABLE},
-        pa.table({}), pd.DataFrame({1: [2]}), pd.DataFrame({"a": [1, "x", b"y"]}), pl.LazyFrame({"a": [1]}),
+        pa.table({}), pd.DataFrame({1: [2]}), pd.DataFrame({"a": [1, "x", b"y"]}),
+        pl.LazyFrame({"a": [1]}).select("b"),
         pa.table({"a": [1], "A": [2]}),
     ],
 )  # fmt: skip

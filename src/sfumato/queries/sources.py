@@ -1,7 +1,8 @@
 """Sources: the files and frames that hold the private rows, recognised before anything is charged.
 
-A source is a path (Parquet, CSV, a DuckDB file, a folder or pattern of Parquet files), a pyarrow Table, or
-a pandas or Polars DataFrame. Nothing here reads rows of a file, and nothing ever writes to one.
+A source is a path (Parquet, CSV, a DuckDB file, a folder or pattern of Parquet files), a pyarrow Table, a
+pandas or Polars DataFrame, or another frame that narwhals knows. Nothing here reads rows of a file, and
+nothing ever writes to one.
 """
 
 from __future__ import annotations
@@ -177,29 +178,58 @@ def check_names(table: str, names: Sequence[str]) -> None:
 
 
 def _frame(name: str, source: Any) -> pa.Table:
-    """Return a frame as Arrow; libraries that were never imported are not imported for it."""
+    """Return a frame as Arrow; a library that was never imported is not imported for it, but for narwhals."""
+    try:
+        found = _as_arrow(name, source)
+    except SourceError:
+        raise
+    except Exception:  # whatever a library trips over, the frame is at fault
+        raise SourceError(
+            f"table {name!r} must hold one type in each column; convert mixed columns, such as to str"
+        ) from None
+    if found is None:
+        raise SourceError(
+            "a source must be a path, a pyarrow Table, a pandas or Polars DataFrame, another frame that "
+            f"narwhals knows, or a mapping of names to these, got {type(source).__name__}; convert it, or "
+            "pip install 'sfumato[narwhals]'"
+        )
+    return found
+
+
+def _as_arrow(name: str, source: Any) -> pa.Table | None:
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if isinstance(source, pa.Table):
         return _sound(name, source)
     pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
+    if pandas is not None and isinstance(source, pandas.DataFrame):
+        if not all(isinstance(column, str) for column in source.columns):
+            raise SourceError(f"the columns of table {name!r} must have strings as names; rename them")
+        return pa.Table.from_pandas(source, preserve_index=False).replace_schema_metadata(None)
+    if polars is not None and isinstance(source, polars.DataFrame):
+        return source.to_arrow()
+    found = _other_frame(source)
+    return None if found is None else _sound(name, found.replace_schema_metadata(None))
+
+
+def _other_frame(source: Any) -> pa.Table | None:
+    """Return the rows of a frame of another library: one that narwhals knows, or that gives an Arrow stream.
+
+    A lazy frame is computed. Frames of Spark stay where they are: they are no source of this kind.
+    """
+    if type(source).__module__.partition(".")[0] in ("pyspark", "builtins"):
+        return None
     try:
-        if pandas is not None and isinstance(source, pandas.DataFrame):
-            if not all(isinstance(column, str) for column in source.columns):
-                raise SourceError(f"the columns of table {name!r} must have strings as names; rename them")
-            return pa.Table.from_pandas(source, preserve_index=False).replace_schema_metadata(None)
-        if polars is not None and isinstance(source, polars.DataFrame):
-            return source.to_arrow()
-    except (pa.ArrowException, TypeError, ValueError):
+        import narwhals.stable.v2 as narwhals  # noqa: PLC0415 - an optional library
+    except ImportError:
         pass
     else:
-        raise SourceError(
-            f"a source must be a path, a pyarrow Table, a pandas or Polars DataFrame, or a mapping of names "
-            f"to these, got {type(source).__name__}; convert it (collect a lazy frame first)"
-        )
-    raise SourceError(
-        f"table {name!r} must hold one type in each column; convert mixed columns, such as to str"
-    )
+        known = narwhals.from_native(source, pass_through=True)
+        if isinstance(known, narwhals.LazyFrame):
+            known = known.collect(backend="pyarrow")
+        if isinstance(known, narwhals.DataFrame):
+            return known.to_arrow()
+    return pa.table(source) if callable(getattr(source, "__arrow_c_stream__", None)) else None
 
 
 def _sound(name: str, frame: pa.Table) -> pa.Table:
