@@ -16,7 +16,7 @@ import pytest
 
 from sfumato.errors import BudgetExceeded, LedgerCorrupt, LedgerError, LedgerUnavailable
 from sfumato.ledger import Ledger
-from sfumato.ledger.store import create_file
+from sfumato.ledger.sqlite import create_file
 from sfumato.privacy import PureDP
 from tests.ledger.tampering import execute
 
@@ -77,8 +77,8 @@ def test_a_database_that_is_no_ledger_is_refused(tmp_path: Path, open_ledger: Op
 
 
 def test_a_format_of_a_later_version_is_named(path: Path, open_ledger: Open) -> None:
-    execute(path, "PRAGMA user_version = 2")
-    with pytest.raises(LedgerUnavailable, match=r"got 2 in .*; upgrade sfumato"):
+    execute(path, "PRAGMA user_version = 3")
+    with pytest.raises(LedgerUnavailable, match=r"got 3 in .*; upgrade sfumato"):
         open_ledger(path)
 
 

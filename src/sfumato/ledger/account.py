@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from sfumato import _check
 from sfumato.ledger.budget import Budget
@@ -17,7 +16,7 @@ from sfumato.ledger.pricing import price_of
 from sfumato.ledger.refusal import remaining_of
 from sfumato.ledger.registration import check_text, read_identity
 from sfumato.ledger.releases import find_release
-from sfumato.ledger.store import Store
+from sfumato.ledger.store import Store, Transaction
 from sfumato.ledger.verification import Verification, verify_log
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
@@ -29,7 +28,7 @@ __all__ = ["Account"]
 class Account:
     """What can be read of a ledger, by any number of processes while others charge; base of `Ledger`."""
 
-    def __init__(self, store: Store, version: int) -> None:
+    def __init__(self, store: Store[Any], version: int) -> None:
         self._store = store
         self._version = version
         self._seen: tuple[int, str] = (0, "")
@@ -177,7 +176,7 @@ class Account:
     def _request(self, request: str) -> str:
         return keyed(self._key, "request", request) if check_text("request", request) else ""
 
-    def _state(self, connection: sqlite3.Connection) -> State:
+    def _state(self, connection: Transaction) -> State:
         """Read the last event and check that the log still holds what this process has already seen."""
         state = last_state(connection)
         position, digest = self._seen

@@ -30,7 +30,7 @@ from sfumato.ledger.registration import (
     read_identity,
 )
 from sfumato.ledger.releases import check_payload, store_release
-from sfumato.ledger.store import Store, create_file
+from sfumato.ledger.sqlite import SQLiteStore, create_file
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
@@ -134,12 +134,12 @@ class Ledger(Account):
         # Reading all of the data may take long: once is enough.
         dataset = dataclasses.replace(dataset, fingerprint=functools.cache(dataset.fingerprint))
         if path is None:
-            store = Store(None, fill=first_event(wanted, dataset))
+            store = SQLiteStore(None, fill=first_event(wanted, dataset))
         else:
             file = absolute(path)
             if not has_ledger(file):
                 create_file(file, first_event(wanted, dataset))
-            store = Store(file, lock_timeout=lock_timeout)
+            store = SQLiteStore(file, lock_timeout=lock_timeout)
         with closed_on_error(store):
             with store.transaction(write=False) as connection:
                 kept, key = read_identity(connection)
@@ -156,7 +156,7 @@ class Ledger(Account):
             As for `open`; there must be a file.
         """
         lock_timeout = _check.non_negative("lock_timeout", lock_timeout)
-        store = Store(absolute(path), read_only=True, lock_timeout=lock_timeout)
+        store = SQLiteStore(absolute(path), read_only=True, lock_timeout=lock_timeout)
         with closed_on_error(store):
             with store.transaction(write=False) as connection:
                 version = len(known_versions(connection))
@@ -272,7 +272,7 @@ class Ledger(Account):
         ParameterError
             Something else was committed for this receipt.
         """
-        check_payload(payload)
+        check_payload(payload, self._store.most_bytes)
         if receipt.ledger != self.ledger_id:
             raise LedgerMismatch(
                 f"receipt must be of ledger {self.ledger_id}, got one of {receipt.ledger}; commit it there"

@@ -5,7 +5,6 @@ So the last event alone says what has been spent, and a charge costs the same ho
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from sfumato.errors import LedgerCorrupt
 from sfumato.ledger.chain import GENESIS, Event, canonical, decode_number, encode_number, link
 from sfumato.ledger.failures import NOTHING_CHARGED
 from sfumato.ledger.filters import Spent
+from sfumato.ledger.store import Transaction
 
 __all__ = [
     "CHARGE",
@@ -38,6 +38,8 @@ OPENED, VERSION, CHARGE, COMMIT = "opened", "version", "charge", "commit"
 """The kinds of events."""
 
 COLUMNS = "SELECT position, kind, charge, body, previous, digest FROM event"
+INSERT = """INSERT INTO event (position, kind, charge, body, previous, digest)
+    VALUES (:position, :kind, :charge, :body, :previous, :digest)"""
 
 
 class State(NamedTuple):
@@ -73,7 +75,7 @@ def decode_spent(parts: list[list[float | str]]) -> tuple[Spent, ...]:
 
 
 def append(
-    connection: sqlite3.Connection,
+    connection: Transaction,
     before: State | None,
     kind: str,
     content: Mapping[str, object],
@@ -90,19 +92,19 @@ def append(
         "versions": (before.versions if before else 0) + (kind in (OPENED, VERSION)),
     }
     event = link(position, kind, charge, canonical({**content, **carried}), previous)
-    connection.execute("INSERT INTO event VALUES (?, ?, ?, ?, ?, ?)", event)
+    connection.execute(INSERT, event._asdict())
     return event
 
 
-def last_state(connection: sqlite3.Connection) -> State:
+def last_state(connection: Transaction) -> State:
     """Read the last event, and nothing else, and check that it is whole."""
     row = connection.execute(f"{COLUMNS} ORDER BY position DESC LIMIT 1").fetchone()
-    highest = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = 'event'").fetchone()
+    highest = connection.highest()
     if row is None or highest is None:
         raise corrupt("hold at least one event", "none")
     event = Event(*row)
-    if highest[0] != event.position:
-        raise corrupt("end with its last event", f"event {event.position} of {highest[0]} at the end")
+    if highest != event.position:
+        raise corrupt("end with its last event", f"event {event.position} of {highest} at the end")
     if not event.intact:
         raise corrupt("hold unaltered events", f"an altered event {event.position}")
     return state_of(event)
@@ -118,9 +120,11 @@ def state_of(event: Event) -> State:
         raise corrupt("hold readable events", f"an unreadable event {event.position}") from error
 
 
-def event_of_charge(connection: sqlite3.Connection, kind: str, charge: int) -> Event | None:
+def event_of_charge(connection: Transaction, kind: str, charge: int) -> Event | None:
     """Return the event that records, or that commits, one charge."""
-    row = connection.execute(f"{COLUMNS} WHERE kind = ? AND charge = ?", (kind, charge)).fetchone()
+    row = connection.execute(
+        f"{COLUMNS} WHERE kind = :kind AND charge = :charge", {"kind": kind, "charge": charge}
+    ).fetchone()
     if row is None:
         return None
     event = Event(*row)
@@ -129,13 +133,13 @@ def event_of_charge(connection: sqlite3.Connection, kind: str, charge: int) -> E
     return event
 
 
-def event_at(connection: sqlite3.Connection, position: int) -> Event | None:
+def event_at(connection: Transaction, position: int) -> Event | None:
     """Return the event at one position."""
-    row = connection.execute(f"{COLUMNS} WHERE position = ?", (position,)).fetchone()
+    row = connection.execute(f"{COLUMNS} WHERE position = :position", {"position": position}).fetchone()
     return None if row is None else Event(*row)
 
 
-def walk(connection: sqlite3.Connection, kinds: tuple[str, ...] = ()) -> Iterator[Event]:
+def walk(connection: Transaction, kinds: tuple[str, ...] = ()) -> Iterator[Event]:
     """Yield all events in order, or those of some kinds, checking every link of the whole chain."""
     previous = GENESIS
     for position, row in enumerate(connection.execute(f"{COLUMNS} ORDER BY position"), start=1):

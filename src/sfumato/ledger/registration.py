@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from sfumato import _check
 from sfumato.errors import LedgerCorrupt, LedgerMismatch
@@ -23,7 +23,7 @@ from sfumato.ledger.log import (
     last_state,
     walk,
 )
-from sfumato.ledger.store import Store
+from sfumato.ledger.store import Fill, Store, Transaction
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = [
@@ -88,7 +88,7 @@ def has_ledger(path: Path) -> bool:
 
 
 @contextlib.contextmanager
-def closed_on_error(store: Store) -> Iterator[None]:
+def closed_on_error(store: Store[Any]) -> Iterator[None]:
     """Close a store that could not be opened as a ledger."""
     try:
         yield
@@ -97,19 +97,19 @@ def closed_on_error(store: Store) -> Iterator[None]:
         raise
 
 
-def first_event(identity: Identity, dataset: Dataset) -> Callable[[sqlite3.Connection], None]:
+def first_event(identity: Identity, dataset: Dataset) -> Fill:
     """Return what writes the first rows of a new ledger; the data is read before, not in the transaction."""
     key = draw_key()
     content = {**identity.to_json(), "key": _commitment(key), **_described(dataset, key)}
 
-    def write(connection: sqlite3.Connection) -> None:
-        connection.execute("INSERT INTO secret VALUES (1, ?)", (key,))
+    def write(connection: Transaction) -> None:
+        connection.execute("INSERT INTO secret (id, key) VALUES (1, :key)", {"key": key})
         append(connection, None, OPENED, content, totals=identity.budget.filters.nothing)
 
     return write
 
 
-def read_identity(connection: sqlite3.Connection) -> tuple[Identity, bytes]:
+def read_identity(connection: Transaction) -> tuple[Identity, bytes]:
     """Return what the ledger was made for, and its key."""
     row = connection.execute("SELECT key FROM secret").fetchone()
     first = event_at(connection, 1)
@@ -124,13 +124,13 @@ def read_identity(connection: sqlite3.Connection) -> tuple[Identity, bytes]:
         raise corrupt("begin with a readable identity", "another event") from error
 
 
-def known_versions(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+def known_versions(connection: Transaction) -> list[tuple[str, str]]:
     """Return schema and fingerprint of every version so far, after checking every link of the chain."""
     contents = [content_of(event) for event in walk(connection, (OPENED, VERSION))]
     return [(content.get("schema", ""), content.get("fingerprint", "")) for content in contents]
 
 
-def admit(store: Store, dataset: Dataset, key: bytes, *, new_version: bool) -> int:
+def admit(store: Store[Any], dataset: Dataset, key: bytes, *, new_version: bool) -> int:
     """Return the number of the version that the dataset is, adding one if that is wanted.
 
     Raises

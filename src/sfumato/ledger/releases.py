@@ -3,26 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
 from sfumato import _check
 from sfumato.ledger.log import CHARGE, COMMIT, State, append, content_of, corrupt, event_of_charge
+from sfumato.ledger.store import Transaction
 from sfumato.privacy.receipt import Receipt
 
 __all__ = ["check_payload", "find_release", "payload_digest", "release_of", "store_release"]
 
-MOST_BYTES = 900_000_000
-"""The largest release that can be stored; SQLite's own limit is a little above."""
+INSERT = """INSERT INTO release (charge, request, version, payload)
+    VALUES (:charge, :request, :version, :payload)"""
+LATEST = """SELECT charge, payload FROM release
+    WHERE request = :request AND version = :version ORDER BY charge DESC LIMIT 1"""
 
 
-def check_payload(payload: bytes) -> None:
-    """Refuse what cannot be stored."""
+def check_payload(payload: bytes, most: int) -> None:
+    """Refuse what cannot be stored: no bytes, or more than ``most`` of them."""
     if not isinstance(payload, bytes):
         _check.refuse("payload", "be bytes", type(payload).__name__)
-    if len(payload) > MOST_BYTES:
-        _check.refuse("payload", f"be at most {MOST_BYTES} bytes", len(payload), "release fewer groups")
+    if len(payload) > most:
+        _check.refuse("payload", f"be at most {most} bytes", len(payload), "release fewer groups")
 
 
 def payload_digest(payload: object) -> str | None:
@@ -35,7 +37,7 @@ def release_of(content: Mapping[str, Any]) -> list[object]:
     return [content.get("request"), content.get("version"), content.get("payload")]
 
 
-def store_release(connection: sqlite3.Connection, state: State, receipt: Receipt, payload: bytes) -> None:
+def store_release(connection: Transaction, state: State, receipt: Receipt, payload: bytes) -> None:
     """Write a release and the event that chains it; the same release a second time changes nothing."""
     number = receipt.sequence
     charge = event_of_charge(connection, CHARGE, number) if 0 < number <= state.charges else None
@@ -50,18 +52,14 @@ def store_release(connection: sqlite3.Connection, state: State, receipt: Receipt
     committed = event_of_charge(connection, COMMIT, number)
     if committed is None:
         append(connection, state, COMMIT, content, totals=state.totals, charge=number)
-        row = (number, content["request"], content["version"], payload)
-        connection.execute("INSERT INTO release VALUES (?, ?, ?, ?)", row)
+        connection.execute(INSERT, {**content, "charge": number, "payload": payload})
     elif release_of(content_of(committed)) != release_of(content):
         _check.refuse("receipt", "be committed with one release", number, "charge again for fresh noise")
 
 
-def find_release(connection: sqlite3.Connection, request: str, version: int) -> bytes | None:
+def find_release(connection: Transaction, request: str, version: int) -> bytes | None:
     """Return the latest release of a request, checked against the event that chains it."""
-    row = connection.execute(
-        "SELECT charge, payload FROM release WHERE request = ? AND version = ? ORDER BY charge DESC LIMIT 1",
-        (request, version),
-    ).fetchone()
+    row = connection.execute(LATEST, {"request": request, "version": version}).fetchone()
     if row is None:
         return None
     payload: bytes = row[1]

@@ -6,10 +6,16 @@ import sqlite3
 
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
 
-__all__ = ["FORMAT", "check_schema", "write_schema"]
+__all__ = ["APART", "FORMAT", "PLAIN", "check_schema", "mark_format", "write_schema"]
 
-FORMAT = 1
-"""Version of the format, in the file's header; a file of a later version is refused."""
+PLAIN = 1
+"""Format of a ledger with one budget for all: the one that every version of sfumato reads."""
+
+APART = 2
+"""Format of a ledger that keeps accounts of analysts or periods, which an older version would overdraw."""
+
+FORMAT = APART
+"""The latest format known, in the file's header; a file of a later one is refused."""
 
 APPLICATION = 0x53464C47
 """Marks an SQLite file as a ledger ("SFLG")."""
@@ -60,7 +66,14 @@ def write_schema(connection: sqlite3.Connection) -> None:
     for statement in STATEMENTS.values():
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    connection.execute(f"PRAGMA user_version = {FORMAT}")
+    mark_format(connection, PLAIN)
+
+
+def mark_format(connection: sqlite3.Connection, version: int) -> None:
+    """Raise the format to ``version``, inside the caller's transaction; never lowers it."""
+    (marked,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > marked:
+        connection.execute(f"PRAGMA user_version = {version:d}")
 
 
 def check_schema(connection: sqlite3.Connection, name: str) -> None:
@@ -83,7 +96,7 @@ def check_schema(connection: sqlite3.Connection, name: str) -> None:
         )
     stored = connection.execute("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
     kept = {name: _words(sql) for name, sql in stored}
-    if version != FORMAT or kept != {name: _words(sql) for name, sql in STATEMENTS.items()}:
+    if version < PLAIN or kept != {name: _words(sql) for name, sql in STATEMENTS.items()}:
         raise LedgerCorrupt(
             f"ledger must have the tables and triggers it was made with, got an altered {name}; "
             "restore the file from a backup"

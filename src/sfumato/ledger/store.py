@@ -1,116 +1,103 @@
-"""The store: one SQLite database, in a file or in memory, that survives crashes, threads and forks.
+"""The store: where a ledger's rows lie, and transactions on them that survive crashes, threads and forks.
 
-A file is one file when at rest (a rollback journal, no write-ahead log that could be left behind when the
-file is copied). A transaction is durable once it returns: ``synchronous = EXTRA`` syncs the data and, after
-the journal is gone, the folder, without which a power cut could bring the journal back and undo a charge.
+One interface, a small implementation for each database: `sfumato.ledger.sqlite`, a file or memory, and
+`sfumato.ledger.postgres`, a server that a team shares. What is read and written is the same SQL in both.
 """
 
 from __future__ import annotations
 
-import contextlib
-import glob
 import os
-import secrets
-import sqlite3
 import threading
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from sfumato.errors import LedgerCorrupt, LedgerUnavailable
-from sfumato.ledger.failures import NOTHING_CHARGED, PERHAPS_CHARGED, explained, outcome, unsure
-from sfumato.ledger.schema import check_schema, write_schema
+from sfumato.errors import LedgerUnavailable
+from sfumato.ledger.failures import PERHAPS_CHARGED, outcome
 
-__all__ = ["Store", "create_file"]
+__all__ = ["Fill", "Rows", "Store", "Transaction"]
 
-Fill = Callable[[sqlite3.Connection], None]
-
-PRAGMAS = (
-    "PRAGMA synchronous = EXTRA",
-    "PRAGMA fullfsync = ON",  # on macOS a plain sync leaves data in the drive's cache
-    "PRAGMA trusted_schema = OFF",
-    "PRAGMA cell_size_check = ON",
-)
-
-LONGEST_WAIT = 1e6
-"""Seconds, eleven days and a half."""
+LiveConnection = TypeVar("LiveConnection")
 
 
-class Store:
-    """Transactions on one ledger's database.
+class Rows(Iterable[Any], Protocol):
+    """What a statement gives."""
 
-    The file is never opened here except through SQLite: POSIX drops a process's locks on a file as soon as
-    any of its descriptors of that file is closed.
+    def fetchone(self) -> Any:
+        """Return the next row, or None."""
+
+
+class Transaction(Protocol):
+    """What the ledger does within one transaction; parameters are named, ``:name``."""
+
+    def execute(self, statement: str, parameters: Mapping[str, Any] = ..., /) -> Rows:
+        """Run one statement."""
+
+    def highest(self) -> int | None:
+        """Return the highest position ever written, kept beside the events: a row cut off the end shows."""
+
+    def check_pages(self) -> bool:
+        """Whether the database finds itself undamaged, as far as it can tell."""
+
+    def require_format(self, version: int) -> None:
+        """Mark the ledger as one that versions of sfumato which only know older formats must refuse."""
+
+
+Fill: TypeAlias = Callable[[Transaction], None]
+
+
+class Store(ABC, Generic[LiveConnection]):
+    """Transactions on one ledger's database, over one connection of each process.
 
     Parameters
     ----------
-    path : Path or None
-        An existing file, absolute; None makes a database in memory.
+    name : str
+        The place, as error messages call it.
     read_only : bool
         Refuse every writing transaction.
-    lock_timeout : float
-        Seconds to wait for other processes' locks.
-    fill : callable, optional
-        Writes the first rows of a database in memory.
     """
 
-    def __init__(
-        self,
-        path: Path | None,
-        *,
-        read_only: bool = False,
-        lock_timeout: float = 30.0,
-        fill: Fill | None = None,
-    ) -> None:
-        self.path = path
-        self.name = "memory" if path is None else repr(str(path))
+    path: Path | None = None
+    """The file, where it is one."""
+
+    most_bytes: int
+    """The largest release that can be stored."""
+
+    outlives: bool = True
+    """Whether the ledger is still there when the process ends."""
+
+    def __init__(self, name: str, *, read_only: bool) -> None:
+        self.name = name
         self.read_only = read_only
-        self._lock_timeout = lock_timeout
         self._lock = threading.RLock()
         self._process = os.getpid()
         self._closed = False
-        self._place: tuple[int, int] | None = None
-        self._connection: sqlite3.Connection | None = None
-        with explained(self.name):
-            if path is None:
-                self._connection = _connect(":memory:", lock_timeout)
-                _write_first(self._connection, fill)
-            else:
-                _remove_draft_links(path)
-                self._connection = self._open_file(path)
+        self._connection: LiveConnection | None = None
         with _REGISTERING:
             _STORES.add(self)
 
     @contextmanager
-    def transaction(self, *, write: bool) -> Iterator[sqlite3.Connection]:
-        """Run one transaction: all of it is durable when the block ends, none of it if anything is raised."""
+    def transaction(self, *, write: bool) -> Iterator[Transaction]:
+        """Run one transaction: all of it is durable when the block ends, none of it if anything is raised.
+
+        One that writes holds the ledger's lock from its beginning: of two processes only one at a time sees
+        what is left of a budget and spends it.
+        """
         if write and self.read_only:
             raise LedgerUnavailable(
                 f"ledger must be opened for writing, got {self.name} opened by Ledger.read; use Ledger.open"
             )
-        with self._lock, explained(self.name):
-            connection = self._live_connection()
+        with self._lock, self._explained():
+            self._require_usable()
             try:
-                # IMMEDIATE takes the write lock before the totals are read: two processes cannot both see
-                # the last of a budget.
-                connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-                self._check_place()
-                yield connection
+                yield self._begin(write=write)
             except BaseException as error:
-                self._undo(connection, failed=isinstance(error, sqlite3.Error))
+                self._undo(failed=self._is_own(error))
                 raise
-            self._commit(connection, write=write)
-
-    def _commit(self, connection: sqlite3.Connection, *, write: bool) -> None:
-        try:
-            connection.execute("COMMIT")
-        except BaseException as error:
-            self._undo(connection, failed=isinstance(error, sqlite3.Error))
-            if not (write and isinstance(error, sqlite3.Error) and unsure(error)):
-                raise
-            with outcome(PERHAPS_CHARGED), explained(self.name):
-                raise
+            self._commit(write=write)
 
     def close(self) -> None:
         """Close the connection; a later transaction is refused."""
@@ -123,144 +110,72 @@ class Store:
         if hasattr(self, "_connection"):
             self._drop_connection()
 
-    def _live_connection(self) -> sqlite3.Connection:
+    @abstractmethod
+    def _begin(self, *, write: bool) -> Transaction:
+        """Begin a transaction, on a new connection where there is none."""
+
+    @abstractmethod
+    def _finish(self) -> None:
+        """Commit."""
+
+    @abstractmethod
+    def _undo(self, *, failed: bool) -> None:
+        """Roll back; after a failure of the database itself, also let go of the connection."""
+
+    @abstractmethod
+    def _close_connection(self, connection: LiveConnection) -> None:
+        """Close a connection that this process opened; raises nothing."""
+
+    @abstractmethod
+    def _explained(self) -> AbstractContextManager[None]:
+        """Turn the database's errors into the ledger's."""
+
+    @abstractmethod
+    def _is_own(self, error: BaseException) -> bool:
+        """Whether an error is the database's."""
+
+    @abstractmethod
+    def _unsure(self, error: BaseException) -> bool:
+        """Whether a commit that failed so may have happened."""
+
+    def _commit(self, *, write: bool) -> None:
+        try:
+            self._finish()
+        except BaseException as error:
+            own = self._is_own(error)
+            self._undo(failed=own)
+            if not (write and own and self._unsure(error)):
+                raise
+            with outcome(PERHAPS_CHARGED), self._explained():
+                raise
+
+    def _require_usable(self) -> None:
         if self._closed:
             raise LedgerUnavailable(f"ledger must be open, got a closed one at {self.name}; open it again")
         if self._process != os.getpid():
-            if self.path is None:
+            if not self.outlives:
                 raise LedgerUnavailable(
                     "ledger must be used in the process that made it, got one in memory after a fork, where "
                     "both processes would spend the same budget; keep the ledger in a file"
                 )
             self._drop_connection()
             self._process = os.getpid()
-        if self._connection is None and self.path is not None:
-            self._connection = self._open_file(self.path)
-        if self._connection is None:
-            raise LedgerUnavailable("ledger must be open, got a closed one in memory; open a new one")
-        return self._connection
-
-    def _open_file(self, path: Path) -> sqlite3.Connection:
-        status = path.stat()
-        if status.st_size == 0:
-            # SQLite would take an empty file for a new database, and the budget would be whole again.
-            raise LedgerCorrupt(
-                f"ledger must not be empty, got an empty file at {self.name}; restore it from a backup"
-            )
-        place = (status.st_dev, status.st_ino)
-        if self._place not in (None, place):
-            raise _moved(self.name)
-        connection = _connect(f"{path.as_uri()}?mode=rw", self._lock_timeout)
-        try:
-            check_schema(connection, self.name)
-            if self.read_only:
-                connection.execute("PRAGMA query_only = ON")
-        except BaseException:
-            connection.close()
-            raise
-        self._place = place
-        return connection
-
-    def _check_place(self) -> None:
-        """Refuse a file that was moved or replaced: charges would go where nobody looks for them."""
-        if self.path is None:
-            return
-        try:
-            status = self.path.stat()
-        except FileNotFoundError:
-            raise _moved(self.name) from None
-        if (status.st_dev, status.st_ino) != self._place:
-            raise _moved(self.name)
-
-    def _undo(self, connection: sqlite3.Connection, *, failed: bool) -> None:
-        with contextlib.suppress(sqlite3.Error):
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
-        if failed and self.path is not None:
-            # After a failed write or sync, begin again from what is on the disk.
-            self._drop_connection()
 
     def _drop_connection(self) -> None:
         connection, self._connection = self._connection, None
         if connection is None:
             return
         if self._process == os.getpid():
-            with contextlib.suppress(sqlite3.Error):
-                connection.close()
+            self._close_connection(connection)
         else:
-            # SQLite forbids a child process to use, or even close, a connection that its parent opened.
+            # A child process must not use, or even close, a connection that its parent opened.
             _INHERITED.append(connection)
 
 
-def create_file(path: Path, fill: Fill) -> bool:
-    """Make a ledger's file, whole or not at all; False if there is one already.
-
-    The database is made under another name and then linked to its own, which fails if that exists: of
-    several processes that make the same ledger at once, one does. A crash may leave the draft behind.
-    """
-    with explained(repr(str(path))):
-        draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
-        # The file holds the curator's key and released answers.
-        os.close(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
-        try:
-            connection = _connect(f"{draft.as_uri()}?mode=rw", 0.0)
-            try:
-                connection.execute("PRAGMA journal_mode = MEMORY")
-                _write_first(connection, fill)
-            finally:
-                connection.close()
-            os.link(draft, path)
-        except FileExistsError:
-            return False
-        finally:
-            draft.unlink(missing_ok=True)
-    return True
-
-
-def _connect(target: str, lock_timeout: float) -> sqlite3.Connection:
-    # SQLite counts milliseconds in 32 bits; what overflows them would be no wait at all.
-    timeout = min(lock_timeout, LONGEST_WAIT)
-    connection = sqlite3.connect(
-        target, uri=True, timeout=timeout, isolation_level=None, check_same_thread=False
-    )
-    try:
-        for pragma in PRAGMAS:
-            connection.execute(pragma)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def _write_first(connection: sqlite3.Connection, fill: Fill | None) -> None:
-    connection.execute("BEGIN IMMEDIATE")
-    write_schema(connection)
-    if fill is not None:
-        fill(connection)
-    connection.execute("COMMIT")
-
-
-def _remove_draft_links(path: Path) -> None:
-    """Remove the second name that a crash right after creating a file left to it."""
-    if path.stat().st_nlink == 1:
-        return
-    for draft in path.parent.glob(f".{glob.escape(path.name)}.*.new"):
-        with contextlib.suppress(OSError):
-            if draft.samefile(path):
-                draft.unlink()
-
-
-def _moved(name: str) -> LedgerUnavailable:
-    return LedgerUnavailable(
-        f"ledger must stay where it was opened, got {name} moved or replaced; {NOTHING_CHARGED}; "
-        "open the ledger again"
-    )
-
-
 _REGISTERING = threading.Lock()
-_STORES: weakref.WeakSet[Store] = weakref.WeakSet()
-_HELD: list[Store] = []
-_INHERITED: list[sqlite3.Connection] = []
+_STORES: weakref.WeakSet[Store[Any]] = weakref.WeakSet()
+_HELD: list[Store[Any]] = []
+_INHERITED: list[object] = []
 
 
 def _before_fork() -> None:

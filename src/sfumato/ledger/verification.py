@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -28,6 +27,7 @@ from sfumato.ledger.log import (
     walk,
 )
 from sfumato.ledger.releases import payload_digest, release_of
+from sfumato.ledger.store import Transaction
 from sfumato.privacy.serial import loss_from_json
 
 __all__ = ["Verification", "verify_log"]
@@ -61,9 +61,7 @@ class Verification:
         return not self.underpriced and not self.overdrawn
 
 
-def verify_log(
-    connection: sqlite3.Connection, identity: Identity, key: bytes, head: Head | None
-) -> Verification:
+def verify_log(connection: Transaction, identity: Identity, key: bytes, head: Head | None) -> Verification:
     """Check the whole database inside one reading transaction.
 
     Raises
@@ -79,7 +77,7 @@ def verify_log(
             "head must be one that this ledger exported, got one of another ledger or an altered one; "
             "pass the head as Ledger.head() gave it"
         )
-    if [*connection.execute("PRAGMA integrity_check(1)")] != [("ok",)]:
+    if not connection.check_pages():
         raise corrupt("pass the database's own check", "damaged pages")
     last = last_state(connection)
     audit = _Audit(connection, identity, head)
@@ -103,7 +101,7 @@ def _limits_today(identity: Identity) -> Filters:
 class _Audit:
     """Takes the events in order and holds what they must add up to."""
 
-    def __init__(self, connection: sqlite3.Connection, identity: Identity, head: Head | None) -> None:
+    def __init__(self, connection: Transaction, identity: Identity, head: Head | None) -> None:
         self.releases = 0
         self.underpriced: list[int] = []
         self._connection = connection
@@ -164,7 +162,7 @@ class _Audit:
     def _take_commit(self, event: Event, content: Mapping[str, Any]) -> None:
         self.releases += 1
         row = self._connection.execute(
-            "SELECT request, version, payload FROM release WHERE charge = ?", (event.charge,)
+            "SELECT request, version, payload FROM release WHERE charge = :charge", {"charge": event.charge}
         ).fetchone()
         if event.charge not in self._versions_of:
             raise corrupt("commit only what was charged", f"a release of charge {event.charge}")
