@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sfumato import audit, errors, ledger, mechanisms, numerics, privacy, queries
     from sfumato.privacy.neighboring import Neighboring
     from sfumato.queries.columns import col
+    from sfumato.queries.connecting import connect
     from sfumato.queries.requests import (
         count,
         count_distinct,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
         sum,  # noqa: A004
         variance,
     )
-    from sfumato.queries.session import Session, connect
+    from sfumato.queries.session import Session
     from sfumato.queries.sources import ROW
 
 __all__ = [
@@ -60,7 +61,7 @@ __getattr__, __dir__ = attach(
         "Session": "sfumato.queries.session",
         "audit": "",
         "col": "sfumato.queries.columns",
-        "connect": "sfumato.queries.session",
+        "connect": "sfumato.queries.connecting",
         "count": "sfumato.queries.requests",
         "count_distinct": "sfumato.queries.requests",
         "errors": "",

@@ -12,7 +12,8 @@ from sfumato.cli.page import Page
 from sfumato.cli.tables import plain_table, shown, spread
 from sfumato.cli.truth import people_by_race, people_by_state
 from sfumato.errors import BudgetExceeded
-from sfumato.queries.session import Session, connect
+from sfumato.queries.connecting import connect
+from sfumato.queries.session import Session
 
 if TYPE_CHECKING:
     from sfumato.queries.release import TableRelease

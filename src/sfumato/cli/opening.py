@@ -10,7 +10,8 @@ from typing import Annotated, TypeAlias
 import typer
 
 from sfumato import _check
-from sfumato.queries.session import Session, connect
+from sfumato.queries.connecting import connect
+from sfumato.queries.session import Session
 from sfumato.queries.sources import ROW, Row
 
 __all__ = ["named_paths", "named_sources", "open_session", "query_text", "source_of", "unit_of"]

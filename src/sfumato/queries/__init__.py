@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.queries.connecting import connect
     from sfumato.queries.release import TableRelease
-    from sfumato.queries.session import Session, connect
+    from sfumato.queries.session import Session
     from sfumato.queries.sources import ROW
 
 __all__ = ["ROW", "Session", "TableRelease", "connect"]
@@ -19,6 +20,6 @@ __getattr__, __dir__ = attach(
         "ROW": "sfumato.queries.sources",
         "Session": "sfumato.queries.session",
         "TableRelease": "sfumato.queries.release",
-        "connect": "sfumato.queries.session",
+        "connect": "sfumato.queries.connecting",
     },
 )

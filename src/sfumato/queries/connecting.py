@@ -1,0 +1,201 @@
+"""Connecting: sources, units and budget become a session, and everything is checked before a row is asked."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+
+from sfumato._check import refuse
+from sfumato.errors import ParameterError, SchemaError, SimulatedCharge
+from sfumato.ledger.budget import Budget
+from sfumato.ledger.identity import Dataset
+from sfumato.ledger.ledger import Ledger
+from sfumato.numerics.source import Rng
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.queries.catalog import Catalog
+from sfumato.queries.engines.duckdb import DuckDBEngine
+from sfumato.queries.engines.engine import Engine
+from sfumato.queries.plan import Scan
+from sfumato.queries.session import Session
+from sfumato.queries.sources import ROW, Row, open_source, require_unit
+
+__all__ = ["connect"]
+
+_ROW_IN_WORDS = "row"
+
+
+def connect(
+    source: object,
+    *,
+    privacy_unit: str | Row | Mapping[str, str | Row],
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    rho: float | None = None,
+    mu: float | None = None,
+    ledger: str | os.PathLike[str] | None = None,
+    public: Mapping[str, object] | None = None,
+    defaults: Mapping[str, object] | None = None,
+    new_version: bool = False,
+    rng: Rng = None,
+    memory_limit: str | None = None,
+    threads: int | None = None,
+) -> Session:
+    """Open data for private questions, under one budget.
+
+    Parameters
+    ----------
+    source : path, pyarrow Table, DataFrame, or mapping of str to these
+        The private data: Parquet, CSV, a DuckDB file, or a frame. A single source is the table ``data``.
+    privacy_unit : str, ROW, or mapping of str to these
+        The column that names the person (or other unit) a row belongs to; ``sfumato.ROW`` where each row is a
+        unit of its own. A mapping gives it table by table.
+    epsilon, delta : float
+        The budget of the dataset over its whole life: (epsilon, delta)-DP. With delta 0, pure DP.
+    rho, mu : float, optional
+        Instead of epsilon: a budget in zCDP or in Gaussian DP, up to the mass ``delta``.
+    ledger : path, optional
+        The ledger's file, made if there is none; an existing one must be of the same unit, budget and data.
+        None keeps the ledger in memory, for this session only.
+    public : mapping of str to source, optional
+        Tables that hold nothing private; they can list groups.
+    defaults : mapping of str to object, optional
+        Values of OPTIONS that a query leaves out, such as ``{"epsilon": 0.1, "delta": 1e-9}``.
+    new_version : bool
+        Accept changed content as a new version of the ledger's dataset; versions share one budget.
+    rng : int, Generator or RandomSource, optional
+        For simulation only, with ``ledger=None``: releases are marked as simulated and protect nobody.
+    memory_limit : str, optional
+        Most memory for the engine, such as ``"2GB"``.
+    threads : int, optional
+        Threads of the engine.
+
+    Returns
+    -------
+    Session
+        To be closed, or used as a context manager.
+
+    Raises
+    ------
+    SourceError, SchemaError
+        If the data cannot be opened or has no such unit column.
+    ParameterError
+        If the budget is missing or out of range.
+    LedgerMismatch, LedgerCorrupt, LedgerUnavailable
+        If the ledger does not fit or cannot be used.
+    SimulatedCharge
+        If a seed is given with a ledger file.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> people = pa.table({"person": range(1000), "smokes": [True, False] * 500})
+    >>> with connect(people, privacy_unit="person", epsilon=1.0, delta=1e-6, rng=7) as session:
+    ...     release = session.sql('''
+    ...         SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=1e-7, max_groups_contributed=1)
+    ...         smokes, COUNT(*) AS n FROM data GROUP BY smokes''')
+    >>> release.to_arrow().column_names
+    ['smokes', 'n']
+    """
+    budget = _budget(epsilon, delta, rho, mu)
+    _require_mapping("defaults", defaults, "{'epsilon': 0.1, 'delta': 1e-9}")
+    _require_mapping("public", public, "{'regions': 'regions.csv'}")
+    if rng is not None and ledger is not None:
+        raise SimulatedCharge(
+            "rng must be None with a ledger file, got a simulated source; leave rng out, or pass ledger=None "
+            "to simulate"
+        )
+    private, listed = open_source(source), open_source(public) if public else {}
+    shared = {name.casefold() for name in private} & {name.casefold() for name in listed}
+    if shared:
+        raise SchemaError(f"public tables must not be private too, got {sorted(shared)}; rename one")
+    engine = DuckDBEngine({**private, **listed}, memory_limit=memory_limit, threads=threads)
+    try:
+        units = _units(privacy_unit, engine, list(private))
+        words = _in_words(units)
+        book = Ledger.open(
+            ledger,
+            budget=budget,
+            privacy_unit=words,
+            neighboring=Neighboring.ADD_REMOVE,
+            dataset=Dataset(schema=engine.schema_text, fingerprint=engine.fingerprint),
+            new_version=new_version,
+            simulated=rng is not None,
+        )
+    except BaseException:
+        engine.close()
+        raise
+    scans = {name: Scan(name, engine.schemas[name], unit) for name, unit in units.items()}
+    catalog = Catalog(scans, {name: engine.schemas[name] for name in listed})
+    return Session(
+        engine=engine, ledger=book, catalog=catalog, privacy_unit=words, defaults=defaults or {}, rng=rng
+    )
+
+
+def _require_mapping(name: str, value: object, example: str) -> None:
+    if value is not None and not isinstance(value, Mapping):
+        refuse(name, "be a mapping", type(value).__name__, f"pass one such as {example}")
+
+
+def _budget(epsilon: float | None, delta: float, rho: float | None, mu: float | None) -> Budget:
+    given = {
+        name: value for name, value in (("epsilon", epsilon), ("rho", rho), ("mu", mu)) if value is not None
+    }
+    if len(given) != 1:
+        refuse(
+            "budget",
+            "be one of epsilon, rho and mu",
+            ", ".join(sorted(given)) or "none",
+            "state for instance epsilon 1.0 and delta 1e-7",
+        )
+    if rho is not None:
+        return Budget.zcdp(rho=rho, delta=delta)
+    if mu is not None:
+        return Budget.gaussian(mu=mu, delta=delta)
+    if delta == 0:
+        return Budget.pure(epsilon=given["epsilon"])
+    return Budget.approximate(epsilon=given["epsilon"], delta=delta)
+
+
+def _units(
+    privacy_unit: str | Row | Mapping[str, str | Row], engine: Engine, tables: list[str]
+) -> dict[str, str | None]:
+    given = privacy_unit if isinstance(privacy_unit, Mapping) else dict.fromkeys(tables, privacy_unit)
+    if set(given) != set(tables):
+        raise ParameterError(
+            f"privacy_unit must name the unit of each private table {tables}, got {sorted(given)}; "
+            "add or drop tables"
+        )
+    for unit in given.values():
+        if unit is not ROW and not isinstance(unit, str):
+            raise ParameterError(
+                f"privacy_unit must be a column name or sfumato.ROW, got {unit!r}; "
+                "name the column of the person"
+            )
+    return {
+        table: None if unit is ROW else require_unit(engine.schemas[table], table, str(unit))
+        for table, unit in given.items()
+    }
+
+
+def _in_words(units: Mapping[str, str | None]) -> str:
+    """Name the unit in words that differ wherever units do: a ledger knows its unit by them.
+
+    >>> _in_words({"people": None}), _in_words({"people": "row"})
+    ('row', '"row"')
+    >>> _in_words({"a": "id", "b": None}), _in_words({"a: x, b": "id", "b": None})
+    ('a: id, b: row', '"a: x, b": id, b: row')
+    """
+    names = {_ROW_IN_WORDS if unit is None else _quoted(unit, _ROW_IN_WORDS) for unit in units.values()}
+    if len(names) == 1:
+        return names.pop()
+    return ", ".join(
+        f"{_quoted(table)}: {_ROW_IN_WORDS if unit is None else _quoted(unit, _ROW_IN_WORDS)}"
+        for table, unit in sorted(units.items())
+    )
+
+
+def _quoted(name: str, *reserved: str) -> str:
+    """Return a name, in quotes where it could be taken for something else."""
+    if name in reserved or any(mark in name for mark in '",:'):
+        return '"' + name.replace('"', '""') + '"'
+    return name
