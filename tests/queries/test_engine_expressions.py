@@ -11,6 +11,7 @@ import pytest
 import sqlglot
 
 from sfumato.errors import UnsupportedSql
+from sfumato.queries.engines.dialects.duckdb import DUCKDB
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.engines.relations import relation_layer
 from sfumato.queries.engines.rendering import render
@@ -98,8 +99,8 @@ def _values(engine: DuckDBEngine, table: str, text: str) -> list[str]:
     schema = engine.schemas[table]
     tree = sqlglot.parse_one(f"SELECT {text}", read="bigquery").expressions[0]
     expression = read_expression(tree, _Scope(schema), "x")
-    layer = relation_layer(Scan(table, schema, None), engine._tables)
-    sql = f"SELECT CAST({render(expression, layer.columns)} AS VARCHAR) FROM ({layer.sql})"
+    layer = relation_layer(Scan(table, schema, None), engine._tables, DUCKDB)
+    sql = f"SELECT CAST({render(expression, layer.columns, DUCKDB)} AS VARCHAR) FROM ({layer.sql})"
     return [str(row[0]) for row in engine._connection.execute(sql).fetchall()]
 
 
@@ -132,6 +133,41 @@ def test_value(engine: DuckDBEngine, text: str, value: str) -> None:
     assert _values(engine, "one", text) == [value]
 
 
+_READ = {
+    "INT64": {
+        "12": "12", "+12": "12", "-0": "0", "007": "7", "9223372036854775807": "9223372036854775807",
+        "9223372036854775808": "None", "1.5": "None", "1e3": "None", " 1": "None", "1_000": "None",
+        "0x1f": "None", "": "None", "-": "None", "٣": "None", "1\n": "None",
+    },
+    "FLOAT64": {
+        "1.5": "1.5", "-.5": "-0.5", "5.": "5.0", "1e3": "1000.0", "+1E-2": "0.01", "1e-4000": "0.0",
+        "1e400": "None", "nan": "None", "inf": "None", "Infinity": "None", " 1": "None", ".": "None",
+        "1e": "None", "1e10000": "None", "0x1p3": "None", "0" * 399 + "7": "7.0", "0" * 400 + "7": "None",
+    },
+    "BOOL": {"true": "true", "FaLsE": "false", "t": "None", "1": "None", "yes": "None", "true ": "None"},
+    "DATE": {
+        "2024-02-29": "2024-02-29", "2023-02-29": "None", "0000-01-01": "None", "0001-01-01": "0001-01-01",
+        "9999-12-31": "9999-12-31", "10000-01-01": "None", "2024-2-3": "None", "2024-01-01 ": "None",
+        "2024/01/01": "None", "2024-13-01": "None", "infinity": "None", "2024-01-01 00:00:00": "None",
+    },
+    "TIMESTAMP": {
+        "2024-01-01": "2024-01-01 00:00:00", "2024-01-01T05:06Z": "2024-01-01 05:06:00",
+        "2024-01-01 05:06:07.5": "2024-01-01 05:06:07.5", "2024-01-01 00:30:00+01:00": "2023-12-31 23:30:00",
+        "2024-01-01 00:30:00-14:59": "2024-01-01 15:29:00", "2024-01-01 00:30:00+15:00": "None",
+        "2024-01-01 24:00:00": "None", "2024-01-01 23:59:60": "None", "2024-01-01 05": "None",
+        "2024-01-01 05:06:07.1234567": "None", "2024-01-01 05:06:07 UTC": "None", "now": "None",
+        "0001-01-01 00:00:00+01:00": "None", "9999-12-31 23:30:00-01:00": "None", "epoch": "None",
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("target", list(_READ))
+def test_texts_are_read_by_one_strict_rule(target: str) -> None:
+    texts, values = list(_READ[target]), list(_READ[target].values())
+    with DuckDBEngine(open_source(pa.table({"s": texts})), threads=1) as engine:
+        assert _values(engine, "data", f"CAST(s AS {target})") == values
+
+
 def test_joined_text_has_an_end(engine: DuckDBEngine) -> None:
     sixteen = f"'{'x' * 1024}'" + f" || '{'y' * 1024}'" * 15
     assert _values(engine, "one", f"LENGTH({sixteen})") == [str(1 << 14)]
@@ -155,4 +191,4 @@ def test_an_overgrown_expression_is_refused(engine: DuckDBEngine) -> None:
 def test_unknown_nodes_are_refused() -> None:
     tree = sqlglot.parse_one("SELECT RAND()", read="bigquery").expressions[0]
     with pytest.raises(UnsupportedSql, match="Rand"):
-        render(Expression(tree, ColumnType.FLOAT), {})
+        render(Expression(tree, ColumnType.FLOAT), {}, DUCKDB)

@@ -14,6 +14,7 @@ import pytest
 from sqlglot import exp
 
 from sfumato.queries.engines import bounding
+from sfumato.queries.engines.dialects.duckdb import DUCKDB
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.plan import AggregationJob, ColumnType, Expression, Measure, MeasureKind, Named, Scan
 from sfumato.queries.sources import open_source
@@ -67,12 +68,12 @@ class _Ranks:
         self.run = engine._connection.execute
 
     def group(self, unit: int, key: str | None) -> int:
-        sql = bounding._rank(_SECRET, "groups", ["CAST(? AS BIGINT)", "CAST(? AS VARCHAR)"])
+        sql = bounding._rank(DUCKDB, _SECRET, "groups", ["CAST(? AS BIGINT)", "CAST(? AS VARCHAR)"])
         return int(self.run(f"SELECT {sql}", [unit, key]).fetchall()[0][0])
 
     def row(self, unit: int, key: str | None, values: list[int | None], number: int) -> int:
         places = ["CAST(? AS BIGINT)", "CAST(? AS VARCHAR)", *["CAST(? AS BIGINT)"] * (len(values) + 1)]
-        sql = bounding._rank(_SECRET, "rows", places)
+        sql = bounding._rank(DUCKDB, _SECRET, "rows", places)
         return int(self.run(f"SELECT {sql}", [unit, key, *values, number]).fetchall()[0][0])
 
 

@@ -20,7 +20,9 @@ import sqlglot
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sfumato.queries.engines import bounding, duckdb, slots
+from sfumato.queries.engines import bounding, prepared
+from sfumato.queries.engines.bounding import Step
+from sfumato.queries.engines.dialects.duckdb import DuckDB
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.expressions import read_expression
 from sfumato.queries.plan import (
@@ -288,26 +290,26 @@ def test_the_fuzz_catches_a_choice_by_position(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(
         bounding,
         "_rank",
-        lambda secret, purpose, columns: (
-            "(parts.rowid * 7919 % 31)" if purpose == "groups" else keyed(secret, purpose, columns)
+        lambda dialect, secret, purpose, columns: (
+            "(parts.rowid * 7919 % 31)" if purpose == "groups" else keyed(dialect, secret, purpose, columns)
         ),
     )
     assert _caught()
 
 
 def test_the_fuzz_catches_a_missing_clamp(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slots, "clamped", lambda column, bounds, known=None: column)
+    monkeypatch.setattr(DuckDB, "clamped", lambda self, column, bounds, known=None: column)
     assert _caught()
 
 
 def test_the_fuzz_catches_one_group_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    limits = duckdb._limits
+    limits = prepared._limits
 
     def one_more(job: AggregationJob, *, unit: bool) -> tuple[int | None, int | None]:
         groups, rows = limits(job, unit=unit)
         return None if groups is None else groups + 1, rows
 
-    monkeypatch.setattr(duckdb, "_limits", one_more)
+    monkeypatch.setattr(prepared, "_limits", one_more)
     assert _caught()
 
 
@@ -329,16 +331,15 @@ def test_the_fuzz_catches_bounding_before_the_projection(monkeypatch: pytest.Mon
     monkeypatch.setattr(
         bounding,
         "_rank",
-        lambda secret, purpose, columns: rank(secret, purpose, ["u"] if purpose == "groups" else columns),
+        lambda dialect, secret, purpose, columns: rank(
+            dialect, secret, purpose, ["u"] if purpose == "groups" else columns
+        ),
     )
     cuts = bounding.Bounding.cuts
 
-    def by_unit_only(self: bounding.Bounding) -> str:
-        return (
-            cuts(self)
-            .replace(f"= {(self.max_groups or 0) + 1}", "= 1")
-            .replace("SELECT u, cut FROM", "SELECT u, NULL::UBIGINT AS cut FROM")
-        )
+    def by_unit_only(self: bounding.Bounding) -> Step:
+        select = cuts(self).select.replace(f"place = {(self.max_groups or 0) + 1}", "place = 1")
+        return Step("cuts", select.replace("SELECT u, cut FROM", "SELECT u, NULL::UBIGINT AS cut FROM"))
 
     monkeypatch.setattr(bounding.Bounding, "cuts", by_unit_only)
     assert _caught()

@@ -9,7 +9,7 @@ from typing import Final
 import duckdb
 
 from sfumato._check import refuse
-from sfumato.queries.engines.rendering import quoted_text
+from sfumato.queries.engines.dialects.duckdb import DUCKDB
 from sfumato.queries.engines.storage import pattern_of
 from sfumato.queries.sources import FileSource, Source
 
@@ -48,7 +48,7 @@ def _check_size(memory_limit: object) -> None:
 def lock(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, Source]) -> None:
     """Shut the door behind the sources: no other file, no network, no setting can be reached from now on."""
     paths = [path for s in sources.values() if isinstance(s, FileSource) for path in s.paths]
-    allowed = ", ".join(quoted_text(text) for path in paths for text in {str(path), pattern_of(path)})
+    allowed = ", ".join(DUCKDB.string(text) for path in paths for text in {str(path), pattern_of(path)})
     connection.execute(f"SET allowed_paths = [{allowed}]")
     connection.execute("SET enable_external_access = false")
     connection.execute("SET lock_configuration = true")

@@ -7,9 +7,9 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
 
@@ -18,15 +18,15 @@ import pyarrow as pa
 
 from sfumato._check import integer, refuse
 from sfumato.errors import EngineError, SchemaError, SourceError
-from sfumato.queries.engines.bounding import TEMPORARY, Bounding
+from sfumato.queries.engines.bounding import Bounding
 from sfumato.queries.engines.connection import connect, lock
-from sfumato.queries.engines.groups import ARROW_TYPES, listed_groups, numbered_groups, table_groups
+from sfumato.queries.engines.dialects.duckdb import DUCKDB
+from sfumato.queries.engines.engine import describe
+from sfumato.queries.engines.groups import numbered_groups
 from sfumato.queries.engines.identity import fingerprint, stamps
-from sfumato.queries.engines.relations import canonical, relation_layer
-from sfumato.queries.engines.rendering import render
-from sfumato.queries.engines.slots import Slots
+from sfumato.queries.engines.prepared import GROUPS, Prepared, prepare
 from sfumato.queries.engines.storage import store
-from sfumato.queries.plan import AggregationJob, ColumnType, Expression, PublicTable, PublicValues, Schema
+from sfumato.queries.plan import AggregationJob, Schema
 from sfumato.queries.sources import Source
 
 __all__ = ["DuckDBEngine"]
@@ -36,51 +36,6 @@ _FAILED: Final = (
     "disk space, check that the source is still there, then ask again"
 )
 _LISTED = "listed"
-
-
-@dataclass(frozen=True, slots=True)
-class _Prepared:
-    """A job as SQL: ``base`` has the unit, the keys in canonical form and the values that ``values`` grid."""
-
-    base: str
-    values: tuple[str, ...]
-    types: tuple[ColumnType, ...]
-    slots: Slots
-    unit: bool
-    max_groups: int | None
-    max_rows: int | None
-    listed: pa.Table | None
-    table: str | None
-
-    @property
-    def public(self) -> bool:
-        """Whether the groups are public."""
-        return self.listed is not None or self.table is not None
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The key columns of ``base`` and of the answer."""
-        return tuple(f"k{i}" for i in range(len(self.types)))
-
-    @property
-    def grouping(self) -> tuple[str, ...]:
-        """The columns to group by: a public group is known by its number."""
-        return ("g",) if self.public else self.keys
-
-    def rows(self, parts: str | None) -> str:
-        """Return the SELECT of the rows, of some parts only if a table of these is named.
-
-        NULL keys match NULL keys. Values are put on the grid last, so only for rows that matched.
-        """
-        source = f"({self.base}) AS r"
-        if self.public:
-            same = " AND ".join(f"r.{key} IS NOT DISTINCT FROM p.{key}" for key in self.keys)
-            source = f"(SELECT r.*, p.g FROM {source} JOIN groups AS p ON {same}) AS r"
-        if parts is not None:
-            keys = (f"r.{key} IS NOT DISTINCT FROM o.{key}" for key in self.grouping)
-            source += f" SEMI JOIN {parts} AS o ON {' AND '.join(('r.u = o.u', *keys))}"
-        items = [*(["r.u"] if self.unit else []), *(f"r.{key}" for key in self.grouping), *self.values]
-        return f"SELECT {_list(items)} FROM {source}"
 
 
 class DuckDBEngine:
@@ -158,14 +113,7 @@ class DuckDBEngine:
     @property
     def schema_text(self) -> str:
         """Canonical text of all tables, columns and types, for the identity of a dataset."""
-        lines = []
-        for name in sorted(self._schemas):
-            lines.append(f"table {name!r}")
-            lines += [
-                f"  {column.name!r} {'-' if column.type is None else column.type.value}"
-                for column in self._schemas[name].columns
-            ]
-        return "\n".join(lines)
+        return describe(self._schemas)
 
     def fingerprint(self, key: bytes) -> str:
         """Return the keyed HMAC-SHA-256 of the content of all tables, in hexadecimal.
@@ -211,7 +159,7 @@ class DuckDBEngine:
             If the engine cannot express the job, or public keys are not of their keys' types.
         """
         self._check_unchanged()
-        prepared = self._prepare(job)
+        prepared = prepare(job, self._tables, DUCKDB)
         with self._lock:
             try:
                 self._connection.execute(
@@ -246,76 +194,46 @@ class DuckDBEngine:
         """
         if len(secret) < 16:
             refuse("secret", "have at least 16 bytes", f"{len(secret)} bytes", "draw it from a secure source")
-        prepared = self._prepare(job)
+        prepared = prepare(job, self._tables, DUCKDB)
         return _without_data(lambda: self._run(prepared, secret))
 
-    def _prepare(self, job: AggregationJob) -> _Prepared:
-        layer = relation_layer(job.relation, self._tables)
-        max_groups, max_rows = _limits(job, unit=layer.unit)
-        types = tuple(key.expression.type for key in job.keys)
-        slots = Slots(job.measures, max_rows)
-        values: list[Expression] = []
-        for slot in slots.items:
-            if slot.expression not in values:
-                values.append(slot.expression)
-        unit = ["u"] if layer.unit else []
-        below = [
-            *unit,
-            *(f"{render(key.expression, layer.columns)} AS e{i}" for i, key in enumerate(job.keys)),
-        ]
-        below += [f"{render(value, layer.columns)} AS x{i}" for i, value in enumerate(values)]
-        above = [*unit, *(f"{canonical(f'e{i}', type_)} AS k{i}" for i, type_ in enumerate(types))]
-        above += [f"x{i}" for i in range(len(values))]
-        base = f"SELECT {_list(above)} FROM (SELECT {_list(below)} FROM ({layer.sql}))"
-        gridded = tuple(
-            f"{slot.sql(f'r.x{values.index(slot.expression)}')} AS v{i}" for i, slot in enumerate(slots.items)
-        )
-        listed, table = None, None
-        if isinstance(job.public_groups, PublicValues):
-            listed = listed_groups(job.public_groups, types)
-        elif isinstance(job.public_groups, PublicTable):
-            table = table_groups(job.public_groups, self._tables, types)
-        return _Prepared(base, gridded, types, slots, layer.unit, max_groups, max_rows, listed, table)
-
-    def _run(self, prepared: _Prepared, secret: bytes) -> pa.Table:
-        with self._lock, self._temporary():
+    def _run(self, prepared: Prepared, secret: bytes) -> pa.Table:
+        made: list[str] = []
+        with self._lock, self._temporary(made):
             if prepared.public:
-                self._make_groups(prepared)
-            limits = prepared.max_groups, prepared.max_rows
-            bounding = Bounding(prepared.rows, prepared.grouping, prepared.slots, *limits, secret)
-            crowded = prepared.unit and self._bound(bounding)
-            totals = bounding.totals(unit=prepared.unit, any_crowded=crowded)
-            answer = self._connection.sql(_answer(prepared, totals)).to_arrow_table()
-        return answer.cast(_answer_schema(prepared))
+                self._make(GROUPS, self._groups(prepared), made)
+            bounding = prepared.bounding(secret)
+            crowded = prepared.unit and self._bound(bounding, made)
+            answer = self._connection.sql(prepared.answer(bounding, any_crowded=crowded)).to_arrow_table()
+        return answer.cast(prepared.schema)
 
-    def _bound(self, bounding: Bounding) -> bool:
+    def _bound(self, bounding: Bounding, made: list[str]) -> bool:
         """Make the parts that count; tell whether some were computed again from fewer rows."""
-        run = self._connection.execute
-        run(bounding.parts())
-        if bounding.max_groups is not None:
-            run(bounding.cuts())
-        if not bounding.trims_rows:
-            return False
-        run(bounding.crowded())
-        if run("SELECT count(*) FROM crowded").fetchall() == [(0,)]:
-            return False
-        run(bounding.trimmed())
-        return True
+        for step in bounding.steps():
+            self._make(step.name, step.select, made)
+            if step.name == "crowded":
+                found = self._connection.execute("SELECT count(*) FROM crowded").fetchall()
+                if found == [(0,)]:
+                    return False
+        return bounding.trims_rows
 
-    def _make_groups(self, prepared: _Prepared) -> None:
-        if prepared.listed is not None:
-            self._connection.register(_LISTED, prepared.listed)
-            self._connection.execute(numbered_groups(_LISTED, prepared.types))
-        else:
-            self._connection.execute(numbered_groups(f"({prepared.table})", prepared.types))
+    def _make(self, table: str, select: str, made: list[str]) -> None:
+        made.append(table)
+        self._connection.execute(f"CREATE TEMP TABLE {table} AS {select}")
+
+    def _groups(self, prepared: Prepared) -> str:
+        if prepared.listed is None:
+            return numbered_groups(f"({prepared.table})", prepared.types, DUCKDB)
+        self._connection.register(_LISTED, prepared.listed)
+        return numbered_groups(_LISTED, prepared.types, DUCKDB)
 
     @contextmanager
-    def _temporary(self) -> Iterator[None]:
-        """Drop what a run leaves, whether it ends well or not: temporary tables are raw data."""
+    def _temporary(self, made: list[str]) -> Iterator[None]:
+        """Drop what a run made, whether it ends well or not: temporary tables are raw data."""
         try:
             yield
         finally:
-            for table in (*TEMPORARY, "groups"):
+            for table in made:
                 self._connection.execute(f"DROP TABLE IF EXISTS {table}")
             self._connection.unregister(_LISTED)
 
@@ -324,38 +242,6 @@ def _remove(folder: str, process: int) -> None:
     """Remove a spill folder, unless a forked child ends that did not make it."""
     if os.getpid() == process:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _list(items: Sequence[str]) -> str:
-    return ", ".join(items) if items else "1 AS nothing"
-
-
-def _limits(job: AggregationJob, *, unit: bool) -> tuple[int | None, int | None]:
-    """Return the limits that apply: a row that is a unit is in one group, once."""
-    if job.public_groups is not None and not job.keys:
-        refuse("public_groups", "come with keys", job.public_groups, "add a GROUP BY")
-    if not unit:
-        return None, None
-    max_rows = None if job.max_rows is None else integer("max_rows_per_group", job.max_rows, minimum=1)
-    if not job.keys:
-        return None, max_rows
-    return integer("max_groups_contributed", job.max_groups, minimum=1), max_rows
-
-
-def _answer(prepared: _Prepared, totals: str) -> str:
-    measures = [f"m{i}" for i in range(len(prepared.slots.measures))]
-    if prepared.public:
-        items = [*(f"p.{key}" for key in prepared.keys), *(f"coalesce({m}, 0) AS {m}" for m in measures)]
-        return (
-            f"SELECT {', '.join(items)} FROM groups AS p LEFT JOIN ({totals}) AS t ON p.g = t.g ORDER BY p.g"
-        )
-    order = ", ".join(f"{key} NULLS LAST" for key in prepared.keys)
-    return f"SELECT * FROM ({totals})" + (f" ORDER BY {order}" if order else "")
-
-
-def _answer_schema(prepared: _Prepared) -> pa.Schema:
-    keys = [(key, ARROW_TYPES[type_]) for key, type_ in zip(prepared.keys, prepared.types, strict=True)]
-    return pa.schema([*keys, *((f"m{i}", pa.int64()) for i in range(len(prepared.slots.measures)))])
 
 
 def _without_data(run: Callable[[], pa.Table]) -> pa.Table:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import pyarrow as pa
 
 from sfumato.errors import OptionError, SchemaError
-from sfumato.queries.engines.relations import StoredTable, canonical, scan_columns
-from sfumato.queries.engines.rendering import SQL_TYPES
+from sfumato.queries.engines.dialect import Dialect, StoredTable
+from sfumato.queries.engines.relations import scan_columns
 from sfumato.queries.literals import stored_value
 from sfumato.queries.plan import ColumnType, PublicTable, PublicValues
 
@@ -45,7 +45,9 @@ def listed_groups(groups: PublicValues, types: Sequence[ColumnType]) -> pa.Table
     return pa.table(columns)
 
 
-def table_groups(groups: PublicTable, tables: Mapping[str, StoredTable], types: Sequence[ColumnType]) -> str:
+def table_groups(
+    groups: PublicTable, tables: Mapping[str, StoredTable], types: Sequence[ColumnType], dialect: Dialect
+) -> str:
     """Return the SELECT of the keys in a public table, as columns ``k0, k1, ...``.
 
     Raises
@@ -56,7 +58,7 @@ def table_groups(groups: PublicTable, tables: Mapping[str, StoredTable], types: 
     table = tables.get(groups.table)
     if table is None or len(groups.columns) != len(types):
         raise SchemaError(f"public groups must name a table and a column for each key, got {groups.table!r}")
-    items, columns = scan_columns(table)
+    items, columns = scan_columns(table, dialect)
     keys = []
     for i, (name, type_) in enumerate(zip(groups.columns, types, strict=True)):
         column = columns.get(name.casefold())
@@ -68,17 +70,16 @@ def table_groups(groups: PublicTable, tables: Mapping[str, StoredTable], types: 
             raise SchemaError(
                 f"public column {name!r} must be {type_.value} like the key, got {got}; cast one"
             )
-        keys.append(f"CAST({column.sql} AS {SQL_TYPES[type_]}) AS k{i}")
-    return f"SELECT {', '.join(keys)} FROM (SELECT {', '.join(items)} FROM {table.name})"
+        keys.append(f"{dialect.converted(column.sql, type_) if widens else column.sql} AS k{i}")
+    return f"SELECT {', '.join(keys)} FROM (SELECT {', '.join(items)} FROM {table.name}) AS r"
 
 
-def numbered_groups(source: str, types: Sequence[ColumnType]) -> str:
-    """Return the statement that makes ``groups``: each key once, numbered ``g`` in the order of the keys."""
+def numbered_groups(source: str, types: Sequence[ColumnType], dialect: Dialect) -> str:
+    """Return the SELECT of each key in ``source`` once, numbered ``g`` in the order of the keys."""
     keys = [f"k{i}" for i in range(len(types))]
-    forms = ", ".join(f"{canonical(key, type_)} AS {key}" for key, type_ in zip(keys, types, strict=True))
+    forms = (f"{dialect.canonical(key, type_)} AS {key}" for key, type_ in zip(keys, types, strict=True))
     order = ", ".join(f"{key} NULLS LAST" for key in keys)
-    distinct = f"SELECT DISTINCT * FROM (SELECT {forms} FROM {source})"
-    return (
-        f"CREATE TEMP TABLE groups AS SELECT CAST(row_number() OVER (ORDER BY {order}) AS BIGINT) AS g, * "
-        f"FROM ({distinct})"
-    )
+    names = ", ".join(keys)
+    number = f"CAST(row_number() OVER (ORDER BY {order}) AS {dialect.types[ColumnType.INTEGER]}) AS g"
+    distinct = f"SELECT DISTINCT {names} FROM (SELECT {', '.join(forms)} FROM {source} AS r) AS r"
+    return f"SELECT {number}, {names} FROM ({distinct}) AS r"

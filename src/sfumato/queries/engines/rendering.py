@@ -1,12 +1,9 @@
-"""Expressions as DuckDB SQL that is total: no row can raise, and no row touches another row's value.
+"""Expressions as SQL that is total: no row can raise, and no row touches another row's value.
 
 One rule holds for everything that has no value: it is NULL. That is an integer that overflows, a division by
 zero, a logarithm of what is not positive, a root of a negative number, a cast that fails, a moment out of
 range, text joined to more than 16 KiB. Floats follow IEEE 754: too large is infinity. The engine then reads
-NaN as NULL and clamps infinity to a bound.
-
-What fails often is guarded by CASE, which costs nothing; ``TRY`` guards what fails rarely, for it computes a
-vector again row by row.
+NaN as NULL and clamps infinity to a bound. Each dialect keeps that rule by means of its own.
 """
 
 from __future__ import annotations
@@ -18,23 +15,14 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
+from sfumato.queries.engines.dialect import LONGEST_JOINED, Dialect
+from sfumato.queries.literals import is_constant
 from sfumato.queries.plan import ColumnType, Expression
+from sfumato.queries.terms import TEMPORAL, Term
 
-__all__ = ["SQL_TYPES", "Rendered", "quoted_text", "render"]
-
-SQL_TYPES = {
-    ColumnType.BOOLEAN: "BOOLEAN",
-    ColumnType.INTEGER: "BIGINT",
-    ColumnType.FLOAT: "DOUBLE",
-    ColumnType.TEXT: "VARCHAR",
-    ColumnType.DATE: "DATE",
-    ColumnType.TIMESTAMP: "TIMESTAMP",
-}
-"""The one DuckDB type that each type is computed in."""
+__all__ = ["Rendered", "render"]
 
 _LONGEST_TEXT = 200_000
-_LONGEST_JOINED = 1 << 14  # bytes; a thousand rows of such texts are still small
-_WHITE_SPACE = "chr(32) || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +33,51 @@ class Rendered:
     type: ColumnType | None
 
 
-_Render: TypeAlias = Callable[[exp.Expr], Rendered]
-_Rule: TypeAlias = Callable[[exp.Expr, _Render], Rendered]
+@dataclass(frozen=True, slots=True)
+class _Terms:
+    """Renders nodes over the columns below, by case-folded name, in a dialect."""
+
+    columns: Mapping[str, Rendered]
+    dialect: Dialect
+
+    def __call__(self, node: exp.Expr) -> Rendered:
+        if isinstance(node, exp.Paren):
+            return self(node.this)
+        if type(node) is exp.Column:
+            return self.columns[node.name.casefold()]
+        rule = _RULES.get(type(node))
+        if rule is None:
+            raise UnsupportedSql(
+                f"{type(node).__name__} is not supported by this engine; rewrite the expression"
+            )
+        made = rule(node, self)
+        if len(made.sql) > _LONGEST_TEXT:
+            raise UnsupportedSql(
+                "an expression must be less nested for this engine; compute parts in a subquery"
+            )
+        return made
+
+    def cast(self, term: Rendered, type_: ColumnType) -> str:
+        """Return a term in a type that it has, or widens to."""
+        return term.sql if term.type is type_ else self.dialect.converted(term.sql, type_)
+
+    def real(self, node: exp.Expr) -> str:
+        """Return a number as a float."""
+        return self.cast(self(node), ColumnType.FLOAT)
+
+    def unified(self, terms: list[Rendered]) -> tuple[list[str], ColumnType | None]:
+        """Return terms in the type they share."""
+        type_ = _shared(terms)
+        if type_ is None:
+            return [term.sql for term in terms], None
+        return [self.cast(term, type_) for term in terms], type_
 
 
-def render(expression: Expression, columns: Mapping[str, Rendered]) -> str:
-    """Return the DuckDB text of a checked expression, in the type the plan gives it.
+_Rule: TypeAlias = Callable[[exp.Expr, _Terms], Rendered]
+
+
+def render(expression: Expression, columns: Mapping[str, Rendered], dialect: Dialect) -> str:
+    """Return the text of a checked expression, in the type the plan gives it.
 
     Parameters
     ----------
@@ -58,40 +85,15 @@ def render(expression: Expression, columns: Mapping[str, Rendered]) -> str:
         Whitelisted nodes only.
     columns : mapping of str to Rendered
         The columns below, by case-folded name.
+    dialect : Dialect
 
     Raises
     ------
     UnsupportedSql
         If a node is not on the list, or the text would be too long: guards repeat their operand.
     """
-
-    def term(node: exp.Expr) -> Rendered:
-        if isinstance(node, exp.Paren):
-            return term(node.this)
-        if type(node) is exp.Column:
-            return columns[node.name.casefold()]
-        rule = _RULES.get(type(node))
-        if rule is None:
-            raise UnsupportedSql(
-                f"{type(node).__name__} is not supported by this engine; rewrite the expression"
-            )
-        made = rule(node, term)
-        if len(made.sql) > _LONGEST_TEXT:
-            raise UnsupportedSql(
-                "an expression must be less nested for this engine; compute parts in a subquery"
-            )
-        return made
-
-    return _as(term(expression.tree), expression.type)
-
-
-def quoted_text(value: str) -> str:
-    """Return a string literal."""
-    return "'" + value.replace("'", "''") + "'"
-
-
-def _as(term: Rendered, type_: ColumnType) -> str:
-    return term.sql if term.type is type_ else f"CAST({term.sql} AS {SQL_TYPES[type_]})"
+    terms = _Terms(columns, dialect)
+    return terms.cast(terms(expression.tree), expression.type)
 
 
 def _shared(terms: list[Rendered]) -> ColumnType | None:
@@ -100,131 +102,117 @@ def _shared(terms: list[Rendered]) -> ColumnType | None:
     return ColumnType.FLOAT if len(types) > 1 else next(iter(types), None)
 
 
-def _unified(terms: list[Rendered]) -> tuple[list[str], ColumnType | None]:
-    type_ = _shared(terms)
-    if type_ is None:
-        return [term.sql for term in terms], None
-    return [_as(term, type_) for term in terms], type_
-
-
-def _literal(node: exp.Expr, _: _Render) -> Rendered:
+def _literal(node: exp.Expr, term: _Terms) -> Rendered:
     if node.is_string:
-        return Rendered(f"CAST({quoted_text(node.name)} AS VARCHAR)", ColumnType.TEXT)
-    return _number(node.name)
+        return Rendered(term.dialect.text(node.name), ColumnType.TEXT)
+    return _number(node.name, term.dialect)
 
 
-def _number(digits: str) -> Rendered:
+def _number(digits: str, dialect: Dialect) -> Rendered:
     if digits.lstrip("-").isdigit():
-        return Rendered(f"CAST({quoted_text(digits)} AS BIGINT)", ColumnType.INTEGER)
-    return Rendered(f"CAST({quoted_text(digits)} AS DOUBLE)", ColumnType.FLOAT)
+        return Rendered(dialect.integer(int(digits)), ColumnType.INTEGER)
+    return Rendered(dialect.real(float(digits)), ColumnType.FLOAT)
 
 
-def _boolean(node: exp.Expr, _: _Render) -> Rendered:
+def _boolean(node: exp.Expr, _: _Terms) -> Rendered:
     return Rendered("TRUE" if node.this else "FALSE", ColumnType.BOOLEAN)
 
 
-def _null(_node: exp.Expr, _: _Render) -> Rendered:
+def _null(_node: exp.Expr, _: _Terms) -> Rendered:
     return Rendered("NULL", None)
 
 
-def _negative(node: exp.Expr, term: _Render) -> Rendered:
+def _negative(node: exp.Expr, term: _Terms) -> Rendered:
     if isinstance(node.this, exp.Literal):
-        return _number("-" + node.this.name)
+        return _number("-" + node.this.name, term.dialect)
     inner = term(node.this)
     if inner.type is ColumnType.FLOAT:
         return Rendered(f"(-({inner.sql}))", inner.type)
     # the minus sign before a constant would widen the type instead of overflowing
-    return Rendered(f"TRY({_number('0').sql} - {inner.sql})", inner.type)
-
-
-def _guarded(sql: str, type_: ColumnType | None) -> str:
-    """Integers overflow with an error, floats to infinity."""
-    return f"({sql})" if type_ is ColumnType.FLOAT else f"TRY({sql})"
+    zero = term.dialect.integer(0)
+    return Rendered(term.dialect.arithmetic("-", zero, inner.sql, inner.type), inner.type)
 
 
 def _arithmetic(sign: str) -> _Rule:
-    def rule(node: exp.Expr, term: _Render) -> Rendered:
-        (left, right), type_ = _unified([term(node.this), term(node.expression)])
-        return Rendered(_guarded(f"{left} {sign} {right}", type_), type_)
+    def rule(node: exp.Expr, term: _Terms) -> Rendered:
+        (left, right), type_ = term.unified([term(node.this), term(node.expression)])
+        return Rendered(term.dialect.arithmetic(sign, left, right, type_), type_)
 
     return rule
 
 
-def _divide(node: exp.Expr, term: _Render) -> Rendered:
-    left, right = (_as(term(side), ColumnType.FLOAT) for side in (node.this, node.expression))
-    return Rendered(f"(CASE WHEN {right} <> 0 THEN {left} / {right} END)", ColumnType.FLOAT)
+def _divide(node: exp.Expr, term: _Terms) -> Rendered:
+    return Rendered(term.dialect.divided(term.real(node.this), term.real(node.expression)), ColumnType.FLOAT)
 
 
-def _modulo(node: exp.Expr, term: _Render) -> Rendered:
-    (left, right), type_ = _unified([term(node.this), term(node.expression)])
-    rest = _guarded(f"{left} % {right}", type_)
-    return Rendered(f"(CASE WHEN {right} <> 0 THEN {rest} END)", type_)
+def _modulo(node: exp.Expr, term: _Terms) -> Rendered:
+    (left, right), type_ = term.unified([term(node.this), term(node.expression)])
+    return Rendered(term.dialect.remainder(left, right, type_), type_)
 
 
 def _comparison(sign: str) -> _Rule:
-    def rule(node: exp.Expr, term: _Render) -> Rendered:
-        (left, right), _ = _unified([term(node.this), term(node.expression)])
+    def rule(node: exp.Expr, term: _Terms) -> Rendered:
+        (left, right), _ = term.unified([term(node.this), term(node.expression)])
         return Rendered(f"({left} {sign} {right})", ColumnType.BOOLEAN)
 
     return rule
 
 
 def _connective(word: str) -> _Rule:
-    def rule(node: exp.Expr, term: _Render) -> Rendered:
+    def rule(node: exp.Expr, term: _Terms) -> Rendered:
         sql = f"({term(node.this).sql} {word} {term(node.expression).sql})"
         return Rendered(sql, ColumnType.BOOLEAN)
 
     return rule
 
 
-def _not(node: exp.Expr, term: _Render) -> Rendered:
+def _not(node: exp.Expr, term: _Terms) -> Rendered:
     return Rendered(f"(NOT {term(node.this).sql})", ColumnType.BOOLEAN)
 
 
-def _is_null(node: exp.Expr, term: _Render) -> Rendered:
+def _is_null(node: exp.Expr, term: _Terms) -> Rendered:
     return Rendered(f"({term(node.this).sql} IS NULL)", ColumnType.BOOLEAN)
 
 
-def _in(node: exp.Expr, term: _Render) -> Rendered:
-    (subject, *members), _ = _unified([term(part) for part in (node.this, *node.expressions)])
+def _in(node: exp.Expr, term: _Terms) -> Rendered:
+    (subject, *members), _ = term.unified([term(part) for part in (node.this, *node.expressions)])
     return Rendered(f"({subject} IN ({', '.join(members)}))", ColumnType.BOOLEAN)
 
 
-def _between(node: exp.Expr, term: _Render) -> Rendered:
+def _between(node: exp.Expr, term: _Terms) -> Rendered:
     parts = (node.this, node.args["low"], node.args["high"])
-    (subject, low, high), _ = _unified([term(part) for part in parts])
+    (subject, low, high), _ = term.unified([term(part) for part in parts])
     return Rendered(f"({subject} BETWEEN {low} AND {high})", ColumnType.BOOLEAN)
 
 
-def _like(node: exp.Expr, term: _Render) -> Rendered:
-    pattern = quoted_text(node.expression.name)
-    return Rendered(f"({term(node.this).sql} LIKE {pattern})", ColumnType.BOOLEAN)
+def _like(node: exp.Expr, term: _Terms) -> Rendered:
+    return Rendered(term.dialect.like(term(node.this).sql, node.expression.name), ColumnType.BOOLEAN)
 
 
-def _case(node: exp.Expr, term: _Render) -> Rendered:
+def _case(node: exp.Expr, term: _Terms) -> Rendered:
     branches = node.args["ifs"]
     tests = [term(branch.this) for branch in branches]
     if node.args.get("this") is not None:
-        (subject, *values), _ = _unified([term(node.this), *tests])
+        (subject, *values), _ = term.unified([term(node.this), *tests])
         conditions = [f"{subject} = {value}" for value in values]
     else:
         conditions = [test.sql for test in tests]
     default = node.args.get("default")
     results = [term(branch.args["true"]) for branch in branches]
     results.append(Rendered("NULL", None) if default is None else term(default))
-    (*thens, otherwise), type_ = _unified(results)
+    (*thens, otherwise), type_ = term.unified(results)
     whens = " ".join(f"WHEN {c} THEN {t}" for c, t in zip(conditions, thens, strict=True))
     return Rendered(f"(CASE {whens} ELSE {otherwise} END)", type_)
 
 
-def _coalesce(node: exp.Expr, term: _Render) -> Rendered:
-    values, type_ = _unified([term(part) for part in (node.this, *node.expressions)])
+def _coalesce(node: exp.Expr, term: _Terms) -> Rendered:
+    values, type_ = term.unified([term(part) for part in (node.this, *node.expressions)])
     return Rendered(f"COALESCE({', '.join(values)})", type_)
 
 
 def _extreme(name: str) -> _Rule:
-    def rule(node: exp.Expr, term: _Render) -> Rendered:
-        values, type_ = _unified([term(part) for part in (node.this, *node.expressions)])
+    def rule(node: exp.Expr, term: _Terms) -> Rendered:
+        values, type_ = term.unified([term(part) for part in (node.this, *node.expressions)])
         # DuckDB's LEAST and GREATEST skip NULLs; the plan's are NULL if any argument is
         absent = " OR ".join(f"{value} IS NULL" for value in values)
         return Rendered(f"(CASE WHEN {absent} THEN NULL ELSE {name}({', '.join(values)}) END)", type_)
@@ -232,78 +220,72 @@ def _extreme(name: str) -> _Rule:
     return rule
 
 
-def _nullif(node: exp.Expr, term: _Render) -> Rendered:
+def _nullif(node: exp.Expr, term: _Terms) -> Rendered:
     first, second = term(node.this), term(node.expression)
-    (left, right), _ = _unified([first, second])
+    (left, right), _ = term.unified([first, second])
     return Rendered(f"(CASE WHEN {left} = {right} THEN NULL ELSE {first.sql} END)", first.type)
 
 
-def _absolute(node: exp.Expr, term: _Render) -> Rendered:
+def _absolute(node: exp.Expr, term: _Terms) -> Rendered:
     inner = term(node.this)
-    return Rendered(_guarded(f"abs({inner.sql})", inner.type), inner.type)
+    return Rendered(term.dialect.absolute(inner.sql, inner.type), inner.type)
 
 
-def _sign(node: exp.Expr, term: _Render) -> Rendered:
+def _sign(node: exp.Expr, term: _Terms) -> Rendered:
     inner = term(node.this)
-    return Rendered(f"CAST(sign({inner.sql}) AS {_name(inner.type)})", inner.type)
+    type_ = ColumnType.INTEGER if inner.type is None else inner.type
+    return Rendered(f"CAST(sign({inner.sql}) AS {term.dialect.types[type_]})", inner.type)
 
 
-def _name(type_: ColumnType | None) -> str:
-    return SQL_TYPES[ColumnType.INTEGER if type_ is None else type_]
-
-
-def _real(name: str, domain: str = "") -> _Rule:
+def _real(name: str) -> _Rule:
     """Make the rule of a function of one float; outside its domain it is NULL."""
 
-    def rule(node: exp.Expr, term: _Render) -> Rendered:
-        x = _as(term(node.this), ColumnType.FLOAT)
-        sql = f"(CASE WHEN {x} {domain} THEN {name}({x}) END)" if domain else f"{name}({x})"
-        return Rendered(sql, ColumnType.FLOAT)
+    def rule(node: exp.Expr, term: _Terms) -> Rendered:
+        return Rendered(term.dialect.real_function(name, term.real(node.this)), ColumnType.FLOAT)
 
     return rule
 
 
-def _log10(node: exp.Expr, term: _Render) -> Rendered:
-    x = _as(term(node.expression), ColumnType.FLOAT)
-    return Rendered(f"(CASE WHEN {x} > 0 THEN log10({x}) END)", ColumnType.FLOAT)
+def _log10(node: exp.Expr, term: _Terms) -> Rendered:
+    return Rendered(term.dialect.real_function("log10", term.real(node.expression)), ColumnType.FLOAT)
 
 
-def _power(node: exp.Expr, term: _Render) -> Rendered:
-    base, exponent = (_as(term(side), ColumnType.FLOAT) for side in (node.this, node.expression))
-    return Rendered(f"TRY(pow({base}, {exponent}))", ColumnType.FLOAT)
+def _power(node: exp.Expr, term: _Terms) -> Rendered:
+    return Rendered(term.dialect.power(term.real(node.this), term.real(node.expression)), ColumnType.FLOAT)
 
 
-def _round(node: exp.Expr, term: _Render) -> Rendered:
-    x = _as(term(node.this), ColumnType.FLOAT)
+def _round(node: exp.Expr, term: _Terms) -> Rendered:
     decimals = node.args.get("decimals")
-    places = f", {int(decimals.name)}" if decimals is not None else ""
-    return Rendered(f"round({x}{places})", ColumnType.FLOAT)
+    places = None if decimals is None else int(decimals.name)
+    return Rendered(term.dialect.rounded(term.real(node.this), places), ColumnType.FLOAT)
 
 
-def _text(name: str, tail: str = "", type_: ColumnType = ColumnType.TEXT) -> _Rule:
-    def rule(node: exp.Expr, term: _Render) -> Rendered:
-        return Rendered(f"{name}({term(node.this).sql}{tail})", type_)
+def _text(name: str, type_: ColumnType = ColumnType.TEXT) -> _Rule:
+    def rule(node: exp.Expr, term: _Terms) -> Rendered:
+        return Rendered(term.dialect.text_function(name, term(node.this).sql), type_)
 
     return rule
 
 
-def _substring(node: exp.Expr, term: _Render) -> Rendered:
+def _substring(node: exp.Expr, term: _Terms) -> Rendered:
     bounds = [node.args["start"], *([node.args["length"]] if node.args.get("length") is not None else [])]
     return Rendered(
         f"substr({term(node.this).sql}, {', '.join(str(int(b.name)) for b in bounds)})", ColumnType.TEXT
     )
 
 
-def _starts_with(node: exp.Expr, term: _Render) -> Rendered:
-    return Rendered(f"starts_with({term(node.this).sql}, {term(node.expression).sql})", ColumnType.BOOLEAN)
+def _starts_with(node: exp.Expr, term: _Terms) -> Rendered:
+    return Rendered(
+        term.dialect.starts_with(term(node.this).sql, term(node.expression).sql), ColumnType.BOOLEAN
+    )
 
 
-def _concatenate(node: exp.Expr, term: _Render) -> Rendered:
+def _concatenate(node: exp.Expr, term: _Terms) -> Rendered:
     # nothing else makes a text longer; without an end, doubling a text often enough would exhaust the memory
     # for some rows and not for others
     parts = [term(part).sql for part in node.flatten()]
-    size = " + ".join(f"strlen({part})" for part in parts)
-    return Rendered(f"(CASE WHEN {size} <= {_LONGEST_JOINED} THEN {' || '.join(parts)} END)", ColumnType.TEXT)
+    size = " + ".join(term.dialect.bytes_of(part) for part in parts)
+    return Rendered(f"(CASE WHEN {size} <= {LONGEST_JOINED} THEN {' || '.join(parts)} END)", ColumnType.TEXT)
 
 
 _TARGETS = {
@@ -317,26 +299,21 @@ _TARGETS = {
 }
 
 
-def _cast(node: exp.Expr, term: _Render) -> Rendered:
+def _cast(node: exp.Expr, term: _Terms) -> Rendered:
     inner, target = term(node.this), _TARGETS[node.args["to"].this]
-    sql = inner.sql
-    if inner.type is ColumnType.FLOAT and target is ColumnType.INTEGER:
-        sql = f"round({sql})"
-    if inner.type is ColumnType.TEXT and target is ColumnType.TIMESTAMP:
-        # a text may carry an offset: read it as an instant, then as the clock of UTC
-        return Rendered(f"TRY(CAST(TRY_CAST({sql} AS TIMESTAMPTZ) AS TIMESTAMP))", target)
-    return Rendered(f"TRY_CAST({sql} AS {SQL_TYPES[target]})", target)
+    if target in TEMPORAL and isinstance(node, exp.TryCast) and is_constant(Term(node, target)):
+        return Rendered(term.dialect.moment(node.this.name, target), target)
+    return Rendered(term.dialect.cast(inner.sql, inner.type, target), target)
 
 
-def _extract(node: exp.Expr, term: _Render) -> Rendered:
-    part = {"DAYOFYEAR": "doy"}.get(node.this.name, node.this.name.lower())
-    return Rendered(f"TRY(date_part('{part}', {term(node.expression).sql}))", ColumnType.INTEGER)
+def _extract(node: exp.Expr, term: _Terms) -> Rendered:
+    moment = term(node.expression)
+    return Rendered(term.dialect.part(node.this.name, moment.sql, moment.type), ColumnType.INTEGER)
 
 
-def _truncate(node: exp.Expr, term: _Render) -> Rendered:
+def _truncate(node: exp.Expr, term: _Terms) -> Rendered:
     moment = term(node.this)
-    sql = f"date_trunc('{node.args['unit'].name.lower()}', {moment.sql})"
-    return Rendered(f"TRY(CAST({sql} AS {_name(moment.type)}))", moment.type)
+    return Rendered(term.dialect.truncated(node.args["unit"].name, moment.sql, moment.type), moment.type)
 
 
 _RULES: dict[type[exp.Expr], _Rule] = {
@@ -369,8 +346,8 @@ _RULES: dict[type[exp.Expr], _Rule] = {
     exp.Nullif: _nullif,
     exp.Abs: _absolute,
     exp.Sign: _sign,
-    exp.Sqrt: _real("sqrt", ">= 0"),
-    exp.Ln: _real("ln", "> 0"),
+    exp.Sqrt: _real("sqrt"),
+    exp.Ln: _real("ln"),
     exp.Log: _log10,
     exp.Exp: _real("exp"),
     exp.Floor: _real("floor"),
@@ -379,7 +356,7 @@ _RULES: dict[type[exp.Expr], _Rule] = {
     exp.Round: _round,
     exp.Lower: _text("lower"),
     exp.Upper: _text("upper"),
-    exp.Trim: _text("trim", f", {_WHITE_SPACE}"),
+    exp.Trim: _text("trim"),
     exp.Length: _text("length", type_=ColumnType.INTEGER),
     exp.Substring: _substring,
     exp.StartsWith: _starts_with,

@@ -13,15 +13,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from sfumato._check import refuse
+from sfumato.queries.engines.dialect import REACH, Dialect
 from sfumato.queries.plan import ColumnType, Expression, Measure, MeasureKind
 
-__all__ = ["REACH", "Slot", "Slots", "clamped"]
-
-REACH = 2**62
-"""Integers are kept in [-2**62, 2**62], so that no step between two of them overflows 64 bits."""
+__all__ = ["Slot", "Slots"]
 
 _SUMMED = (MeasureKind.SUM, MeasureKind.MEAN)
-_LARGEST_STEP = 1000  # 2.0**1000 is a float; larger scalings take two steps, each exact
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,42 +33,27 @@ class Slot:
     lower: int = -REACH
     upper: int = REACH
 
-    def sql(self, value: str) -> str:
+    def sql(self, value: str, dialect: Dialect) -> str:
         """Return the integer of a column ``value`` of the expression's type."""
         real = self.expression.type is ColumnType.FLOAT
         if self.exponent is None:
-            present = f"{value} IS NOT NULL AND NOT isnan({value})" if real else f"{value} IS NOT NULL"
-            return f"CASE WHEN {present} THEN CAST(1 AS BIGINT) END"
-        lower, upper = _integer(self.lower), _integer(self.upper)
+            present = f"{value} IS NOT NULL" + (f" AND NOT {dialect.isnan(value)}" if real else "")
+            return f"CASE WHEN {present} THEN {dialect.integer(1)} END"
+        lower, upper = dialect.integer(self.lower), dialect.integer(self.upper)
         if real:
-            below = _float(-_at_most(-self.lower, self.exponent))
-            above = _float(_at_most(self.upper, self.exponent))
-            nearest = f"TRY_CAST({_scaled(value, -self.exponent)} AS BIGINT)"
+            below = dialect.real(-_at_most(-self.lower, self.exponent))
+            above = dialect.real(_at_most(self.upper, self.exponent))
             return (
-                f"CASE WHEN isnan({value}) THEN NULL WHEN {value} > {above} THEN {upper} "
-                f"WHEN {value} < {below} THEN {lower} ELSE {nearest} END"
+                f"CASE WHEN {dialect.isnan(value)} THEN NULL WHEN {value} > {above} THEN {upper} "
+                f"WHEN {value} < {below} THEN {lower} ELSE {dialect.gridded(value, self.exponent)} END"
             )
         scale = Fraction(2) ** self.exponent
-        above, below = _limit(math.floor(self.upper * scale)), _limit(math.ceil(self.lower * scale))
-        nearest = _shifted(value, self.exponent)
+        above = dialect.limit(math.floor(self.upper * scale))
+        below = dialect.limit(math.ceil(self.lower * scale))
+        nearest = _shifted(value, self.exponent, dialect)
         return (
             f"CASE WHEN {value} > {above} THEN {upper} WHEN {value} < {below} THEN {lower} ELSE {nearest} END"
         )
-
-
-def _integer(value: int) -> str:
-    return f"CAST('{value}' AS BIGINT)"
-
-
-def _limit(value: int) -> str:
-    """Return an integer to compare with; beyond 64 bits every integer compares with it as with infinity."""
-    if -(2**63) <= value < 2**63:
-        return _integer(value)
-    return _float(math.copysign(math.inf, value))
-
-
-def _float(value: float) -> str:
-    return f"CAST('{value!r}' AS DOUBLE)"
 
 
 def _at_most(bound: int, exponent: int) -> float:
@@ -86,33 +68,11 @@ def _at_most(bound: int, exponent: int) -> float:
     return near
 
 
-def _scaled(value: str, shift: int) -> str:
-    """``value * 2**shift``, exact: only a result far below one half can round."""
-    steps = []
-    while abs(shift) > _LARGEST_STEP:
-        step = int(math.copysign(_LARGEST_STEP, shift))
-        steps.append(step)
-        shift -= step
-    steps.append(shift)
-    return " * ".join([value, *(_float(2.0**step) for step in steps)])
-
-
-def _shifted(value: str, exponent: int) -> str:
+def _shifted(value: str, exponent: int, dialect: Dialect) -> str:
     """Return the integer nearest to ``value / 2**exponent``; halves round up."""
     if exponent <= 0:
-        return value if exponent == 0 else f"{value} * {_integer(2 ** min(-exponent, 62))}"
-    if exponent >= 64:
-        return f"{value} * 0"
-    half = f"{value} >> {exponent - 1}"
-    return f"(({half}) >> 1) + (({half}) & 1)"
-
-
-def clamped(column: str, bounds: tuple[int, int], known: tuple[int, int] | None = None) -> str:
-    """Return a column clamped to ``bounds``; NULL stays NULL. ``known`` is a range it cannot leave anyway."""
-    (lower, upper), (least, most) = bounds, known or (-math.inf, math.inf)
-    tests = [f"WHEN {column} > {_integer(upper)} THEN {_integer(upper)}"] if most > upper else []
-    tests += [f"WHEN {column} < {_integer(lower)} THEN {_integer(lower)}"] if least < lower else []
-    return f"CAST(CASE {' '.join(tests)} ELSE {column} END AS BIGINT)" if tests else column
+        return value if exponent == 0 else f"{value} * {dialect.integer(2 ** min(-exponent, 62))}"
+    return f"{value} * 0" if exponent >= 64 else dialect.shifted(value, exponent)
 
 
 class Slots:
@@ -123,6 +83,8 @@ class Slots:
     measures : sequence of Measure
     max_rows : int or None
         Most rows of one unit in one group, None for any number; it tells where a sum fits in 64 bits.
+    dialect : Dialect
+        What the texts are written in.
 
     Raises
     ------
@@ -130,9 +92,10 @@ class Slots:
         If a bound is out of reach or reversed, or an expression is missing or of the wrong type.
     """
 
-    def __init__(self, measures: Sequence[Measure], max_rows: int | None) -> None:
+    def __init__(self, measures: Sequence[Measure], max_rows: int | None, dialect: Dialect) -> None:
         for measure in measures:
             _check(measure)
+        self.dialect = dialect
         self.measures = tuple(measures)
         self.items: list[Slot] = []
         self._rows = max_rows
@@ -179,16 +142,14 @@ class Slots:
         for i in self._sums():
             # where 64 bits do not hold the sum, the part has too many rows and is computed again from fewer
             narrow = self._rows is not None and self._fits(i, self._rows)
-            items.append(f"{f'TRY_CAST(sum(v{i}) AS BIGINT)' if narrow else f'sum(v{i})'} AS s{i}")
+            items.append(f"{self.dialect.total(f'v{i}', narrow=narrow)} AS s{i}")
         return items
 
     def single(self) -> list[str]:
         """Return the same for a row that is a unit of its own."""
         items = ["1 AS n", *(f"CASE WHEN v{i} IS NULL THEN 0 ELSE 1 END AS c{i}" for i in self._counts())]
-        items += [
-            f"{f'v{i}' if self._fits(i, 1) else f'CAST(v{i} AS HUGEINT)'} AS s{i}" for i in self._sums()
-        ]
-        return items
+        wide = self.dialect.wide
+        return items + [f"{f'v{i}' if self._fits(i, 1) else wide(f'v{i}')} AS s{i}" for i in self._sums()]
 
     def _fits(self, i: int, rows: int) -> bool:
         """Tell whether the sum of so many rows, and what a mean computes from it, fits in 64 bits."""
@@ -201,24 +162,25 @@ class Slots:
         for index, measure in enumerate(self.measures):
             if measure.kind is MeasureKind.MEAN:
                 total, count = f"s{self._summed[index]}", f"c{self._counted[index]}"
-                rounded = f"(2 * abs({total}) + {count}) // (2 * {count})"
-                signed = f"CASE WHEN {total} < 0 THEN -({rounded}) ELSE {rounded} END"
+                rounded = self.dialect.quotient(f"(2 * abs({total}) + {count})", f"(2 * {count})")
+                signed = f"CASE WHEN {total} < 0 THEN -{rounded} ELSE {rounded} END"
                 items.append(f"CASE WHEN {count} > 0 THEN {signed} END AS q{index}")
         return items
 
     def contribution(self, index: int) -> str:
         """Return what a unit's part of a group adds to a measure: within its sensitivity, or NULL."""
         measure = self.measures[index]
+        integer, clamped = self.dialect.integer, self.dialect.clamped
         bounds, most = (measure.lower, measure.upper), REACH if self._rows is None else self._rows
         match measure.kind:
             case MeasureKind.UNITS:
-                return _integer(min(max(1, measure.lower), measure.upper))
+                return integer(min(max(1, measure.lower), measure.upper))
             case MeasureKind.ROWS:
                 return clamped("n", bounds, (1, most))
             case MeasureKind.VALUES:
                 return clamped(f"c{self._counted[index]}", bounds, (0, most))
             case MeasureKind.VALUE_UNITS:
-                one, none = (_integer(min(max(x, measure.lower), measure.upper)) for x in (1, 0))
+                one, none = (integer(min(max(x, measure.lower), measure.upper)) for x in (1, 0))
                 return f"CASE WHEN c{self._counted[index]} > 0 THEN {one} ELSE {none} END"
             case MeasureKind.SUM:
                 place = self._summed[index]
@@ -227,7 +189,7 @@ class Slots:
             case MeasureKind.MEAN:
                 slot = self.items[self._summed[index]]
                 mean = clamped(f"q{index}", bounds, (slot.lower, slot.upper))
-                return f"{mean} - {_integer(measure.center)}"
+                return f"{mean} - {integer(measure.center)}"
 
     def _sum_range(self, place: int, rows: int) -> tuple[int, int]:
         slot = self.items[place]

@@ -13,8 +13,8 @@ from pathlib import Path
 import duckdb
 
 from sfumato.errors import SourceError
-from sfumato.queries.engines.relations import StoredTable, column_type, quoted_name
-from sfumato.queries.engines.rendering import quoted_text
+from sfumato.queries.engines.dialect import StoredColumn, StoredTable
+from sfumato.queries.engines.dialects.duckdb import DUCKDB
 from sfumato.queries.sources import FileKind, FileSource, FrameSource, Source, check_names
 
 __all__ = ["pattern_of", "store"]
@@ -45,7 +45,8 @@ def store(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, Source]) 
                 f"table {name!r} must be readable as {_kind(source)}; the source is damaged or in use, "
                 "or holds values that cannot be read"
             )
-        tables[name] = StoredTable(inside, types)
+        columns = (StoredColumn(column, type_, DUCKDB.column_type(type_)) for column, type_ in types)
+        tables[name] = StoredTable(inside, tuple(columns))
     return tables
 
 
@@ -67,7 +68,7 @@ def _read_through(
     connection: duckdb.DuckDBPyConnection, inside: str, types: Sequence[tuple[str, str]]
 ) -> None:
     """Read every value that a query can use, so that one that cannot be read fails now."""
-    usable = [quoted_name(name) for name, type_ in types if column_type(type_) is not None]
+    usable = [DUCKDB.identifier(name) for name, type_ in types if DUCKDB.column_type(type_) is not None]
     if usable:
         hashes = ", ".join(f"bit_xor(hash({column}))" for column in usable)
         connection.execute(f"SELECT {hashes} FROM {inside}").fetchall()
@@ -104,7 +105,7 @@ def _check_types(connection: duckdb.DuckDBPyConnection, name: str, source: Frame
 
 
 def _view_parquet(connection: duckdb.DuckDBPyConnection, name: str, inside: str, source: FileSource) -> None:
-    files = [quoted_text(pattern_of(path)) for path in source.paths]
+    files = [DUCKDB.string(pattern_of(path)) for path in source.paths]
     one = "SELECT * FROM read_parquet([{}], hive_partitioning = false)"
     first = None
     for file in files:
@@ -135,7 +136,7 @@ def _top_level(nodes: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def _read_csv(connection: duckdb.DuckDBPyConnection, name: str, inside: str, source: FileSource) -> None:
-    file = quoted_text(pattern_of(source.paths[0]))
+    file = DUCKDB.string(pattern_of(source.paths[0]))
     # types come from the whole file, once: a type guessed from its head could fail on a later row
     connection.execute(f"CREATE TABLE {inside} AS SELECT * FROM read_csv({file}, sample_size = -1)")
     names = {column.casefold() for column, _ in _types(connection, inside)}
@@ -151,7 +152,7 @@ def _attach(
     path = str(source.paths[0])
     if path not in attached:
         attached[path] = f"f{len(attached)}"
-        connection.execute(f"ATTACH {quoted_text(path)} AS {attached[path]} (READ_ONLY)")
+        connection.execute(f"ATTACH {DUCKDB.string(path)} AS {attached[path]} (READ_ONLY)")
     catalog = attached[path]
     found = connection.execute(
         "SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = ? AND NOT internal",
@@ -168,13 +169,13 @@ def _attach(
             f"a DuckDB file must hold one table, or be given under the name of the one that is meant, got "
             f"{names} in {path!r}; pass {{{meant!r}: path}} (on the command line {meant}=PATH)"
         )
-    schema, table = (quoted_name(str(part)) for part in matching[0])
+    schema, table = (DUCKDB.identifier(str(part)) for part in matching[0])
     whole = f"{catalog}.{schema}.{table}"
     items = [
         # texts that a collation calls equal may differ, and which of them names a group depends on the rows
-        f'{quoted_name(column)} COLLATE "binary" AS {quoted_name(column)}'
+        f'{DUCKDB.identifier(column)} COLLATE "binary" AS {DUCKDB.identifier(column)}'
         if type_ == "VARCHAR"
-        else quoted_name(column)
+        else DUCKDB.identifier(column)
         for column, type_ in _types(connection, whole)
     ]
     connection.execute(f"CREATE VIEW {inside} AS SELECT {', '.join(items)} FROM {whole}")

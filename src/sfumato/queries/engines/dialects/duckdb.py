@@ -1,0 +1,190 @@
+"""DuckDB's SQL.
+
+What fails often is guarded by CASE, which costs nothing; ``TRY`` guards what fails rarely, for it computes a
+vector again row by row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import ClassVar, Final, final
+
+from sfumato.queries.engines.dialect import LONGEST_NUMBER, Dialect, StoredColumn
+from sfumato.queries.plan import ColumnType
+
+__all__ = ["DUCKDB", "DuckDB"]
+
+_SMALL_INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"})
+_LARGE_INTEGERS = frozenset({"UBIGINT", "HUGEINT", "UHUGEINT"})
+_ZONED_NANOSECONDS = frozenset({"TIMESTAMPTZ_NS", "TIMESTAMP_NS WITH TIME ZONE"})
+_MOMENTS = _ZONED_NANOSECONDS | {
+    *("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE")
+}
+_WHITE_SPACE = "chr(32) || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
+_LARGEST_STEP = 1000  # 2.0**1000 is a float; larger scalings take two steps, each exact
+_DOMAINS = {"sqrt": ">= 0", "ln": "> 0", "log10": "> 0"}
+_CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?"
+_SHAPES = {
+    ColumnType.INTEGER: "[+-]?[0-9]+",
+    ColumnType.FLOAT: "[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})?",
+    ColumnType.DATE: "[0-9]{4}-[0-9]{2}-[0-9]{2}",
+    ColumnType.TIMESTAMP: (
+        f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}([ T]{_CLOCK}(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])?)?"
+    ),
+}
+
+
+@final
+class DuckDB(Dialect):
+    """The SQL of DuckDB 2."""
+
+    name = "duckdb"
+    types: ClassVar[dict[ColumnType, str]] = {
+        ColumnType.BOOLEAN: "BOOLEAN",
+        ColumnType.INTEGER: "BIGINT",
+        ColumnType.FLOAT: "DOUBLE",
+        ColumnType.TEXT: "VARCHAR",
+        ColumnType.DATE: "DATE",
+        ColumnType.TIMESTAMP: "TIMESTAMP",
+    }
+    semi_join = "SEMI JOIN"
+
+    def column_type(self, stored: str) -> ColumnType | None:
+        """Return the type that a DuckDB type is computed in."""
+        if stored == "BIGINT" or stored in _SMALL_INTEGERS | _LARGE_INTEGERS:
+            return ColumnType.INTEGER
+        if stored in ("DOUBLE", "FLOAT") or _is_a("DECIMAL", stored):
+            return ColumnType.FLOAT
+        if stored in ("VARCHAR", "UUID") or _is_a("ENUM", stored):
+            return ColumnType.TEXT
+        if stored in _MOMENTS:
+            return ColumnType.TIMESTAMP
+        return {"BOOLEAN": ColumnType.BOOLEAN, "DATE": ColumnType.DATE}.get(stored)
+
+    def standard(self, column: StoredColumn) -> str:
+        """Return a column in its standard type."""
+        sql = self.identifier(column.name)
+        if column.stored in ("DOUBLE", "FLOAT"):
+            return f"CASE WHEN isnan({sql}) THEN NULL ELSE CAST({sql} AS DOUBLE) END"
+        if column.stored in ("DATE", "TIMESTAMP"):
+            return self.in_calendar(sql, ColumnType[column.stored])
+        if column.stored in _ZONED_NANOSECONDS:
+            # to UTC without its zone, bit for bit; then to the nearest microsecond, like a TIMESTAMP_NS
+            sql = f"CAST({sql} AS TIMESTAMP_NS)"
+        if column.stored in _MOMENTS:
+            return self.in_calendar(f"TRY(CAST({sql} AS TIMESTAMP))", ColumnType.TIMESTAMP)
+        # a cast to the type a column has already costs nothing; only large integers can fail
+        return sql if column.type is None else f"TRY_CAST({sql} AS {self.types[column.type]})"
+
+    def identity(self, column: StoredColumn) -> str:
+        """Return the unit as it is stored; DuckDB hashes 0.0 and -0.0 alike."""
+        sql = self.identifier(column.name)
+        if column.stored in ("DOUBLE", "FLOAT"):
+            return f"CASE WHEN isnan({sql}) THEN NULL ELSE {sql} END"
+        return sql
+
+    def rank(self, words: tuple[int, int], columns: Sequence[str]) -> str:
+        """Return DuckDB's 64-bit ``hash``, keyed by two rounds of xor with a word and hash again."""
+        first, second = (f"CAST('{word}' AS UBIGINT)" for word in words)
+        return f"hash(xor(hash(xor(hash({', '.join(columns)}), {first})), {second}))"
+
+    def wide(self, sql: str) -> str:
+        """Return the integer as HUGEINT."""
+        return f"CAST({sql} AS HUGEINT)"
+
+    def total(self, column: str, *, narrow: bool) -> str:
+        """Return the sum, a HUGEINT unless narrow."""
+        return f"TRY_CAST(sum({column}) AS BIGINT)" if narrow else f"sum({column})"
+
+    def quotient(self, dividend: str, divisor: str) -> str:
+        """Return the whole part of a fraction."""
+        return f"({dividend} // {divisor})"
+
+    def gridded(self, value: str, exponent: int) -> str:
+        """Return the nearest integer on the grid; scaling is exact but for results far below one half."""
+        steps, shift = [], -exponent
+        while abs(shift) > _LARGEST_STEP:
+            step = int(math.copysign(_LARGEST_STEP, shift))
+            steps.append(step)
+            shift -= step
+        scaled = " * ".join([value, *(self.real(2.0**step) for step in (*steps, shift))])
+        return f"TRY_CAST({scaled} AS BIGINT)"
+
+    def arithmetic(self, sign: str, left: str, right: str, type_: ColumnType | None) -> str:
+        """Return a sum, difference or product: integers overflow with an error, floats to infinity."""
+        sql = f"({left} {sign} {right})"
+        return sql if type_ is ColumnType.FLOAT else f"TRY{sql}"
+
+    def divided(self, left: str, right: str) -> str:
+        """Return the quotient of floats."""
+        return f"(CASE WHEN {right} <> 0 THEN {left} / {right} END)"
+
+    def remainder(self, left: str, right: str, type_: ColumnType | None) -> str:
+        """Return the rest of a division."""
+        return f"(CASE WHEN {right} <> 0 THEN {self.arithmetic('%', left, right, type_)} END)"
+
+    def absolute(self, sql: str, type_: ColumnType | None) -> str:
+        """Return the magnitude."""
+        return f"(abs({sql}))" if type_ is ColumnType.FLOAT else f"TRY(abs({sql}))"
+
+    def isnan(self, sql: str) -> str:
+        """Return the condition that a float is NaN."""
+        return f"isnan({sql})"
+
+    def real_function(self, name: str, sql: str) -> str:
+        """Return a function of a float."""
+        domain = _DOMAINS.get(name)
+        return f"(CASE WHEN {sql} {domain} THEN {name}({sql}) END)" if domain else f"{name}({sql})"
+
+    def power(self, base: str, exponent: str) -> str:
+        """Return a power of floats."""
+        return f"TRY(pow({base}, {exponent}))"
+
+    def rounded(self, sql: str, places: int | None) -> str:
+        """Return a float rounded to decimals."""
+        return f"round({sql})" if places is None else f"round({sql}, {places})"
+
+    def text_function(self, name: str, sql: str) -> str:
+        """Return a function of a text."""
+        return f"{name}({sql}, {_WHITE_SPACE})" if name == "trim" else f"{name}({sql})"
+
+    def bytes_of(self, sql: str) -> str:
+        """Return the length of a text in bytes."""
+        return f"strlen({sql})"
+
+    def cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
+        """Return a value in another type: texts by their shape first, then by DuckDB's own reading."""
+        if source is ColumnType.FLOAT and target is ColumnType.INTEGER:
+            sql = f"round({sql})"
+        if source is not ColumnType.TEXT or target is ColumnType.TEXT:
+            return f"TRY_CAST({sql} AS {self.types[target]})"
+        if target is ColumnType.BOOLEAN:
+            return f"(CASE lower({sql}) WHEN 'true' THEN TRUE WHEN 'false' THEN FALSE END)"
+        made = f"TRY_CAST({sql} AS {self.types[target]})"
+        shaped = f"regexp_full_match({sql}, '{_SHAPES[target]}')"
+        if target is ColumnType.TIMESTAMP:
+            # a text may carry an offset: read it as an instant, then as the clock of UTC
+            made = self.in_calendar(f"TRY(CAST(TRY_CAST({sql} AS TIMESTAMPTZ) AS TIMESTAMP))", target)
+        elif target is ColumnType.DATE:
+            made = self.in_calendar(made, target)
+        elif target is ColumnType.FLOAT:
+            shaped = f"strlen({sql}) <= {LONGEST_NUMBER} AND {shaped} AND isfinite({made})"
+        return f"(CASE WHEN {shaped} THEN {made} END)"
+
+    def part(self, name: str, sql: str, type_: ColumnType | None) -> str:
+        """Return a part of a moment."""
+        return f"TRY(date_part('{ {'DAYOFYEAR': 'doy'}.get(name, name.lower()) }', {sql}))"
+
+    def truncated(self, unit: str, sql: str, type_: ColumnType | None) -> str:
+        """Return the first moment of a unit of time."""
+        type_ = ColumnType.TIMESTAMP if type_ is None else type_
+        return f"TRY(CAST(date_trunc('{unit.lower()}', {sql}) AS {self.types[type_]}))"
+
+
+def _is_a(family: str, stored: str) -> bool:
+    return stored.startswith(f"{family}(") and stored.endswith(")")
+
+
+DUCKDB: Final = DuckDB()
+"""The dialect; it has no state."""
