@@ -8,6 +8,7 @@ import pyarrow as pa
 from sfumato.numerics.source import RandomSource
 from sfumato.queries.price import PricedQuery
 from sfumato.queries.record import NoisyMeasure, ReleasedColumn, ReleaseRecord, scale_of
+from sfumato.queries.release import with_computed
 
 __all__ = ["add_noise"]
 
@@ -41,7 +42,7 @@ def add_noise(
     selection = pa.array(np.flatnonzero(shown))
     columns = {f"k{i}": exact[f"k{i}"].take(selection) for i in range(len(query.keys))}
     columns |= {f"m{i}": pa.array(values[shown]) for i, values in enumerate(noisy)}
-    return ReleaseRecord(
+    record = ReleaseRecord(
         table=pa.table(list(columns.values()), names=list(columns)),
         keys=tuple(named.name for named in query.keys),
         measures=_public_measures(priced),
@@ -56,7 +57,10 @@ def add_noise(
         privacy_unit=privacy_unit,
         explanation=explanation,
         simulated=source.simulated,
+        having=query.having,
+        offset=query.offset,
     )
+    return with_computed(record, query.computed)
 
 
 def _public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:

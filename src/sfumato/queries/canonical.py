@@ -8,13 +8,14 @@ runs it.
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from sqlglot import exp
 
 from sfumato.queries.plan import (
     Aggregate,
     AggregateKind,
+    Expression,
     Filter,
     Named,
     Options,
@@ -32,7 +33,12 @@ __all__ = ["canonical_text"]
 def canonical_text(query: Query) -> str:
     """Write a query as one line of SQL; its own ``text`` is not looked at."""
     columns = {key.name: f"{key.expression.sql} AS {_quoted(key.name)}" for key in query.keys}
-    columns |= {aggregate.name: _aggregate(aggregate, query.relation.unit) for aggregate in query.aggregates}
+    calls = {aggregate.name: _aggregate(aggregate, query.relation.unit) for aggregate in query.aggregates}
+    columns |= {name: f"{call} AS {_quoted(name)}" for name, call in calls.items()}
+    # what is computed names aggregates and keys by what they are: hidden ones have no name to call them by
+    names = {key.name: key.expression.sql for key in query.keys} | calls
+    computed = {named.name: _inlined(named.expression, names) for named in query.computed}
+    columns |= {name: f"{sql} AS {_quoted(name)}" for name, sql in computed.items()}
     parts = [
         f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({_options(query.options)})",
         ", ".join(columns[name] for name in query.output),
@@ -42,11 +48,23 @@ def canonical_text(query: Query) -> str:
         parts.append(_groups(query.public_groups, query.keys))
     if query.keys:
         parts.append("GROUP BY " + ", ".join(key.expression.sql for key in query.keys))
+    if query.having is not None:
+        parts.append(f"HAVING {computed[query.having]}")
     if query.order_by:
-        parts.append("ORDER BY " + ", ".join(_order(item) for item in query.order_by))
+        hidden = {name: sql for name, sql in (names | computed).items() if name not in query.output}
+        parts.append("ORDER BY " + ", ".join(_order(item, hidden) for item in query.order_by))
     if query.limit is not None:
         parts.append(f"LIMIT {query.limit}")
+    if query.offset:
+        parts.append(f"OFFSET {query.offset}")
     return " ".join(parts)
+
+
+def _inlined(expression: Expression, names: Mapping[str, str]) -> str:
+    tree = expression.tree.transform(
+        lambda node: exp.Var(this=f"({names[node.name]})") if isinstance(node, exp.Column) else node
+    )
+    return tree.sql(dialect="bigquery")
 
 
 def _quoted(name: str) -> str:
@@ -81,7 +99,7 @@ def _aggregate(aggregate: Aggregate, unit: str | None) -> str:
     }
     named = [f"{name} => ({pair[0]}, {pair[1]})" for name, pair in bounds.items() if pair is not None]
     named += [] if aggregate.epsilon is None else [f"epsilon => {aggregate.epsilon}"]
-    return f"{function}({', '.join([argument, *named])}) AS {_quoted(aggregate.name)}"
+    return f"{function}({', '.join([argument, *named])})"
 
 
 def _relation(relation: Relation) -> str:
@@ -117,6 +135,7 @@ def _constant(value: object) -> str:
     return "NULL" if value is None else repr(value)
 
 
-def _order(item: OrderItem) -> str:
+def _order(item: OrderItem, hidden: Mapping[str, str]) -> str:
     direction = "DESC" if item.descending else "ASC"
-    return f"{_quoted(item.name)} {direction} NULLS {'FIRST' if item.nulls_first else 'LAST'}"
+    column = f"({hidden[item.name]})" if item.name in hidden else _quoted(item.name)
+    return f"{column} {direction} NULLS {'FIRST' if item.nulls_first else 'LAST'}"

@@ -35,6 +35,9 @@ def _lines(priced: PricedQuery, privacy_unit: str) -> Iterator[str]:
     for reading in priced.readings:
         parts = [priced.measures[i] for i in (reading.total, reading.count) if i is not None]
         yield f"{reading.name}: {_meaning(reading.kind, parts)}"
+    for named in query.computed:
+        rows = "rows shown" if named.name == query.having else named.name
+        yield f"{rows}: {named.expression.sql}, computed from the answer; it costs nothing."
     for measure, mechanism in zip(priced.measures, priced.mechanisms, strict=True):
         step = "" if measure.exponent == 0 else f" steps of 2**{measure.exponent}"
         yield (

@@ -10,6 +10,7 @@ pattern without backslash), DPipe, Case with If branches, TryCast, and the nodes
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import NoReturn, Protocol
 
@@ -45,9 +46,10 @@ class _NoColumns:
 
 @dataclass(slots=True)
 class _Reading:
-    """One pass over an expression: the scope, and how deep it is in the tree."""
+    """One pass over an expression: the scope, what stands for a column as a whole, and how deep it is."""
 
     scope: Scope
+    whole: Callable[[exp.Expr], Term | None] | None = None
     depth: int = field(default=0)
 
     def term(self, node: exp.Expr) -> Term:
@@ -59,6 +61,9 @@ class _Reading:
                 f"an expression must be at most {_DEEPEST_TREE} deep; compute parts in a subquery"
             )
         try:
+            found = None if self.whole is None else self.whole(node)
+            if found is not None:
+                return found
             if type(node) is exp.Column:
                 return self._column(node)
             reader = OPERATORS.get(type(node)) or FUNCTIONS.get(type(node))
@@ -74,8 +79,10 @@ class _Reading:
         return self.scope.resolve(None if table is None else table.name, node.name)
 
 
-def read_expression(node: exp.Expr, scope: Scope, what: str) -> Expression:
-    """Read a scalar expression.
+def read_expression(
+    node: exp.Expr, scope: Scope, what: str, *, whole: Callable[[exp.Expr], Term | None] | None = None
+) -> Expression:
+    """Read a scalar expression; ``whole`` may give the column that a part of it stands for.
 
     Raises
     ------
@@ -84,7 +91,7 @@ def read_expression(node: exp.Expr, scope: Scope, what: str) -> Expression:
     SchemaError
         If a column is unknown or a type does not fit.
     """
-    term = _Reading(scope).term(node)
+    term = _Reading(scope, whole).term(node)
     if term.type is None:
         raise SchemaError(
             f"{what} must have a type, got a bare NULL; write CAST(NULL AS STRING) or another type"
@@ -129,7 +136,8 @@ def _refuse(node: exp.Expr) -> NoReturn:
     name = function_name(node)
     if is_aggregate(node):
         raise UnsupportedSql(
-            f"the aggregate {name} must stand alone in the SELECT list; compute with it on the released table"
+            f"the aggregate {name} cannot stand here, inside of an aggregate or among rows; "
+            "compute with it in the outermost SELECT list, HAVING or ORDER BY"
         )
     for kinds, message in _REFUSALS:
         if isinstance(node, kinds):

@@ -20,22 +20,25 @@ from sfumato.queries.expressions import read_predicate
 from sfumato.queries.groups import groups_from_caller
 from sfumato.queries.joins import Source, read_from
 from sfumato.queries.options import Situation, given_options, resolve_options
-from sfumato.queries.outputs import Outputs, read_items, read_keys, read_order, read_outputs
+from sfumato.queries.outputs import read_having, read_items, read_keys, read_order, read_outputs
 from sfumato.queries.plan import Filter, PublicGroups, Query, Relation
+from sfumato.queries.released import Answer
 from sfumato.queries.terms import only
 
 __all__ = ["read"]
 
 _REFUSED = {
     "distinct": "SELECT DISTINCT is not supported; GROUP BY the columns, unknown groups pass a threshold",
-    "having": "HAVING is not supported; filter the released table, which costs no privacy",
-    "qualify": "QUALIFY is not supported; filter the released table, which costs no privacy",
+    "qualify": "QUALIFY is not supported; write HAVING, which reads released columns and costs no privacy",
     "windows": "WINDOW is not supported; aggregate with GROUP BY",
-    "offset": "OFFSET is not supported; ORDER BY and LIMIT the released table",
     "kind": "SELECT AS STRUCT and AS VALUE are not supported; select columns",
     "into": "SELECT INTO is not supported; write the released table to a file yourself",
     "laterals": "LATERAL is not supported; name a private table or a subquery over it",
 }
+
+_CLAUSES = (
+    *("with_", "expressions", "from_", "joins", "where", "group", "having", "order", "limit", "offset"),
+)
 
 
 def read(
@@ -104,7 +107,7 @@ def _read(
     for slot, message in _REFUSED.items():
         if select.args.get(slot):
             raise UnsupportedSql(message)
-    only(select, "with_", "expressions", "from_", "joins", "where", "group", "order", "limit", what="SELECT")
+    only(select, *_CLAUSES, what="SELECT")
     items = read_items(select)
     source = read_from(select, Tables(catalog).with_common(select.args.get("with_")))
     relation = _filtered(select, source)
@@ -112,22 +115,26 @@ def _read(
     situation = Situation(relation.unit, bool(keys), _how_listed(source, public_groups, grouped=bool(keys)))
     options = resolve_options(given, defaults, situation)
     max_rows = 1 if relation.unit is None else options.max_rows_per_group
-    outputs = read_outputs(items, keys, source, max_rows=max_rows)
-    groups = _listed_groups(source, public_groups, outputs)
-    if not outputs.aggregates and (groups is not None or not keys):
+    answer = read_outputs(items, keys, source, max_rows=max_rows)
+    groups = _listed_groups(source, public_groups, answer)
+    having, order = read_having(select, answer), read_order(select, answer)
+    if not answer.aggregates and (groups is not None or not keys):
         raise UnsupportedSql(
             "there is nothing to release but the listed groups; add an aggregate such as COUNT(*)"
         )
     query = Query(
         relation=relation,
-        keys=outputs.keys,
-        aggregates=outputs.aggregates,
+        keys=answer.keys,
+        aggregates=tuple(answer.aggregates),
         options=options,
         public_groups=groups,
-        output=outputs.names,
-        order_by=read_order(select, outputs, source),
+        output=answer.output,
+        order_by=order,
         limit=_limit(select),
         text="",
+        computed=tuple(answer.computed),
+        having=having,
+        offset=_offset(select),
     )
     return replace(query, text=canonical_text(query))
 
@@ -160,11 +167,11 @@ def _how_listed(
 
 
 def _listed_groups(
-    source: Source, public_groups: Mapping[str, Sequence[object]] | None, outputs: Outputs
+    source: Source, public_groups: Mapping[str, Sequence[object]] | None, answer: Answer
 ) -> PublicGroups | None:
     if source.groups is not None:
-        return source.groups.in_order_of(outputs.keys)
-    return None if public_groups is None else groups_from_caller(public_groups, outputs.keys)
+        return source.groups.in_order_of(answer.keys)
+    return None if public_groups is None else groups_from_caller(public_groups, answer.keys)
 
 
 def _limit(select: exp.Select) -> int | None:
@@ -174,9 +181,21 @@ def _limit(select: exp.Select) -> int | None:
     if not isinstance(limit, exp.Limit):
         raise UnsupportedSql("FETCH is not supported; write LIMIT n")
     only(limit, "expression", what="LIMIT")
-    count = limit.expression
-    if not isinstance(count, exp.Literal) or not count.name.isdigit() or len(count.name) > 18:
-        raise UnsupportedSql("LIMIT must be a whole number; write LIMIT 10")
-    if int(count.name) == 0:
+    count = _whole_number(limit.expression, "LIMIT")
+    if count == 0:
         raise UnsupportedSql("LIMIT must be at least 1, or an empty answer is paid for; write LIMIT 10")
-    return int(count.name)
+    return count
+
+
+def _offset(select: exp.Select) -> int:
+    offset = select.args.get("offset")
+    if offset is None:
+        return 0
+    only(offset, "expression", what="OFFSET")
+    return _whole_number(offset.expression, "OFFSET")
+
+
+def _whole_number(node: exp.Expr, what: str) -> int:
+    if not isinstance(node, exp.Literal) or not node.name.isdigit() or len(node.name) > 18:
+        raise UnsupportedSql(f"{what} must be a whole number; write {what} 10")
+    return int(node.name)

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from sfumato.errors import SchemaError, UnsupportedSql
-from sfumato.queries.aggregates import read_aggregate
+from sfumato.errors import QueryError, SchemaError, UnsupportedSql
 from sfumato.queries.expressions import is_aggregate, read_expression
 from sfumato.queries.joins import GroupScope, Source
-from sfumato.queries.plan import Aggregate, Expression, Named, OrderItem
+from sfumato.queries.plan import Expression, Named, OrderItem
 from sfumato.queries.relations import output_name
+from sfumato.queries.released import Answer, aggregate_name, free
 from sfumato.queries.terms import only
 
-__all__ = ["Item", "Outputs", "read_items", "read_keys", "read_order", "read_outputs"]
+__all__ = ["Item", "read_having", "read_items", "read_keys", "read_order", "read_outputs"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +30,14 @@ class Item:
         """Whether it is a call of an aggregate."""
         return is_aggregate(self.node)
 
-
-@dataclass(frozen=True, slots=True)
-class Outputs:
-    """What a query releases: keys and aggregates by name, and their order in the answer."""
-
-    keys: tuple[Named, ...]
-    aggregates: tuple[Aggregate, ...]
-    names: tuple[str, ...]
+    @property
+    def computes(self) -> bool:
+        """Whether there is an aggregate in it."""
+        return any(is_aggregate(part) for part in self.node.walk())
 
 
 def read_items(select: exp.Select) -> list[Item]:
-    """Read the SELECT list; rows as they are, and computations on aggregates, are refused."""
+    """Read the SELECT list; rows as they are are refused."""
     items = [
         Item(node.this.unnest(), output_name(node.alias))
         if isinstance(node, exp.Alias)
@@ -55,11 +51,6 @@ def read_items(select: exp.Select) -> list[Item]:
             raise UnsupportedSql(
                 "a window function mixes the rows of several units; aggregate with GROUP BY instead"
             )
-        if not item.aggregates and any(is_aggregate(node) for node in item.node.walk()):
-            raise UnsupportedSql(
-                "an expression over aggregates is not supported; select the aggregates and compute on the "
-                "released table, which costs no privacy"
-            )
     return items
 
 
@@ -69,7 +60,7 @@ def read_keys(select: exp.Select, items: Sequence[Item], source: Source) -> list
     if group is None:
         return []
     if group.args.get("all"):
-        nodes = [item.node for item in items if not item.aggregates]
+        nodes = [item.node for item in items if not item.computes]
     else:
         nodes = [_group_node(node.unnest(), items, source) for node in group.expressions]
     for slot in ("rollup", "cube", "grouping_sets", "totals"):
@@ -104,7 +95,7 @@ def _group_node(node: exp.Expr, items: Sequence[Item], source: Source) -> exp.Ex
     chosen = _named_item(node, items)
     if chosen is None:
         return node
-    if not chosen.aggregates:
+    if not chosen.computes:
         return chosen.node
     if isinstance(node, exp.Column) and source.rows.relation.schema.find(node.name) is not None:
         return node  # COUNT(x) AS state ... GROUP BY state can only mean the column
@@ -128,17 +119,17 @@ def _named_item(node: exp.Expr, items: Sequence[Item]) -> Item | None:
 
 def read_outputs(
     items: Sequence[Item], keys: Sequence[Expression], source: Source, *, max_rows: int | None
-) -> Outputs:
-    """Name the keys and aggregates of the answer.
+) -> Answer:
+    """Name the keys, the aggregates and what is computed from them.
 
     Raises
     ------
     UnsupportedSql
-        If an item is neither a key nor an aggregate.
+        If an item reads rows outside of an aggregate.
     SchemaError
         If two columns of the answer would have the same name.
     """
-    shown = [None if item.aggregates else _key_place(item, keys, source) for item in items]
+    shown = [None if item.computes else _key_place(item, keys, source) for item in items]
     names = _names(items, shown, keys)
     _check_intervals(names, shown)
     key_names = {place: name for place, name in zip(shown, names, strict=True) if place is not None}
@@ -147,26 +138,34 @@ def read_outputs(
     taken = {name.casefold() for name in names}
     for place, key in enumerate(keys):
         if place not in key_names:
-            key_names[place] = _free(_default_key_name(key, place), taken)
-    aggregates = [
-        read_aggregate(item.node, name, source.rows, max_rows=max_rows)
-        for item, name in zip(items, names, strict=True)
-        if item.aggregates
-    ]
+            key_names[place] = free(_default_key_name(key, place), taken)
     named = tuple(Named(key_names[place], key) for place, key in enumerate(keys))
-    return Outputs(named, tuple(aggregates), tuple(names))
+    answer = Answer(source, named, max_rows, tuple(names), taken)
+    rest = [(item, name) for item, name, place in zip(items, names, shown, strict=True) if place is None]
+    for item, name in rest:
+        if item.aggregates:
+            answer.aggregate(item.node, name)
+    for item, name in rest:
+        if not item.aggregates:
+            read = answer.expression(item.node, "an item of the SELECT list", aliases=False)
+            answer.computed.append(Named(name, read))
+    return answer
 
 
-def _key_place(item: Item, keys: Sequence[Expression], source: Source) -> int:
-    expression = read_expression(item.node, GroupScope(source), "an item of the SELECT list")
+def _key_place(item: Item, keys: Sequence[Expression], source: Source) -> int | None:
+    """Return the GROUP BY item that an item is; None if it is to be computed from them."""
+    try:
+        expression = read_expression(item.node, GroupScope(source), "an item of the SELECT list")
+    except QueryError:
+        if keys:
+            return None  # a part of it may be a key that cannot be read in pieces
+        raise
     if expression in keys:
         return keys.index(expression)
-    shown = repr(item.alias or _plain(expression))
-    if not keys:
+    if not keys and any(isinstance(part, exp.Column) for part in expression.tree.walk()):
+        shown = repr(item.alias or _plain(expression))
         raise UnsupportedSql(f"{shown} would show raw rows; aggregate it, or add it to GROUP BY")
-    raise UnsupportedSql(
-        f"{shown} is neither a GROUP BY item nor an aggregate; add it to GROUP BY, or compute it after"
-    )
+    return None
 
 
 def _plain(expression: Expression) -> str:
@@ -182,8 +181,8 @@ def _names(items: Sequence[Item], shown: Sequence[int | None], keys: Sequence[Ex
             raise SchemaError(f"two columns of the answer are named {name!r}; rename one with AS")
         taken.add("" if name is None else name.casefold())
     return [
-        _free(_default_name(item, place, keys), taken) if name is None else name
-        for name, item, place in zip(fixed, items, shown, strict=True)
+        free(_default_name(item, number, place, keys), taken) if name is None else name
+        for number, (name, item, place) in enumerate(zip(fixed, items, shown, strict=True), 1)
     ]
 
 
@@ -206,30 +205,27 @@ def _column_name(item: Item, place: int | None, keys: Sequence[Expression]) -> s
     return tree.name if as_source else output_name(written)
 
 
-def _default_name(item: Item, place: int | None, keys: Sequence[Expression]) -> str:
+def _default_name(item: Item, number: int, place: int | None, keys: Sequence[Expression]) -> str:
     if place is not None:
         return _default_key_name(keys[place], place)
-    function = item.node.name.lower()
-    argument = next((part for part in item.node.expressions if not isinstance(part, exp.Kwarg)), None)
-    if isinstance(argument, exp.Distinct):
-        return f"{function}_units"
-    return f"{function}_{argument.name}" if isinstance(argument, exp.Column) else function
+    return aggregate_name(item.node) if item.aggregates else f"column_{number}"
 
 
 def _default_key_name(key: Expression, place: int) -> str:
     return key.tree.name if isinstance(key.tree, exp.Column) else f"key_{place + 1}"
 
 
-def _free(name: str, taken: set[str]) -> str:
-    candidate, number = name, 2
-    while candidate.casefold() in taken:
-        candidate, number = f"{name}_{number}", number + 1
-    taken.add(candidate.casefold())
-    return candidate
+def read_having(select: exp.Select, answer: Answer) -> str | None:
+    """Read HAVING, a condition on released columns; return the name of the column that holds it."""
+    having = select.args.get("having")
+    if having is None:
+        return None
+    answer.shadowed()
+    return answer.hidden(answer.condition(having.this, "the condition of HAVING"), "having")
 
 
-def read_order(select: exp.Select, outputs: Outputs, source: Source) -> tuple[OrderItem, ...]:
-    """Read ORDER BY over the released columns: by name, by position, or by the expression of a key."""
+def read_order(select: exp.Select, answer: Answer) -> tuple[OrderItem, ...]:
+    """Read ORDER BY: released columns by name or position, or expressions over keys and aggregates."""
     order = select.args.get("order")
     if order is None:
         return ()
@@ -237,28 +233,27 @@ def read_order(select: exp.Select, outputs: Outputs, source: Source) -> tuple[Or
     items = []
     for ordered in order.expressions:
         only(ordered, "this", "desc", "nulls_first", what="ORDER BY")
-        name = _released(ordered.this.unnest(), outputs, source)
+        name = _released(ordered.this.unnest(), answer)
         items.append(OrderItem(name, bool(ordered.args.get("desc")), bool(ordered.args.get("nulls_first"))))
     return tuple(items)
 
 
-def _released(node: exp.Expr, outputs: Outputs, source: Source) -> str:
+def _released(node: exp.Expr, answer: Answer) -> str:
     if isinstance(node, exp.Literal) and node.name.isdigit() and len(node.name) < 9:
-        if 1 <= int(node.name) <= len(outputs.names):
-            return outputs.names[int(node.name) - 1]
+        if 1 <= int(node.name) <= len(answer.output):
+            return answer.output[int(node.name) - 1]
         raise SchemaError(
-            f"a position in ORDER BY must be from 1 to {len(outputs.names)}, got {node.name}; correct it"
+            f"a position in ORDER BY must be from 1 to {len(answer.output)}, got {node.name}; correct it"
         )
     if isinstance(node, exp.Column) and not node.table:
-        for name in outputs.names:
+        for name in answer.output:
             if name.casefold() == node.name.casefold():
                 return name
-    if not any(is_aggregate(part) for part in node.walk()):
-        expression = read_expression(node, GroupScope(source), "an item of ORDER BY")
-        for key in outputs.keys:
-            if key.name in outputs.names and key.expression == expression:
-                return key.name
-    raise UnsupportedSql(
-        f"ORDER BY must name released columns, they are {', '.join(outputs.names)}; "
-        "give the aggregate an alias and order by that"
-    )
+    if not any(isinstance(part, exp.Column) or is_aggregate(part) for part in node.walk()):
+        raise UnsupportedSql("ORDER BY a constant has no effect; order by a column of the answer")
+    answer.shadowed()
+    read = answer.expression(node, "an item of ORDER BY", aliases=True)
+    if isinstance(read.tree, exp.Column):
+        return str(read.tree.name)
+    same = (named.name for named in answer.computed if named.expression == read)
+    return next(same, None) or answer.hidden(read, "order")

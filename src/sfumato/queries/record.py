@@ -19,12 +19,12 @@ from sfumato.mechanisms.laplace import Laplace
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.serial import loss_from_json
-from sfumato.queries.plan import AggregateKind, OrderItem
+from sfumato.queries.plan import AggregateKind, ColumnType, OrderItem
 from sfumato.queries.price import Law
 
-__all__ = ["NoisyMeasure", "ReleaseRecord", "ReleasedColumn", "scale_of"]
+__all__ = ["ComputedColumn", "NoisyMeasure", "ReleaseRecord", "ReleasedColumn", "scale_of"]
 
-_VERSION = 1
+_VERSIONS = (1, 2)  # the second holds computed columns, HAVING or OFFSET
 _METADATA_KEY = b"sfumato.release"
 
 
@@ -56,13 +56,23 @@ class ReleasedColumn:
 
 
 @dataclass(frozen=True, slots=True)
+class ComputedColumn:
+    """A column that was computed from released ones: its expression in canonical SQL, and its type."""
+
+    name: str
+    sql: str
+    type: ColumnType
+
+
+@dataclass(frozen=True, slots=True)
 class ReleaseRecord:
     """Everything a :class:`~sfumato.queries.release.TableRelease` is made from; no raw data.
 
     Parameters
     ----------
     table : pyarrow.Table
-        The keys ``k0``, ``k1``, ..., then the noisy integers of each measure ``m0``, ``m1``, ...
+        The keys ``k0``, ``k1``, ..., then the noisy integers of each measure ``m0``, ``m1``, ..., then the
+        computed columns ``p0``, ``p1``, ...: stored, so that a later version replays the same values.
     keys : tuple of str
         What the keys are called in the answer.
     measures, columns : tuple
@@ -83,6 +93,12 @@ class ReleaseRecord:
         How the answer was made.
     simulated : bool
         True if the noise came from a seed.
+    computed : tuple of ComputedColumn
+        What the computed columns are.
+    having : str or None
+        The computed column that says which rows are shown.
+    offset : int
+        How many of these are left out before the first.
     """
 
     table: pa.Table
@@ -99,11 +115,18 @@ class ReleaseRecord:
     privacy_unit: str
     explanation: str
     simulated: bool
+    computed: tuple[ComputedColumn, ...] = ()
+    having: str | None = None
+    offset: int = 0
 
     def to_bytes(self) -> bytes:
         """Serialise as one Arrow stream whose schema carries the public facts."""
+        more: dict[str, object] = {}
+        if self.computed or self.offset:
+            computed = [{**asdict(c), "type": c.type.name} for c in self.computed]
+            more = {"computed": computed, "having": self.having, "offset": self.offset}
         facts = {
-            "version": _VERSION,
+            "version": _VERSIONS[1 if more else 0],
             "keys": self.keys,
             "measures": [{**asdict(m), "law": m.law.name, "scale": str(m.scale)} for m in self.measures],
             "columns": [{**asdict(c), "kind": c.kind.name} for c in self.columns],
@@ -117,6 +140,7 @@ class ReleaseRecord:
             "privacy_unit": self.privacy_unit,
             "explanation": self.explanation,
             "simulated": self.simulated,
+            **more,
         }
         table = self.table.replace_schema_metadata({_METADATA_KEY: json.dumps(facts).encode()})
         sink = io.BytesIO()
@@ -136,7 +160,7 @@ class ReleaseRecord:
         with pa.ipc.open_stream(payload) as reader:
             table = reader.read_all()
         facts: dict[str, Any] = json.loads(table.schema.metadata[_METADATA_KEY])
-        if facts.pop("version") != _VERSION:
+        if facts.pop("version") not in _VERSIONS:
             raise LedgerUnavailable(
                 "a committed release must be of a format this version knows, got a later one; upgrade sfumato"
             )
@@ -153,6 +177,9 @@ class ReleaseRecord:
             output=tuple(facts.pop("output")),
             order_by=tuple(OrderItem(**item) for item in facts.pop("order_by")),
             loss=loss_from_json(facts.pop("loss")),
+            computed=tuple(
+                ComputedColumn(**{**c, "type": ColumnType[c["type"]]}) for c in facts.pop("computed", ())
+            ),
             **facts,
         )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
@@ -16,15 +17,19 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
 from sfumato.queries.display import as_html, as_text, printable
+from sfumato.queries.engines.groups import ARROW_TYPES
 from sfumato.queries.intervals import central_interval, mean_interval, thresholded_interval
-from sfumato.queries.plan import AggregateKind
-from sfumato.queries.record import ReleasedColumn, ReleaseRecord
+from sfumato.queries.plan import AggregateKind, ColumnType, Named
+from sfumato.queries.postprocessing import column_types, ends, evaluate, named_columns, parsed
+from sfumato.queries.record import ComputedColumn, ReleasedColumn, ReleaseRecord
+from sfumato.queries.released import released_type
+from sfumato.queries.terms import NUMERIC
 
 if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-__all__ = ["TableRelease", "read_back"]
+__all__ = ["TableRelease", "read_back", "with_computed"]
 
 
 @final
@@ -114,20 +119,23 @@ class TableRelease:
             Put ``<name>_lower`` and ``<name>_upper`` after every noised column.
         level : float
             Coverage of the intervals, strictly between 0 and 1. Each interval is for the bounded answer; for
-            a group that a threshold let through, its count's coverage holds given that it was shown.
+            a group that a threshold let through, its count's coverage holds given that it was shown. A
+            computed column has ends where they follow from those of its parts, else NULL or none; rows that
+            HAVING, or LIMIT after ORDER BY, chose by their noise are covered less often.
         """
         level = _check.unit_interval("level", level, "write 0.95, say")
         noised = {column.name: column for column in self.record.columns}
+        computed = {column.name: column for column in self.record.computed}
         made: dict[str, Any] = {}
         for name in self.record.output:
-            if name not in noised:
-                made[name] = self.record.table[f"k{self.record.keys.index(name)}"]
-                continue
-            made[name] = pa.array(self._values(noised[name]))
-            if intervals:
-                lower, upper = self._interval(noised[name], level)
-                made[f"{name}_lower"], made[f"{name}_upper"] = pa.array(lower), pa.array(upper)
-        return self._ordered(pa.table(list(made.values()), names=list(made)))
+            made[name] = self._column(name)
+            if intervals and name in noised:
+                made[f"{name}_lower"], made[f"{name}_upper"] = map(
+                    pa.array, self._interval(noised[name], level)
+                )
+            elif intervals and name in computed:
+                made |= self._computed_interval(computed[name], level)
+        return pa.table(list(made.values()), names=list(made)).take(self._shown())
 
     def to_pandas(self, *, intervals: bool = False, level: float = 0.95) -> pd.DataFrame:
         """Return the answer as a pandas DataFrame; needs the extra ``sfumato[pandas]``."""
@@ -146,24 +154,13 @@ class TableRelease:
             raise MissingExtra("to_polars needs Polars; pip install 'sfumato[polars]'") from missing
         return pl.DataFrame(self.to_arrow(intervals=intervals, level=level))
 
-    def _noisy(self, index: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-        noisy: np.ndarray[tuple[int], np.dtype[np.int64]] = self.record.table[f"m{index}"].to_numpy()
-        return noisy
-
-    def _values(self, column: ReleasedColumn) -> np.ndarray[Any, Any]:
-        total, noisy = self.record.measures[column.total], self._noisy(column.total)
-        if column.count is None:
-            return _scaled(noisy, total.exponent)
-        counts = np.maximum(1, self._noisy(column.count))
-        return _scaled(np.clip(total.center + noisy / counts, total.lower, total.upper), total.exponent)
-
     def _interval(self, column: ReleasedColumn, level: float) -> tuple[np.ndarray[Any, Any], ...]:
         record, total = self.record, self.record.measures[column.total]
-        noisy = self._noisy(column.total)
+        noisy = _noisy(record, column.total)
         ends: tuple[np.ndarray[Any, Any], ...]
         if column.count is not None:
             count = record.measures[column.count]
-            ends = mean_interval(total, count, noisy, self._noisy(column.count), level)
+            ends = mean_interval(total, count, noisy, _noisy(record, column.count), level)
         elif column.total == 0 and record.threshold is not None:
             ends = thresholded_interval(total.noise, noisy, record.threshold, level)
         else:
@@ -172,18 +169,96 @@ class TableRelease:
                 ends = tuple(np.maximum(0, end) for end in ends)  # a count is not negative
         return tuple(_scaled(end, total.exponent) for end in ends)
 
-    def _ordered(self, table: pa.Table) -> pa.Table:
+    def _column(self, name: str) -> pa.ChunkedArray | pa.Array:
+        """Return a column by name, shown or not, with a value for every group."""
+        for prefix, names in (("k", self.record.keys), ("p", [c.name for c in self.record.computed])):
+            if name in names:
+                return self.record.table[f"{prefix}{list(names).index(name)}"]
+        return pa.array(_values(self.record, next(c for c in self.record.columns if c.name == name)))
+
+    def _computed_interval(self, computed: ComputedColumn, level: float) -> dict[str, Any]:
+        """Return the ends of a computed column, if they follow from those of what it is computed from.
+
+        These hold all at once with probability at least ``level``, by a union bound.
+        """
+        if computed.type not in NUMERIC:
+            return {}
+        known = column_types(base := _base(self.record))
+        expression = parsed(computed.sql, known)
+        named = named_columns(expression)
+        noised = [column for column in self.record.columns if column.name in named]
+        each = 1 - (1 - level) / max(1, len(noised))
+        names = {column.name: (f"{column.name}/low", f"{column.name}/high") for column in noised}
+        found = ends(expression, names)
+        if found is None or not noised:
+            return {}
+        for column in noised:
+            for name, values in zip(names[column.name], self._interval(column, each), strict=True):
+                base = base.append_column(name, _as_type(values, known[column.name]))
+        low, high = evaluate(base, found)
+        both = pc.and_(pc.is_valid(low), pc.is_valid(high))
+        none = pa.scalar(None, low.type)
+        return {
+            f"{computed.name}_lower": pc.if_else(both, low, none),
+            f"{computed.name}_upper": pc.if_else(both, high, none),
+        }
+
+    def _shown(self) -> pa.Array:
+        """Return the rows that are shown, in order: HAVING, ORDER BY, OFFSET, LIMIT."""
+        record = self.record
+        places = np.arange(record.table.num_rows)
+        if record.having is not None:
+            places = places[pc.fill_null(self._column(record.having), fill_value=False).to_numpy()]
         # Stable sorts from the last term to the first; the engine's order by key breaks ties.
-        for item in reversed(self.record.order_by):
-            column = table[item.name].combine_chunks()
+        for item in reversed(record.order_by):
+            column = self._column(item.name).take(pa.array(places))
+            column = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
             missing = column.is_null().to_numpy(zero_copy_only=False)
             absent, present = np.flatnonzero(missing), np.flatnonzero(~missing)
             order = "descending" if item.descending else "ascending"
             ranks = pc.sort_indices(column.take(pa.array(present)), sort_keys=[("", order)])
             present = present[ranks.to_numpy()]
             parts = (absent, present) if item.nulls_first else (present, absent)
-            table = table.take(pa.array(np.concatenate(parts)))
-        return table if self.record.limit is None else table.slice(0, self.record.limit)
+            places = places[np.concatenate(parts)]
+        last = None if record.limit is None else record.offset + record.limit
+        return pa.array(places[record.offset : last])
+
+
+def with_computed(record: ReleaseRecord, computed: Sequence[Named]) -> ReleaseRecord:
+    """Return a record with the columns that are computed from its released ones."""
+    if not computed:
+        return record
+    made = evaluate(_base(record), [named.expression for named in computed])
+    table = record.table
+    for place, values in enumerate(made):
+        table = table.append_column(f"p{place}", values)
+    columns = (ComputedColumn(n.name, n.expression.sql, n.expression.type) for n in computed)
+    return replace(record, table=table, computed=tuple(columns))
+
+
+def _base(record: ReleaseRecord) -> pa.Table:
+    """Return keys and noised columns, shown or not, in the types that expressions compute in."""
+    columns = {name: record.table[f"k{place}"] for place, name in enumerate(record.keys)}
+    for column in record.columns:
+        columns[column.name] = _as_type(_values(record, column), released_type(column.kind))
+    return pa.table(list(columns.values()), names=list(columns))
+
+
+def _noisy(record: ReleaseRecord, index: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    noisy: np.ndarray[tuple[int], np.dtype[np.int64]] = record.table[f"m{index}"].to_numpy()
+    return noisy
+
+
+def _values(record: ReleaseRecord, column: ReleasedColumn) -> np.ndarray[Any, Any]:
+    total, noisy = record.measures[column.total], _noisy(record, column.total)
+    if column.count is None:
+        return _scaled(noisy, total.exponent)
+    counts = np.maximum(1, _noisy(record, column.count))
+    return _scaled(np.clip(total.center + noisy / counts, total.lower, total.upper), total.exponent)
+
+
+def _as_type(values: np.ndarray[Any, Any], type_: ColumnType) -> pa.Array:
+    return pa.array(values).cast(ARROW_TYPES[type_])
 
 
 def read_back(payload: bytes) -> TableRelease:
