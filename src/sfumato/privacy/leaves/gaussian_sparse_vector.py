@@ -26,6 +26,7 @@ from sfumato.privacy.pairs.hull import profile_laws
 from sfumato.privacy.pairs.normal import NormalPair
 from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.pairs.rational import rational_pair
+from sfumato.privacy.pairs.stopping import stopping_pair
 from sfumato.privacy.pairs.wrapped import LoosePair
 from sfumato.privacy.views import GDPView, ZCDPView
 
@@ -34,7 +35,6 @@ __all__ = ["GaussianSparseVector"]
 _LARGEST: Final = 600.0
 _LEAST: Final = -100.0
 """Log of the least delta that is followed."""
-_STOP_POINTS: Final = 320
 _POINTS: Final = 128
 _PRECISION: Final = Precision(0.01, 0.0)
 _MOST_LENGTH: Final = 2**50
@@ -78,9 +78,10 @@ class GaussianSparseVector(Leaf):
     all changes :math:`d \in [-1, 1]^n` (all of one sign if monotone), :math:`\Sigma` with :math:`a^2 + b^2`
     on the diagonal and :math:`a^2` elsewhere; at most :math:`n/b^2`.
 
-    *Only "above" costs.* The composition of :math:`1/a`-Gaussian DP with :math:`c` pairs whose divergences
-    are :math:`1 - (1 - \delta_m(\epsilon))^n` at :math:`\epsilon \ge 0`; :math:`\delta_m` is that of N(0, 1)
-    and N(m, 1), :math:`m = 2/b`, or :math:`1/b` if monotone. Its Rényi divergence is at most
+    *Only "above" costs.* The composition of :math:`1/a`-Gaussian DP with :math:`c` pairs, those of
+    `sfumato.privacy.pairs.stopping`: their divergences are :math:`1 - (1 - \delta_m(\epsilon))^n` at
+    :math:`\epsilon \ge 0`; :math:`\delta_m` is that of N(0, 1) and N(m, 1), :math:`m = 2/b`, or :math:`1/b`
+    if monotone. Its Rényi divergence is at most
     :math:`\frac{\alpha}{2a^2} + \frac{c}{\alpha - 1} \log(1 + n G)`, :math:`G = e^{\alpha(\alpha-1)m^2/2}
     \Phi((\alpha - \tfrac12)m) - \Phi(\tfrac m2)`. Length counts by its logarithm, as large answers are rare.
 
@@ -99,10 +100,9 @@ class GaussianSparseVector(Leaf):
     :math:`m_i \le m`: 1 from the threshold, and 1 more from the query, in either direction. For monotone
     queries that fall, do not move the threshold, for those that rise, do: :math:`m_i \le 1/b`. So between
     two "above" there are chances :math:`h_i` and :math:`h_i' \le h_i` of stopping at query i, and
-    :math:`s_i = \prod_{j \le i}(1 - h_j) \le s_i'` of going on. For each event and :math:`u \ge 1` the
-    divergence is at most :math:`\sum_i s_{i-1}(h_i - u h_i')_+`, where :math:`(h_i - u h'_i)_+ \le \min(h_i,
-    \delta_m)`; hence at most :math:`1 - (1 - \delta_m)^n`. This holds in both orders, so a symmetric pair
-    with the greatest such profile dominates, for each "above", and the pairs compose. For the moments,
+    :math:`s_i = \prod_{j \le i}(1 - h_j) \le s_i'` of going on: for each "above" the pair of stopping times
+    dominates, at all :math:`u > 0`, and the pairs compose with each other and with the threshold's. The same
+    is so with the neighbors in the other order. For the moments,
     :math:`\sum_i (s_{i-1}h_i)^\alpha (s'_{i-1}h_i')^{1-\alpha} + s_n^\alpha s_n'^{1-\alpha} \le 1 + \sum_i
     s_{i-1} (h_i^\alpha h_i'^{1-\alpha} - h_i)`, and with :math:`l` the likelihood ratio of the normal laws a
     term is at most :math:`E_P(l^{\alpha-1} - 1)_+ = G`, by Jensen's inequality.
@@ -205,18 +205,8 @@ def _parts(leaf: GaussianSparseVector) -> Pairs:
     """Return the threshold's pair and that of each "above", or nothing where there is no such bound."""
     if leaf.threshold_noise == 0:
         return []
-    m = leaf._shift  # noqa: SLF001 - of this file
-    last = min(_LARGEST, 0.5 * m * m + m * math.sqrt(-2 * _LEAST + 2 * math.log(leaf.length)))
-    places = np.linspace(0.0, last, _STOP_POINTS).tolist()
-    deltas = [_any(log_profile(m, place), leaf.length) for place in places]
-    stop = rational_pair(profile_laws(places, deltas), symmetric=True)
+    stop = stopping_pair(leaf._shift, leaf.length)  # noqa: SLF001 - of this file
     return [(NormalPair(above(1 / leaf.threshold_noise, 1.0)), 1), (stop, leaf.positives)]
-
-
-def _any(log_chance: float, tries: int) -> float:
-    """Return the chance that one of many independent tries succeeds, rounded up."""
-    chance = math.exp(log_chance)
-    return min(1.0, above(-math.expm1(tries * math.log1p(-chance)), 32.0)) if chance < 1 else 1.0
 
 
 def _composed(parts: Pairs, place: float) -> float:

@@ -30,8 +30,13 @@ def lower_hull(points: Iterable[tuple[Fraction, Fraction]]) -> list[tuple[Fracti
     return hull
 
 
-def profile_laws(epsilons: Sequence[float], deltas: Sequence[float]) -> list[tuple[Fraction, Fraction]]:
-    """Return two laws, symmetric, with the greatest profile that several guarantees allow.
+def profile_laws(
+    epsilons: Sequence[float],
+    deltas: Sequence[float],
+    *,
+    back: tuple[Sequence[float], Sequence[float]] | None = None,
+) -> list[tuple[Fraction, Fraction]]:
+    """Return two laws with the greatest profile that several guarantees allow: symmetric, or in one order.
 
     Parameters
     ----------
@@ -39,18 +44,19 @@ def profile_laws(epsilons: Sequence[float], deltas: Sequence[float]) -> list[tup
         Rising, from 0 to 600.
     deltas : sequence of float
         As many, in [0, 1]; bounds on both orders' hockey-stick divergences. See `Profile` for the proof.
+    back : pair of sequences of float, optional
+        Epsilons and deltas of the other order, where it has its own; the former are then of the first alone.
 
     Returns
     -------
     list of (Fraction, Fraction)
         The masses of each outcome under both.
     """
-    ends = [Fraction(exp_up(epsilon)) for epsilon in epsilons]
-    least = list(itertools.accumulate(map(Fraction, deltas), min))
-    points = {1 / s: 1 - (1 - delta) / s for s, delta in zip(ends, least, strict=True)}
-    for s, delta in zip(ends, least, strict=True):
+    there = _steps(epsilons, deltas)
+    points = {1 / s: 1 - (1 - delta) / s for s, delta in (_steps(*back) if back else there)}
+    for s, delta in there:
         points[s] = min(delta, points.get(s, delta))
-    last = least[-1]
+    last = there[-1][1]
     hull = lower_hull([(Fraction(0), Fraction(1)), *sorted(points.items())])
     while len(hull) > 2 and hull[-2][1] <= last:
         hull.pop()
@@ -58,3 +64,9 @@ def profile_laws(epsilons: Sequence[float], deltas: Sequence[float]) -> list[tup
     rises = [after - before for before, after in itertools.pairwise(slopes)]
     inner = [(s * rise, rise) for (s, _), rise in zip(hull[1:], rises, strict=True)]
     return [(last, Fraction(0)), *inner, (Fraction(0), 1 + slopes[0])]
+
+
+def _steps(epsilons: Sequence[float], deltas: Sequence[float]) -> list[tuple[Fraction, Fraction]]:
+    """Return the exponentials of epsilons, rounded up, with the least delta so far."""
+    ends = [Fraction(exp_up(epsilon)) for epsilon in epsilons]
+    return list(zip(ends, itertools.accumulate(map(Fraction, deltas), min), strict=True))
