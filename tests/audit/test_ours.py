@@ -43,6 +43,7 @@ from sfumato.mechanisms import (
     Mechanism,
     MultiplicativeWeights,
     NoisyMax,
+    OnlineMultiplicativeWeights,
     Parallel,
     PermuteAndFlip,
     PrivateBounds,
@@ -51,6 +52,7 @@ from sfumato.mechanisms import (
     PureContinualSum,
     Quantile,
     Quantiles,
+    QuantileTree,
     RandomizedResponse,
     SampleAndAggregate,
     SmoothQuantile,
@@ -222,6 +224,25 @@ ONE_BY_ONE: dict[str, Entry] = {
     "quartiles": one_by_one(
         Quantiles(bounds=(0, 5), epsilon=1.0, quantiles=(0.25, 0.5, 0.75)), RECORDS, trials=4000
     ),
+    "quartiles by a tree": one_by_one(
+        QuantileTree.calibrated(bounds=(0, 5), epsilon=1.0, quantiles=(0.25, 0.5, 0.75)),
+        RECORDS,
+        trials=4000,
+        reaches=0.1,
+    ),
+    "quartiles by a tree, two records replaced": one_by_one(
+        QuantileTree.calibrated(
+            bounds=(0, 40),
+            epsilon=1.0,
+            delta=2e-2,
+            quantiles=(0.25, 0.75),
+            records=2,
+            neighboring=REPLACE,
+        ),
+        pair(np.array([1.0, 4.0, 30.0, 30.0]), np.array([1.0, 4.0, 4.0, 8.0])),
+        delta=2e-2,
+        trials=2000,
+    ),
     "private bounds": one_by_one(
         PrivateBounds.calibrated(epsilon=1.0, exponents=(-2, 4)), RECORDS, trials=4000, reaches=0.1
     ),
@@ -256,6 +277,19 @@ ONE_BY_ONE: dict[str, Entry] = {
     ),
     "multiplicative weights": one_by_one(
         MultiplicativeWeights.calibrated(workload=PREFIXES, epsilon=1.0, rounds=2), CELLS, trials=800
+    ),
+    "multiplicative weights online": one_by_one(
+        OnlineMultiplicativeWeights(
+            histogram=Histogram(categories=(0, 1, 2)),
+            updates=1,
+            threshold=2,
+            total_scale=10,
+            threshold_scale=4,
+            query_scale=8,
+            answer_scale=2.5,
+        ),
+        pair((np.array([0, 1, 2, 2]), np.eye(3)), (np.array([0, 1, 2, 2, 2]), np.eye(3))),
+        trials=4000,
     ),
     "median by smooth sensitivity": one_by_one(
         SmoothQuantile.calibrated(bounds=(0, 5), epsilon=1.0), [*RECORDS, *LEAP], trials=4000

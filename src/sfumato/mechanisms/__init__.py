@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.factorization.lower_triangular import LowerTriangular
     from sfumato.mechanisms.factorization.matrix_mechanism import MatrixMechanism
     from sfumato.mechanisms.factorization.multiplicative_weights import MultiplicativeWeights, WeightsRelease
+    from sfumato.mechanisms.factorization.online_weights import OnlineMultiplicativeWeights
     from sfumato.mechanisms.factorization.optimal import optimal_strategy, svd_bound
     from sfumato.mechanisms.factorization.p_identity import p_identity
     from sfumato.mechanisms.factorization.participation import Participation
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.factorization.strategy import NoiseStream, Strategy
     from sfumato.mechanisms.factorization.stream_mechanism import SumStream
     from sfumato.mechanisms.factorization.tree import Tree
+    from sfumato.mechanisms.factorization.weights_stream import LearnedAnswer, WeightsStream
     from sfumato.mechanisms.gaussian import Gaussian
     from sfumato.mechanisms.gaussian_sparse_vector import GaussianSparseVector
     from sfumato.mechanisms.grid import Grid
@@ -80,6 +82,7 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.statistics.moments import Covariance, Variance
     from sfumato.mechanisms.statistics.noisy_tail import Significance
     from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
+    from sfumato.mechanisms.statistics.quantile_tree import QuantilesRelease, QuantileTree
     from sfumato.mechanisms.statistics.quantiles import Quantile, Quantiles
     from sfumato.mechanisms.statistics.regression import LeastSquares, Line
     from sfumato.mechanisms.statistics.t_test import t_test
@@ -116,6 +119,7 @@ __all__ = [
     "KroneckerMechanism",
     "Laplace",
     "LatticeRelease",
+    "LearnedAnswer",
     "LeastSquares",
     "Line",
     "LinearRelease",
@@ -131,6 +135,7 @@ __all__ = [
     "NoiseStream",
     "NoisyMax",
     "Norm",
+    "OnlineMultiplicativeWeights",
     "Parallel",
     "ParallelRelease",
     "Participation",
@@ -140,7 +145,9 @@ __all__ = [
     "ProposeTestRelease",
     "PureContinualSum",
     "Quantile",
+    "QuantileTree",
     "Quantiles",
+    "QuantilesRelease",
     "Query",
     "RandomizedResponse",
     "Release",
@@ -170,6 +177,7 @@ __all__ = [
     "UnknownDomainTopK",
     "Variance",
     "WeightsRelease",
+    "WeightsStream",
     "Witness",
     "binomial_test",
     "check_sensitivity",
@@ -213,6 +221,7 @@ __getattr__, __dir__ = attach(
         "KroneckerMechanism": "sfumato.mechanisms.factorization.kronecker",
         "Laplace": "sfumato.mechanisms.laplace",
         "LatticeRelease": "sfumato.mechanisms.lattice_release",
+        "LearnedAnswer": "sfumato.mechanisms.factorization.weights_stream",
         "LeastSquares": "sfumato.mechanisms.statistics.regression",
         "Line": "sfumato.mechanisms.statistics.regression",
         "LinearRelease": "sfumato.mechanisms.factorization.linear_release",
@@ -228,6 +237,7 @@ __getattr__, __dir__ = attach(
         "NoiseStream": "sfumato.mechanisms.factorization.strategy",
         "NoisyMax": "sfumato.mechanisms.selection.noisy_max",
         "Norm": "sfumato.mechanisms.shift",
+        "OnlineMultiplicativeWeights": "sfumato.mechanisms.factorization.online_weights",
         "Parallel": "sfumato.mechanisms.parallel",
         "ParallelRelease": "sfumato.mechanisms.parallel",
         "Participation": "sfumato.mechanisms.factorization.participation",
@@ -237,7 +247,9 @@ __getattr__, __dir__ = attach(
         "ProposeTestRelease": "sfumato.mechanisms.local_sensitivity.propose_test_release",
         "PureContinualSum": "sfumato.mechanisms.factorization.pure_continual",
         "Quantile": "sfumato.mechanisms.statistics.quantiles",
+        "QuantileTree": "sfumato.mechanisms.statistics.quantile_tree",
         "Quantiles": "sfumato.mechanisms.statistics.quantiles",
+        "QuantilesRelease": "sfumato.mechanisms.statistics.quantile_tree",
         "Query": "sfumato.mechanisms.query",
         "RandomizedResponse": "sfumato.mechanisms.randomized_response",
         "Release": "sfumato.mechanisms.release",
@@ -267,6 +279,7 @@ __getattr__, __dir__ = attach(
         "UnknownDomainTopK": "sfumato.mechanisms.selection.unknown_domain_top_k",
         "Variance": "sfumato.mechanisms.statistics.moments",
         "WeightsRelease": "sfumato.mechanisms.factorization.multiplicative_weights",
+        "WeightsStream": "sfumato.mechanisms.factorization.weights_stream",
         "Witness": "sfumato.mechanisms.sensitivity_check",
         "binomial_test": "sfumato.mechanisms.statistics.binomial_test",
         "check_sensitivity": "sfumato.mechanisms.sensitivity_check",

@@ -20,7 +20,7 @@ from sfumato.mechanisms.rational import ceil_log2
 from sfumato.mechanisms.shift import Shift
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["LinearWorkload"]
+__all__ = ["LinearWorkload", "exact_products"]
 
 _BITS = (
     24  # entries of the matrix are rounded to this many bits of the largest, unless fewer hold them exactly
@@ -117,15 +117,7 @@ class LinearWorkload(Query):
 
     def steps(self, data: Any) -> NDArray[np.int64]:
         """Return the exact product of matrix and histogram, in steps."""
-        counts = self.histogram.steps(data)
-        weights = self.weights()
-        answers = [0] * self.entries
-        for start in range(0, len(counts), 1 << (62 - _BITS - _HALF)):
-            part = slice(start, start + (1 << (62 - _BITS - _HALF)))
-            high, low = counts[part] >> _HALF, counts[part] & ((1 << _HALF) - 1)
-            above, below = weights[:, part] @ high, weights[:, part] @ low
-            answers = [a + (int(h) << _HALF) + int(b) for a, h, b in zip(answers, above, below, strict=True)]
-        return np.array([clamp(answer) for answer in answers], dtype=np.int64)
+        return exact_products(self.weights(), self.histogram.steps(data))
 
     def shift(self, neighboring: Neighboring) -> Shift:
         """Return the largest norms of a column, or of a difference of two under replace-one."""
@@ -142,6 +134,17 @@ class LinearWorkload(Query):
         for column in range(columns - 1):
             worst = _join(worst, _largest(weights[:, column + 1 :] - weights[:, [column]]))
         return worst
+
+
+def exact_products(weights: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return weights of at most 25 bits times counts, exact; sums beyond 2^62 are clamped."""
+    answers = [0] * len(weights)
+    for start in range(0, len(counts), 1 << (62 - _BITS - _HALF)):
+        part = slice(start, start + (1 << (62 - _BITS - _HALF)))
+        high, low = counts[part] >> _HALF, counts[part] & ((1 << _HALF) - 1)
+        above, below = weights[:, part] @ high, weights[:, part] @ low
+        answers = [a + (int(h) << _HALF) + int(b) for a, h, b in zip(answers, above, below, strict=True)]
+    return np.array([clamp(answer) for answer in answers], dtype=np.int64)
 
 
 def _largest(columns: NDArray[np.int64]) -> Shift:
