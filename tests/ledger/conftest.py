@@ -1,15 +1,19 @@
-"""Ledgers for tests, all closed at the end."""
+"""Ledgers for tests, in memory, files and on a PostgreSQL server, all closed at the end."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Neighboring
+
+At: TypeAlias = Callable[[str], Any]
+"""From a name to a place for a ledger of that name."""
 
 
 def dataset(content: str = "a", schema: str = "people(id BIGINT)") -> Dataset:
@@ -22,7 +26,7 @@ def make_dataset() -> Callable[..., Dataset]:
 
 
 @pytest.fixture
-def open_ledger() -> Iterator[Callable[..., Ledger]]:
+def opener() -> Iterator[Callable[..., Ledger]]:
     opened: list[Ledger] = []
 
     def make(path: Path | str | None = None, **changes: Any) -> Ledger:
@@ -39,3 +43,29 @@ def open_ledger() -> Iterator[Callable[..., Ledger]]:
     yield make
     for ledger in opened:
         ledger.close()
+
+
+@pytest.fixture
+def open_ledger(opener: Callable[..., Ledger]) -> Callable[..., Ledger]:
+    """Return `Ledger.open` with usual arguments; without a place the ledger is in memory."""
+    return opener
+
+
+@pytest.fixture(params=["file", pytest.param("postgres", marks=pytest.mark.postgres)])
+def at(request: pytest.FixtureRequest, tmp_path: Path) -> At:
+    """Return places for ledgers, in a folder or in schemas of one new database: each test runs on both."""
+    if request.param == "file":
+        return lambda name: tmp_path / name
+    url = request.getfixturevalue("postgres_url")
+    return lambda name: f"{url}?schema={name}"
+
+
+@pytest.fixture
+def open_anywhere(at: At, opener: Callable[..., Ledger]) -> Callable[..., Ledger]:
+    """Return what `open_ledger` does, but a ledger without a place gets one of the store under test."""
+    numbers = itertools.count(1)
+
+    def make(place: Any = None, **changes: Any) -> Ledger:
+        return opener(at(f"ledger{next(numbers)}") if place is None else place, **changes)
+
+    return make

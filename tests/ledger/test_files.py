@@ -48,6 +48,25 @@ def test_the_file_is_for_its_owner_only(path: Path, open_ledger: Open) -> None:
     assert [*path.parent.iterdir()] == [path]
 
 
+def test_a_refused_charge_leaves_no_byte_changed(open_ledger: Open, tmp_path: Path) -> None:
+    path = tmp_path / "l"
+    ledger = open_ledger(path)
+    ledger.charge(PureDP(0.9), delta=0.0)
+    before, head = path.read_bytes(), ledger.head()
+    for _ in range(3):
+        with pytest.raises(BudgetExceeded):
+            ledger.charge(PureDP(0.2), delta=0.0, request="r", description="d")
+    assert path.read_bytes() == before
+    assert ledger.head() == head
+    assert [*tmp_path.iterdir()] == [path]
+
+
+def test_requests_are_stored_as_keyed_hashes(open_ledger: Open, tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path / "l")
+    ledger.commit(ledger.charge(PureDP(0.1), delta=0.0, request="SELECT secret"), b"answer")
+    assert b"SELECT secret" not in (tmp_path / "l").read_bytes()
+
+
 DAMAGE = {
     "empty": lambda data: b"",
     "text": lambda data: b"id,age\n1,30\n" * 100,

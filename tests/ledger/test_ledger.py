@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -30,7 +29,14 @@ from sfumato.privacy import (
 )
 
 Open = Callable[..., Ledger]
+At = Callable[[str], Any]
 APPROXIMATE = Budget.approximate(epsilon=2.0, delta=1e-7)
+
+
+@pytest.fixture
+def open_ledger(open_anywhere: Open) -> Open:
+    """Every test runs on each store."""
+    return open_anywhere
 
 
 def gaussian(epsilon: float, delta: float) -> Gaussian:
@@ -142,19 +148,6 @@ def test_a_concentrated_budget_says_what_a_refused_charge_costs(open_ledger: Ope
     assert caught.value.requested.mu == pytest.approx(1.0)
 
 
-def test_a_refused_charge_leaves_no_byte_changed(open_ledger: Open, tmp_path: Path) -> None:
-    path = tmp_path / "l"
-    ledger = open_ledger(path)
-    ledger.charge(PureDP(0.9), delta=0.0)
-    before, head = path.read_bytes(), ledger.head()
-    for _ in range(3):
-        with pytest.raises(BudgetExceeded):
-            ledger.charge(PureDP(0.2), delta=0.0, request="r", description="d")
-    assert path.read_bytes() == before
-    assert ledger.head() == head
-    assert [*tmp_path.iterdir()] == [path]
-
-
 def test_noise_that_is_none_is_never_charged(open_ledger: Open) -> None:
     for budget in (APPROXIMATE, Budget.pure(epsilon=1.0), Budget.zcdp(rho=1.0)):
         with pytest.raises(BudgetExceeded):
@@ -176,15 +169,15 @@ def test_a_loss_of_another_relation_is_refused(open_ledger: Open) -> None:
     assert ledger.charge(Composed(()), delta=0.0).sequence == 1
 
 
-def test_simulated_noise_is_charged_only_to_a_simulated_ledger(open_ledger: Open, tmp_path: Path) -> None:
+def test_simulated_noise_is_charged_only_to_a_simulated_ledger(open_ledger: Open, at: At) -> None:
     with pytest.raises(SimulatedCharge, match="rng=None"):
-        open_ledger(tmp_path / "real").charge(PureDP(0.1), delta=0.0, simulated=True)
-    ledger = open_ledger(tmp_path / "simulated", simulated=True)
+        open_ledger(at("real")).charge(PureDP(0.1), delta=0.0, simulated=True)
+    ledger = open_ledger(at("simulated"), simulated=True)
     ledger.charge(PureDP(0.1), delta=0.0, simulated=True)
     assert ledger.entries()[0].simulated
     assert ledger.simulated
     with pytest.raises(LedgerMismatch, match="simulated"):
-        open_ledger(tmp_path / "simulated")
+        open_ledger(at("simulated"))
 
 
 class Homemade(PrivacyLoss):
@@ -223,9 +216,9 @@ def test_a_loss_that_is_read_back_as_another_is_refused(open_ledger: Open) -> No
 
 
 def test_an_answer_is_found_again_only_for_the_same_request_and_version(
-    open_ledger: Open, tmp_path: Path, make_dataset: Callable[..., Dataset]
+    open_ledger: Open, at: At, make_dataset: Callable[..., Dataset]
 ) -> None:
-    path = tmp_path / "l"
+    path = at("l")
     ledger = open_ledger(path)
     assert ledger.find("q") is None
     first = ledger.charge(PureDP(0.1), delta=0.0, request="q")
@@ -243,19 +236,12 @@ def test_an_answer_is_found_again_only_for_the_same_request_and_version(
     newer = open_ledger(path, dataset=make_dataset("b"), new_version=True)
     assert newer.find("q") is None
     assert ledger.find("q") == b"two"
-    assert b"q\0" not in path.read_bytes()
 
 
 def test_an_unnamed_request_is_never_found(open_ledger: Open) -> None:
     ledger = open_ledger()
     ledger.commit(ledger.charge(PureDP(0.1), delta=0.0), b"one")
     assert ledger.find("") is None
-
-
-def test_requests_are_stored_as_keyed_hashes(open_ledger: Open, tmp_path: Path) -> None:
-    ledger = open_ledger(tmp_path / "l")
-    ledger.commit(ledger.charge(PureDP(0.1), delta=0.0, request="SELECT secret"), b"answer")
-    assert b"SELECT secret" not in (tmp_path / "l").read_bytes()
 
 
 def test_another_ledgers_receipt_is_refused(open_ledger: Open) -> None:
@@ -273,18 +259,16 @@ def test_another_ledgers_receipt_is_refused(open_ledger: Open) -> None:
         ("simulated", True),
     ],
 )
-def test_a_ledger_is_not_opened_for_another_use(
-    open_ledger: Open, tmp_path: Path, name: str, value: object
-) -> None:
-    open_ledger(tmp_path / "l")
+def test_a_ledger_is_not_opened_for_another_use(open_ledger: Open, at: At, name: str, value: object) -> None:
+    open_ledger(at("l"))
     with pytest.raises(LedgerMismatch, match=f"{name} must be the one that the ledger was made with"):
-        open_ledger(tmp_path / "l", **{name: value})
+        open_ledger(at("l"), **{name: value})
 
 
 def test_other_data_is_refused_or_a_new_version_that_shares_the_budget(
-    open_ledger: Open, tmp_path: Path, make_dataset: Callable[..., Dataset]
+    open_ledger: Open, at: At, make_dataset: Callable[..., Dataset]
 ) -> None:
-    path = tmp_path / "l"
+    path = at("l")
     first = open_ledger(path)
     first.charge(PureDP(0.75), delta=0.0)
     for other, part in ((make_dataset("b"), "content"), (make_dataset("a", schema="x"), "schema")):
@@ -315,11 +299,11 @@ def test_the_data_is_read_once_and_its_fingerprint_is_keyed(open_ledger: Open) -
     assert all(len(key) == 32 for key in keys)
 
 
-def test_a_ledger_is_read_without_its_dataset(open_ledger: Open, tmp_path: Path) -> None:
-    ledger = open_ledger(tmp_path / "l")
+def test_a_ledger_is_read_without_its_dataset(open_ledger: Open, at: At) -> None:
+    ledger = open_ledger(at("l"))
     receipt = ledger.charge(PureDP(0.1), delta=0.0, request="q")
     ledger.commit(receipt, b"answer")
-    with Ledger.read(tmp_path / "l") as seen:
+    with Ledger.read(at("l")) as seen:
         assert seen.entries() == ledger.entries()
         assert seen.head() == ledger.head()
         assert seen.verify() == ledger.verify()
@@ -338,8 +322,8 @@ def test_a_ledger_is_read_without_its_dataset(open_ledger: Open, tmp_path: Path)
                 write()
 
 
-def test_a_closed_ledger_says_so(open_ledger: Open, tmp_path: Path) -> None:
-    for path in (None, tmp_path / "l"):
+def test_a_closed_ledger_says_so(open_ledger: Open, at: At) -> None:
+    for path in (None, at("l")):
         with open_ledger(path) as ledger:
             ledger.charge(PureDP(0.1), delta=0.0)
         ledger.close()
@@ -347,9 +331,9 @@ def test_a_closed_ledger_says_so(open_ledger: Open, tmp_path: Path) -> None:
             ledger.charge(PureDP(0.1), delta=0.0)
 
 
-def test_texts_of_every_kind_are_kept(open_ledger: Open, tmp_path: Path) -> None:
+def test_texts_of_every_kind_are_kept(open_ledger: Open, at: At) -> None:
     texts = ["", "é\n\0\x7f\u2028", "\ud800", "x" * 100_000]
-    ledger = open_ledger(tmp_path / "l", budget=Budget.zcdp(rho=1.0))
+    ledger = open_ledger(at("l"), budget=Budget.zcdp(rho=1.0))
     for text in texts:
         receipt = ledger.charge(Gaussian(100.0), delta=1e-9, description=text, request=text + "!")
         ledger.commit(receipt, text.encode("utf-8", "surrogatepass"))

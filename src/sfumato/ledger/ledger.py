@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import os
 from typing import final
 
 from sfumato import _check
@@ -16,21 +15,19 @@ from sfumato.ledger.failures import outcome
 from sfumato.ledger.identity import Dataset, Identity
 from sfumato.ledger.log import CHARGE, append, encode_spent
 from sfumato.ledger.offer import LossAt, Question
+from sfumato.ledger.places import Place, made_store, opened_store
 from sfumato.ledger.pricing import price_of
 from sfumato.ledger.refusal import refusal
 from sfumato.ledger.registration import (
-    absolute,
     admit,
     check_opening,
     check_text,
     closed_on_error,
     first_event,
-    has_ledger,
     known_versions,
     read_identity,
 )
 from sfumato.ledger.releases import check_payload, store_release
-from sfumato.ledger.sqlite import SQLiteStore, create_file
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
@@ -78,7 +75,7 @@ class Ledger(Account):
     @classmethod
     def open(
         cls,
-        path: str | os.PathLike[str] | None,
+        path: Place | None,
         *,
         budget: Budget,
         privacy_unit: str,
@@ -95,7 +92,9 @@ class Ledger(Account):
         Parameters
         ----------
         path : str or path-like or None
-            The file; it is made readable for its owner only. None keeps the ledger in memory.
+            The file; it is made readable for its owner only. Or the address of a PostgreSQL database that a
+            team shares, ``postgresql://user@host/database``, with ``?schema=acs`` where it holds several
+            ledgers; needs the extra ``sfumato[postgres]``. None keeps the ledger in memory.
         budget : Budget
             What may be spent in all, the same as when the ledger was made.
         privacy_unit : str
@@ -133,13 +132,7 @@ class Ledger(Account):
         )
         # Reading all of the data may take long: once is enough.
         dataset = dataclasses.replace(dataset, fingerprint=functools.cache(dataset.fingerprint))
-        if path is None:
-            store = SQLiteStore(None, fill=first_event(wanted, dataset))
-        else:
-            file = absolute(path)
-            if not has_ledger(file):
-                create_file(file, first_event(wanted, dataset))
-            store = SQLiteStore(file, lock_timeout=lock_timeout)
+        store = made_store(path, lambda: first_event(wanted, dataset), lock_timeout=lock_timeout)
         with closed_on_error(store):
             with store.transaction(write=False) as connection:
                 kept, key = read_identity(connection)
@@ -147,7 +140,7 @@ class Ledger(Account):
             return cls(store, admit(store, dataset, key, new_version=bool(new_version)))
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str], *, lock_timeout: float = 30.0) -> Ledger:
+    def read(cls, path: Place, *, lock_timeout: float = 30.0) -> Ledger:
         """Open an existing ledger to look at, without its dataset; it takes no charges.
 
         Raises
@@ -156,7 +149,7 @@ class Ledger(Account):
             As for `open`; there must be a file.
         """
         lock_timeout = _check.non_negative("lock_timeout", lock_timeout)
-        store = SQLiteStore(absolute(path), read_only=True, lock_timeout=lock_timeout)
+        store = opened_store(path, read_only=True, lock_timeout=lock_timeout)
         with closed_on_error(store):
             with store.transaction(write=False) as connection:
                 version = len(known_versions(connection))

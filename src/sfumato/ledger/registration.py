@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from sfumato import _check
-from sfumato.errors import LedgerCorrupt, LedgerMismatch
+from sfumato.errors import LedgerMismatch
 from sfumato.ledger.budget import Budget
-from sfumato.ledger.failures import explained
 from sfumato.ledger.identity import Dataset, Identity, draw_key, keyed
 from sfumato.ledger.log import (
     OPENED,
@@ -27,13 +24,11 @@ from sfumato.ledger.store import Fill, Store, Transaction
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = [
-    "absolute",
     "admit",
     "check_opening",
     "check_text",
     "closed_on_error",
     "first_event",
-    "has_ledger",
     "known_versions",
     "read_identity",
 ]
@@ -57,34 +52,6 @@ def check_opening(budget: Budget, privacy_unit: str, neighboring: Neighboring, d
             _check.refuse(name, f"be a {kind.__name__}", type(value).__name__)
     if not check_text("privacy_unit", privacy_unit):
         _check.refuse("privacy_unit", "be a non-empty text", privacy_unit, "name what one unit is")
-
-
-def absolute(path: str | os.PathLike[str]) -> Path:
-    """Return the file that a path means now, whatever the working directory is later."""
-    try:
-        text = os.fsdecode(path)
-    except TypeError:
-        text = ""
-    if not text or "\0" in text:
-        _check.refuse(
-            "path", "be a path, or None for a ledger in memory", path, "pass a name such as 'acs.ledger'"
-        )
-    return Path(os.path.realpath(text))
-
-
-def has_ledger(path: Path) -> bool:
-    """Whether there is a file; a journal whose file is gone is damage, not a place for a new ledger."""
-    with explained(repr(str(path))):
-        # A journal is made after its file, so it is looked for first.
-        orphans = [path.with_name(path.name + end) for end in ("-journal", "-wal")]
-        orphaned = any(os.path.lexists(orphan) for orphan in orphans)
-        there = os.path.lexists(path)
-    if orphaned and not there:
-        raise LedgerCorrupt(
-            f"ledger must lie beside its journal, got a journal without its file at {str(path)!r}; restore "
-            "the file from a backup, or remove the journal if the ledger is to be forgotten"
-        )
-    return there
 
 
 @contextlib.contextmanager
