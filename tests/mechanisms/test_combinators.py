@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,27 @@ def test_parts_cost_what_the_dearest_costs() -> None:
     assert both.privacy_loss.epsilon(0.0) == 0.5
     mixed = Parallel(parts={1: dear, 2: Gaussian.calibrated(sensitivity=1, epsilon=0.5, delta=1e-6)})
     assert mixed.privacy_loss.epsilon(1e-6) <= 0.5 * (1 + 1e-6)
+
+
+def test_parts_are_fixed_when_they_are_given() -> None:
+    count, other = Laplace(sensitivity=1, scale=2), Laplace(sensitivity=1, scale=4)
+    given = {"a": count, "b": other}
+    both = Parallel(parts=given)
+    given["c"] = count
+    assert list(both.parts) == ["a", "b"]
+    assert (both.parts["b"], len(both.parts), both.parts.get("c")) == (other, 2, None)
+    with pytest.raises(TypeError):
+        both.parts["a"] = other  # type: ignore[index]
+    with pytest.raises(KeyError):
+        both.parts["c"]
+    same, turned = (
+        Parallel(parts=dict(order)) for order in (both.parts.items(), [*both.parts.items()][::-1])
+    )
+    assert both == same
+    assert hash(both) == hash(same)
+    assert len({both, same, turned}) == 2  # values come in the order of parts
+    assert pickle.loads(pickle.dumps(both)) == replace(both) == both
+    assert repr(both) == f"Parallel(parts={{'a': {count!r}, 'b': {other!r}}})"
 
 
 def test_each_part_is_released_with_its_own_error() -> None:

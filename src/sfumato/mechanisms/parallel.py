@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 from sfumato import _check
 from sfumato.mechanisms.mechanism import Mechanism
@@ -33,6 +33,26 @@ class ParallelRelease(Release):
     """
 
     parts: Mapping[Hashable, Release]
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class _Parts(Mapping[Hashable, Mechanism]):
+    """Names and mechanisms in their order, which values come in: it counts in comparisons."""
+
+    entries: tuple[tuple[Hashable, Mechanism], ...]
+
+    def __getitem__(self, name: Hashable) -> Mechanism:
+        return dict(self.entries)[name]
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return (name for name, _ in self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __repr__(self) -> str:
+        return repr(dict(self.entries))
 
 
 @final
@@ -68,14 +88,14 @@ class Parallel(Mechanism):
     {'CA': 999, 'MA': 38}
     """
 
-    parts: Mapping[Hashable, Mechanism]
+    parts: Mapping[Any, Mechanism]
 
     def __post_init__(self) -> None:
         given: object = self.parts
         parts = dict(given) if isinstance(given, Mapping) else {}
         if not parts or not all(isinstance(part, Mechanism) for part in parts.values()):
             _check.refuse("parts", "map at least one name to a mechanism", given)
-        object.__setattr__(self, "parts", parts)
+        object.__setattr__(self, "parts", _Parts(tuple(parts.items())))
         _ = self.privacy_loss  # the node checks the relations
 
     @property
