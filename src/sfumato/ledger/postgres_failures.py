@@ -20,7 +20,11 @@ UNAVAILABLE: Mapping[str, tuple[str, str, str]] = {
     "3F000": ("be in a schema of its database", "none", "check the address: was the schema dropped?"),
     "40": ("be free", "another transaction in the way", "try again"),
     "42501": ("be readable and writable", "missing permission", "grant the user rights on the schema"),
-    "42P01": ("be in a schema of its database", "no tables", "check the address: was the schema dropped?"),
+    "42P01": (
+        "be in a schema of its database",
+        "no tables that its user may see",
+        "check the address and the user's rights: was the schema dropped?",
+    ),
     "53100": ("find room to grow", "a full disk", "free some space on the server and try again"),
     "53": ("find room on its server", "too many connections or too little memory", "try again later"),
     "55P03": ("be free", "a lock held by another process", "try again when it is done"),
