@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from sfumato.queries.session import Session
     from sfumato.queries.sources import ROW
+    from sfumato.queries.targets import relative
 
 __all__ = [
     "ROW",
@@ -46,6 +47,7 @@ __all__ = [
     "privacy",
     "quantile",
     "queries",
+    "relative",
     "stddev",
     "sum",
     "variance",
@@ -75,6 +77,7 @@ __getattr__, __dir__ = attach(
         "privacy": "",
         "quantile": "sfumato.queries.requests",
         "queries": "",
+        "relative": "sfumato.queries.targets",
         "stddev": "sfumato.queries.requests",
         "sum": "sfumato.queries.requests",
         "variance": "sfumato.queries.requests",

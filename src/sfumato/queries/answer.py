@@ -10,7 +10,7 @@ from sfumato.queries.price import PricedQuery
 from sfumato.queries.record import NoisyMeasure, ReleasedColumn, ReleaseRecord, scale_of
 from sfumato.queries.release import with_computed
 
-__all__ = ["add_noise"]
+__all__ = ["add_noise", "public_measures"]
 
 
 def add_noise(
@@ -45,7 +45,7 @@ def add_noise(
     record = ReleaseRecord(
         table=pa.table(list(columns.values()), names=list(columns)),
         keys=tuple(named.name for named in query.keys),
-        measures=_public_measures(priced),
+        measures=public_measures(priced),
         columns=tuple(ReleasedColumn(r.name, r.kind, r.total, r.count) for r in priced.readings),
         threshold=priced.threshold,
         output=query.output,
@@ -63,7 +63,8 @@ def add_noise(
     return with_computed(record, query.computed)
 
 
-def _public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
+def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
+    """Return what is public about the noise of each measure."""
     return tuple(
         NoisyMeasure(
             law=priced.law,

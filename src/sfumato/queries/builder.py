@@ -226,6 +226,11 @@ class PrivateQuery:
             parts.append(f"LIMIT {literal_sql(self._limit)}")
         return " ".join(parts)
 
+    @property
+    def public_groups(self) -> PublicValues | None:
+        """The groups that were listed as known without the data."""
+        return self._public
+
     def explain(self, **options: object) -> str:
         """Say what the query would do and cost; nothing is charged and no row is read."""
         return str(self._door.explain(self.options(**options).sql, public_groups=self._public))

@@ -21,6 +21,8 @@ from sfumato.queries.front import read
 from sfumato.queries.plan import Query
 from sfumato.queries.price import PricedQuery, price
 from sfumato.queries.release import TableRelease, read_back
+from sfumato.queries.targets import Aim, Target
+from sfumato.queries.workload import Desk, Plan, Workload, plan_workload
 
 __all__ = ["Session"]
 
@@ -126,24 +128,7 @@ class Session:
         EngineError
             If the engine fails after the charge; the charge stays.
         """
-        priced = self._price(text, public_groups)
-        committed = self._ledger.find(priced.query.text)
-        if committed is not None:
-            return read_back(committed)
-        source = random_source(self._rng)
-        explanation = explain(priced, privacy_unit=self._privacy_unit)
-        receipt = self._ledger.charge(
-            priced.loss,
-            delta=priced.query.options.delta,
-            request=priced.query.text,
-            description=" ".join(text.split()),
-            simulated=source.simulated,
-            loss_at=_loss_at(priced.query),
-        )
-        exact = self._engine.aggregate(priced.job, source.bytes(_SECRET_BYTES))
-        record = add_noise(priced, exact, source, privacy_unit=self._privacy_unit, explanation=explanation)
-        self._ledger.commit(receipt, record.to_bytes())
-        return TableRelease(record, receipt)
+        return self._answer(self._price(text, public_groups), " ".join(text.split()))
 
     def explain(self, text: str, *, public_groups: Mapping[str, Sequence[object]] | None = None) -> str:
         """Say what a query would do and cost; nothing is charged and no row is read."""
@@ -165,6 +150,56 @@ class Session:
         """
         return begin(Door(self._catalog, self.sql, self.explain), name)
 
+    def plan(
+        self,
+        queries: Workload,
+        *,
+        target: Target | Mapping[str, Target] | None = None,
+        epsilon: float | None = None,
+        units: float | None = None,
+        level: float = 0.95,
+        pilot: float | None = None,
+    ) -> Plan:
+        """Choose noise for a set of queries and tell the error to expect, before anything is spent.
+
+        Parameters
+        ----------
+        queries : sequence or mapping of str to str or PrivateQuery
+            Texts, or queries of the builder; unnamed ones are called ``"1"``, ``"2"``, ... An epsilon in
+            OPTIONS stands; the others are chosen.
+        target : float, relative, or mapping of str to these, optional
+            How large an error may be, for all COUNT, SUM and AVG columns or by name: the half-width of the
+            interval, in the column's unit or as :func:`~sfumato.relative` says.
+        epsilon : float, optional
+            What to split over the queries: errors are then one multiple of their targets, or, without
+            targets, the parts are equal. Left out, every query gets the least that meets its targets.
+        units : float, optional
+            Units in a group, a public or released figure: the error of an AVG depends on it.
+        level : float
+            Coverage of the intervals.
+        pilot : float, optional
+            Ask every query with this epsilon first, at its full cost, to learn the magnitudes that relative
+            targets need.
+
+        Returns
+        -------
+        Plan
+            To look at, and to ``release()``.
+
+        Raises
+        ------
+        QueryError, ParameterError
+            If a query is refused, or a target is missing or out of reach; nothing is charged.
+        BudgetExceeded
+            If a pilot does not fit into the budget.
+        """
+        self._check_usable()
+        return plan_workload(
+            queries,
+            Desk(self._read, self._answer, lambda loss, delta: self._ledger.would_accept(loss, delta=delta)),
+            Aim(target=target, epsilon=epsilon, units=units, level=level, pilot=pilot),
+        )
+
     def close(self) -> None:
         """Close engine and ledger; calling it again does nothing."""
         self._closed = True
@@ -181,12 +216,38 @@ class Session:
     def __repr__(self) -> str:
         return f"Session(tables={sorted(self._catalog.private)}, privacy_unit={self._privacy_unit!r})"
 
+    def _read(
+        self, text: str, public_groups: Mapping[str, Sequence[object]] | None, **defaults: object
+    ) -> Query:
+        return read(text, self._catalog, defaults={**self._defaults, **defaults}, public_groups=public_groups)
+
     def _price(self, text: str, public_groups: Mapping[str, Sequence[object]] | None) -> PricedQuery:
         self._check_usable()
-        query = read(text, self._catalog, defaults=self._defaults, public_groups=public_groups)
-        priced = price(query)
+        priced = price(self._read(text, public_groups))
         self._engine.check(priced.job)
         return priced
+
+    def _answer(self, priced: PricedQuery, description: str) -> TableRelease:
+        """Give the committed answer, or charge, ask the engine, add noise and commit."""
+        self._check_usable()
+        committed = self._ledger.find(priced.query.text)
+        if committed is not None:
+            return read_back(committed)
+        source = random_source(self._rng)
+        explanation = explain(priced, privacy_unit=self._privacy_unit)
+        self._engine.check(priced.job)
+        receipt = self._ledger.charge(
+            priced.loss,
+            delta=priced.query.options.delta,
+            request=priced.query.text,
+            description=description,
+            simulated=source.simulated,
+            loss_at=_loss_at(priced.query),
+        )
+        exact = self._engine.aggregate(priced.job, source.bytes(_SECRET_BYTES))
+        record = add_noise(priced, exact, source, privacy_unit=self._privacy_unit, explanation=explanation)
+        self._ledger.commit(receipt, record.to_bytes())
+        return TableRelease(record, receipt)
 
     def _check_usable(self) -> None:
         if self._closed:

@@ -1,0 +1,182 @@
+"""Workloads: targets are met by the noise that is drawn, nothing is spent by planning, budgets are split."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sfumato as sf
+from sfumato.errors import BudgetExceeded, OptionError, ParameterError
+
+PEOPLE = pa.table(
+    {
+        "person": range(20_000),
+        "state": np.repeat(["CA", "NY", "TX", "WA"], 5000),
+        "pay": np.tile([10.0, 30.0, 50.0, 70.0], 5000),
+    }
+)
+COUNT = "SELECT state, COUNT(*) AS n FROM data GROUP BY state"
+PAY = "SELECT state, AVG(pay, contribution_bounds_per_group => (0, 100)) AS pay FROM data GROUP BY state"
+TOTAL = "SELECT SUM(pay, contribution_bounds_per_group => (0, 100)) AS total FROM data"
+DEFAULTS = {"delta": 1e-9, "max_groups_contributed": 1}
+
+
+def session(**given: Any) -> sf.Session:
+    given = {"epsilon": 10, "delta": 1e-6, "rng": 5, **given}
+    return sf.connect(PEOPLE, privacy_unit="person", defaults=DEFAULTS, **given)
+
+
+def half_width(release: Any, column: str, level: float = 0.95) -> float:
+    table = release.to_arrow(intervals=True, level=level)
+    widths: list[float] = [
+        (high - low) / 2
+        for low, high in zip(
+            table[f"{column}_lower"].to_pylist(), table[f"{column}_upper"].to_pylist(), strict=True
+        )
+    ]
+    return max(widths)
+
+
+def test_the_least_epsilon_that_meets_the_target_is_chosen() -> None:
+    with session() as book:
+        plan = book.plan({"counts": COUNT, "total": TOTAL}, target={"n": 40, "total": 5000})
+        assert plan.met
+        counts, total = plan.queries
+        assert 0.9 * 40 < counts.errors["n"] <= 40
+        assert 0.9 * 5000 < total.errors["total"] <= 5000
+        assert book.ledger.entries() == ()  # nothing is spent yet
+        made = plan.release()
+        assert len(book.ledger.entries()) == 2
+    assert half_width(made["total"], "total") == pytest.approx(total.errors["total"])
+    assert made["counts"].epsilon == counts.epsilon
+    assert plan.epsilon == pytest.approx(counts.epsilon + total.epsilon)
+
+
+def test_an_average_meets_its_target_where_groups_are_as_large_as_said() -> None:
+    with session() as book:
+        plan = book.plan([PAY], target=1.0, units=5000, level=0.9)
+        made = plan.release()["1"]
+    assert 0.5 < half_width(made, "pay", 0.9) <= 1.0  # planned for a mean at the end of its bounds
+    assert np.allclose(made.to_arrow()["pay"].to_numpy(), 40, atol=3)
+
+
+def test_an_epsilon_is_split_so_that_errors_keep_the_ratio_of_their_targets() -> None:
+    with session() as book:
+        plan = book.plan([COUNT, TOTAL], target={"n": 10, "total": 500}, epsilon=0.5)
+        ratios = [
+            query.errors[name] / bound for query in plan.queries for name, bound in query.targets.items()
+        ]
+        assert max(ratios) / min(ratios) < 1.06
+        assert 0.48 < plan.epsilon <= 0.5
+        assert plan.met == (max(ratios) <= 1.01)
+        generous = book.plan([COUNT, TOTAL], target={"n": 10, "total": 500}, epsilon=5.0)
+        assert generous.met
+
+
+def test_without_targets_the_parts_are_equal_and_a_stated_epsilon_stands() -> None:
+    stated = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.2) COUNT(*) AS n FROM data"
+    with session() as book:
+        plan = book.plan({"a": stated, "b": COUNT, "c": TOTAL}, epsilon=1.0)
+    assert [query.epsilon for query in plan.queries] == [0.2, pytest.approx(0.4), pytest.approx(0.4)]
+
+
+def test_targets_may_be_relative_to_public_and_released_figures() -> None:
+    with session() as book:
+        public = book.plan([COUNT], target=sf.relative(0.01, of=5000)).queries[0]
+        before = book.sql(COUNT.replace("SELECT", "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1)"))
+        released = book.plan([COUNT], target=sf.relative(0.01, of=before)).queries[0]
+        assert len(book.ledger.entries()) == 1
+    assert public.targets == {"n": 50}
+    assert released.targets["n"] == pytest.approx(0.01 * np.median(before.to_arrow()["n"].to_numpy()))
+
+
+def test_a_pilot_is_paid_for_and_gives_the_magnitude() -> None:
+    with session() as book:
+        plan = book.plan([COUNT], target=sf.relative(0.01), pilot=0.3)
+        (entry,) = book.ledger.entries()
+        assert plan.pilots["1"].epsilon == 0.3
+        assert entry is not None
+        assert plan.queries[0].targets["n"] == pytest.approx(50, abs=2)
+        plan.release()
+        assert len(book.ledger.entries()) == 2
+
+
+def test_queries_of_the_builder_and_public_groups_are_planned_too() -> None:
+    with session(delta=0) as book:
+        rows = book.table().group_by("state", public_groups={"state": ["CA", "NY"]}).agg(n=sf.count())
+        plan = book.plan({"rows": rows.options(delta=0)}, target=30)
+        made = plan.release()["rows"]
+    assert made.to_arrow()["state"].to_pylist() == ["CA", "NY"]
+    assert half_width(made, "n") <= 30
+
+
+def test_a_plan_is_told_in_words() -> None:
+    with session() as book:
+        text = str(book.plan([COUNT, PAY], target={"n": 40}, epsilon=1.0))
+    assert "target 40" in text
+    assert "not known beforehand" in text
+    assert "they fit into" in text
+    assert "Nothing is charged" in text
+
+
+def test_asking_a_plan_again_costs_nothing() -> None:
+    with session() as book:
+        plan = book.plan([COUNT], target=40)
+        first, second = plan.release()["1"], plan.release()["1"]
+        assert second.replayed
+        assert second.to_arrow() == first.to_arrow()
+        assert len(book.ledger.entries()) == 1
+
+
+def test_a_plan_beyond_the_budget_is_refused_when_it_is_asked() -> None:
+    with session(epsilon=0.01) as book:
+        plan = book.plan([COUNT], target=5)
+        assert not plan.fits
+        assert "do not fit" in plan.explain()
+        with pytest.raises(BudgetExceeded):
+            plan.release()
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ({}, ParameterError, "target"),
+        ({"target": -1}, ParameterError, "target"),
+        ({"target": {"m": 3}}, ParameterError, "the columns are n"),
+        ({"target": sf.relative(0.1)}, ParameterError, "pilot"),
+        ({"target": 40, "level": 1.5}, ParameterError, "level"),
+        ({"target": 40, "epsilon": -1}, ParameterError, "epsilon"),
+        ({"target": 40, "epsilon": 1e-12}, OptionError, "large enough|larger"),
+    ],
+)
+def test_bad_input_gets_one_clear_error_and_costs_nothing(
+    given: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    with session() as book:
+        with pytest.raises(error, match=words):
+            book.plan([COUNT], **given)
+        assert book.ledger.entries() == ()
+
+
+def test_what_cannot_be_planned_is_said() -> None:
+    with session() as book:
+        with pytest.raises(ParameterError, match="units"):
+            book.plan([PAY], target=1.0)
+        with pytest.raises(ParameterError, match="several"):
+            book.plan([], target=1.0)
+        with pytest.raises(ParameterError, match="several"):
+            book.plan(COUNT, target=1.0)
+        many = COUNT.replace(
+            "SELECT", "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(max_groups_contributed=100000)", 1
+        )
+        with pytest.raises(OptionError, match="cannot be met"):
+            book.plan([many], target=0.5)
+        with pytest.raises(ParameterError, match="none"):
+            book.plan({"a": COUNT, "b": TOTAL}, target={"n": 40})
+    with pytest.raises(ParameterError, match="share"):
+        sf.relative(0)
+    with pytest.raises(ParameterError, match="of"):
+        sf.relative(0.1, of=-3)
