@@ -67,6 +67,15 @@ def test_one_run_meets_the_mixture(records: int, q: float, noise: float) -> None
         assert tight
 
 
+@pytest.mark.parametrize(("records", "q", "noise"), [(2, 1e-15, 0.1), (3, 1e-14, 0.2), (5, 1e-6, 2.0)])
+def test_far_laws_of_tiny_weight_are_seen(records: int, q: float, noise: float) -> None:
+    # Where ratios of single laws are beyond the digits of a float, and still next to nothing in the mean.
+    for epsilon in (0.05, 0.3):
+        exact = max(divergence(records, q, noise, epsilon, swapped=order) for order in (False, True))
+        lower, upper, _ = PoissonRecords(Gaussian(noise), q, records).delta_interval(epsilon)
+        assert exact * mpmath.mpf(0.99) <= lower <= exact <= upper <= exact * mpmath.mpf(1.01)
+
+
 @pytest.mark.parametrize("swapped", [False, True])
 def test_each_order_meets_the_mixture(swapped: bool) -> None:
     pair = NormalMixturePair(0.7, *log_binomial(5, 0.2))

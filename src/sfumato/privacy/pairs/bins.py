@@ -103,12 +103,14 @@ NO_ATOMS: Final = Points(*(np.zeros(0),) * 4)
 
 def mixed_loss(loss: _Array, error: _Array, q: Number) -> tuple[_Array, _Array]:
     r"""Return :math:`\log(1 - q + q e^L)` and a bound on its error."""
-    # Beyond 700 the exponential overflows; there the other term is below one rounding.
+    # Beyond 700 the exponential overflows; there 1 is as good as 1 - q.
     large = loss > 700.0
-    mixed = np.where(large, loss + np.log(q), np.log1p(q * np.expm1(np.minimum(loss, 700.0))))
+    near = np.log1p(q * np.expm1(np.minimum(loss, 700.0)))
+    mixed = np.where(large, np.logaddexp(0.0, loss + np.log(q)), near)
     share = np.exp(np.minimum(np.log(q) + loss - mixed, 0.0))
     # Of y = exp(mixed) - 1 a few roundings are relative, and y / (1 + y) of them reach the logarithm.
     rounding = 8 * UNIT * (np.abs(mixed) + np.abs(np.expm1(-np.maximum(mixed, -700.0))))
+    rounding = rounding + np.where(large, 4 * UNIT * np.abs(loss), 0.0)
     return mixed, share * error + rounding
 
 

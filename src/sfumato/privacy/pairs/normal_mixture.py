@@ -125,7 +125,10 @@ class NormalMixturePair(Pair):
         terms = log_weights + np.concatenate([np.zeros((1, several.shape[1])), several])
         direct = np.logaddexp.reduce(terms, axis=0)
         shares = np.exp(terms - direct)
-        changes = np.exp(log_weights[1:]) * np.expm1(np.minimum(several, 30.0))
+        weights = np.exp(log_weights[1:])
+        # Where a weight is tiny, a ratio beyond the range of floats may still change next to nothing.
+        steep = np.exp(np.minimum(terms[1:], 30.0)) - weights
+        changes = np.where(several < 30.0, weights * np.expm1(np.minimum(several, 30.0)), steep)
         change = changes.sum(axis=0)
         near = np.abs(change) < 0.5
         moved = (shares[1:] * error).sum(axis=0)
