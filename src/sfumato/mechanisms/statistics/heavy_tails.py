@@ -100,6 +100,10 @@ class HeavyTailedMean(Mechanism):
         _check.unit_interval("level", self.level)
         self._mean((self.bounds[0] - self.reach, self.bounds[1] + self.reach))
         _ = self.privacy_loss  # the parts check the rest
+        if self.reach < math.ulp(max(map(abs, self.bounds))):
+            # Around some medians the ends of the clamping would be one float: an error that data decides.
+            rule = "be no less than floats between the bounds are apart"
+            _check.refuse("deviation", rule, self.deviation, "pass a larger one, or bounds nearer to 0")
 
     @property
     def reach(self) -> float:
