@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
-from sfumato.queries.intervals import mean_interval, thresholded_interval
+from sfumato.queries.intervals import central_interval, mean_interval, thresholded_interval
 from sfumato.queries.price import Law
 from sfumato.queries.record import NoisyMeasure
 
@@ -36,7 +36,10 @@ def test_a_count_just_over_the_threshold_may_be_tiny() -> None:
 def test_mean_interval_holds_the_quotients_of_both_intervals() -> None:
     total = NoisyMeasure(Law.LAPLACE, Fraction(10), 0, 0, 100, 50)
     count = NoisyMeasure(Law.LAPLACE, Fraction(2), 0, 0, 1, 0)
-    lower, upper = mean_interval(total, count, np.array([-300, 300]), np.array([20, 20]), 0.9)
+    sums, counts = np.array([-300, 300]), np.array([20, 20])
+    lower, upper = mean_interval(
+        total, central_interval(total, sums, 0.95), central_interval(count, counts, 0.95)
+    )
     assert lower[0] < 50 - 300 / 20 < upper[0]
     assert lower[1] < 50 + 300 / 20 < upper[1]
     assert (lower >= 0).all()

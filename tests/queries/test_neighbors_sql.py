@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 import pytest
 
 from sfumato.queries.catalog import Catalog
+from sfumato.queries.drafts import Draft
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.front import read
-from sfumato.queries.measures import Draft
 from sfumato.queries.plan import Measure, Scan
 from sfumato.queries.price import PricedQuery, price
 from sfumato.queries.sources import open_source

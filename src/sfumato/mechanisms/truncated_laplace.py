@@ -141,6 +141,11 @@ class TruncatedLaplace(AdditiveMechanism):
         """The law of the noise on each entry, in steps."""
         return TruncatedLaplaceLaw(self._noise() / self.grid.step, self._limit())
 
+    @property
+    def stddev(self) -> float:
+        """Standard deviation of the noise on each entry, in the unit of the values."""
+        return self.law.stddev * float(self.grid.step)
+
     def covers(self, shift: Shift) -> bool:
         """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says."""
         return shift.within(Shift.entries(self.l0, self._per_entry()))

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
 from sfumato.numerics.source import RandomSource
+from sfumato.queries.noise import law_of
 from sfumato.queries.price import PricedQuery
 from sfumato.queries.record import NoisyMeasure, ReleasedColumn, ReleaseRecord, scale_of
 from sfumato.queries.release import with_computed
@@ -38,7 +40,10 @@ def add_noise(
         np.asarray(mechanism.release(exact[f"m{index}"].to_numpy(), source).value, dtype=np.int64)
         for index, mechanism in enumerate(priced.mechanisms)
     ]
-    shown = np.ones(exact.num_rows, dtype=bool) if priced.threshold is None else noisy[0] >= priced.threshold
+    shown = np.ones(exact.num_rows, dtype=bool)
+    if priced.threshold is not None:
+        enough = exact["m0"].to_numpy() >= query.options.min_privacy_units
+        shown = enough & (noisy[0] >= priced.threshold)
     selection = pa.array(np.flatnonzero(shown))
     columns = {f"k{i}": exact[f"k{i}"].take(selection) for i in range(len(query.keys))}
     columns |= {f"m{i}": pa.array(values[shown]) for i, values in enumerate(noisy)}
@@ -46,7 +51,7 @@ def add_noise(
         table=pa.table(list(columns.values()), names=list(columns)),
         keys=tuple(named.name for named in query.keys),
         measures=public_measures(priced),
-        columns=tuple(ReleasedColumn(r.name, r.kind, r.total, r.count) for r in priced.readings),
+        columns=tuple(ReleasedColumn(r.name, r.kind, r.total, r.count, r.more) for r in priced.readings),
         threshold=priced.threshold,
         output=query.output,
         order_by=query.order_by,
@@ -59,6 +64,7 @@ def add_noise(
         simulated=source.simulated,
         having=query.having,
         offset=query.offset,
+        least_units=query.options.min_privacy_units,
     )
     return with_computed(record, query.computed)
 
@@ -67,12 +73,13 @@ def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
     """Return what is public about the noise of each measure."""
     return tuple(
         NoisyMeasure(
-            law=priced.law,
+            law=law_of(mechanism),
             scale=scale_of(mechanism),
             exponent=measure.exponent,
             lower=measure.lower,
             upper=measure.upper,
             center=measure.center,
+            limit=int(mechanism.limit) if isinstance(mechanism, TruncatedLaplace) else None,
         )
         for measure, mechanism in zip(priced.measures, priced.mechanisms, strict=True)
     )

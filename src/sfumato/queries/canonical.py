@@ -81,6 +81,8 @@ def _options(options: Options) -> str:
         if options.group_selection is None
         else options.group_selection.value,
         "group_selection_epsilon": options.group_selection_epsilon,
+        "max_rows_contributed": options.max_rows_contributed,
+        "min_privacy_units_per_group": None if options.min_privacy_units == 1 else options.min_privacy_units,
     }
     return ", ".join(f"{name}={value}" for name, value in entries.items() if value is not None)
 

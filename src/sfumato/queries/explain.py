@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sfumato.ledger.budget import Budget
+from sfumato.queries.noise import law_of
 from sfumato.queries.plan import AggregateKind, Filter, Measure, MeasureKind, Project, PublicTable, Relation
 from sfumato.queries.price import PricedQuery
 from sfumato.queries.record import scale_of
@@ -41,9 +42,10 @@ def _lines(priced: PricedQuery, privacy_unit: str) -> Iterator[str]:
     for measure, mechanism in zip(priced.measures, priced.mechanisms, strict=True):
         step = "" if measure.exponent == 0 else f" steps of 2**{measure.exponent}"
         yield (
-            f"Noise on {_title(measure)}: {priced.law.value}, scale {float(scale_of(mechanism)):.6g}{step}, "
-            f"standard deviation {mechanism.stddev * 2.0**measure.exponent:.6g}; one unit moves a group "
-            f"by at most {measure.sensitivity * 2.0**measure.exponent:.6g}."
+            f"Noise on {_title(measure)}: {law_of(mechanism).value}, "
+            f"scale {float(scale_of(mechanism)):.6g}{step}, standard deviation "
+            f"{mechanism.stddev * 2.0**measure.exponent:.6g}; one unit moves a group by at most "
+            f"{measure.sensitivity * 2.0**measure.exponent:.6g}."
         )
     yield f"Loss charged: {priced.loss!r}"
     yield "Intervals are for the bounded answer: after the contribution bounds above, before noise."
@@ -73,9 +75,14 @@ def _selection(priced: PricedQuery) -> str:
     if groups is not None:
         source = f"table {groups.table}" if isinstance(groups, PublicTable) else "the list given"
         return f"Shown: every group of {source}, also the empty ones; it costs nothing."
+    least, options = priced.measures[0], priced.query.options
+    units = "units" if least.expression is None else f"units with a value of {least.expression.sql}"
+    few = options.min_privacy_units
+    among = "" if few == 1 else f"of those with at least {few} {units} in fact, "
+    single = "a single unit" if few == 1 else f"just {few} {units}"
     return (
-        f"Shown: groups whose noisy number of units is at least {priced.threshold}; a group of a single unit "
-        "is shown with a probability that delta covers."
+        f"Shown: {among}groups whose noisy number of {units} is at least {priced.threshold}; a group of "
+        f"{single} is shown with a probability that delta covers."
     )
 
 
@@ -85,6 +92,8 @@ def _bounding(priced: PricedQuery) -> str:
         return "Bounding: each row is a unit, in one group."
     groups = options.max_groups_contributed
     limits = "" if groups is None else f" at most {groups} group{'s' if groups > 1 else ''}"
+    if options.max_rows_contributed is not None:
+        limits = f" at most {options.max_rows_contributed} rows in all groups together"
     rows = options.max_rows_per_group
     limits += "" if rows is None else f"{',' if limits else ''} at most {rows} rows in a group"
     if not limits:

@@ -114,7 +114,7 @@ def _read(
     keys = read_keys(select, items, source)
     situation = Situation(relation.unit, bool(keys), _how_listed(source, public_groups, grouped=bool(keys)))
     options = resolve_options(given, defaults, situation)
-    max_rows = 1 if relation.unit is None else options.max_rows_per_group
+    max_rows = 1 if relation.unit is None else options.most_rows
     answer = read_outputs(items, keys, source, max_rows=max_rows)
     groups = _listed_groups(source, public_groups, answer)
     having, order = read_having(select, answer), read_order(select, answer)

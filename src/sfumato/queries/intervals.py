@@ -11,12 +11,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
+from sfumato.numerics.laws import SymmetricLaw
 from sfumato.queries.record import NoisyMeasure
 
 __all__ = ["central_interval", "mean_interval", "thresholded_interval"]
 
-AnyLaw = DiscreteLaplaceLaw | DiscreteGaussianLaw
 Integers = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
@@ -28,24 +27,24 @@ def central_interval(measure: NoisyMeasure, noisy: Integers, level: float) -> tu
 
 
 def thresholded_interval(
-    law: AnyLaw, noisy: Integers, threshold: int, level: float
+    law: SymmetricLaw, noisy: Integers, threshold: int, level: float, *, least: int = 1
 ) -> tuple[Integers, Integers]:
-    """Interval of a count of units, given that its noisy value passed ``threshold``.
+    """Interval of a count of at least ``least`` units, given that its noisy value passed ``threshold``.
 
     Notes
     -----
-    Guarantee: for every true count n >= 1 the interval holds n with probability at least ``level``, given
-    that the group is shown. It inverts the two one-sided tests at (1 - level) / 2 on the law of n + Z given
-    n + Z >= threshold; both of its tails are monotone in n because a log-concave Z has a monotone likelihood
-    ratio. A count that is shown just above the threshold may be any small number that was lucky.
+    Guarantee: for every true count n >= ``least`` the interval holds n with probability at least ``level``,
+    given that the group is shown. It inverts the two one-sided tests at (1 - level) / 2 on the law of n + Z
+    given n + Z >= threshold; both of its tails are monotone in n because a log-concave Z has a monotone
+    likelihood ratio. A count that is shown just above the threshold may be any small number that was lucky.
     """
-    pairs = {int(value): _invert(law, int(value), threshold, level) for value in np.unique(noisy)}
+    pairs = {int(value): _invert(law, int(value), threshold, level, least) for value in np.unique(noisy)}
     lower = np.array([pairs[int(value)][0] for value in noisy], dtype=np.int64)
     upper = np.array([pairs[int(value)][1] for value in noisy], dtype=np.int64)
     return lower, upper
 
 
-def _invert(law: AnyLaw, value: int, threshold: int, level: float) -> tuple[int, int]:
+def _invert(law: SymmetricLaw, value: int, threshold: int, level: float, least: int) -> tuple[int, int]:
     tail = (1 - level) / 2
 
     def not_too_small(count: int) -> bool:
@@ -57,8 +56,8 @@ def _invert(law: AnyLaw, value: int, threshold: int, level: float) -> tuple[int,
     half = law.half_width(level)[0]
     far = value + half + 1
     # not_too_small turns from false to true as the count grows, not_too_large from true to false.
-    lower = _first(not_too_small, 1, max(1, far))
-    upper = _first(lambda count: not not_too_large(count), 1, max(1, far)) - 1
+    lower = _first(not_too_small, least, max(least, far))
+    upper = _first(lambda count: not not_too_large(count), least, max(least, far)) - 1
     return lower, max(lower, upper)
 
 
@@ -74,16 +73,14 @@ def _first(true_from: Callable[[int], bool], low: int, high: int) -> int:
 
 
 def mean_interval(
-    total: NoisyMeasure, count: NoisyMeasure, sums: Integers, counts: Integers, level: float
+    total: NoisyMeasure, sums: tuple[Integers, Integers], counts: tuple[Integers, Integers]
 ) -> tuple[Floats, Floats]:
-    """Interval of a mean of per-unit means, in grid steps.
+    """Interval of a mean of per-unit means, in grid steps, from those of its sum and its count.
 
-    Sum and count each get coverage (1 + level) / 2, so both hold at once with probability at least ``level``
-    (a union bound); the quotient is then at an end of the two intervals. A count is at least one.
+    Where these have coverage (1 + level) / 2 each, both hold at once with probability at least ``level`` (a
+    union bound); the quotient is then at an end of the two intervals. A count is at least one.
     """
-    each = (1 + level) / 2
-    low_sum, high_sum = central_interval(total, sums, each)
-    low_count, high_count = (np.maximum(1, end) for end in central_interval(count, counts, each))
+    (low_sum, high_sum), (low_count, high_count) = sums, (np.maximum(1, end) for end in counts)
     lower = np.where(low_sum < 0, low_sum / low_count, low_sum / high_count)
     upper = np.where(high_sum < 0, high_sum / high_count, high_sum / low_count)
     return (

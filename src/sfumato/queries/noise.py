@@ -4,6 +4,13 @@ Each measure has a share of the query. Laplace noise of share w and n entries ha
 ``n / (w epsilon)`` over its sensitivity, so its loss is ``w epsilon``. Gaussian noise has the parameter
 ``f sqrt(n) / w`` with one factor f for all: in Gaussian DP a measure of share w then costs ``w / f``, and
 what all cost together meets (epsilon, delta).
+
+Where groups are unknown, one more unit turns a group from absent to present. The noisy count of such a group
+is 1 + Z, so it is shown with the probability that Z reaches the threshold less 1, which is at most a share of
+delta. Truncated Laplace noise never exceeds its limit: with the threshold just above it, the probability of
+the limit is all that such a group can show, and the same mass is all that pure noise would have beyond
+epsilon. A pre-threshold m drops groups of fewer than m units by their exact count and raises the threshold by
+m - 1: then a group of m units is what a group of one was, and for groups of more, neighbors are both noised.
 """
 
 from __future__ import annotations
@@ -16,22 +23,27 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TypeAlias
 
+from sfumato import _check
 from sfumato.errors import ParameterError
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.laplace import Laplace
+from sfumato.mechanisms.rational import sqrt_up
+from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
+from sfumato.numerics.truncated import TruncatedLaplaceLaw
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.conversion import rho_for
 from sfumato.privacy.leaves.declared import ApproximateDP
 from sfumato.privacy.loss import PrivacyLoss, compose
-from sfumato.queries.measures import Draft, on_grids
+from sfumato.queries.drafts import Draft, on_grids
 from sfumato.queries.plan import Measure
 
-__all__ = ["AnyMechanism", "Demand", "Law", "NoisePlan", "met", "start"]
+__all__ = ["AnyMechanism", "Demand", "Law", "NoisePlan", "law_of", "met", "start"]
 
-AnyMechanism: TypeAlias = Laplace | Gaussian
+AnyMechanism: TypeAlias = Laplace | Gaussian | TruncatedLaplace
 
 _SCALE_GRID = 1 << 24  # scales are multiples of 2**-24, so their denominators stay small
 _ROUNDING_SLACK = 1 + Fraction(1, 1 << 30)  # outweighs every outward rounding in the loss that is read back
+_LEAST_ERROR = 1e-12  # noise that is hardly ever anything but zero
 _LATTICE_SLACK = 1 + Fraction(1, 1 << 16)  # what noise on the integers costs more, where it is wide
 
 
@@ -40,6 +52,18 @@ class Law(Enum):
 
     LAPLACE = "discrete Laplace"
     GAUSSIAN = "discrete Gaussian"
+    TRUNCATED = "truncated discrete Laplace"
+
+
+def law_of(mechanism: AnyMechanism) -> Law:
+    """Return the law of a mechanism's noise."""
+    match mechanism:
+        case Laplace():
+            return Law.LAPLACE
+        case Gaussian():
+            return Law.GAUSSIAN
+        case TruncatedLaplace():
+            return Law.TRUNCATED
 
 
 @dataclass(frozen=True)
@@ -58,6 +82,8 @@ class Demand:
         What all of it must meet.
     unknown_groups : bool
         Whether a threshold is due.
+    least_units : int
+        The fewest units of a group that is considered.
     """
 
     drafts: tuple[Draft, ...]
@@ -66,22 +92,30 @@ class Demand:
     epsilon: float
     delta: float
     unknown_groups: bool
+    least_units: int = 1
 
     @cached_property
     def norm(self) -> float:
         """The square root of the sum of the squared shares."""
         return math.sqrt(sum(float(weight) ** 2 for weight in self.weights))
 
-    def entries(self, place: int) -> int:
-        """Return how many entries of a draft's answer one unit moves."""
-        return self.max_groups * self.drafts[place].entries
-
 
 @dataclass(frozen=True, slots=True)
 class NoisePlan:
-    """A law with its noise; ``selection_delta`` is None where groups are public and no threshold is due.
+    """A law with its noise.
 
-    ``factor`` is the noise that a single entry of share one has, over its sensitivity.
+    Parameters
+    ----------
+    law : Law
+        Of the noise on every measure; ``TRUNCATED`` truncates that of the first and leaves Laplace noise on
+        the others.
+    factor : Fraction
+        The noise that a single entry of share one has, over its sensitivity.
+    selection_delta : float or None
+        The chance that a group of one unit shows up; None where groups are public and no threshold is due.
+    measures, mechanisms : tuple
+    threshold : int or None
+    loss : PrivacyLoss
     """
 
     law: Law
@@ -93,13 +127,13 @@ class NoisePlan:
     loss: PrivacyLoss
 
     @property
-    def relative_error(self) -> float:
-        """The mean logarithm of the measures' standard deviations over their sensitivities."""
+    def badness(self) -> float:
+        """The mean logarithm of standard deviations over sensitivities, plus that of the threshold."""
         errors = (
-            math.log(float(mechanism.stddev) / max(1, measure.sensitivity))
+            math.log(max(_LEAST_ERROR, float(mechanism.stddev) / max(1, measure.sensitivity)))
             for mechanism, measure in zip(self.mechanisms, self.measures, strict=True)
         )
-        return math.fsum(errors) / len(self.measures)
+        return math.fsum(errors) / len(self.measures) + math.log(self.threshold or 1)
 
 
 def start(law: Law, demand: Demand) -> NoisePlan | None:
@@ -107,18 +141,18 @@ def start(law: Law, demand: Demand) -> NoisePlan | None:
 
     None where the law's noise or threshold would be out of reach.
     """
-    share = 1.0 if law is Law.LAPLACE else 0.5
+    share = 0.5 if law is Law.GAUSSIAN else 1.0
     selection_delta = demand.delta * share if demand.unknown_groups else None
     try:
-        if law is Law.LAPLACE:
-            factor = 1 / Fraction(demand.epsilon) * _ROUNDING_SLACK
-        else:
+        if law is Law.GAUSSIAN:
             continuous = analytic_gaussian_stddev(
                 sensitivity=demand.norm,
                 epsilon=demand.epsilon,
                 delta=demand.delta - (selection_delta or 0.0),
             )
             factor = Fraction(continuous) * _LATTICE_SLACK
+        else:
+            factor = 1 / Fraction(demand.epsilon) * _ROUNDING_SLACK
         return _with_factor(law, demand, factor, selection_delta)
     except ParameterError:
         return None
@@ -141,7 +175,7 @@ def met(plan: NoisePlan, demand: Demand) -> NoisePlan | None:
 
     if plan.loss.quick_epsilon(demand.delta) <= demand.epsilon:
         return plan
-    if plan.law is Law.LAPLACE:
+    if plan.law is not Law.GAUSSIAN:
         return None
     excess = plan.loss.gdp().mu * float(plan.factor) / demand.norm
     found = probe(plan.factor * Fraction(excess) * _LATTICE_SLACK**64) if excess < 2 else None
@@ -167,27 +201,73 @@ def _tightened(
 
 
 def _with_factor(law: Law, demand: Demand, factor: Fraction, selection_delta: float | None) -> NoisePlan:
-    entries = [demand.entries(place) for place in range(len(demand.drafts))]
+    gaussian = law is Law.GAUSSIAN
+    units = [factor / weight for weight in demand.weights]
+    moved = [draft.moved(demand.max_groups) for draft in demand.drafts]
     multipliers = tuple(
-        factor * (Fraction(count) if law is Law.LAPLACE else Fraction(math.sqrt(count))) / weight
-        for count, weight in zip(entries, demand.weights, strict=True)
+        unit * (Fraction(math.sqrt(many)) if gaussian else many)
+        for unit, many in zip(units, moved, strict=True)
     )
     measures = on_grids(demand.drafts, multipliers)
-    mechanisms = tuple(map(_mechanism, [law] * len(entries), measures, multipliers, entries))
-    losses = [mechanism.privacy_loss for mechanism in mechanisms]
-    threshold = None
+    entries = [demand.max_groups * draft.entries for draft in demand.drafts]
+    mechanisms = list(map(_gaussian if gaussian else _laplace, measures, units, entries))
+    threshold, selection = None, []
     if selection_delta is not None:
         # The union bound over the groups; division of floats may round up, so step down once. A share that
         # vanishes in floats (delta 5e-324 has no half) is refused below: there must be a threshold.
         per_group = math.nextafter(selection_delta / demand.max_groups, 0.0)
-        threshold = 1 + mechanisms[0].law.quantile_above(per_group)
-        losses.append(ApproximateDP(0.0, selection_delta))
-    return NoisePlan(law, factor, selection_delta, measures, mechanisms, threshold, compose(losses))
+        if law is Law.TRUNCATED:
+            mechanisms[0] = limited = _truncated(units[0] * entries[0], entries[0], per_group)
+            threshold = demand.least_units + int(limited.limit)
+        else:
+            threshold = demand.least_units + mechanisms[0].law.quantile_above(per_group)
+            selection = [ApproximateDP(0.0, selection_delta)]
+    losses = [*(mechanism.privacy_loss for mechanism in mechanisms), *selection]
+    return NoisePlan(law, factor, selection_delta, measures, tuple(mechanisms), threshold, compose(losses))
 
 
-def _mechanism(law: Law, measure: Measure, multiplier: Fraction, entries: int) -> AnyMechanism:
+def _on_scale_grid(scale: Fraction) -> Fraction:
+    return Fraction(math.ceil(scale * _SCALE_GRID), _SCALE_GRID)
+
+
+def _laplace(measure: Measure, unit: Fraction, entries: int) -> AnyMechanism:
     sensitivity = max(1, measure.sensitivity)
-    scale = Fraction(math.ceil(multiplier * sensitivity * _SCALE_GRID), _SCALE_GRID)
-    if law is Law.LAPLACE:
+    if measure.l1 is None or measure.l1 >= entries * sensitivity:
+        scale = _on_scale_grid(unit * entries * sensitivity)
         return Laplace(sensitivity=sensitivity, scale=scale, l0=entries)
-    return Gaussian(sensitivity=sensitivity, stddev=scale, l0=entries)
+    total = max(1, measure.l1)
+    return Laplace(l1=total, scale=_on_scale_grid(unit * total), l0=entries)
+
+
+def _gaussian(measure: Measure, unit: Fraction, entries: int) -> AnyMechanism:
+    sensitivity = max(1, measure.sensitivity)
+    if measure.l1 is None or measure.l1 >= entries * sensitivity:
+        stddev = _on_scale_grid(unit * Fraction(math.sqrt(entries)) * sensitivity)
+        return Gaussian(sensitivity=sensitivity, stddev=stddev, l0=entries)
+    # the squares of entries within the sensitivity sum to at most the sensitivity times their sum
+    norm = sqrt_up(Fraction(sensitivity * max(1, measure.l1)))
+    return Gaussian(l2=norm, stddev=_on_scale_grid(unit * norm), l0=entries, integral=True)
+
+
+def _truncated(scale: Fraction, entries: int, delta: float) -> TruncatedLaplace:
+    """Return noise on a count of units with the least limit whose probability is at most ``delta``."""
+    scale = _on_scale_grid(scale)
+    delta = _check.unit_interval("delta", delta)
+
+    def enough(limit: int) -> bool:
+        return TruncatedLaplaceLaw(scale, limit).pmf(limit).upper <= delta
+
+    rate = math.expm1(min(700.0, 1 / float(scale)))
+    # the solution of P(limit) = delta in reals; in integers it is next to it
+    odds = math.log(rate / 2) - math.log(delta)
+    guess = (max(odds, 0.0) + math.log1p(math.exp(-abs(odds))) - math.log1p(rate / 2)) * float(scale)
+    high, step = max(1, math.floor(guess)), 1
+    while not enough(high):
+        high, step = high + step, 2 * step
+    low, step = high, 1
+    while low and enough(low):
+        high, low, step = low, max(0, low - step), 2 * step
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return TruncatedLaplace(sensitivity=1, scale=scale, limit=high, l0=entries)

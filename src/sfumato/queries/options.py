@@ -23,6 +23,7 @@ OPTION_NAMES = (
     "group_selection_strategy",
     "max_groups_contributed",
     "max_rows_per_group",
+    "min_privacy_units_per_group",
     "privacy_unit_column",
 )
 """The options, as messages list them."""
@@ -31,15 +32,18 @@ _ELSEWHERE = {
     "k_threshold": "the threshold follows from delta; write delta",
     "kappa": "write max_groups_contributed",
     "max_rows_contributed": "write max_groups_contributed and max_rows_per_group",
-    "min_privacy_units_per_group": "the threshold follows from delta; leave it out",
 }
 _REMEDIES = {
     "epsilon": "write epsilon=0.5, say",
     "delta": "write delta=1e-8, say, or 0 where the groups are public",
     "group_selection_epsilon": "write the part of epsilon for choosing the groups, as in 0.1",
     "max_groups_contributed": "write the most groups that one unit may count in",
+    "max_rows_contributed": "write the most rows that one unit may have in all groups together",
     "max_rows_per_group": "write the most rows that one unit may have in one group",
+    "min_privacy_units_per_group": "write the least units that a group must have to be shown",
 }
+_PER_GROUP = ("max_groups_contributed", "max_rows_per_group")
+_ALL_ROWS = "max_rows_contributed"
 _NUMBER_TOKENS = frozenset({TokenType.NUMBER, TokenType.DOT, TokenType.DASH, TokenType.PLUS})
 _INTEGER = re.compile(r"[+-]?[0-9]{1,30}")
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -152,29 +156,65 @@ def resolve_options(
     """
     for name in defaults:
         _check_name(name, "the session's defaults")
-    merged = {name: value for name, value in defaults.items() if value is not None} | dict(given or {})
+    merged = _left(defaults, given or {}) | dict(given or {})
     for name, value in merged.items():
         if value is None:
             raise OptionError(f"{name} must have a value, got NULL; {_REMEDIES.get(name, 'leave it out')}")
     epsilon = _epsilon(merged, plain=given is None)
     delta = _delta(merged, situation, plain=given is None)
     _check_unit(merged.get("privacy_unit_column"), situation.unit)
-    groups = _whole("max_groups_contributed", merged)
-    rows = _whole("max_rows_per_group", merged)
-    one_group = situation.unit is None or not situation.grouped
-    if groups is None and not one_group:
+    groups, rows, all_rows = _bounds(merged, situation)
+    return Options(
+        epsilon=epsilon,
+        delta=delta,
+        max_groups_contributed=groups,
+        max_rows_per_group=rows,
+        group_selection=_selection(merged, given or {}, situation),
+        group_selection_epsilon=_selection_epsilon(merged, given or {}, situation),
+        max_rows_contributed=all_rows,
+        min_privacy_units=_least_units(merged, given or {}, situation),
+    )
+
+
+def _left(defaults: Mapping[str, object], given: Mapping[str, object]) -> dict[str, object]:
+    """Return the defaults that are left beside what the query says: its kind of bounds replaces the other."""
+    replaced = (
+        {_ALL_ROWS} if set(_PER_GROUP) & set(given) else set(_PER_GROUP) if _ALL_ROWS in given else set()
+    )
+    return {name: value for name, value in defaults.items() if value is not None and name not in replaced}
+
+
+def _bounds(merged: Mapping[str, object], situation: Situation) -> tuple[int | None, int | None, int | None]:
+    """Return the most groups of a unit, its most rows in a group, and its most rows in all groups."""
+    groups, rows, all_rows = (_whole(name, merged) for name in (*_PER_GROUP, _ALL_ROWS))
+    others = [name for name in _PER_GROUP if name in merged]
+    if all_rows is not None and others:
+        raise OptionError(
+            f"{_ALL_ROWS} must stand without {others[0]}, for it bounds the rows in all groups at once; "
+            "keep one of them"
+        )
+    if situation.unit is None:
+        return None, None, None
+    if not situation.grouped:
+        return None, all_rows if rows is None else rows, None
+    if groups is None and all_rows is None:
         raise OptionError(
             "max_groups_contributed must be given where a unit may be in several groups, got none; "
             + _REMEDIES["max_groups_contributed"]
         )
-    return Options(
-        epsilon=epsilon,
-        delta=delta,
-        max_groups_contributed=None if one_group else groups,
-        max_rows_per_group=None if situation.unit is None else rows,
-        group_selection=_selection(merged, given or {}, situation),
-        group_selection_epsilon=_selection_epsilon(merged, given or {}, situation),
-    )
+    return groups, rows, all_rows
+
+
+def _least_units(merged: Mapping[str, object], given: Mapping[str, object], situation: Situation) -> int:
+    name = "min_privacy_units_per_group"
+    least = _whole(name, merged)
+    if least is None or (situation.grouped and not situation.listed):
+        return least or 1
+    if name in given:
+        raise OptionError(
+            f"{name} must be left out where no groups are chosen, got {least}; public groups are all shown"
+        )
+    return 1
 
 
 def _epsilon(merged: Mapping[str, object], *, plain: bool) -> float:

@@ -173,6 +173,7 @@ class GroupSelection(Enum):
 
     LAPLACE_THRESHOLD = "LAPLACE_THRESHOLD"
     GAUSSIAN_THRESHOLD = "GAUSSIAN_THRESHOLD"
+    TRUNCATED_GEOMETRIC = "TRUNCATED_GEOMETRIC"
     PUBLIC_GROUPS = "PUBLIC_GROUPS"
 
 
@@ -181,9 +182,10 @@ class Options:
     """The OPTIONS(...) clause after the session's defaults were filled in and checked.
 
     ``max_groups_contributed`` is None only where a unit cannot be in two groups (no GROUP BY, or rows as
-    units).
+    units), or where ``max_rows_contributed`` bounds its rows over all groups instead.
     ``group_selection`` is None where the planner may choose the law; ``group_selection_epsilon`` is the part
-    of epsilon that choosing the groups was given.
+    of epsilon that choosing the groups was given. ``min_privacy_units`` is the least number of units that a
+    group must have, exactly, to be considered.
     """
 
     epsilon: float
@@ -192,6 +194,13 @@ class Options:
     max_rows_per_group: int | None
     group_selection: GroupSelection | None
     group_selection_epsilon: float | None = None
+    max_rows_contributed: int | None = None
+    min_privacy_units: int = 1
+
+    @property
+    def most_rows(self) -> int | None:
+        """The most rows of one unit in one group, where that is bounded."""
+        return self.max_rows_per_group or self.max_rows_contributed
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,6 +288,9 @@ class Measure:
         Clamp of one row's value, in grid units.
     center : int
         For MEAN: subtracted after the clamp, so that the range is symmetric around zero.
+    l1 : int or None
+        The most that one unit adds to all groups together, in magnitude, where its rows over all groups are
+        bounded; None where that follows from its groups.
     """
 
     kind: MeasureKind
@@ -289,6 +301,7 @@ class Measure:
     row_lower: int | None = None
     row_upper: int | None = None
     center: int = 0
+    l1: int | None = None
 
     @property
     def sensitivity(self) -> int:
@@ -302,7 +315,8 @@ class AggregationJob:
 
     ``max_groups`` None means that a unit cannot be in more than one group; ``max_rows`` None means no
     limit on rows of one unit in one group. With ``public_groups`` rows of other groups are dropped before
-    bounding and every public group is in the answer.
+    bounding and every public group is in the answer. ``max_rows_contributed`` is the most rows that one unit
+    keeps over all groups.
     """
 
     relation: Relation
@@ -311,3 +325,4 @@ class AggregationJob:
     max_groups: int | None
     max_rows: int | None
     public_groups: PublicGroups | None
+    max_rows_contributed: int | None = None

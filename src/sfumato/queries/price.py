@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from sfumato.errors import OptionError
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.queries.measures import Draft, Reading, drafts_and_readings, require_rows_on_grid
+from sfumato.queries.drafts import Draft, require_rows_on_grid
+from sfumato.queries.measures import Reading, drafts_and_readings
 from sfumato.queries.noise import AnyMechanism, Demand, Law, met, start
 from sfumato.queries.plan import AggregationJob, GroupSelection, Measure, Options, Query
 from sfumato.queries.shares import Party, divided
@@ -62,15 +63,17 @@ class PricedQuery:
             max_groups=query.options.max_groups_contributed,
             max_rows=query.options.max_rows_per_group,
             public_groups=query.public_groups,
+            max_rows_contributed=query.options.max_rows_contributed,
         )
 
 
 def price(query: Query) -> PricedQuery:
     """Choose law, noise and threshold so that the whole loss meets OPTIONS(epsilon, delta).
 
-    The law is the one with the smaller standard deviation, from public parameters only: Laplace where a unit
-    touches few groups, Gaussian where it touches many. Measures have noise in proportion to their shares of
-    epsilon, which are equal unless the query states others.
+    The law is the one with the smaller product of standard deviation and threshold, from public parameters
+    only: Laplace (truncated, for the count that the threshold is applied to) where a unit touches few groups,
+    Gaussian where it touches many. Measures have noise in proportion to their shares of epsilon, which are
+    equal unless the query states others.
 
     Raises
     ------
@@ -81,8 +84,8 @@ def price(query: Query) -> PricedQuery:
     drafts, readings = drafts_and_readings(query)
     options = query.options
     demand = _demand(query, drafts, readings)
-    starts = (start(law, demand) for law in _allowed_laws(options))
-    plans = sorted((plan for plan in starts if plan is not None), key=lambda plan: plan.relative_error)
+    starts = (start(law, demand) for law in _allowed_laws(options, unknown=demand.unknown_groups))
+    plans = sorted((plan for plan in starts if plan is not None), key=lambda plan: plan.badness)
     best = next((plan for plan in (met(plan, demand) for plan in plans) if plan is not None), None)
     if best is None:
         raise _out_of_reach(options)
@@ -103,19 +106,27 @@ def _demand(query: Query, drafts: tuple[Draft, ...], readings: tuple[Reading, ..
     return Demand(
         drafts=drafts,
         weights=shares.weights,
-        max_groups=options.max_groups_contributed or 1,
+        max_groups=options.max_groups_contributed or options.max_rows_contributed or 1,
         epsilon=shares.epsilon,
         delta=options.delta,
         unknown_groups=unknown_groups,
+        least_units=options.min_privacy_units,
     )
 
 
-def _allowed_laws(options: Options) -> tuple[Law, ...]:
-    if options.group_selection is GroupSelection.LAPLACE_THRESHOLD or options.delta == 0:
+def _allowed_laws(options: Options, *, unknown: bool) -> tuple[Law, ...]:
+    laplace = Law.TRUNCATED if unknown else Law.LAPLACE
+    if options.delta == 0:
         return (Law.LAPLACE,)
-    if options.group_selection is GroupSelection.GAUSSIAN_THRESHOLD:
-        return (Law.GAUSSIAN,)
-    return (Law.LAPLACE, Law.GAUSSIAN)
+    match options.group_selection:
+        case GroupSelection.LAPLACE_THRESHOLD:
+            return (Law.LAPLACE,)
+        case GroupSelection.TRUNCATED_GEOMETRIC:
+            return (laplace,)
+        case GroupSelection.GAUSSIAN_THRESHOLD:
+            return (Law.GAUSSIAN,)
+        case _:
+            return (laplace, Law.GAUSSIAN)
 
 
 def _out_of_reach(options: Options) -> OptionError:

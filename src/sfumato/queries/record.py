@@ -15,16 +15,16 @@ import pyarrow as pa
 
 from sfumato.errors import LedgerUnavailable
 from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.laplace import Laplace
-from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
+from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SymmetricLaw
+from sfumato.numerics.truncated import TruncatedLaplaceLaw
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.serial import loss_from_json
+from sfumato.queries.noise import AnyMechanism, Law
 from sfumato.queries.plan import AggregateKind, ColumnType, OrderItem
-from sfumato.queries.price import Law
 
 __all__ = ["ComputedColumn", "NoisyMeasure", "ReleaseRecord", "ReleasedColumn", "scale_of"]
 
-_VERSIONS = (1, 2)  # the second holds computed columns, HAVING or OFFSET
+_VERSIONS = (1, 2)  # the second holds what the first had no name for: computed columns, further measures, ...
 _METADATA_KEY = b"sfumato.release"
 
 
@@ -38,21 +38,44 @@ class NoisyMeasure:
     lower: int
     upper: int
     center: int
+    limit: int | None = None
+    row_lower: int | None = None
+    row_upper: int | None = None
 
     @property
-    def noise(self) -> DiscreteLaplaceLaw | DiscreteGaussianLaw:
+    def noise(self) -> SymmetricLaw:
         """The law of the noise on the grid."""
-        return DiscreteLaplaceLaw(self.scale) if self.law is Law.LAPLACE else DiscreteGaussianLaw(self.scale)
+        if self.law is Law.TRUNCATED and self.limit is not None:
+            return TruncatedLaplaceLaw(self.scale, self.limit)
+        return DiscreteGaussianLaw(self.scale) if self.law is Law.GAUSSIAN else DiscreteLaplaceLaw(self.scale)
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return what JSON can hold; what is as it was before there was such a thing is left out."""
+        facts = {**asdict(self), "law": self.law.name, "scale": str(self.scale)}
+        return {name: value for name, value in facts.items() if name not in _LATER or value is not None}
+
+
+_LATER = ("limit", "row_lower", "row_upper")
+_LATER_NAMES = frozenset({*_LATER, "more"})
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasedColumn:
-    """How an answer column is read: ``total``, over ``count`` for an average (indices of measures)."""
+    """How an answer column is read: ``total``, over ``count`` for an average (indices of measures).
+
+    ``more`` are the further measures of what is read off several sums.
+    """
 
     name: str
     kind: AggregateKind
     total: int
     count: int | None
+    more: tuple[int, ...] = ()
+
+    def to_facts(self) -> dict[str, Any]:
+        """Return what JSON can hold."""
+        facts = {**asdict(self), "kind": self.kind.name}
+        return facts if facts.pop("more") == () else {**facts, "more": self.more}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +122,8 @@ class ReleaseRecord:
         The computed column that says which rows are shown.
     offset : int
         How many of these are left out before the first.
+    least_units : int
+        The fewest units of a group that was considered, by its exact count.
     """
 
     table: pa.Table
@@ -118,6 +143,7 @@ class ReleaseRecord:
     computed: tuple[ComputedColumn, ...] = ()
     having: str | None = None
     offset: int = 0
+    least_units: int = 1
 
     def to_bytes(self) -> bytes:
         """Serialise as one Arrow stream whose schema carries the public facts."""
@@ -125,11 +151,15 @@ class ReleaseRecord:
         if self.computed or self.offset:
             computed = [{**asdict(c), "type": c.type.name} for c in self.computed]
             more = {"computed": computed, "having": self.having, "offset": self.offset}
+        if self.least_units > 1:
+            more["least_units"] = self.least_units
+        measures, columns = ([item.to_facts() for item in items] for items in (self.measures, self.columns))
+        plain = not more and _LATER_NAMES.isdisjoint(name for item in measures + columns for name in item)
         facts = {
-            "version": _VERSIONS[1 if more else 0],
+            "version": _VERSIONS[0 if plain else 1],
             "keys": self.keys,
-            "measures": [{**asdict(m), "law": m.law.name, "scale": str(m.scale)} for m in self.measures],
-            "columns": [{**asdict(c), "kind": c.kind.name} for c in self.columns],
+            "measures": measures,
+            "columns": columns,
             "threshold": self.threshold,
             "output": self.output,
             "order_by": [asdict(item) for item in self.order_by],
@@ -172,7 +202,8 @@ class ReleaseRecord:
                 for m in facts.pop("measures")
             ),
             columns=tuple(
-                ReleasedColumn(**{**c, "kind": AggregateKind[c["kind"]]}) for c in facts.pop("columns")
+                ReleasedColumn(**{**c, "kind": AggregateKind[c["kind"]], "more": tuple(c.get("more", ()))})
+                for c in facts.pop("columns")
             ),
             output=tuple(facts.pop("output")),
             order_by=tuple(OrderItem(**item) for item in facts.pop("order_by")),
@@ -184,6 +215,6 @@ class ReleaseRecord:
         )
 
 
-def scale_of(mechanism: Laplace | Gaussian) -> Fraction:
+def scale_of(mechanism: AnyMechanism) -> Fraction:
     """Return the parameter of the noise on the grid, exactly: scale or standard deviation."""
-    return Fraction(mechanism.scale if isinstance(mechanism, Laplace) else mechanism.stddev)
+    return Fraction(mechanism.stddev if isinstance(mechanism, Gaussian) else mechanism.scale)

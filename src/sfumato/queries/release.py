@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -18,10 +17,11 @@ from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
 from sfumato.queries.display import as_html, as_text, printable
 from sfumato.queries.engines.groups import ARROW_TYPES
-from sfumato.queries.intervals import central_interval, mean_interval, thresholded_interval
-from sfumato.queries.plan import AggregateKind, ColumnType, Named
+from sfumato.queries.plan import ColumnType, Named
 from sfumato.queries.postprocessing import column_types, ends, evaluate, named_columns, parsed
-from sfumato.queries.record import ComputedColumn, ReleasedColumn, ReleaseRecord
+from sfumato.queries.readings import interval
+from sfumato.queries.readings import values as values_of
+from sfumato.queries.record import ComputedColumn, ReleaseRecord
 from sfumato.queries.released import released_type
 from sfumato.queries.terms import NUMERIC
 
@@ -131,7 +131,7 @@ class TableRelease:
             made[name] = self._column(name)
             if intervals and name in noised:
                 made[f"{name}_lower"], made[f"{name}_upper"] = map(
-                    pa.array, self._interval(noised[name], level)
+                    pa.array, interval(self.record, noised[name], level)
                 )
             elif intervals and name in computed:
                 made |= self._computed_interval(computed[name], level)
@@ -154,27 +154,12 @@ class TableRelease:
             raise MissingExtra("to_polars needs Polars; pip install 'sfumato[polars]'") from missing
         return pl.DataFrame(self.to_arrow(intervals=intervals, level=level))
 
-    def _interval(self, column: ReleasedColumn, level: float) -> tuple[np.ndarray[Any, Any], ...]:
-        record, total = self.record, self.record.measures[column.total]
-        noisy = _noisy(record, column.total)
-        ends: tuple[np.ndarray[Any, Any], ...]
-        if column.count is not None:
-            count = record.measures[column.count]
-            ends = mean_interval(total, count, noisy, _noisy(record, column.count), level)
-        elif column.total == 0 and record.threshold is not None:
-            ends = thresholded_interval(total.noise, noisy, record.threshold, level)
-        else:
-            ends = central_interval(total, noisy, level)
-            if column.kind is not AggregateKind.SUM:
-                ends = tuple(np.maximum(0, end) for end in ends)  # a count is not negative
-        return tuple(_scaled(end, total.exponent) for end in ends)
-
     def _column(self, name: str) -> pa.ChunkedArray | pa.Array:
         """Return a column by name, shown or not, with a value for every group."""
         for prefix, names in (("k", self.record.keys), ("p", [c.name for c in self.record.computed])):
             if name in names:
                 return self.record.table[f"{prefix}{list(names).index(name)}"]
-        return pa.array(_values(self.record, next(c for c in self.record.columns if c.name == name)))
+        return pa.array(values_of(self.record, next(c for c in self.record.columns if c.name == name)))
 
     def _computed_interval(self, computed: ComputedColumn, level: float) -> dict[str, Any]:
         """Return the ends of a computed column, if they follow from those of what it is computed from.
@@ -193,7 +178,7 @@ class TableRelease:
         if found is None or not noised:
             return {}
         for column in noised:
-            for name, values in zip(names[column.name], self._interval(column, each), strict=True):
+            for name, values in zip(names[column.name], interval(self.record, column, each), strict=True):
                 base = base.append_column(name, _as_type(values, known[column.name]))
         low, high = evaluate(base, found)
         both = pc.and_(pc.is_valid(low), pc.is_valid(high))
@@ -240,21 +225,8 @@ def _base(record: ReleaseRecord) -> pa.Table:
     """Return keys and noised columns, shown or not, in the types that expressions compute in."""
     columns = {name: record.table[f"k{place}"] for place, name in enumerate(record.keys)}
     for column in record.columns:
-        columns[column.name] = _as_type(_values(record, column), released_type(column.kind))
+        columns[column.name] = _as_type(values_of(record, column), released_type(column.kind))
     return pa.table(list(columns.values()), names=list(columns))
-
-
-def _noisy(record: ReleaseRecord, index: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    noisy: np.ndarray[tuple[int], np.dtype[np.int64]] = record.table[f"m{index}"].to_numpy()
-    return noisy
-
-
-def _values(record: ReleaseRecord, column: ReleasedColumn) -> np.ndarray[Any, Any]:
-    total, noisy = record.measures[column.total], _noisy(record, column.total)
-    if column.count is None:
-        return _scaled(noisy, total.exponent)
-    counts = np.maximum(1, _noisy(record, column.count))
-    return _scaled(np.clip(total.center + noisy / counts, total.lower, total.upper), total.exponent)
 
 
 def _as_type(values: np.ndarray[Any, Any], type_: ColumnType) -> pa.Array:
@@ -264,9 +236,3 @@ def _as_type(values: np.ndarray[Any, Any], type_: ColumnType) -> pa.Array:
 def read_back(payload: bytes) -> TableRelease:
     """Make the release of a committed record."""
     return TableRelease(ReleaseRecord.from_bytes(payload), None, replayed=True)
-
-
-def _scaled(steps: np.ndarray[Any, Any], exponent: int) -> np.ndarray[Any, Any]:
-    if exponent == 0:
-        return steps
-    return np.asarray(steps, dtype=np.float64) * float(Fraction(2) ** exponent)

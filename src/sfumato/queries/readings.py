@@ -1,0 +1,63 @@
+"""How the columns of an answer, and their intervals, are read off the noisy integers of its measures."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.queries.intervals import central_interval, mean_interval, thresholded_interval
+from sfumato.queries.plan import AggregateKind
+from sfumato.queries.record import ReleasedColumn, ReleaseRecord
+
+__all__ = ["interval", "values"]
+
+_Ends: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
+
+
+def values(record: ReleaseRecord, column: ReleasedColumn) -> NDArray[Any]:
+    """Return a column's values, one for each group of the record."""
+    total, noisy = record.measures[column.total], _noisy(record, column.total)
+    if column.count is None:
+        return _scaled(noisy, total.exponent)
+    counts = np.maximum(1, _noisy(record, column.count))
+    return _scaled(np.clip(total.center + noisy / counts, total.lower, total.upper), total.exponent)
+
+
+def interval(record: ReleaseRecord, column: ReleasedColumn, level: float) -> _Ends:
+    """Return the ends of intervals around a column's values, with coverage at least ``level`` each.
+
+    They are for the bounded answer. What is read off several noisy integers has intervals of these that hold
+    all at once, by a union bound.
+    """
+    total = record.measures[column.total]
+    ends: _Ends
+    if column.count is not None:
+        each = (1 + level) / 2
+        ends = mean_interval(total, _ends(record, column.total, each), _ends(record, column.count, each))
+    else:
+        ends = _ends(record, column.total, level)
+        if column.kind is not AggregateKind.SUM:
+            ends = np.maximum(0, ends[0]), np.maximum(0, ends[1])  # a count is not negative
+    return _scaled(ends[0], total.exponent), _scaled(ends[1], total.exponent)
+
+
+def _ends(record: ReleaseRecord, index: int, level: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return an interval of the exact value of a measure, given that its group is shown."""
+    measure, noisy = record.measures[index], _noisy(record, index)
+    if index == 0 and record.threshold is not None:
+        return thresholded_interval(measure.noise, noisy, record.threshold, level, least=record.least_units)
+    return central_interval(measure, noisy, level)
+
+
+def _noisy(record: ReleaseRecord, index: int) -> NDArray[np.int64]:
+    noisy: NDArray[np.int64] = record.table[f"m{index}"].to_numpy()
+    return noisy
+
+
+def _scaled(steps: NDArray[Any], exponent: int) -> NDArray[Any]:
+    if exponent == 0:
+        return steps
+    return np.asarray(steps, dtype=np.float64) * float(Fraction(2) ** exponent)
