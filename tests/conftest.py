@@ -7,8 +7,9 @@ import os
 from hypothesis import HealthCheck, settings
 
 from tests.postgres import postgres, postgres_url
+from tests.spark import spark_cluster
 
-__all__ = ["postgres", "postgres_url"]  # fixtures for all tests
+__all__ = ["postgres", "postgres_url", "spark_cluster"]  # fixtures for all tests
 
 settings.register_profile(
     "sfumato",
