@@ -18,6 +18,7 @@ import pytest
 import sfumato.mechanisms
 from sfumato import Neighboring
 from sfumato.audit import InputPair, array_pairs, audit, score_pairs
+from sfumato.errors import ParameterError
 from sfumato.mechanisms import (
     BoundedLaplace,
     BoundedSum,
@@ -373,6 +374,18 @@ def test_no_mechanism_of_ours_is_refuted(entry: Entry) -> None:
 @pytest.mark.parametrize("entry", ONE_BY_ONE.values(), ids=ONE_BY_ONE)
 def test_no_mechanism_of_ours_is_refuted_one_release_at_a_time(entry: Entry) -> None:
     check(entry)
+
+
+@pytest.mark.parametrize("entry", (CATALOGUE | ONE_BY_ONE).values(), ids=CATALOGUE | ONE_BY_ONE)
+def test_every_mechanism_of_ours_brings_pairs(entry: Entry) -> None:
+    """But one, whose data only its caller knows; and it says so."""
+    if isinstance(entry.mechanism, PrivateCandidates):
+        with pytest.raises(ParameterError, match=r"given for PrivateCandidates.*as its run takes"):
+            audit(entry.mechanism, epsilon=1.0)
+        return
+    claimed = entry.mechanism.privacy_loss.epsilon(entry.delta)
+    found = audit(entry.mechanism, epsilon=claimed, delta=entry.delta, trials=200, confidence=SURE, rng=SEED)
+    assert not found.violated, found
 
 
 def test_every_mechanism_is_in_the_catalogue() -> None:

@@ -13,16 +13,19 @@ from hypothesis import strategies as st
 from sfumato import Neighboring
 from sfumato.audit import array_pairs, score_pairs, vector_pairs
 from sfumato.audit.own_pairs import default_pairs
+from sfumato.audit.record_pairs import column_pairs, key_pairs, line_pairs
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import (
     BoundedSum,
     Count,
     Gaussian,
     Histogram,
+    KNorm,
     Laplace,
     LinearWorkload,
     Mean,
     Norm,
+    Parallel,
 )
 
 relations = st.sampled_from(list(Neighboring))
@@ -121,3 +124,52 @@ def test_additive_mechanisms_are_moved_by_their_sensitivity() -> None:
         )
     for pair in default_pairs(Gaussian(l2=5.0, stddev=1.0, l0=4)):
         assert math.isclose(float(np.linalg.norm(pair.second - pair.first)), 5.0)
+
+
+@pytest.mark.parametrize("relation", list(Neighboring))
+@pytest.mark.parametrize("bounds", [(-1, 3), (0.5, 2.0)])
+def test_columns_differ_in_one_record(relation: Neighboring, bounds: tuple[Any, Any]) -> None:
+    for pair in column_pairs(bounds, relation):
+        first, second = pair.first.tolist(), pair.second.tolist()
+        assert all(type(record) is type(bounds[0]) for record in first)
+        if relation is Neighboring.ADD_REMOVE:
+            assert first[:-1] == second
+            continue
+        changed = [(a, b) for a, b in zip(first, second, strict=True) if a != b]
+        assert changed == [(bounds[1], 0 if relation is Neighboring.ZERO_OUT else bounds[0])]
+
+
+@pytest.mark.parametrize("relation", list(Neighboring))
+def test_points_differ_in_one(relation: Neighboring) -> None:
+    (pair,) = line_pairs((-2, 3), relation)
+    assert pair.first.tolist() == [[0, 0], [1, 3]]
+    others = {Neighboring.ADD_REMOVE: [], Neighboring.REPLACE_ONE: [[1, -2]], Neighboring.ZERO_OUT: [[0, 0]]}
+    assert pair.second.tolist() == [[0, 0], *others[relation]]
+
+
+@pytest.mark.parametrize("keys", [1, 3])
+def test_a_unit_moves_so_many_keys(keys: int) -> None:
+    for pair in key_pairs(keys):
+        moved = {key for key in pair.first | pair.second if pair.first.get(key, 0) != pair.second.get(key, 0)}
+        assert len(moved) == keys
+        assert all(abs(pair.first.get(key, 0) - pair.second.get(key, 0)) == 1 for key in moved)
+
+
+def test_each_part_moves_alone() -> None:
+    parts = Parallel(parts={"a": Laplace(sensitivity=1, scale=1), "b": Laplace(sensitivity=2.0, scale=2)})
+    assert [(pair.first, pair.second) for pair in default_pairs(parts)] == [
+        ([0, 0.0], [1, 0.0]),
+        ([0, 0.0], [0, 2.0]),
+    ]
+
+
+@pytest.mark.parametrize(("facets", "euclidean"), [(None, False), (None, True), ([[1, 1], [1, -1]], False)])
+def test_bodies_are_moved_to_their_border(facets: Any, euclidean: bool) -> None:
+    mechanism = KNorm(dimension=2, sensitivity=3, scale=1, facets=facets, euclidean=euclidean)
+    (pair,) = default_pairs(mechanism)
+    assert mechanism.norm(pair.second - pair.first) == 3
+
+
+def test_callables_need_pairs() -> None:
+    with pytest.raises(ParameterError, match="pairs must be given for a callable"):
+        default_pairs(len)

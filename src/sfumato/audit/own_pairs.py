@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
 from functools import singledispatch
 from itertools import islice
 from typing import Any
@@ -11,14 +12,43 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.audit.pairs import REMEDY, InputPair, as_pair, as_pairs, score_pairs, vector_pairs
-from sfumato.mechanisms import adversary
+from sfumato.audit.record_pairs import column_pairs, key_pairs, line_pairs, neighbors
+from sfumato.mechanisms import (
+    BoundedLaplace,
+    CoinPress,
+    ContinualSum,
+    GaussianNoisyMax,
+    HeavyTailedMean,
+    Histogram,
+    InverseSensitivity,
+    KNorm,
+    KroneckerMechanism,
+    MatrixMechanism,
+    MultiplicativeWeights,
+    OnlineMultiplicativeWeights,
+    Parallel,
+    PrivateBounds,
+    PrivateCandidates,
+    ProposeTestRelease,
+    PureContinualSum,
+    QuantileTree,
+    SampleAndAggregate,
+    StabilityHistogram,
+    TheilSen,
+    TrimmedMean,
+    UnknownDomainTopK,
+    adversary,
+)
 from sfumato.mechanisms.additive import AdditiveMechanism
+from sfumato.mechanisms.local_sensitivity.smooth_noise import SmoothStatistic
 from sfumato.mechanisms.measurement import Measurement
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.query import Query, TransformedQuery
 from sfumato.mechanisms.randomized_response import RandomizedResponse
 from sfumato.mechanisms.selection.selection import Selection
+from sfumato.mechanisms.statistics.quantiles import OfRanks
 from sfumato.mechanisms.threshold_runs import ThresholdRuns
+from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["default_pairs"]
 
@@ -38,9 +68,15 @@ def default_pairs(mechanism: Any) -> list[InputPair]:
     """
     given: Iterable[Any] | None = getattr(mechanism, "pairs", None)
     if given is None:
-        what = "a mechanism of this type" if isinstance(mechanism, Mechanism) else "a callable"
+        what = f"a {type(mechanism).__name__}" if isinstance(mechanism, Mechanism) else "a callable"
         _check.refuse("pairs", f"be given for {what}", None, REMEDY)
     return as_pairs(given)
+
+
+@default_pairs.register
+def _(mechanism: PrivateCandidates) -> list[InputPair]:
+    remedy = "pass pairs=[(first, second), ...] of neighboring data as its run takes them"
+    _check.refuse("pairs", "be given for PrivateCandidates", None, remedy)
 
 
 @default_pairs.register
@@ -92,6 +128,139 @@ def _(mechanism: ThresholdRuns) -> list[InputPair]:
 def _(mechanism: RandomizedResponse) -> list[InputPair]:
     first, second = mechanism.categories[:2]
     return [InputPair(first=first, second=second)]
+
+
+@default_pairs.register
+def _(mechanism: BoundedLaplace) -> list[InputPair]:
+    number: Callable[[Any], int | float] = int if mechanism.integral else float
+    lower, sensitivity = number(mechanism.bounds[0]), number(mechanism.sensitivity)
+    return [InputPair(first=lower, second=lower + sensitivity)]
+
+
+@default_pairs.register
+def _(mechanism: GaussianNoisyMax) -> list[InputPair]:
+    noise = mechanism.mechanism
+    number: Callable[[Any], int | float] = int if noise.integral else float
+    candidates = 3 if mechanism.candidates is None else len(mechanism.candidates)
+    if noise.sensitivity is not None and noise.l0 >= candidates:
+        return score_pairs(max(2, candidates), number(noise.sensitivity))
+    # One score rises, by all that the noise is for.
+    risen = number(noise.sensitivity if noise.sensitivity is not None else noise.l2)
+    zeros = np.zeros(max(2, candidates), dtype=type(risen))
+    return [InputPair(first=zeros, second=zeros + risen * (np.arange(len(zeros)) == 0))]
+
+
+@default_pairs.register(StabilityHistogram)
+@default_pairs.register(UnknownDomainTopK)
+def _(mechanism: Any) -> list[InputPair]:
+    noise = getattr(mechanism, "noise", mechanism)
+    return key_pairs(min(3, noise.l0 or 1))
+
+
+@default_pairs.register(CoinPress)
+@default_pairs.register(HeavyTailedMean)
+@default_pairs.register(InverseSensitivity)
+@default_pairs.register(OfRanks)
+@default_pairs.register(QuantileTree)
+@default_pairs.register(SampleAndAggregate)
+@default_pairs.register(SmoothStatistic)
+@default_pairs.register(TrimmedMean)
+def _(mechanism: Any) -> list[InputPair]:
+    return column_pairs(mechanism.bounds, mechanism.neighboring)
+
+
+@default_pairs.register
+def _(mechanism: ProposeTestRelease) -> list[InputPair]:
+    bounds: tuple[Any, Any] | None = getattr(mechanism.statistic, "bounds", None)
+    if bounds is None:
+        _check.refuse("pairs", "be given for a statistic without bounds", None, REMEDY)
+    return column_pairs(bounds, mechanism.neighboring)
+
+
+@default_pairs.register
+def _(mechanism: PrivateBounds) -> list[InputPair]:
+    least, most = (2.0 ** min(exponent, 1000) for exponent in mechanism.exponents)
+    return column_pairs((least, most), mechanism.neighboring)
+
+
+@default_pairs.register
+def _(mechanism: TheilSen) -> list[InputPair]:
+    lower, upper = mechanism.slope_bounds
+    return line_pairs((float(lower), float(upper)), mechanism.neighboring)
+
+
+@default_pairs.register(ContinualSum)
+@default_pairs.register(PureContinualSum)
+def _(mechanism: Any) -> list[InputPair]:
+    number: Callable[[Any], int | float] = int if mechanism.integral else float
+    sensitivity = number(mechanism.sensitivity)
+    zeros = np.zeros(min(mechanism.strategy.steps, 64), dtype=type(sensitivity))
+    other = zeros.copy()
+    other[:: mechanism.participation.separation][: mechanism.participation.max_participations] = sensitivity
+    return [InputPair(first=zeros, second=other)]
+
+
+@default_pairs.register
+def _(mechanism: KNorm) -> list[InputPair]:
+    number: Callable[[Any], int | float] = int if mechanism.integral else float
+    sensitivity, zeros = number(mechanism.sensitivity), np.zeros(mechanism.dimension, dtype=np.int64)
+    one = zeros + (np.arange(mechanism.dimension) == 0)
+    if mechanism.facets is None and not mechanism.euclidean:
+        return [InputPair(first=zeros * sensitivity, second=(zeros + 1) * sensitivity)]
+    # As far as the norm lets one entry go.
+    far = number(Fraction(mechanism.sensitivity) / mechanism.norm(one))
+    return [InputPair(first=zeros * far, second=one * far)]
+
+
+@default_pairs.register
+def _(mechanism: KroneckerMechanism) -> list[InputPair]:
+    zeros = np.zeros([np.shape(factor)[1] for factor in mechanism.factors], dtype=np.int64)
+    one = zeros.copy()
+    one.flat[0] = 1
+    if mechanism.neighboring is not Neighboring.REPLACE_ONE:
+        return [InputPair(first=one, second=zeros)]
+    other = zeros.copy()
+    other.flat[-1] = 1
+    return [InputPair(first=one, second=other)]
+
+
+@default_pairs.register
+def _(mechanism: MatrixMechanism) -> list[InputPair]:
+    return default_pairs(mechanism.measurement)
+
+
+@default_pairs.register
+def _(mechanism: MultiplicativeWeights) -> list[InputPair]:
+    return _cells(mechanism.workload.histogram, mechanism.neighboring)
+
+
+@default_pairs.register
+def _(mechanism: OnlineMultiplicativeWeights) -> list[InputPair]:
+    queries = np.eye(mechanism.histogram.entries)[:4]
+    return [
+        InputPair(first=(pair.first, queries), second=(pair.second, queries))
+        for pair in _cells(mechanism.histogram, mechanism.neighboring)
+    ]
+
+
+@default_pairs.register
+def _(mechanism: Parallel) -> list[InputPair]:
+    # One unit is in one part only.
+    known = [default_pairs(part)[0] for part in mechanism.parts.values()]
+    return [
+        InputPair(
+            first=[other.first for other in known],
+            second=[other.second if other is pair else other.first for other in known],
+        )
+        for pair in known
+    ]
+
+
+def _cells(histogram: Histogram, neighboring: Neighboring) -> list[InputPair]:
+    """Return few records in two of the cells, one of which is about to change."""
+    values, _ = _records(histogram)
+    shared = np.array((values or (0, 1))[:2])
+    return [neighbors(shared, shared[-1], shared[0], neighboring)]
 
 
 def _records(query: Query) -> tuple[Sequence[Any] | None, tuple[float, float] | None]:
