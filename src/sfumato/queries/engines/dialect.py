@@ -68,12 +68,15 @@ class Dialect(ABC):
     Operands are closed texts: they can stand beside any operator. So are results.
     """
 
-    name: str
+    name: ClassVar[str]
     """The dialect's name, as sqlglot spells it."""
     types: ClassVar[Mapping[ColumnType, str]]
     """The one type that each type is computed in."""
-    semi_join = "JOIN"
+    semi_join: ClassVar[str] = "JOIN"
     """Keeps the rows of the left side that match; no two rows of the right side are equal."""
+
+    fence: ClassVar[str] = ""
+    """Ends a subquery that the planner must not merge into what is around it, lest it repeat expressions."""
 
     # Names and literals
 
@@ -259,8 +262,8 @@ class Dialect(ABC):
         """Return a value in another type; NULL where it has none.
 
         One rule for all engines. Texts: a BOOL is ``true`` or ``false`` in letters of any case; an INT64 has
-        a sign or none and digits; a FLOAT64 has these, one point and an exponent of up to four digits or
-        none, in at most 400 characters, and is finite; a DATE is YYYY-MM-DD; a TIMESTAMP is a date, perhaps
+        a sign or none and digits, a FLOAT64 also one point and an exponent of up to four digits or none,
+        both in at most 400 bytes, and is finite; a DATE is YYYY-MM-DD; a TIMESTAMP is a date, perhaps
         with a blank or ``T`` and HH:MM, perhaps :SS and up to six digits behind a point, perhaps ``Z`` or an
         offset of +HH:MM or -HH:MM below 15 hours. White space is no part of any of them. Numbers go to
         INT64 by rounding, halves away from zero.

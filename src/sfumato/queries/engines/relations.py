@@ -62,10 +62,12 @@ def relation_layer(relation: Relation, tables: Mapping[str, StoredTable], dialec
     below = relation_layer(relation.child, tables, dialect)
     if isinstance(relation, Filter):
         predicate = render(relation.predicate, below.columns, dialect)
-        return Layer(f"SELECT * FROM ({below.sql}) AS r WHERE {predicate}", below.columns, below.unit)
+        return Layer(
+            f"SELECT * FROM ({below.sql}{dialect.fence}) AS r WHERE {predicate}", below.columns, below.unit
+        )
     items = ["u"] if below.unit else []
     columns: dict[str, Rendered] = {}
     for position, named in enumerate(relation.columns):
         items.append(f"{render(named.expression, below.columns, dialect)} AS c{position}")
         columns[named.name.casefold()] = Rendered(f"c{position}", named.expression.type)
-    return Layer(f"SELECT {', '.join(items)} FROM ({below.sql}) AS r", columns, below.unit)
+    return Layer(f"SELECT {', '.join(items)} FROM ({below.sql}{dialect.fence}) AS r", columns, below.unit)

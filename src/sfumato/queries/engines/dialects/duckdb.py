@@ -157,6 +157,8 @@ class DuckDB(Dialect):
         """Return a value in another type: texts by their shape first, then by DuckDB's own reading."""
         if source is ColumnType.FLOAT and target is ColumnType.INTEGER:
             sql = f"round({sql})"
+        if source is ColumnType.FLOAT and target is ColumnType.TEXT:
+            return f"(CASE WHEN isnan({sql}) THEN NULL ELSE CAST({sql} AS VARCHAR) END)"
         if source is not ColumnType.TEXT or target is ColumnType.TEXT:
             return f"TRY_CAST({sql} AS {self.types[target]})"
         if target is ColumnType.BOOLEAN:
@@ -168,8 +170,9 @@ class DuckDB(Dialect):
             made = self.in_calendar(f"TRY(CAST(TRY_CAST({sql} AS TIMESTAMPTZ) AS TIMESTAMP))", target)
         elif target is ColumnType.DATE:
             made = self.in_calendar(made, target)
-        elif target is ColumnType.FLOAT:
-            shaped = f"strlen({sql}) <= {LONGEST_NUMBER} AND {shaped} AND isfinite({made})"
+        else:
+            shaped = f"strlen({sql}) <= {LONGEST_NUMBER} AND {shaped}"
+            shaped += f" AND isfinite({made})" if target is ColumnType.FLOAT else ""
         return f"(CASE WHEN {shaped} THEN {made} END)"
 
     def part(self, name: str, sql: str, type_: ColumnType | None) -> str:
