@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.ledger.accounts import AnalystAccount
+    from sfumato.ledger.analyst import AnalystLedger
     from sfumato.ledger.budget import Budget
     from sfumato.ledger.entry import Entry
     from sfumato.ledger.filters import Spent
@@ -21,9 +23,12 @@ if TYPE_CHECKING:
     from sfumato.ledger.individual import IndividualFilter
     from sfumato.ledger.ledger import Ledger
     from sfumato.ledger.odometer import Odometer
+    from sfumato.ledger.renewal import Renewal
     from sfumato.ledger.verification import Verification
 
 __all__ = [
+    "AnalystAccount",
+    "AnalystLedger",
     "Budget",
     "Dataset",
     "Entry",
@@ -32,6 +37,7 @@ __all__ = [
     "Ledger",
     "Odometer",
     "PrivacyFilter",
+    "Renewal",
     "Spent",
     "Verification",
 ]
@@ -39,6 +45,8 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
+        "AnalystAccount": "sfumato.ledger.accounts",
+        "AnalystLedger": "sfumato.ledger.analyst",
         "Budget": "sfumato.ledger.budget",
         "Dataset": "sfumato.ledger.identity",
         "Entry": "sfumato.ledger.entry",
@@ -47,6 +55,7 @@ __getattr__, __dir__ = attach(
         "Ledger": "sfumato.ledger.ledger",
         "Odometer": "sfumato.ledger.odometer",
         "PrivacyFilter": "sfumato.ledger.in_memory",
+        "Renewal": "sfumato.ledger.renewal",
         "Spent": "sfumato.ledger.filters",
         "Verification": "sfumato.ledger.verification",
     },

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
 from sfumato import _check
+from sfumato.ledger.accounts import AnalystAccount, Books, Key, check_analyst, keys_of
 from sfumato.ledger.budget import Budget
-from sfumato.ledger.chain import Event
+from sfumato.ledger.chain import Event, canonical
 from sfumato.ledger.entry import Entry, entry_of
+from sfumato.ledger.filters import Spent
 from sfumato.ledger.head import Head
 from sfumato.ledger.identity import keyed
-from sfumato.ledger.log import CHARGE, COMMIT, State, corrupt, event_at, last_state, walk
+from sfumato.ledger.log import CHARGE, COMMIT, State, corrupt, event_at, events_after, last_state, walk
 from sfumato.ledger.pricing import price_of
-from sfumato.ledger.refusal import remaining_of
+from sfumato.ledger.refusal import Holding, all_hold, remaining_of
 from sfumato.ledger.registration import check_text, read_identity
 from sfumato.ledger.releases import find_release
+from sfumato.ledger.renewal import Renewal, check_period
 from sfumato.ledger.store import Store, Transaction
 from sfumato.ledger.verification import Verification, verify_log
 from sfumato.privacy.guarantee import Guarantee
@@ -34,6 +38,7 @@ class Account:
         self._seen: tuple[int, str] = (0, "")
         with store.transaction(write=False) as connection:
             self._identity, self._key = read_identity(connection)
+            self._books = Books(self.budget.filters)
             self._state(connection)
 
     @property
@@ -42,9 +47,14 @@ class Account:
         return self._identity.budget
 
     @property
+    def renewal(self) -> Renewal | None:
+        """How the budget renews; None if it is one for all time."""
+        return self._identity.renewal
+
+    @property
     def privacy_unit(self) -> str:
-        """What one unit is."""
-        return self._identity.privacy_unit
+        """What one unit is; where the budget renews, ``(unit, period)``."""
+        return self._identity.protects
 
     @property
     def neighboring(self) -> Neighboring:
@@ -73,34 +83,43 @@ class Account:
 
     @property
     def path(self) -> Path | None:
-        """The file, or None in memory."""
+        """The file, or None in memory or on a server."""
         return self._store.path
 
-    def would_accept(self, loss: PrivacyLoss, *, delta: float) -> bool:
+    @property
+    def durable(self) -> bool:
+        """Whether the ledger is still there when the process ends: it is not in memory."""
+        return self._store.outlives
+
+    def would_accept(self, loss: PrivacyLoss, *, delta: float, analyst: str = "", period: str = "") -> bool:
         """Whether `charge` would accept this loss now; nothing is written."""
         cost = price_of(self, loss, delta).cost
         with self._store.transaction(write=False) as connection:
-            state = self._state(connection)
-        return self.budget.filters.hold(self.budget.filters.after(state.totals, cost))
+            return all_hold(self._holdings(connection, self._state(connection), analyst, period), cost)
 
-    def find(self, request: str) -> bytes | None:
+    def find(self, request: str, *, analyst: str = "", period: str = "") -> bytes | None:
         """Return the latest release committed for this very request on this version of the dataset.
 
-        Handing the same bytes out again costs nothing: it is post-processing. None if there is none.
+        Of the same analyst, and about the same period. Handing the same bytes out again costs nothing: it is
+        post-processing. None if there is none.
         """
-        mac = self._request(request)
+        mac = self._request(request, analyst, period)
         if not mac:
             return None
         with self._store.transaction(write=False) as connection:
             return find_release(connection, mac, self._version)
 
-    def remaining(self, delta: float | None = None) -> Guarantee:
+    def remaining(self, delta: float | None = None, *, analyst: str = "", period: str = "") -> Guarantee:
         """Return what is left, in the budget's own unit.
 
         Parameters
         ----------
         delta : float, optional
             Where the epsilon of one more answer is read; 0 by default.
+        analyst : str, optional
+            Whose budget is meant; what is still answered fits into the dataset's as well.
+        period : str, optional
+            Which period's budget is meant, where it renews; today's by default.
 
         Returns
         -------
@@ -111,9 +130,46 @@ class Account:
             or Laplace noise that would be accepted at ``answerable_delta``. All are rounded down.
         """
         delta = _check.probability("delta", 0.0 if delta is None else delta)
+        if self.renewal is not None and not period:
+            period = self.renewal.period_of(datetime.now(UTC).date())
+        with self._store.transaction(write=False) as connection:
+            holdings = self._holdings(connection, self._state(connection), analyst, period)
+        return remaining_of(self.neighboring, holdings, delta)
+
+    def spent(self) -> Guarantee:
+        """Return the sum of all charges, each in its filter's unit, rounded up.
+
+        Where the budget renews this is the lifetime sum, over all periods; no limit holds it.
+        """
         with self._store.transaction(write=False) as connection:
             state = self._state(connection)
-        return remaining_of(self._identity, state.totals, delta)
+        return self._sum(state.totals)
+
+    def budget_of(self, analyst: str) -> Budget:
+        """Return an analyst's budget.
+
+        Raises
+        ------
+        LedgerMismatch
+            The analyst has no account, or it was closed.
+        """
+        with self._store.transaction(write=False) as connection:
+            self._keep_books(connection, self._state(connection))
+        return self._books.holding(Key(check_analyst(analyst), ""), self.budget).budget
+
+    def accounts(self) -> tuple[AnalystAccount, ...]:
+        """Return the accounts of all analysts, by name."""
+        with self._store.transaction(write=False) as connection:
+            self._keep_books(connection, self._state(connection))
+        return tuple(
+            AnalystAccount(
+                analyst=analyst,
+                budget=budget,
+                charges=self._books.charges.get(analyst, 0),
+                periods=tuple(filter(None, self._books.periods(analyst))),
+            )
+            for analyst, budget in sorted(self._books.budgets.items())
+        )
 
     def entries(self) -> tuple[Entry, ...]:
         """Return all charges in order, after checking every link of the chain."""
@@ -173,8 +229,33 @@ class Account:
     def __repr__(self) -> str:
         return f"<Ledger {self.ledger_id} of {self.budget} in {self._store.name}>"
 
-    def _request(self, request: str) -> str:
-        return keyed(self._key, "request", request) if check_text("request", request) else ""
+    def _sum(self, totals: tuple[Spent, ...]) -> Guarantee:
+        return Guarantee(neighboring=self.neighboring, **self.budget.filters.in_units(totals, up=True))
+
+    def _request(self, request: str, analyst: str, period: str) -> str:
+        if not check_text("request", request):
+            return ""
+        if analyst or period:
+            asked = canonical({"analyst": analyst, "period": period, "request": request})
+            return keyed(self._key, "request of an account", asked)
+        return keyed(self._key, "request", request)
+
+    def _holdings(
+        self, connection: Transaction, state: State, analyst: str, period: str
+    ) -> tuple[Holding, ...]:
+        """Return the budgets that a charge must fit into: the dataset's, and then the analyst's."""
+        check_period(self.renewal, period)
+        self._keep_books(connection, state)
+        # Without accounts no books are kept, and the last event says what was spent.
+        dataset = Holding(self.budget, state.totals)
+        keys = keys_of({"analyst": analyst, "period": period})
+        if self.renewal is not None:
+            dataset = self._books.holding(keys[0], self.budget)
+        return (dataset, *(self._books.holding(key, self.budget) for key in keys[1:]))
+
+    def _keep_books(self, connection: Transaction, state: State) -> None:
+        if (state.accounts or self.renewal is not None) and self._books.position < state.event.position:
+            self._books.read_on(events_after(connection, self._books.position))
 
     def _state(self, connection: Transaction) -> State:
         """Read the last event and check that the log still holds what this process has already seen."""

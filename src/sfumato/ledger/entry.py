@@ -46,6 +46,10 @@ class Entry:
         Whether its release was stored; if not, the answer never left.
     previous, digest : str
         Hashes of the chain before and with this charge, in hexadecimal.
+    analyst : str
+        Whose account was charged as well as the dataset's; "" if nobody's.
+    period : str
+        Which period's budget was charged, where the budget renews.
     """
 
     sequence: int
@@ -60,6 +64,8 @@ class Entry:
     committed: bool
     previous: str
     digest: str
+    analyst: str = ""
+    period: str = ""
 
 
 def entry_of(event: Event, budget: Budget, *, committed: bool) -> Entry:
@@ -86,6 +92,8 @@ def _read(event: Event, content: Mapping[str, Any], budget: Budget, *, committed
         committed=committed,
         previous=event.previous,
         digest=event.digest,
+        analyst=content.get("analyst", ""),
+        period=content.get("period", ""),
     )
 
 

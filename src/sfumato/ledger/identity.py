@@ -18,6 +18,7 @@ from typing import Any
 from sfumato import _check
 from sfumato.errors import LedgerMismatch
 from sfumato.ledger.budget import Budget
+from sfumato.ledger.renewal import Renewal
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["Dataset", "Identity", "draw_id", "draw_key", "keyed"]
@@ -102,6 +103,8 @@ class Identity:
         What may be spent in all.
     simulated : bool
         Whether simulated noise may be charged; such a ledger protects nobody.
+    renewal : Renewal or None
+        How the budget renews; None if it is one for all time.
     """
 
     ledger: str
@@ -110,10 +113,17 @@ class Identity:
     neighboring: Neighboring
     budget: Budget
     simulated: bool
+    renewal: Renewal | None = None
 
     @classmethod
     def drawn(
-        cls, *, privacy_unit: str, neighboring: Neighboring, budget: Budget, simulated: bool
+        cls,
+        *,
+        privacy_unit: str,
+        neighboring: Neighboring,
+        budget: Budget,
+        simulated: bool,
+        renewal: Renewal | None = None,
     ) -> Identity:
         """Return the identity of a new ledger of a new dataset."""
         return cls(
@@ -123,11 +133,19 @@ class Identity:
             neighboring=neighboring,
             budget=budget,
             simulated=simulated,
+            renewal=renewal,
         )
+
+    @property
+    def protects(self) -> str:
+        """What one unit is, in words; where the budget renews, a unit within one period."""
+        if self.renewal is None:
+            return self.privacy_unit
+        return f"({self.privacy_unit}, {self.renewal.words})"
 
     def require_same_use(self, other: Identity) -> None:
         """Refuse to be opened for another unit, relation, budget or kind of noise than it was made for."""
-        for name in ("privacy_unit", "neighboring", "budget", "simulated"):
+        for name in ("privacy_unit", "neighboring", "budget", "simulated", "renewal"):
             kept, given = getattr(self, name), getattr(other, name)
             if kept != given:
                 raise LedgerMismatch(
@@ -137,7 +155,9 @@ class Identity:
 
     def to_json(self) -> dict[str, object]:
         """Return the identity as plain values."""
+        renewal = {} if self.renewal is None else {"renewal": self.renewal.to_json()}
         return {
+            **renewal,
             "ledger": self.ledger,
             "dataset": self.dataset,
             "privacy_unit": self.privacy_unit,
@@ -156,4 +176,5 @@ class Identity:
             neighboring=Neighboring(fields["neighboring"]),
             budget=Budget.from_json(fields["budget"]),
             simulated=fields["simulated"],
+            renewal=None if "renewal" not in fields else Renewal.from_json(fields["renewal"]),
         )

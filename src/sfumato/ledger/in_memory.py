@@ -15,7 +15,7 @@ from sfumato.errors import LedgerUnavailable
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.filters import Spent
 from sfumato.ledger.pricing import price_of
-from sfumato.ledger.refusal import refusal, remaining_of
+from sfumato.ledger.refusal import Holding, refusal, remaining_of
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -103,7 +103,7 @@ class PrivacyFilter:
                 self._totals, self._charges = totals, self._charges + 1
                 return
             kept = self._totals
-        raise refusal(self, kept, cost, delta)
+        raise refusal(self.neighboring, (Holding(self.budget, kept),), cost, delta)
 
     def would_accept(self, loss: PrivacyLoss, *, delta: float = 0.0) -> bool:
         """Whether `charge` would accept this loss now."""
@@ -115,7 +115,9 @@ class PrivacyFilter:
 
     def remaining(self, delta: float = 0.0) -> Guarantee:
         """Return what is left, as `Ledger.remaining` does."""
-        return remaining_of(self, self._totals, _check.probability("delta", delta))
+        return remaining_of(
+            self.neighboring, (Holding(self.budget, self._totals),), _check.probability("delta", delta)
+        )
 
     def _priced(self, loss: PrivacyLoss, delta: float) -> tuple[Spent, ...]:
         return price_of(self, loss, delta).cost

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import final
+from typing import Any, final
 
 from sfumato import _check
-from sfumato.errors import LedgerMismatch, SimulatedCharge
+from sfumato.errors import LedgerMismatch, LedgerUnavailable, SimulatedCharge
 from sfumato.ledger.account import Account
+from sfumato.ledger.accounts import account_content, check_analyst
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.chain import Event, encode_number
 from sfumato.ledger.failures import outcome
 from sfumato.ledger.identity import Dataset, Identity
-from sfumato.ledger.log import CHARGE, append, encode_spent
+from sfumato.ledger.log import ACCOUNT, CHARGE, append, encode_spent
 from sfumato.ledger.offer import LossAt, Question
 from sfumato.ledger.places import Place, made_store, opened_store
 from sfumato.ledger.pricing import price_of
-from sfumato.ledger.refusal import refusal
+from sfumato.ledger.refusal import all_hold, refusal
 from sfumato.ledger.registration import (
     admit,
     check_opening,
@@ -28,6 +29,9 @@ from sfumato.ledger.registration import (
     read_identity,
 )
 from sfumato.ledger.releases import check_payload, store_release
+from sfumato.ledger.renewal import Renewal
+from sfumato.ledger.schema import APART
+from sfumato.ledger.store import Store
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
@@ -83,6 +87,7 @@ class Ledger(Account):
         dataset: Dataset,
         new_version: bool = False,
         simulated: bool = False,
+        renewal: Renewal | None = None,
         lock_timeout: float = 30.0,
     ) -> Ledger:
         """Open the ledger in a file, or make it if there is no such file.
@@ -108,6 +113,9 @@ class Ledger(Account):
             versions share one budget: the units are the same.
         simulated : bool
             Make a ledger that also takes charges for simulated noise; it protects nobody.
+        renewal : Renewal, optional
+            Give each period of the rows' own time the whole budget; a unit within one period is then what
+            is protected. None is one budget for all time.
         lock_timeout : float
             Seconds to wait while other processes write.
 
@@ -125,10 +133,14 @@ class Ledger(Account):
         LedgerUnavailable
             The file cannot be read, written or made, or is of a later version.
         """
-        check_opening(budget, privacy_unit, neighboring, dataset)
+        check_opening(budget, privacy_unit, neighboring, dataset, renewal)
         lock_timeout = _check.non_negative("lock_timeout", lock_timeout)
         wanted = Identity.drawn(
-            privacy_unit=privacy_unit, neighboring=neighboring, budget=budget, simulated=bool(simulated)
+            privacy_unit=privacy_unit,
+            neighboring=neighboring,
+            budget=budget,
+            simulated=bool(simulated),
+            renewal=renewal,
         )
         # Reading all of the data may take long: once is enough.
         dataset = dataclasses.replace(dataset, fingerprint=functools.cache(dataset.fingerprint))
@@ -148,12 +160,61 @@ class Ledger(Account):
         LedgerCorrupt, LedgerUnavailable
             As for `open`; there must be a file.
         """
+        return cls._without_dataset(path, lock_timeout, read_only=True)
+
+    @classmethod
+    def manage(cls, path: Place, *, lock_timeout: float = 30.0) -> Ledger:
+        """Open an existing ledger as its curator, without its dataset: to grant budgets; it takes no charges.
+
+        Raises
+        ------
+        LedgerCorrupt, LedgerUnavailable
+            As for `open`; there must be a ledger.
+        """
+        return cls._without_dataset(path, lock_timeout, read_only=False)
+
+    @classmethod
+    def _without_dataset(cls, path: Place, lock_timeout: float, *, read_only: bool) -> Ledger:
         lock_timeout = _check.non_negative("lock_timeout", lock_timeout)
-        store = opened_store(path, read_only=True, lock_timeout=lock_timeout)
+        store = opened_store(path, read_only=read_only, lock_timeout=lock_timeout)
         with closed_on_error(store):
             with store.transaction(write=False) as connection:
                 version = len(known_versions(connection))
-            return cls(store, version)
+            return cls(store, version, has_dataset=False)
+
+    def __init__(self, store: Store[Any], version: int, *, has_dataset: bool = True) -> None:
+        super().__init__(store, version)
+        self._has_dataset = has_dataset
+
+    def grant(self, analyst: str, budget: Budget | None) -> None:
+        """Open an analyst's account, or change its budget; for the curator.
+
+        Parameters
+        ----------
+        analyst : str
+            Who may ask, as `charge` will name them.
+        budget : Budget or None
+            What they may spend, of the dataset's kind; in each period, where the dataset's budget renews.
+            What they have spent stays spent. None closes the account: no more charges, until another grant.
+
+        Raises
+        ------
+        ParameterError
+            The name is none, or the budget is of another kind than the dataset's.
+        LedgerUnavailable, LedgerCorrupt
+            As for `charge`.
+
+        Notes
+        -----
+        The budgets of analysts may sum to more than the dataset's, which holds all the same. From the first
+        grant on, the ledger is of a format that versions of sfumato without accounts refuse to open.
+        """
+        content = account_content(check_analyst(analyst), budget, self.budget)
+        with self._store.transaction(write=True) as connection:
+            state = self._state(connection)
+            connection.require_format(APART)
+            event = append(connection, state, ACCOUNT, content, totals=state.totals)
+        self._see(event)
 
     def charge(
         self,
@@ -164,6 +225,8 @@ class Ledger(Account):
         description: str = "",
         simulated: bool = False,
         loss_at: LossAt | None = None,
+        analyst: str = "",
+        period: str = "",
     ) -> Receipt:
         """Record a charge durably, or refuse it and leave no trace.
 
@@ -184,6 +247,11 @@ class Ledger(Account):
         loss_at : callable, optional
             The loss of the same question asked at another epsilon, and the same delta: a refusal then offers
             an epsilon at which this question fits, else one at which a count does.
+        analyst : str
+            Who asks: their account is charged as well as the dataset's, in one transaction; both must hold.
+        period : str
+            Where the budget renews, the period that the answer is about: it must depend on no rows of other
+            periods.
 
         Returns
         -------
@@ -198,11 +266,18 @@ class Ledger(Account):
             Simulated noise against a real budget.
         NeighboringMismatch
             The loss is about another relation than the ledger.
+        LedgerMismatch
+            The analyst has no account.
         LedgerUnavailable, LedgerCorrupt
             The file cannot be written or is damaged. If the disk failed at the very end of the write, the
             charge may have been recorded without a receipt, and the error says so; it is never the other way
             round.
         """
+        if not self._has_dataset:
+            raise LedgerUnavailable(
+                f"ledger must be opened with its dataset to be charged, got {self._store.name} opened "
+                "without; use Ledger.open"
+            )
         epsilon, delta, cost = price_of(self, loss, delta)
         if simulated and not self.simulated:
             raise SimulatedCharge(
@@ -219,20 +294,23 @@ class Ledger(Account):
             "delta": delta,
             "costs": encode_spent(cost),
             "description": check_text("description", description),
-            "request": self._request(request),
+            "request": self._request(request, analyst, period),
             "version": self._version,
             "simulated": bool(simulated),
+            # A charge to no account is written as it always was.
+            **{name: value for name, value in (("analyst", analyst), ("period", period)) if value},
         }
         event: Event | None = None
         with self._store.transaction(write=True) as connection:
             state = self._state(connection)
-            totals = self.budget.filters.after(state.totals, cost)
-            if self.budget.filters.hold(totals):
+            holdings = self._holdings(connection, state, analyst, period)
+            if all_hold(holdings, cost):
+                totals = self.budget.filters.after(state.totals, cost)
                 number = state.charges + 1
                 event = append(connection, state, CHARGE, content, totals=totals, charge=number)
         if event is None:
             question = None if loss_at is None else Question(loss_at, epsilon, delta, cost)
-            raise refusal(self._identity, state.totals, cost, delta, question)
+            raise refusal(self.neighboring, holdings, cost, delta, question)
         self._see(event)
         return Receipt(
             ledger=self.ledger_id,
@@ -240,6 +318,9 @@ class Ledger(Account):
             digest=event.digest,
             neighboring=self.neighboring,
             privacy_unit=self.privacy_unit,
+            analyst=analyst,
+            period=period,
+            lifetime=None if self.renewal is None else self._sum(totals),
         )
 
     def commit(self, receipt: Receipt, payload: bytes) -> None:
@@ -252,7 +333,7 @@ class Ledger(Account):
         receipt : Receipt
             What `charge` returned.
         payload : bytes
-            The release, at most 900 MB.
+            The release, at most 900 MB in a file and 400 MB on a server.
 
         Raises
         ------

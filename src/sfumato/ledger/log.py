@@ -16,6 +16,7 @@ from sfumato.ledger.filters import Spent
 from sfumato.ledger.store import Transaction
 
 __all__ = [
+    "ACCOUNT",
     "CHARGE",
     "COMMIT",
     "OPENED",
@@ -28,13 +29,14 @@ __all__ = [
     "encode_spent",
     "event_at",
     "event_of_charge",
+    "events_after",
     "last_state",
     "now",
     "state_of",
     "walk",
 ]
 
-OPENED, VERSION, CHARGE, COMMIT = "opened", "version", "charge", "commit"
+OPENED, VERSION, CHARGE, COMMIT, ACCOUNT = "opened", "version", "charge", "commit", "account"
 """The kinds of events."""
 
 COLUMNS = "SELECT position, kind, charge, body, previous, digest FROM event"
@@ -43,12 +45,13 @@ INSERT = """INSERT INTO event (position, kind, charge, body, previous, digest)
 
 
 class State(NamedTuple):
-    """The last event, and what every event carries: totals, the number of charges and of dataset versions."""
+    """The last event, and what every event carries: totals, and how many of which events there were."""
 
     event: Event
     totals: tuple[Spent, ...]
     charges: int
     versions: int
+    accounts: int = 0
 
 
 def corrupt(rule: str, got: str) -> LedgerCorrupt:
@@ -91,6 +94,9 @@ def append(
         "charges": (before.charges if before else 0) + (kind == CHARGE),
         "versions": (before.versions if before else 0) + (kind in (OPENED, VERSION)),
     }
+    accounts = (before.accounts if before else 0) + (kind == ACCOUNT)
+    if accounts:  # a ledger without accounts is written as it always was
+        carried["accounts"] = accounts
     event = link(position, kind, charge, canonical({**content, **carried}), previous)
     connection.execute(INSERT, event._asdict())
     return event
@@ -115,7 +121,8 @@ def state_of(event: Event) -> State:
     try:
         content = event.content
         totals = decode_spent(content["totals"])
-        return State(event, totals, int(content["charges"]), int(content["versions"]))
+        accounts = int(content.get("accounts", 0))
+        return State(event, totals, int(content["charges"]), int(content["versions"]), accounts)
     except (KeyError, TypeError, ValueError) as error:
         raise corrupt("hold readable events", f"an unreadable event {event.position}") from error
 
@@ -149,6 +156,14 @@ def walk(connection: Transaction, kinds: tuple[str, ...] = ()) -> Iterator[Event
         previous = event.digest
         if not kinds or event.kind in kinds:
             yield event
+
+
+def events_after(connection: Transaction, position: int) -> Iterator[Event]:
+    """Yield the events after a position, in order, unchecked."""
+    rows = connection.execute(
+        f"{COLUMNS} WHERE position > :position ORDER BY position", {"position": position}
+    )
+    return (Event(*row) for row in rows)
 
 
 def content_of(event: Event) -> dict[str, Any]:

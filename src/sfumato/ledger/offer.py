@@ -91,7 +91,7 @@ class Question:
             guess = epsilon * (aim / cost.amount) ** (1 / power)
             # A filter of epsilons needs no guess: a question's loss is within the epsilon it is asked at.
             tried = typed(left if power == 1 and not probe else guess)
-            price = self._price(tried, filters) if best < tried < self.epsilon else None
+            price = self.price(tried, filters) if best < tried < self.epsilon else None
             if price is None:
                 break
             if filters.hold(filters.after(totals, price)):
@@ -102,7 +102,8 @@ class Question:
                 break
         return best
 
-    def _price(self, epsilon: float, filters: Filters) -> tuple[Spent, ...] | None:
+    def price(self, epsilon: float, filters: Filters) -> tuple[Spent, ...] | None:
+        """Return what the question costs at another epsilon; None where it cannot be asked so."""
         try:
             return filters.price(self.loss_at(epsilon), self.delta)
         except (ParameterError, QueryError):

@@ -1,18 +1,21 @@
-"""What is left of a budget, and the error that says so."""
+"""What is left of one or more budgets, and the error that says so."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
 
 from sfumato.errors import BudgetExceeded
+from sfumato.ledger.answerable import largest_epsilon
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.failures import NOTHING_CHARGED
 from sfumato.ledger.filters import Spent
 from sfumato.ledger.offer import Question, typed
 from sfumato.privacy.guarantee import Guarantee
+from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Watched", "refusal", "remaining_of"]
+__all__ = ["Holding", "Watched", "all_hold", "refusal", "remaining_of"]
 
 
 class Watched(Protocol):
@@ -27,45 +30,86 @@ class Watched(Protocol):
         """The relation of all charges."""
 
 
-def remaining_of(
-    identity: Watched, totals: tuple[Spent, ...], delta: float, question: Question | None = None
-) -> Guarantee:
-    """Return what the filters have left, and the largest epsilon still answered at ``delta``.
+class Holding(NamedTuple):
+    """One budget with what was spent of it; ``whose`` continues the words "the budget of ..."."""
 
-    That of one more count, or of one ``question`` where that is known.
+    budget: Budget
+    totals: tuple[Spent, ...]
+    whose: str = ""
+
+    def holds_after(self, cost: tuple[Spent, ...]) -> bool:
+        """Whether one more charge fits."""
+        filters = self.budget.filters
+        return filters.hold(filters.after(self.totals, cost))
+
+
+def all_hold(holdings: Sequence[Holding], cost: tuple[Spent, ...]) -> bool:
+    """Whether one more charge fits into every budget."""
+    return all(holding.holds_after(cost) for holding in holdings)
+
+
+def remaining_of(
+    neighboring: Neighboring,
+    holdings: Sequence[Holding],
+    delta: float,
+    question: Question | None = None,
+    *,
+    shown: int = -1,
+) -> Guarantee:
+    """Return what one of several budgets has left, and the largest epsilon that all still answer.
+
+    At ``delta``, of one more count, or of one ``question`` where that is known. The budgets count in the same
+    units.
     """
-    filters = identity.budget.filters
-    answerable = (
-        filters.largest_epsilon(totals, delta, identity.neighboring)
-        if question is None
-        else question.largest_epsilon(filters, totals)
-    )
+    budget, totals, _ = holdings[shown]
     return Guarantee(
-        neighboring=identity.neighboring,
-        answerable_epsilon=answerable,
+        neighboring=neighboring,
+        answerable_epsilon=_answerable(neighboring, holdings, delta, question),
         answerable_delta=delta,
-        **filters.in_units(filters.left(totals), up=False),
+        **budget.filters.in_units(budget.filters.left(totals), up=False),
     )
 
 
 def refusal(
-    identity: Watched,
-    totals: tuple[Spent, ...],
+    neighboring: Neighboring,
+    holdings: Sequence[Holding],
     cost: tuple[Spent, ...],
     delta: float,
     question: Question | None = None,
 ) -> BudgetExceeded:
-    """Return the error for a charge that does not fit."""
-    budget = identity.budget
-    remaining = remaining_of(identity, totals, delta, question)
-    requested = Guarantee(neighboring=identity.neighboring, **budget.filters.in_units(cost, up=True))
+    """Return the error for a charge that does not fit, about the first of the budgets that refuses it."""
+    place = next(n for n, holding in enumerate(holdings) if not holding.holds_after(cost))
+    budget, totals, whose = holdings[place]
+    remaining = remaining_of(neighboring, holdings, delta, question, shown=place)
+    requested = Guarantee(neighboring=neighboring, **budget.filters.in_units(cost, up=True))
     smaller = None if question is None else question.smaller_delta(budget.filters, totals)
     return BudgetExceeded(
-        f"charge must fit into the budget of {budget}, got {requested}, with {remaining.amounts} left; "
-        f"{NOTHING_CHARGED}; {_remedy(remaining, smaller)}",
+        f"charge must fit into the budget of {budget}{whose}, got {requested}, "
+        f"with {remaining.amounts} left; {NOTHING_CHARGED}; {_remedy(remaining, smaller)}",
         remaining=remaining,
         requested=requested,
     )
+
+
+def _answerable(
+    neighboring: Neighboring, holdings: Sequence[Holding], delta: float, question: Question | None
+) -> float:
+    filters = holdings[0].budget.filters
+    if question is not None:
+        refusing = [held for held in holdings if not held.holds_after(question.cost)]
+        least = min(question.largest_epsilon(held.budget.filters, held.totals) for held in refusing)
+        # Each may accept it by another of its filters: the offer must fit into all at once.
+        if not least or len(holdings) == 1:
+            return least
+        price = question.price(least, filters)
+        return least if price is not None and all_hold(holdings, price) else 0.0
+    if len(holdings) == 1:
+        return filters.largest_epsilon(holdings[0].totals, delta, neighboring)
+
+    def fits(loss: PrivacyLoss) -> bool:
+        return all_hold(holdings, filters.price(loss, delta))
+
+    return largest_epsilon(fits, delta, neighboring)
 
 
 def _remedy(remaining: Guarantee, smaller_delta: float | None) -> str:
@@ -74,7 +118,7 @@ def _remedy(remaining: Guarantee, smaller_delta: float | None) -> str:
         # Rounded down: a number that is shown must be accepted when it is typed.
         return f"ask for an epsilon of at most {typed(remaining.answerable_epsilon)!r}{at}"
     if smaller_delta is None:
-        return "no answer at this delta fits any more, and a budget is not renewed"
+        return "no answer at this delta fits any more, and what was spent is not given back"
     if smaller_delta:
         return f"no answer to this question{at} fits; ask for a delta of at most {smaller_delta!r}"
     return f"no answer to this question{at} fits; ask for a delta of 0, with public groups"

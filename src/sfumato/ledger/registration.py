@@ -20,6 +20,8 @@ from sfumato.ledger.log import (
     last_state,
     walk,
 )
+from sfumato.ledger.renewal import Renewal
+from sfumato.ledger.schema import APART
 from sfumato.ledger.store import Fill, Store, Transaction
 from sfumato.privacy.neighboring import Neighboring
 
@@ -41,7 +43,13 @@ def check_text(name: str, value: str) -> str:
     return value
 
 
-def check_opening(budget: Budget, privacy_unit: str, neighboring: Neighboring, dataset: Dataset) -> None:
+def check_opening(
+    budget: Budget,
+    privacy_unit: str,
+    neighboring: Neighboring,
+    dataset: Dataset,
+    renewal: Renewal | None,
+) -> None:
     """Refuse arguments of the wrong kind before any file is made."""
     for name, value, kind in (
         ("budget", budget, Budget),
@@ -50,6 +58,8 @@ def check_opening(budget: Budget, privacy_unit: str, neighboring: Neighboring, d
     ):
         if not isinstance(value, kind):
             _check.refuse(name, f"be a {kind.__name__}", type(value).__name__)
+    if renewal is not None and not isinstance(renewal, Renewal):
+        _check.refuse("renewal", "be a Renewal or None", type(renewal).__name__)
     if not check_text("privacy_unit", privacy_unit):
         _check.refuse("privacy_unit", "be a non-empty text", privacy_unit, "name what one unit is")
 
@@ -70,6 +80,8 @@ def first_event(identity: Identity, dataset: Dataset) -> Fill:
     content = {**identity.to_json(), "key": _commitment(key), **_described(dataset, key)}
 
     def write(connection: Transaction) -> None:
+        if identity.renewal is not None:
+            connection.require_format(APART)
         connection.execute("INSERT INTO secret (id, key) VALUES (1, :key)", {"key": key})
         append(connection, None, OPENED, content, totals=identity.budget.filters.nothing)
 

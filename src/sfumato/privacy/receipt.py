@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["Receipt"]
@@ -24,7 +25,15 @@ class Receipt:
     neighboring : Neighboring
         The relation that the charge is about.
     privacy_unit : str
-        What one unit is: the column that names it, or the row.
+        What one unit is: the column that names it, or the row; ``(column, period)`` where a budget renews.
+    analyst : str
+        Whose account was charged too; "" if nobody's. Only the dataset's budget is a guarantee: that of an
+        analyst bounds what they alone learn, if analysts do not tell each other their answers.
+    period : str
+        Which period's budget was charged, where it renews.
+    lifetime : Guarantee or None
+        Where the budget renews, what all charges of all periods sum to: what a unit is protected by that is
+        in all of them.
     """
 
     ledger: str
@@ -32,6 +41,17 @@ class Receipt:
     digest: str
     neighboring: Neighboring
     privacy_unit: str
+    analyst: str = ""
+    period: str = ""
+    lifetime: Guarantee | None = None
 
     def __str__(self) -> str:
-        return f"receipt {self.sequence} of ledger {self.ledger}, {self.digest[:12]}"
+        text = f"receipt {self.sequence} of ledger {self.ledger}, {self.digest[:12]}"
+        if self.analyst:
+            text += f"; charged to the dataset and to analyst {self.analyst!r}, who is assumed not to collude"
+        if self.lifetime is not None:
+            text += (
+                f"; protects each {self.privacy_unit}, here {self.period}, and a unit in all periods "
+                f"by their sum so far, {self.lifetime.amounts}"
+            )
+        return text

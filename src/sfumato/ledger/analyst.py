@@ -1,0 +1,157 @@
+"""An analyst's face of a ledger: their own charges and what is left for them, and nothing of the others'."""
+
+from __future__ import annotations
+
+from typing import Self, final
+
+from sfumato.errors import LedgerMismatch
+from sfumato.ledger.budget import Budget
+from sfumato.ledger.entry import Entry
+from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.offer import LossAt
+from sfumato.ledger.renewal import Renewal
+from sfumato.privacy.guarantee import Guarantee
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.receipt import Receipt
+
+__all__ = ["AnalystLedger"]
+
+
+@final
+class AnalystLedger:
+    """A ledger as one analyst sees it.
+
+    Every charge is added to the dataset's account and to the analyst's, in one transaction, and must fit into
+    both. What is left for the analyst is what fits into both; from it they may learn how much others spent.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        The whole ledger, opened with the dataset; closing this closes it.
+    analyst : str
+        Who asks; the curator opened an account for them with `Ledger.grant`.
+
+    Raises
+    ------
+    LedgerMismatch
+        The analyst has no account, or it was closed.
+
+    Notes
+    -----
+    Guarantee: that of the dataset's budget holds whoever asks. The analyst's own budget bounds what they
+    learn alone; analysts who tell each other their answers together learn what the dataset's budget allows.
+    In a Python process this face separates nobody from the data: only a service that holds the ledger does.
+    """
+
+    __slots__ = ("_analyst", "_ledger")
+
+    def __init__(self, ledger: Ledger, analyst: str) -> None:
+        self._ledger = ledger
+        self._analyst = analyst
+        _ = self.budget
+
+    @property
+    def analyst(self) -> str:
+        """Who asks."""
+        return self._analyst
+
+    @property
+    def budget(self) -> Budget:
+        """What the analyst may spend, in all or in each period."""
+        return self._ledger.budget_of(self._analyst)
+
+    @property
+    def renewal(self) -> Renewal | None:
+        """How the budget renews; None if it is one for all time."""
+        return self._ledger.renewal
+
+    @property
+    def privacy_unit(self) -> str:
+        """What one unit is; where the budget renews, ``(unit, period)``."""
+        return self._ledger.privacy_unit
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """How two datasets that must look alike may differ."""
+        return self._ledger.neighboring
+
+    @property
+    def ledger_id(self) -> str:
+        """The random id that receipts carry."""
+        return self._ledger.ledger_id
+
+    @property
+    def version(self) -> int:
+        """Version of the dataset that the ledger was opened with, from 1."""
+        return self._ledger.version
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the ledger takes simulated noise and so protects nobody."""
+        return self._ledger.simulated
+
+    @property
+    def durable(self) -> bool:
+        """Whether the ledger is still there when the process ends."""
+        return self._ledger.durable
+
+    def charge(
+        self,
+        loss: PrivacyLoss,
+        *,
+        delta: float,
+        request: str = "",
+        description: str = "",
+        simulated: bool = False,
+        loss_at: LossAt | None = None,
+        period: str = "",
+    ) -> Receipt:
+        """Record a charge to the dataset and the analyst, or refuse it; as `Ledger.charge`."""
+        return self._ledger.charge(
+            loss,
+            delta=delta,
+            request=request,
+            description=description,
+            simulated=simulated,
+            loss_at=loss_at,
+            analyst=self._analyst,
+            period=period,
+        )
+
+    def commit(self, receipt: Receipt, payload: bytes) -> None:
+        """Store the release of one of the analyst's charges; as `Ledger.commit`."""
+        if receipt.analyst != self._analyst:
+            raise LedgerMismatch(
+                f"receipt must be one of analyst {self._analyst!r}, got another's; commit what they charged"
+            )
+        self._ledger.commit(receipt, payload)
+
+    def find(self, request: str, *, period: str = "") -> bytes | None:
+        """Return the latest release committed for this request of this analyst; None if there is none."""
+        return self._ledger.find(request, analyst=self._analyst, period=period)
+
+    def would_accept(self, loss: PrivacyLoss, *, delta: float, period: str = "") -> bool:
+        """Whether `charge` would accept this loss now; nothing is written."""
+        return self._ledger.would_accept(loss, delta=delta, analyst=self._analyst, period=period)
+
+    def remaining(self, delta: float | None = None, *, period: str = "") -> Guarantee:
+        """Return what the analyst's budget has left, and the epsilon still answered; as `Ledger`'s."""
+        return self._ledger.remaining(delta, analyst=self._analyst, period=period)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """Return the analyst's charges in order, after checking every link of the chain."""
+        return tuple(entry for entry in self._ledger.entries() if entry.analyst == self._analyst)
+
+    def close(self) -> None:
+        """Close the ledger."""
+        self._ledger.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<AnalystLedger {self.ledger_id} of {self._analyst!r}>"
