@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter, defaultdict
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -16,12 +17,23 @@ from sqlglot import exp
 from sfumato.queries.engines import bounding
 from sfumato.queries.engines.dialects.duckdb import DUCKDB
 from sfumato.queries.engines.duckdb import DuckDBEngine
-from sfumato.queries.plan import AggregationJob, ColumnType, Expression, Measure, MeasureKind, Named, Scan
+from sfumato.queries.plan import (
+    AggregationJob,
+    ColumnType,
+    Expression,
+    Factor,
+    Measure,
+    MeasureKind,
+    Named,
+    Scan,
+)
 from sfumato.queries.sources import open_source
 
 _SECRET = b"model" * 8
 _X = Expression(exp.column("x", quoted=True), ColumnType.FLOAT)
 _K = Expression(exp.column("k", quoted=True), ColumnType.TEXT)
+_ONE = Factor(_X, -4, -40, 800, 100)  # on the grid of the first sum
+_TWO = Factor(_X, -4, -(2**48), 60, -(2**16))
 _MEASURES = (
     Measure(MeasureKind.UNITS),
     Measure(MeasureKind.ROWS, upper=3),
@@ -30,6 +42,9 @@ _MEASURES = (
     Measure(MeasureKind.SUM, _X, -4, -50, 1000, -40, 800),
     Measure(MeasureKind.SUM, _X, -4, 5, 2**40),
     Measure(MeasureKind.MEAN, _X, -4, 0, 300, center=150),
+    Measure(MeasureKind.MOMENT, _X, lower=-500, upper=900, factors=(_ONE,), offset=3),
+    Measure(MeasureKind.MOMENT, _X, lower=-9000, upper=10**6, factors=(_ONE, _ONE), offset=5000),
+    Measure(MeasureKind.MOMENT, _X, lower=-(10**5), upper=10**5, factors=(_ONE, _TWO)),
 )
 
 
@@ -49,6 +64,8 @@ def _adds(measure: Measure, rows: list[float | None]) -> int:
     counts = {MeasureKind.UNITS: 1, MeasureKind.ROWS: len(rows), MeasureKind.VALUES: len(values)}
     if measure.kind in counts:
         return min(counts[measure.kind], measure.upper)
+    if measure.kind is MeasureKind.MOMENT:
+        return _moment(measure, rows)
     if not values:
         return 0
     if measure.kind is MeasureKind.VALUE_UNITS:
@@ -59,6 +76,19 @@ def _adds(measure: Measure, rows: list[float | None]) -> int:
     away = math.floor(abs(mean) + Fraction(1, 2))
     nearest = away if mean >= 0 else -away
     return min(max(nearest, measure.lower), measure.upper) - measure.center
+
+
+def _moment(measure: Measure, rows: list[float | None]) -> int:
+    total = 0
+    for x in rows:
+        if x is None or math.isnan(x):
+            continue
+        term = 1
+        for f in measure.factors:
+            value = Fraction(min(max(x, -1e30), 1e30)) / Fraction(2) ** f.exponent
+            term *= min(max(round(value), f.lower), f.upper) - f.center
+        total += term - measure.offset
+    return min(max(total, measure.lower), measure.upper)
 
 
 class _Ranks:
@@ -102,14 +132,19 @@ def _stay(
 ) -> list[float | None]:
     if max_rows is None or len(rows) <= max_rows:
         return rows
-    slots = [_MEASURES[4], _MEASURES[5]]  # the mean's rows are those of the second sum
     seen: Counter[tuple[int | None, ...]] = Counter()
     ranked = []
     for x in rows:
-        values = [_grid(x, measure) for measure in slots]
+        values = _slot_values(x)
         seen[tuple(values)] += 1
         ranked.append((ranks.row(unit, key, values, seen[tuple(values)]), x))
     return [x for _, x in sorted(ranked, key=lambda pair: pair[0])[:max_rows]]
+
+
+def _slot_values(x: float | None) -> list[int | None]:
+    """The columns that rows are told apart by: the mean's are those of the second sum."""
+    far = replace(_MEASURES[5], row_lower=_TWO.lower, row_upper=_TWO.upper)
+    return [_grid(x, measure) for measure in (_MEASURES[4], _MEASURES[5], far)]
 
 
 def _random_table(seed: int) -> pa.Table:
@@ -139,6 +174,45 @@ def test_equals_the_model(seed: int, max_groups: int, max_rows: int | None) -> N
     assert {row[0]: list(row[1:]) for row in rows} == expected
     keys: list[Any] = [row[0] for row in rows]
     assert keys == sorted(k for k in keys if k is not None) + [None] * (None in keys)
+
+
+def _within(table: pa.Table, ranks: _Ranks, all_rows: int) -> dict[str | None, list[int]]:
+    """The model where a unit's rows are bounded in all groups together."""
+    rows_of: dict[int, list[tuple[str | None, float | None]]] = defaultdict(list)
+    for row in table.to_pylist():
+        if row["u"] is not None:
+            rows_of[row["u"]].append((row["k"], row["x"]))
+    answer: dict[str | None, list[int]] = {}
+    for unit, rows in rows_of.items():
+        seen: Counter[tuple[Any, ...]] = Counter()
+        ranked = []
+        for key, x in rows:
+            values = _slot_values(x)
+            seen[key, *values] += 1
+            ranked.append((ranks.row(unit, key, values, seen[key, *values]), key, x))
+        most = len(rows) if len(rows) <= all_rows else all_rows
+        kept: dict[str | None, list[float | None]] = defaultdict(list)
+        for _, key, x in sorted(ranked, key=lambda rank: rank[0])[:most]:
+            kept[key].append(x)
+        for key, values_of in kept.items():
+            added = [_adds(measure, values_of) for measure in _MEASURES]
+            answer[key] = [a + b for a, b in zip(answer.get(key, [0] * len(added)), added, strict=True)]
+    return answer
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("all_rows", [1, 2, 5, 17, 40])
+def test_equals_the_model_where_all_rows_are_bounded(seed: int, all_rows: int) -> None:
+    table = _random_table(seed)
+    with DuckDBEngine(open_source(table), threads=2) as engine:
+        scan = Scan("data", engine.schemas["data"], "u")
+        keys = (Named("k", _K),)
+        job = AggregationJob(scan, keys, _MEASURES, None, None, None, max_rows_contributed=all_rows)
+        answer = engine.aggregate(job, _SECRET)
+        expected = _within(table, _Ranks(engine), all_rows)
+    assert {
+        row["k0"]: [row[f"m{i}"] for i in range(len(_MEASURES))] for row in answer.to_pylist()
+    } == expected
 
 
 @pytest.mark.parametrize("seed", range(3))

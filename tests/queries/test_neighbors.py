@@ -20,7 +20,7 @@ import sqlglot
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sfumato.queries.engines import bounding, prepared
+from sfumato.queries.engines import bounding, prepared, slots
 from sfumato.queries.engines.bounding import Step
 from sfumato.queries.engines.dialects.duckdb import DuckDB
 from sfumato.queries.engines.duckdb import DuckDBEngine
@@ -29,6 +29,7 @@ from sfumato.queries.plan import (
     AggregationJob,
     ColumnType,
     Expression,
+    Factor,
     Filter,
     Measure,
     MeasureKind,
@@ -151,6 +152,8 @@ def _measure(draw: random.Random, schema: Schema, max_rows: int | None) -> Measu
         return Measure(kind, _expression(draw.choice(_ANY), schema))
     if kind is MeasureKind.VALUES:
         return Measure(kind, _expression(draw.choice(_ANY), schema), upper=most)
+    if kind is MeasureKind.MOMENT:
+        return _moment(draw, schema, max_rows)
     lower = draw.choice([-(2**40), -1000, -1, 0, 3])
     upper = lower + draw.choice([0, 1, 5000, 2**40])
     row_lower, row_upper = draw.choice([(None, None), (-100, 100), (0, 2**30), (5, 5)])
@@ -164,6 +167,22 @@ def _measure(draw: random.Random, schema: Schema, max_rows: int | None) -> Measu
         row_upper,
         center=(lower + upper) // 2 if kind is MeasureKind.MEAN else 0,
     )
+
+
+def _moment(draw: random.Random, schema: Schema, max_rows: int | None) -> Measure:
+    """A sum of values, squares or products; its range is what the rows that a unit may have come to."""
+    texts = draw.sample(_NUMBERS, 2)
+    paired = [f"IF({other} IS NOT NULL, {one}, NULL)" for one, other in (texts, texts[::-1])]
+    factors = tuple(
+        Factor(_expression(text, schema), draw.choice([0, -4, 2]), -100, 300, draw.choice([-100, 0, 99]))
+        for text in paired
+    )
+    chosen = draw.choice([factors[:1], (factors[0], factors[0]), factors])
+    made = Measure(
+        MeasureKind.MOMENT, chosen[0].expression, factors=chosen, offset=draw.choice([0, 0, 5000, -7])
+    )
+    low, high = (end * (max_rows or 3) for end in made.terms)
+    return replace(made, lower=min(0, low), upper=max(0, high))
 
 
 def _public(draw: random.Random, keys: tuple[Named, ...]) -> PublicValues | PublicTable | None:
@@ -191,10 +210,26 @@ def _job(draw: random.Random, schema: Schema) -> AggregationJob:
     texts = draw.sample(_KEYS, draw.choice([0, 1, 1, 1, 2]))
     keys = tuple(Named(f"key{at}", _expression(text, relation.schema)) for at, text in enumerate(texts))
     max_rows = draw.choice([None, 1, 2, 5])
+    unbounded = draw.random() < 0.2 and bool(keys) and scan.unit is not None
     measures = [_measure(draw, relation.schema, max_rows) for _ in range(draw.choice([1, 2, 4]))]
     most = draw.choice([1, 2, 3, 100]) if keys and scan.unit is not None else None
     public = _public(draw, keys)
-    return AggregationJob(relation, keys, (Measure(MeasureKind.UNITS), *measures), most, max_rows, public)
+    together = (Measure(MeasureKind.UNITS), *measures)
+    if unbounded:
+        return _in_all_groups(draw, AggregationJob(relation, keys, together, None, None, public))
+    return AggregationJob(relation, keys, together, most, max_rows, public)
+
+
+def _in_all_groups(draw: random.Random, job: AggregationJob) -> AggregationJob:
+    """Bound a unit's rows over all groups instead, and what it adds to all of them."""
+    most = draw.choice([1, 2, 4, 9])
+    measures = tuple(
+        replace(measure, upper=min(measure.upper, most), l1=most)
+        if measure.kind in (MeasureKind.ROWS, MeasureKind.VALUES)
+        else measure
+        for measure in job.measures
+    )
+    return replace(job, measures=measures, max_rows_contributed=most)
 
 
 def _on(relation: Relation, table: str) -> Relation:
@@ -220,16 +255,22 @@ def _violations(
     """What differs by more than one unit may make it differ."""
     nothing = [0] * len(job.measures)
     found, changed = [], 0
+    together = nothing.copy()
     if job.public_groups is not None and list(whole) != list(less):
         found.append("public groups differ")
     for key in whole.keys() | less.keys():
         moves = [a - b for a, b in zip(whole.get(key, nothing), less.get(key, nothing), strict=True)]
         changed += any(moves) or (key in whole) != (key in less)
+        together = [one + abs(move) for one, move in zip(together, moves, strict=True)]
         for move, measure in zip(moves, job.measures, strict=True):
             if abs(move) > measure.sensitivity:
                 found.append(f"{measure.kind.value} moved by {abs(move)}, declared {measure.sensitivity}")
-    if changed > (job.max_groups or 1):
-        found.append(f"{changed} groups changed, declared {job.max_groups or 1}")
+    groups = job.max_groups or job.max_rows_contributed or 1
+    if changed > groups:
+        found.append(f"{changed} groups changed, declared {groups}")
+    for moved, measure in zip(together, job.measures, strict=True):
+        if measure.l1 is not None and moved > measure.l1:
+            found.append(f"{measure.kind.value} moved all groups by {moved}, declared {measure.l1}")
     return found
 
 
@@ -305,21 +346,21 @@ def test_the_fuzz_catches_a_missing_clamp(monkeypatch: pytest.MonkeyPatch) -> No
 def test_the_fuzz_catches_one_group_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = prepared._limits
 
-    def one_more(job: AggregationJob, *, unit: bool) -> tuple[int | None, int | None]:
-        groups, rows = limits(job, unit=unit)
-        return None if groups is None else groups + 1, rows
+    def one_more(job: AggregationJob, *, unit: bool) -> tuple[int | None, int | None, int | None]:
+        groups, rows, all_rows = limits(job, unit=unit)
+        return None if groups is None else groups + 1, rows, all_rows
 
     monkeypatch.setattr(prepared, "_limits", one_more)
     assert _caught()
 
 
 def test_the_fuzz_catches_float_sums(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sums of floats round, by an amount that depends on everyone."""
+    """Sums of floats round, by an amount that depends on everyone: here to eights, as far out."""
     totals = bounding.Bounding.totals
 
     def float_totals(self: bounding.Bounding, *, unit: bool, any_crowded: bool) -> str:
         sql = totals(self, unit=unit, any_crowded=any_crowded)
-        return re.sub(r"sum\((m\d+)\)", r"CAST(sum(CAST(\1 AS FLOAT)) AS BIGINT)", sql)
+        return re.sub(r"sum\((m\d+)\)", r"CAST(CAST(sum(\1) AS FLOAT) / 8 AS BIGINT) * 8", sql)
 
     monkeypatch.setattr(bounding.Bounding, "totals", float_totals)
     assert _caught()
@@ -342,4 +383,29 @@ def test_the_fuzz_catches_bounding_before_the_projection(monkeypatch: pytest.Mon
         return Step("cuts", select.replace("SELECT u, cut FROM", "SELECT u, NULL::UBIGINT AS cut FROM"))
 
     monkeypatch.setattr(bounding.Bounding, "cuts", by_unit_only)
+    assert _caught()
+
+
+def test_the_fuzz_catches_a_row_too_many_in_all_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = prepared._limits
+
+    def one_more(job: AggregationJob, *, unit: bool) -> tuple[int | None, int | None, int | None]:
+        groups, rows, all_rows = limits(job, unit=unit)
+        return groups, rows, None if all_rows is None else all_rows + 1
+
+    monkeypatch.setattr(prepared, "_limits", one_more)
+    assert _caught()
+
+
+def test_the_fuzz_catches_products_of_values_that_are_not_clamped(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = slots.Slots._place_moment
+
+    def loose(self: slots.Slots, index: int) -> None:
+        measures = list(self.measures)
+        wide = tuple(replace(f, lower=10 * f.lower, upper=10 * f.upper) for f in measures[index].factors)
+        self.measures = (*measures[:index], replace(measures[index], factors=wide), *measures[index + 1 :])
+        place(self, index)
+
+    monkeypatch.setattr(slots.Slots, "_place_moment", loose)
+    monkeypatch.setattr(DuckDB, "clamped", lambda self, column, bounds, known=None: column)
     assert _caught()

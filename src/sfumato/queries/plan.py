@@ -8,6 +8,8 @@ integers per unit and group, and an :class:`AggregationJob` for the engine.
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
@@ -21,6 +23,7 @@ __all__ = [
     "Column",
     "ColumnType",
     "Expression",
+    "Factor",
     "Filter",
     "GroupSelection",
     "Measure",
@@ -264,6 +267,18 @@ class MeasureKind(Enum):
     VALUE_UNITS = "units with a value"
     SUM = "sum"
     MEAN = "mean"
+    MOMENT = "moment"
+
+
+@dataclass(frozen=True, slots=True)
+class Factor:
+    """A row's value of an expression on the grid ``2**exponent``, clamped, less ``center``."""
+
+    expression: Expression
+    exponent: int
+    lower: int
+    upper: int
+    center: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +287,9 @@ class Measure:
 
     UNITS: 1. ROWS: number of rows. VALUES: number of rows with a value. VALUE_UNITS: 1 if any row has a
     value. SUM: sum over rows of the value on the grid. MEAN: rounded mean over rows with a value of the value
-    on the grid, minus ``center``; nothing where no row has a value.
+    on the grid, minus ``center``; nothing where no row has a value. MOMENT: sum over rows of the product of
+    one or two ``factors``, each row's less ``offset``; a row without a value of either is left out, so both
+    must have one in the same rows, those where ``expression`` has.
 
     Parameters
     ----------
@@ -291,6 +308,10 @@ class Measure:
     l1 : int or None
         The most that one unit adds to all groups together, in magnitude, where its rows over all groups are
         bounded; None where that follows from its groups.
+    factors : tuple of Factor
+        Of a MOMENT; its exponent is the sum of theirs.
+    offset : int
+        Of a MOMENT: subtracted for each row, so that its range is symmetric around zero.
     """
 
     kind: MeasureKind
@@ -302,6 +323,19 @@ class Measure:
     row_upper: int | None = None
     center: int = 0
     l1: int | None = None
+    factors: tuple[Factor, ...] = ()
+    offset: int = 0
+
+    @property
+    def terms(self) -> tuple[int, int]:
+        """The range of what one row adds to a MOMENT."""
+        ends = [(factor.lower - factor.center, factor.upper - factor.center) for factor in self.factors]
+        if len(ends) == 2 and self.factors[0] == self.factors[1]:
+            (low, high) = ends[0]
+            least = 0 if low <= 0 <= high else min(low * low, high * high)
+            return least - self.offset, max(low * low, high * high) - self.offset
+        products = [math.prod(corner) for corner in itertools.product(*ends)]
+        return min(products) - self.offset, max(products) - self.offset
 
     @property
     def sensitivity(self) -> int:

@@ -18,8 +18,8 @@ import pyarrow as pa
 from sqlglot import exp, parse_one
 
 from sfumato.queries.dialect import PrivateSql
-from sfumato.queries.engines.groups import ARROW_TYPES
 from sfumato.queries.engines.dialects.duckdb import DUCKDB
+from sfumato.queries.engines.groups import ARROW_TYPES
 from sfumato.queries.engines.rendering import Rendered, render
 from sfumato.queries.expressions import read_expression
 from sfumato.queries.plan import ColumnType, Expression

@@ -13,9 +13,10 @@ Most units need none of the last three, so only those that exceed a limit pay fo
 Notes
 -----
 Guarantee: the groups a unit keeps are a function of that unit's own keys and of the secret; the rows it
-keeps in a group are a function of its own rows in that group and of the secret. So removing one unit
-changes no other unit's contribution, whatever the ranking function is: the bounds on sensitivity need
-nothing of it. Only fairness (each group, and each row, has the same chance to stay) rests on the function.
+keeps, in a group or in all groups together, are a function of its own rows there and of the secret. So
+removing one unit changes no other unit's contribution, whatever the ranking function is: the bounds on
+sensitivity need nothing of it. Only fairness (each group, and each row, has the same chance to stay) rests on
+the function.
 In DuckDB that is the 64-bit ``hash`` of the values, keyed by two rounds of xor with a secret word and hash
 again (an Even-Mansour construction), for DuckDB's plain ``hash(a, b)`` is an xor of mixed parts and would
 prefer some keys to others for every unit alike. Ranks by MD5 or SHA-256 take eight and thirteen times as long
@@ -69,6 +70,8 @@ class Bounding:
         None where no limit applies.
     secret : bytes
         Keys the choice of rows and groups.
+    all_rows : int or None
+        The most rows of a unit in all groups together, instead of the other two.
     """
 
     rows: Callable[[str | None], str]
@@ -77,10 +80,13 @@ class Bounding:
     max_groups: int | None
     max_rows: int | None
     secret: bytes
+    all_rows: int | None = None
 
     @property
     def trims_rows(self) -> bool:
         """Whether rows are chosen; where rows carry no values, a count of them is cut instead."""
+        if self.all_rows is not None:
+            return True
         return self.max_rows is not None and bool(self.slots.items)
 
     def steps(self) -> list[Step]:
@@ -130,8 +136,12 @@ class Bounding:
         return f"FROM parts LEFT JOIN cuts USING (u) WHERE {condition} AND {stays}"
 
     def crowded(self) -> Step:
-        """Return the step ``crowded``."""
+        """Return the step ``crowded``: where all rows are bounded, every part of a unit with more of them."""
         columns = ", ".join(("u", *self.keys))
+        if self.all_rows is not None:
+            heavy = f"SELECT u FROM parts GROUP BY u HAVING sum(n) > {self.all_rows}"
+            crowd = f"parts {self.dialect.semi_join} ({heavy}) AS h USING (u)"
+            return Step("crowded", f"SELECT {columns} FROM {crowd}")
         return Step("crowded", f"SELECT {columns} {self._kept(f'n > {self.max_rows}')}")
 
     def trimmed(self) -> Step:
@@ -148,14 +158,15 @@ class Bounding:
         )
         rank = _rank(self.dialect, self.secret, "rows", [*key, *values, "i"])
         ranked = f"SELECT {every}, i, {rank} AS h FROM ({numbered}) AS r"
+        within, most = (key, self.max_rows) if self.all_rows is None else (["u"], self.all_rows)
         # the values after the rank make the order total, so that equal ranks leave no choice to the engine
-        order = ", ".join(["h", *values, "i"])
+        order = ", ".join(["h", *(values if self.all_rows is None else [*self.keys, *values]), "i"])
         places = (
-            f"SELECT {every}, row_number() OVER (PARTITION BY {', '.join(key)} ORDER BY {order}) AS place "
+            f"SELECT {every}, row_number() OVER (PARTITION BY {', '.join(within)} ORDER BY {order}) AS place "
             f"FROM ({ranked}) AS r"
         )
         items = ", ".join((*key, *self.slots.grouped()))
-        chosen = f"FROM ({places}) AS r WHERE place <= {self.max_rows}"
+        chosen = f"FROM ({places}) AS r WHERE place <= {most}"
         return Step("trimmed", f"SELECT {items} {chosen} GROUP BY {', '.join(key)}")
 
     def totals(self, *, unit: bool, any_crowded: bool) -> str:
@@ -163,6 +174,12 @@ class Bounding:
         names = ", ".join((*self.keys, *self.slots.part_names))
         if not unit:
             parts = f"SELECT {', '.join((*self.keys, *self.slots.single()))} FROM ({self.rows(None)}) AS r"
+        elif self.all_rows is not None:
+            parts = f"SELECT {names} FROM parts"
+            if any_crowded:
+                heavy = "(SELECT u, count(*) AS many FROM crowded GROUP BY u) AS o"
+                parts += f" LEFT JOIN {heavy} USING (u) WHERE many IS NULL"
+                parts += f" UNION ALL SELECT {names} FROM trimmed"
         elif self.max_rows is None:
             parts = f"SELECT {names} {self._kept('TRUE')}"
         elif self.trims_rows:

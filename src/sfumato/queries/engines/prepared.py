@@ -38,6 +38,7 @@ class Prepared:
     unit: bool
     max_groups: int | None
     max_rows: int | None
+    all_rows: int | None
     listed: pa.Table | None
     table: str | None
 
@@ -74,7 +75,8 @@ class Prepared:
 
     def bounding(self, secret: bytes) -> Bounding:
         """Return the steps that bound the rows."""
-        return Bounding(self.rows, self.grouping, self.slots, self.max_groups, self.max_rows, secret)
+        limits = self.max_groups, self.max_rows
+        return Bounding(self.rows, self.grouping, self.slots, *limits, secret, self.all_rows)
 
     def answer(self, bounding: Bounding, *, any_crowded: bool) -> str:
         """Return the SELECT of the answer, in its order, from what the steps made."""
@@ -107,9 +109,9 @@ def prepare(job: AggregationJob, tables: Mapping[str, StoredTable], dialect: Dia
         If the engine cannot express the job, or public keys are not of their keys' types.
     """
     layer = relation_layer(job.relation, tables, dialect)
-    max_groups, max_rows = _limits(job, unit=layer.unit)
+    max_groups, max_rows, all_rows = _limits(job, unit=layer.unit)
     types = tuple(key.expression.type for key in job.keys)
-    slots = Slots(job.measures, max_rows, dialect)
+    slots = Slots(job.measures, max_rows or all_rows, dialect)
     values: list[Expression] = []
     for slot in slots.items:
         if slot.expression not in values:
@@ -130,20 +132,26 @@ def prepare(job: AggregationJob, tables: Mapping[str, StoredTable], dialect: Dia
         listed = listed_groups(job.public_groups, types)
     elif isinstance(job.public_groups, PublicTable):
         table = table_groups(job.public_groups, tables, types, dialect)
-    return Prepared(dialect, base, gridded, types, slots, layer.unit, max_groups, max_rows, listed, table)
+    limits = max_groups, max_rows, all_rows
+    return Prepared(dialect, base, gridded, types, slots, layer.unit, *limits, listed, table)
 
 
 def _list(items: Sequence[str]) -> str:
     return ", ".join(items) if items else "1 AS nothing"
 
 
-def _limits(job: AggregationJob, *, unit: bool) -> tuple[int | None, int | None]:
-    """Return the limits that apply: a row that is a unit is in one group, once."""
+def _limits(job: AggregationJob, *, unit: bool) -> tuple[int | None, int | None, int | None]:
+    """Return the limits that apply to groups, rows of a group and all rows: a row that is a unit is one."""
     if job.public_groups is not None and not job.keys:
         refuse("public_groups", "come with keys", job.public_groups, "add a GROUP BY")
     if not unit:
-        return None, None
+        return None, None, None
     max_rows = None if job.max_rows is None else integer("max_rows_per_group", job.max_rows, minimum=1)
+    if job.max_rows_contributed is not None:
+        all_rows = integer("max_rows_contributed", job.max_rows_contributed, minimum=1)
+        if max_rows is not None or job.max_groups is not None:
+            refuse("max_rows_contributed", "stand alone", all_rows, "keep it, or the other limits")
+        return (None, None, all_rows) if job.keys else (None, all_rows, None)
     if not job.keys:
-        return None, max_rows
-    return integer("max_groups_contributed", job.max_groups, minimum=1), max_rows
+        return None, max_rows, None
+    return integer("max_groups_contributed", job.max_groups, minimum=1), max_rows, None

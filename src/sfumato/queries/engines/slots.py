@@ -1,8 +1,7 @@
 """Slots: the integer columns that measures are computed from, and the measures as SQL over them.
 
 Rows carry ``v0, v1, ...``, the values on the grid. A unit's part of a group carries ``n`` (rows) and for
-each slot i
-``ci`` (rows with a value) and ``si`` (their exact sum).
+each slot i ``ci`` (rows with a value) and ``si`` (their exact sum), and ``t...`` for sums of products.
 """
 
 from __future__ import annotations
@@ -19,6 +18,7 @@ from sfumato.queries.plan import ColumnType, Expression, Measure, MeasureKind
 __all__ = ["Slot", "Slots"]
 
 _SUMMED = (MeasureKind.SUM, MeasureKind.MEAN)
+_FIRST = (*_SUMMED, MeasureKind.MOMENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,14 +101,18 @@ class Slots:
         self._rows = max_rows
         self._summed: dict[int, int] = {}  # measure to slot
         self._counted: dict[int, int] = {}  # measure to the one slot that counts the values of its expression
+        self._products: list[tuple[tuple[int, int], tuple[int, int]]] = []  # slots and their centers
+        self._multiplied: dict[int, int] = {}  # measure to product
         # sums first: a count of values reads off any slot of the same expression
-        for index in sorted(range(len(measures)), key=lambda i: measures[i].kind not in _SUMMED):
+        for index in sorted(range(len(measures)), key=lambda i: measures[i].kind not in _FIRST):
             self._place(index)
 
     def _place(self, index: int) -> None:
         measure = self.measures[index]
         if measure.expression is None:
             return
+        if measure.kind is MeasureKind.MOMENT:
+            self._place_moment(index)
         if measure.kind in _SUMMED:
             slot = Slot(measure.expression, measure.exponent, *_row_range(measure))
             if slot not in self.items:
@@ -120,6 +124,31 @@ class Slots:
             same = [len(self.items) - 1]
         self._counted[index] = same[0]
 
+    def _place_moment(self, index: int) -> None:
+        factors = self.measures[index].factors
+        places = []
+        for factor in factors:
+            slot = Slot(factor.expression, factor.exponent, factor.lower, factor.upper)
+            if slot not in self.items:
+                self.items.append(slot)
+            places.append((self.items.index(slot), factor.center))
+        if len(places) == 1:
+            self._summed[index] = places[0][0]
+            return
+        first, second = places
+        if (first, second) not in self._products:
+            self._products.append((first, second))
+        self._multiplied[index] = self._products.index((first, second))
+
+    def _product_name(self, index: int) -> str:
+        """Return a name that says what is multiplied, in any job with the same slots."""
+        return "t" + "_".join(f"{i}x{c}" for i, c in self._products[index]).replace("-", "m")
+
+    def _product(self, index: int) -> str:
+        """Return a row's product of two values less their centers; it fits in 64 bits."""
+        one, other = (f"(v{i} - {self.dialect.integer(c)})" for i, c in self._products[index])
+        return f"({one} * {other})"
+
     @property
     def names(self) -> list[str]:
         """The row columns, ``v0, v1, ...``."""
@@ -128,7 +157,9 @@ class Slots:
     @property
     def part_names(self) -> list[str]:
         """The columns of a unit's part of a group."""
-        return ["n", *(f"c{i}" for i in self._counts()), *(f"s{i}" for i in self._sums())]
+        products = range(len(self._products))
+        sums = *(f"s{i}" for i in self._sums()), *(self._product_name(i) for i in products)
+        return ["n", *(f"c{i}" for i in self._counts()), *sums]
 
     def _counts(self) -> list[int]:
         return sorted(set(self._counted.values()))
@@ -143,13 +174,18 @@ class Slots:
             # where 64 bits do not hold the sum, the part has too many rows and is computed again from fewer
             narrow = self._rows is not None and self._fits(i, self._rows)
             items.append(f"{self.dialect.total(f'v{i}', narrow=narrow)} AS s{i}")
-        return items
+        total, products = self.dialect.total, range(len(self._products))
+        return items + [
+            f"{total(self._product(i), narrow=False)} AS {self._product_name(i)}" for i in products
+        ]
 
     def single(self) -> list[str]:
         """Return the same for a row that is a unit of its own."""
         items = ["1 AS n", *(f"CASE WHEN v{i} IS NULL THEN 0 ELSE 1 END AS c{i}" for i in self._counts())]
         wide = self.dialect.wide
-        return items + [f"{f'v{i}' if self._fits(i, 1) else wide(f'v{i}')} AS s{i}" for i in self._sums()]
+        items += [f"{f'v{i}' if self._fits(i, 1) else wide(f'v{i}')} AS s{i}" for i in self._sums()]
+        products = range(len(self._products))
+        return items + [f"{self._product(i)} AS {self._product_name(i)}" for i in products]
 
     def _fits(self, i: int, rows: int) -> bool:
         """Tell whether the sum of so many rows, and what a mean computes from it, fits in 64 bits."""
@@ -182,14 +218,28 @@ class Slots:
             case MeasureKind.VALUE_UNITS:
                 one, none = (integer(min(max(x, measure.lower), measure.upper)) for x in (1, 0))
                 return f"CASE WHEN c{self._counted[index]} > 0 THEN {one} ELSE {none} END"
-            case MeasureKind.SUM:
-                place = self._summed[index]
-                known = None if self._rows is None else self._sum_range(place, self._rows)
-                return clamped(f"s{place}", bounds, known)
-            case MeasureKind.MEAN:
-                slot = self.items[self._summed[index]]
-                mean = clamped(f"q{index}", bounds, (slot.lower, slot.upper))
-                return f"{mean} - {integer(measure.center)}"
+            case MeasureKind.MOMENT:
+                return self._moment(measure, index)
+            case MeasureKind.SUM | MeasureKind.MEAN:
+                return self._from_sum(measure, self._summed[index], index)
+
+    def _from_sum(self, measure: Measure, place: int, index: int) -> str:
+        """Return a unit's clamped sum, or its clamped mean less the center."""
+        clamped, bounds = self.dialect.clamped, (measure.lower, measure.upper)
+        if measure.kind is MeasureKind.SUM:
+            known = None if self._rows is None else self._sum_range(place, self._rows)
+            return clamped(f"s{place}", bounds, known)
+        slot = self.items[place]
+        mean = clamped(f"q{index}", bounds, (slot.lower, slot.upper))
+        return f"{mean} - {self.dialect.integer(measure.center)}"
+
+    def _moment(self, measure: Measure, index: int) -> str:
+        """Return a unit's sum of what its rows add, from its sum of values or products and their number."""
+        one = index in self._summed
+        total = f"s{self._summed[index]}" if one else self._product_name(self._multiplied[index])
+        each = measure.factors[0].center + measure.offset if one else measure.offset
+        sum_ = f"({total} - {self.dialect.integer(each)} * c{self._counted[index]})"
+        return self.dialect.clamped(sum_, (measure.lower, measure.upper))
 
     def _sum_range(self, place: int, rows: int) -> tuple[int, int]:
         slot = self.items[place]
@@ -215,6 +265,8 @@ def _check(measure: Measure) -> None:
     lower, upper = _row_range(measure)
     if measure.lower > measure.upper or lower > upper:
         refuse("bounds", "have lower at most upper", (measure.lower, measure.upper), "swap them")
+    if measure.kind is MeasureKind.MOMENT:
+        _check_moment(measure)
     if measure.kind in _SUMMED:
         if measure.expression is None or measure.expression.type not in (
             ColumnType.INTEGER,
@@ -223,3 +275,16 @@ def _check(measure: Measure) -> None:
             refuse("expression", f"be a number under {measure.kind.value}", measure.expression, "use CAST")
     elif measure.kind in (MeasureKind.VALUES, MeasureKind.VALUE_UNITS) and measure.expression is None:
         refuse("expression", f"be given for {measure.kind.value}", None, "pass the counted expression")
+
+
+def _check_moment(measure: Measure) -> None:
+    """Refuse factors that are no numbers, or whose product could leave 62 bits."""
+    if len(measure.factors) not in (1, 2) or measure.expression != measure.factors[0].expression:
+        refuse("factors", "be one or two, the first of the expression", measure.factors, "pass them so")
+    for factor in measure.factors:
+        if factor.expression.type not in (ColumnType.INTEGER, ColumnType.FLOAT):
+            refuse("expression", f"be a number under {measure.kind.value}", factor.expression, "use CAST")
+        if not -REACH <= factor.lower <= factor.center <= factor.upper <= REACH:
+            refuse("bounds", "hold their center within 2**62 grid steps", factor, "use a coarser grid")
+    if max(map(abs, measure.terms)) + abs(measure.offset) > REACH:
+        refuse("factors", "have products of at most 2**62 grid steps", measure.factors, "use a coarser grid")
