@@ -16,7 +16,7 @@ from sfumato.errors import (
     LedgerUnavailable,
     ParameterError,
 )
-from sfumato.ledger import AnalystAccount, AnalystLedger, Budget, Ledger
+from sfumato.ledger import AnalystAccount, Budget, Ledger, LedgerView
 from sfumato.privacy import ApproximateDP, Gaussian, PrivacyLoss, PureDP, analytic_gaussian_stddev
 from tests.ledger.tampering import execute, rewrite
 
@@ -35,18 +35,18 @@ def ledger(open_anywhere: Open) -> Ledger:
 
 
 def test_a_charge_is_added_to_both_accounts(ledger: Ledger) -> None:
-    ada = AnalystLedger(ledger, "ada")
+    ada = LedgerView(ledger, "ada")
     receipt = ada.charge(PureDP(0.25), delta=0.0, description="hers")
     assert receipt.analyst == "ada"
     assert "charged to the dataset and to analyst 'ada', who is assumed not to collude" in str(receipt)
     assert ada.remaining().epsilon == 0.25
     assert ledger.remaining().epsilon == 0.75
-    assert AnalystLedger(ledger, "bob").remaining().epsilon == 0.75
+    assert LedgerView(ledger, "bob").remaining().epsilon == 0.75
     assert ledger.verify().sound
 
 
 def test_an_analyst_is_refused_beyond_their_own_budget(ledger: Ledger) -> None:
-    ada = AnalystLedger(ledger, "ada")
+    ada = LedgerView(ledger, "ada")
     ada.charge(PureDP(0.25), delta=0.0)
     remedy = r"the budget of 0\.5-DP of analyst 'ada', .* with 0\.25-DP left; .* at most 0\.249999"
     with pytest.raises(BudgetExceeded, match=remedy) as told:
@@ -59,7 +59,7 @@ def test_an_analyst_is_refused_beyond_their_own_budget(ledger: Ledger) -> None:
 
 
 def test_an_analyst_is_refused_beyond_the_datasets_budget(ledger: Ledger) -> None:
-    ada, bob = AnalystLedger(ledger, "ada"), AnalystLedger(ledger, "bob")
+    ada, bob = LedgerView(ledger, "ada"), LedgerView(ledger, "bob")
     bob.charge(PureDP(0.75), delta=0.0)
     with pytest.raises(BudgetExceeded, match=r"the budget of 1-DP, got .* with 0\.25-DP left"):
         ada.charge(PureDP(0.5), delta=0.0)
@@ -75,7 +75,7 @@ def test_both_budgets_count_by_each_of_their_filters(open_anywhere: Open) -> Non
     """Ada's epsilon is used up and her rho accepts; the dataset's rho is used up and its epsilon accepts."""
     ledger = open_anywhere(budget=Budget.approximate(epsilon=4.0, delta=1e-6))
     ledger.grant("ada", Budget.approximate(epsilon=0.5, delta=1e-6))
-    ada = AnalystLedger(ledger, "ada")
+    ada = LedgerView(ledger, "ada")
     small = Gaussian(analytic_gaussian_stddev(sensitivity=1.0, epsilon=0.03, delta=1e-9))
     for _ in range(40):
         ada.charge(small, delta=1e-9)
@@ -95,7 +95,7 @@ def test_both_budgets_count_by_each_of_their_filters(open_anywhere: Open) -> Non
 def test_a_refused_question_is_offered_an_epsilon_that_fits_both(open_anywhere: Open) -> None:
     ledger = open_anywhere(budget=Budget.approximate(epsilon=2.0, delta=1e-6))
     ledger.grant("ada", Budget.approximate(epsilon=1.0, delta=1e-6))
-    ada = AnalystLedger(ledger, "ada")
+    ada = LedgerView(ledger, "ada")
     ledger.charge(ApproximateDP(1.6, 1e-9), delta=1e-9)
 
     def loss_at(epsilon: float) -> PrivacyLoss:
@@ -110,12 +110,13 @@ def test_a_refused_question_is_offered_an_epsilon_that_fits_both(open_anywhere: 
 
 
 def test_an_analyst_sees_their_own_charges(ledger: Ledger) -> None:
-    ada, bob = AnalystLedger(ledger, "ada"), AnalystLedger(ledger, "bob")
+    ada, bob = LedgerView(ledger, "ada"), LedgerView(ledger, "bob")
     ada.charge(PureDP(0.125), delta=0.0, description="hers")
     bob.charge(PureDP(0.125), delta=0.0, description="his")
     ledger.charge(PureDP(0.125), delta=0.0, description="the curator's")
     assert [entry.description for entry in ada.entries()] == ["hers"]
     assert [entry.analyst for entry in ledger.entries()] == ["ada", "bob", ""]
+    assert [entry.description for entry in LedgerView(ledger).entries()] == ["hers", "his", "the curator's"]
     for hidden in ("head", "verify", "grant", "accounts", "export"):
         assert not hasattr(ada, hidden)
     assert ledger.accounts() == (
@@ -125,7 +126,7 @@ def test_an_analyst_sees_their_own_charges(ledger: Ledger) -> None:
 
 
 def test_an_answer_is_found_again_by_the_same_analyst_only(ledger: Ledger) -> None:
-    ada, bob = AnalystLedger(ledger, "ada"), AnalystLedger(ledger, "bob")
+    ada, bob = LedgerView(ledger, "ada"), LedgerView(ledger, "bob")
     receipt = ada.charge(PureDP(0.125), delta=0.0, request="q")
     with pytest.raises(LedgerMismatch, match="one of analyst 'bob'"):
         bob.commit(receipt, b"answer")
@@ -137,10 +138,10 @@ def test_an_answer_is_found_again_by_the_same_analyst_only(ledger: Ledger) -> No
 
 def test_who_has_no_account_is_refused_and_nothing_is_charged(ledger: Ledger) -> None:
     with pytest.raises(LedgerMismatch, match="got another, 'eve'; nothing was charged; let the curator"):
-        AnalystLedger(ledger, "eve")
+        LedgerView(ledger, "eve")
     with pytest.raises(LedgerMismatch, match="'eve'"):
         ledger.charge(PureDP(0.125), delta=0.0, analyst="eve")
-    ada = AnalystLedger(ledger, "ada")
+    ada = LedgerView(ledger, "ada")
     ledger.grant("ada", None)
     with pytest.raises(LedgerMismatch, match="account was closed"):
         ada.charge(PureDP(0.125), delta=0.0)
@@ -150,7 +151,7 @@ def test_who_has_no_account_is_refused_and_nothing_is_charged(ledger: Ledger) ->
 
 
 def test_a_changed_budget_keeps_what_was_spent(ledger: Ledger) -> None:
-    ada = AnalystLedger(ledger, "ada")
+    ada = LedgerView(ledger, "ada")
     ada.charge(PureDP(0.5), delta=0.0)
     ledger.grant("ada", PURE(epsilon=0.25))
     assert ada.remaining().epsilon == 0.0
@@ -175,7 +176,7 @@ def test_the_orders_of_an_account_are_the_datasets(open_ledger: Open) -> None:
         ledger.grant("ada", Budget.rdp(epsilon=1.0, delta=1e-6))
     kept = [float(member.name.split()[1]) for member in ledger.budget.filters.members]
     ledger.grant("ada", Budget.rdp(epsilon=1.8, delta=1e-6, orders=kept))
-    assert AnalystLedger(ledger, "ada").would_accept(Gaussian(100.0), delta=0.0)
+    assert LedgerView(ledger, "ada").would_accept(Gaussian(100.0), delta=0.0)
 
 
 @pytest.mark.parametrize("name", ["", " ", "a\nb", "a\0", "x" * 201, None, 5])
@@ -188,7 +189,7 @@ def test_another_process_sees_the_account_and_its_charges(at: At, open_anywhere:
     first, second = open_anywhere(at("l")), open_anywhere(at("l"))
     first.grant("ada", PURE(epsilon=0.5))
     for ledger in (second, first, second):
-        AnalystLedger(ledger, "ada").charge(PureDP(0.125), delta=0.0)
+        LedgerView(ledger, "ada").charge(PureDP(0.125), delta=0.0)
     with Ledger.read(at("l")) as seen:
         assert seen.remaining(analyst="ada").epsilon == 0.125
         assert [account.charges for account in seen.accounts()] == [3]
@@ -202,14 +203,14 @@ def test_a_curator_without_the_data_grants_and_does_not_charge(at: At, open_anyw
         ledger.grant("ada", PURE(epsilon=0.5))
         with pytest.raises(LedgerUnavailable, match=r"opened with its dataset .* use Ledger\.open"):
             ledger.charge(PureDP(0.25), delta=0.0)
-    AnalystLedger(open_anywhere(at("l")), "ada").charge(PureDP(0.25), delta=0.0)
+    LedgerView(open_anywhere(at("l")), "ada").charge(PureDP(0.25), delta=0.0)
 
 
 def test_threads_of_two_analysts_never_pass_either_budget(ledger: Ledger) -> None:
     won: dict[str, int] = {"ada": 0, "bob": 0}
 
     def ask(analyst: str) -> None:
-        mine = AnalystLedger(ledger, analyst)
+        mine = LedgerView(ledger, analyst)
         for _ in range(40):
             try:
                 mine.charge(PureDP(1 / 32), delta=0.0)
@@ -255,7 +256,7 @@ def test_forged_accounts_are_found(open_ledger: Open, tmp_path: Path, forged: di
     ledger = open_ledger(tmp_path / "l")
     ledger.grant("ada", PURE(epsilon=0.5))
     ledger.grant("bob", PURE(epsilon=0.25))
-    AnalystLedger(ledger, "ada").charge(PureDP(0.5), delta=0.0)
+    LedgerView(ledger, "ada").charge(PureDP(0.5), delta=0.0)
     ledger.close()
 
     def change(position: int, content: dict[str, Any]) -> None:

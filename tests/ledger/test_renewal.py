@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import BudgetExceeded, LedgerCorrupt, LedgerMismatch, ParameterError
-from sfumato.ledger import AnalystLedger, Budget, Ledger, Renewal
+from sfumato.ledger import Budget, Ledger, LedgerView, Renewal
 from sfumato.privacy import PureDP
 from tests.ledger.tampering import execute, rewrite
 
@@ -108,12 +108,12 @@ def test_an_answer_is_found_again_for_the_same_period(ledger: Ledger) -> None:
 
 def test_an_analysts_budget_renews_too(ledger: Ledger) -> None:
     ledger.grant("ada", Budget.pure(epsilon=0.5))
-    ada = AnalystLedger(ledger, "ada")
     for period in ("2026-01", "2026-02"):
-        ada.charge(PureDP(0.5), delta=0.0, period=period)
+        ada = LedgerView(ledger, "ada", period=period)
+        ada.charge(PureDP(0.5), delta=0.0)
         with pytest.raises(BudgetExceeded, match=f"of analyst 'ada' for {period}"):
-            ada.charge(PureDP(0.25), delta=0.0, period=period)
-    assert ada.remaining(period="2026-03").epsilon == 0.5
+            ada.charge(PureDP(0.25), delta=0.0)
+    assert LedgerView(ledger, "ada", period="2026-03").remaining().epsilon == 0.5
     assert ledger.accounts()[0].periods == ("2026-01", "2026-02")
     assert ledger.verify().sound
 

@@ -13,7 +13,6 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.ledger.accounts import AnalystAccount
-    from sfumato.ledger.analyst import AnalystLedger
     from sfumato.ledger.budget import Budget
     from sfumato.ledger.entry import Entry
     from sfumato.ledger.filters import Spent
@@ -25,16 +24,17 @@ if TYPE_CHECKING:
     from sfumato.ledger.odometer import Odometer
     from sfumato.ledger.renewal import Renewal
     from sfumato.ledger.verification import Verification
+    from sfumato.ledger.view import LedgerView
 
 __all__ = [
     "AnalystAccount",
-    "AnalystLedger",
     "Budget",
     "Dataset",
     "Entry",
     "Head",
     "IndividualFilter",
     "Ledger",
+    "LedgerView",
     "Odometer",
     "PrivacyFilter",
     "Renewal",
@@ -46,7 +46,7 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "AnalystAccount": "sfumato.ledger.accounts",
-        "AnalystLedger": "sfumato.ledger.analyst",
+        "LedgerView": "sfumato.ledger.view",
         "Budget": "sfumato.ledger.budget",
         "Dataset": "sfumato.ledger.identity",
         "Entry": "sfumato.ledger.entry",

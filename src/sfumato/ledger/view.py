@@ -1,4 +1,4 @@
-"""An analyst's face of a ledger: their own charges and what is left for them, and nothing of the others'."""
+"""A ledger as it is asked: on behalf of one analyst, about one period; nothing of the others'."""
 
 from __future__ import annotations
 
@@ -9,33 +9,38 @@ from sfumato.ledger.budget import Budget
 from sfumato.ledger.entry import Entry
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.offer import LossAt
-from sfumato.ledger.renewal import Renewal
+from sfumato.ledger.renewal import check_period
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
 
-__all__ = ["AnalystLedger"]
+__all__ = ["LedgerView"]
 
 
 @final
-class AnalystLedger:
-    """A ledger as one analyst sees it.
+class LedgerView:
+    """A ledger for one who asks: their charges, and what is left for them.
 
-    Every charge is added to the dataset's account and to the analyst's, in one transaction, and must fit into
-    both. What is left for the analyst is what fits into both; from it they may learn how much others spent.
+    An analyst's charge is added to the dataset's account and to theirs, in one transaction, and must fit into
+    both. What is left for them is what fits into both; from it they may learn how much others spent.
 
     Parameters
     ----------
     ledger : Ledger
         The whole ledger, opened with the dataset; closing this closes it.
     analyst : str
-        Who asks; the curator opened an account for them with `Ledger.grant`.
+        Who asks; the curator opened an account for them with `Ledger.grant`. "" is the curator, who has the
+        dataset's budget and sees all charges.
+    period : str
+        Where the budget renews, the period that every answer is about.
 
     Raises
     ------
     LedgerMismatch
         The analyst has no account, or it was closed.
+    ParameterError
+        The period is none, or the budget does not renew.
 
     Notes
     -----
@@ -44,27 +49,30 @@ class AnalystLedger:
     In a Python process this face separates nobody from the data: only a service that holds the ledger does.
     """
 
-    __slots__ = ("_analyst", "_ledger")
+    __slots__ = ("_analyst", "_ledger", "_period")
 
-    def __init__(self, ledger: Ledger, analyst: str) -> None:
+    def __init__(self, ledger: Ledger, analyst: str = "", *, period: str = "") -> None:
         self._ledger = ledger
         self._analyst = analyst
-        _ = self.budget
+        self._period = period
+        check_period(ledger.renewal, period)
+        if analyst != "":
+            ledger.budget_of(analyst)
 
     @property
     def analyst(self) -> str:
-        """Who asks."""
+        """Who asks; "" is the curator."""
         return self._analyst
 
     @property
-    def budget(self) -> Budget:
-        """What the analyst may spend, in all or in each period."""
-        return self._ledger.budget_of(self._analyst)
+    def period(self) -> str:
+        """Which period's budget is charged; "" where it does not renew."""
+        return self._period
 
     @property
-    def renewal(self) -> Renewal | None:
-        """How the budget renews; None if it is one for all time."""
-        return self._ledger.renewal
+    def budget(self) -> Budget:
+        """What may be spent, by the analyst or in all; in each period, where it renews."""
+        return self._ledger.budget_of(self._analyst) if self._analyst else self._ledger.budget
 
     @property
     def privacy_unit(self) -> str:
@@ -105,7 +113,6 @@ class AnalystLedger:
         description: str = "",
         simulated: bool = False,
         loss_at: LossAt | None = None,
-        period: str = "",
     ) -> Receipt:
         """Record a charge to the dataset and the analyst, or refuse it; as `Ledger.charge`."""
         return self._ledger.charge(
@@ -116,32 +123,33 @@ class AnalystLedger:
             simulated=simulated,
             loss_at=loss_at,
             analyst=self._analyst,
-            period=period,
+            period=self._period,
         )
 
     def commit(self, receipt: Receipt, payload: bytes) -> None:
-        """Store the release of one of the analyst's charges; as `Ledger.commit`."""
-        if receipt.analyst != self._analyst:
+        """Store the release of one of the charges made here; as `Ledger.commit`."""
+        if (receipt.analyst, receipt.period) != (self._analyst, self._period):
             raise LedgerMismatch(
                 f"receipt must be one of analyst {self._analyst!r}, got another's; commit what they charged"
             )
         self._ledger.commit(receipt, payload)
 
-    def find(self, request: str, *, period: str = "") -> bytes | None:
+    def find(self, request: str) -> bytes | None:
         """Return the latest release committed for this request of this analyst; None if there is none."""
-        return self._ledger.find(request, analyst=self._analyst, period=period)
+        return self._ledger.find(request, analyst=self._analyst, period=self._period)
 
-    def would_accept(self, loss: PrivacyLoss, *, delta: float, period: str = "") -> bool:
+    def would_accept(self, loss: PrivacyLoss, *, delta: float) -> bool:
         """Whether `charge` would accept this loss now; nothing is written."""
-        return self._ledger.would_accept(loss, delta=delta, analyst=self._analyst, period=period)
+        return self._ledger.would_accept(loss, delta=delta, analyst=self._analyst, period=self._period)
 
-    def remaining(self, delta: float | None = None, *, period: str = "") -> Guarantee:
+    def remaining(self, delta: float | None = None) -> Guarantee:
         """Return what the analyst's budget has left, and the epsilon still answered; as `Ledger`'s."""
-        return self._ledger.remaining(delta, analyst=self._analyst, period=period)
+        return self._ledger.remaining(delta, analyst=self._analyst, period=self._period)
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return the analyst's charges in order, after checking every link of the chain."""
-        return tuple(entry for entry in self._ledger.entries() if entry.analyst == self._analyst)
+        """Return the analyst's charges in order, the curator all; after checking every link of the chain."""
+        entries = self._ledger.entries()
+        return tuple(entry for entry in entries if not self._analyst or entry.analyst == self._analyst)
 
     def close(self) -> None:
         """Close the ledger."""
@@ -154,4 +162,4 @@ class AnalystLedger:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<AnalystLedger {self.ledger_id} of {self._analyst!r}>"
+        return f"<LedgerView {self.ledger_id} of {self._analyst or 'the curator'!r}>"
