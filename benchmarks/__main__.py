@@ -16,6 +16,7 @@ BENCHMARKS = {
     "peer-query": "benchmarks.peer_query",
     "query": "benchmarks.query",
     "refusal": "benchmarks.refusal",
+    "sql": "benchmarks.sql",
 }
 
 

@@ -46,10 +46,19 @@ def visits(rows: int = _ROWS) -> Path:
 
 def _write(path: Path, rows: int) -> None:
     rng = np.random.default_rng(_SEED)
-    person = rng.permutation(_UNITS)[_zipf(rng, _UNITS, 0.8, rows)]
+    who = rng.permutation(_UNITS)
     names = pa.array([f"place_{i:04d}" for i in range(_KEYS)])
-    place = pa.DictionaryArray.from_arrays(pa.array(_zipf(rng, _KEYS, 1.0, rows)), names).cast(pa.string())
-    table = pa.table({"person": person, "place": place, "spent": rng.gamma(2.0, 20.0, rows)})
     partial = path.with_suffix(f".{os.getpid()}")
-    pq.write_table(table, partial)
+    writer = None
+    for start in range(0, rows, _ROWS):
+        count = min(_ROWS, rows - start)
+        person = who[_zipf(rng, _UNITS, 0.8, count)]
+        place = pa.DictionaryArray.from_arrays(pa.array(_zipf(rng, _KEYS, 1.0, count)), names).cast(
+            pa.string()
+        )
+        table = pa.table({"person": person, "place": place, "spent": rng.gamma(2.0, 20.0, count)})
+        writer = writer or pq.ParquetWriter(partial, table.schema)
+        writer.write_table(table)
+    if writer is not None:
+        writer.close()
     partial.replace(path)

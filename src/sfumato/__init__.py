@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.neighboring import Neighboring
     from sfumato.queries.columns import col
     from sfumato.queries.connecting import connect
+    from sfumato.queries.hierarchy import consistent
     from sfumato.queries.requests import (
         count,
         count_distinct,
@@ -34,6 +35,7 @@ __all__ = [
     "audit",
     "col",
     "connect",
+    "consistent",
     "count",
     "count_distinct",
     "errors",
@@ -64,6 +66,7 @@ __getattr__, __dir__ = attach(
         "audit": "",
         "col": "sfumato.queries.columns",
         "connect": "sfumato.queries.connecting",
+        "consistent": "sfumato.queries.hierarchy",
         "count": "sfumato.queries.requests",
         "count_distinct": "sfumato.queries.requests",
         "errors": "",
