@@ -71,7 +71,8 @@ def consistent(levels: Sequence[TableRelease], column: str) -> tuple[pa.Table, .
     >>> top["n"][0].as_py() == sum(bottom["n"].to_pylist())
     True
     """
-    if isinstance(levels, TableRelease) or len(levels) < 2:
+    given: object = levels
+    if not isinstance(given, (list, tuple)) or len(given) < 2:
         _check.refuse("levels", "be two releases or more", levels, "pass them from coarse to fine")
     found = [_level(release, column) for release in levels]
     parents = [_parents(above, below) for above, below in pairwise(found)]
