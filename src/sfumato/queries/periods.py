@@ -6,19 +6,30 @@ Where a budget renews, an answer is charged to one period, and must then depend 
 
 from __future__ import annotations
 
-from sqlglot import exp
+from dataclasses import dataclass
 
 from sfumato.errors import SchemaError
 from sfumato.ledger.renewal import Renewal
 from sfumato.queries.dialect import parse
 from sfumato.queries.expressions import read_predicate
-from sfumato.queries.plan import ColumnType, Expression, Scan
-from sfumato.queries.rows import Rows
-from sfumato.queries.terms import closest
+from sfumato.queries.plan import Column, ColumnType, Expression, Scan
+from sfumato.queries.terms import Term, closest
+from sfumato.queries.terms import column as term_of
 
 __all__ = ["within_period"]
 
 _LITERALS = {ColumnType.DATE: "DATE '{}'", ColumnType.TIMESTAMP: "TIMESTAMP '{} 00:00:00'"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """The scope of the condition: whatever name is read is the column with a row's time."""
+
+    known: Column
+
+    def resolve(self, _qualifier: str | None, _name: str) -> Term:
+        """Return the column."""
+        return term_of(self.known.name, self.known.type)
 
 
 def within_period(scan: Scan, renewal: Renewal, period: str) -> Expression:
@@ -44,9 +55,8 @@ def within_period(scan: Scan, renewal: Renewal, period: str) -> Expression:
             f"the column {column.name!r} of {scan.table!r} must be a date or a timestamp to tell a row's "
             "period; name another one, or convert it before connecting"
         )
-    name = exp.to_identifier(column.name, quoted=True).sql(dialect="bigquery")
     first, after = (
         _LITERALS[column.type].format(day) for day in (renewal.first_day(period), renewal.day_after(period))
     )
-    written = parse(f"SELECT 1 FROM t WHERE {name} >= {first} AND {name} < {after}")  # noqa: S608
-    return read_predicate(written.select.args["where"].this, Rows.of(scan, None), "the period")
+    written = parse(f"SELECT 1 FROM t WHERE moment >= {first} AND moment < {after}")  # noqa: S608
+    return read_predicate(written.select.args["where"].this, _Moment(column), "the period")
