@@ -376,7 +376,7 @@ def test_explaining_says_what_the_budget_can_never_answer() -> None:
     [
         ({"defaults": [1]}, "defaults must be a mapping, got 'list'; pass one such as"),
         ({"public": "regions.csv"}, "public must be a mapping, got 'str'; pass one such as"),
-        ({"ledger": 5}, "path must be a path, or None for a ledger in memory, got 5; pass"),
+        ({"ledger": 5}, "path must be a path, a postgresql:"),
         ({"epsilon": -1.0}, "epsilon must be positive and finite, got -1.0; use 1.0"),
         ({"delta": 1.5}, "delta must be in .*, got 1.5; use 1e-7"),
         ({"epsilon": None}, "budget must be one of epsilon, rho and mu, got 'none'; state"),

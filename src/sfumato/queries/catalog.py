@@ -9,7 +9,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from sfumato.errors import SchemaError, UnsupportedSql
-from sfumato.queries.plan import Scan, Schema
+from sfumato.queries.plan import Expression, Filter, Relation, Scan, Schema
 from sfumato.queries.terms import closest, only
 
 __all__ = ["Catalog", "CommonTable", "PublicSource", "Source", "Tables", "suggestion"]
@@ -25,10 +25,18 @@ class Catalog:
         Tables whose rows belong to privacy units.
     public : mapping of str to Schema
         Tables that anyone may see; they may list groups.
+    within : mapping of str to Expression
+        Conditions on the rows of private tables that hold for every query: those of one period, say.
     """
 
     private: Mapping[str, Scan]
     public: Mapping[str, Schema] = field(default_factory=dict)
+    within: Mapping[str, Expression] = field(default_factory=dict)
+
+    def rows_of(self, scan: Scan) -> Relation:
+        """Return the rows of a private table that queries may read."""
+        condition = self.within.get(scan.table)
+        return scan if condition is None else Filter(scan, condition)
 
 
 @dataclass(frozen=True, slots=True)

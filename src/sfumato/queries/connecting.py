@@ -10,12 +10,16 @@ from sfumato.errors import ParameterError, SchemaError, SimulatedCharge
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.identity import Dataset
 from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.renewal import Renewal
+from sfumato.ledger.view import LedgerView
 from sfumato.numerics.source import Rng
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.engines.engine import Engine
+from sfumato.queries.periods import within_period
 from sfumato.queries.plan import Scan
+from sfumato.queries.policy import PrivacyPolicy
 from sfumato.queries.session import Session
 from sfumato.queries.sources import ROW, Row, open_source, require_unit
 
@@ -27,12 +31,16 @@ _ROW_IN_WORDS = "row"
 def connect(
     source: object,
     *,
-    privacy_unit: str | Row | Mapping[str, str | Row],
+    privacy_unit: str | Row | Mapping[str, str | Row] | None = None,
     epsilon: float | None = None,
     delta: float = 0.0,
     rho: float | None = None,
     mu: float | None = None,
+    policy: PrivacyPolicy | Mapping[str, object] | str | os.PathLike[str] | None = None,
     ledger: str | os.PathLike[str] | None = None,
+    analyst: str = "",
+    renewal: Renewal | None = None,
+    period: str = "",
     public: Mapping[str, object] | None = None,
     defaults: Mapping[str, object] | None = None,
     new_version: bool = False,
@@ -48,14 +56,27 @@ def connect(
         The private data: Parquet, CSV, a DuckDB file, or a frame. A single source is the table ``data``.
     privacy_unit : str, ROW, or mapping of str to these
         The column that names the person (or other unit) a row belongs to; ``sfumato.ROW`` where each row is a
-        unit of its own. A mapping gives it table by table.
+        unit of its own. A mapping gives it table by table. Left out where ``policy`` names it.
     epsilon, delta : float
         The budget of the dataset over its whole life: (epsilon, delta)-DP. With delta 0, pure DP.
     rho, mu : float, optional
         Instead of epsilon: a budget in zCDP or in Gaussian DP, up to the mass ``delta``.
-    ledger : path, optional
+    policy : mapping, path or str, optional
+        BigQuery's ``privacy_policy`` (its JSON, a file of it, or as a mapping): the unit column, the budget,
+        and limits on each query; see `sfumato.queries.policy.PrivacyPolicy`.
+    ledger : path or str, optional
         The ledger's file, made if there is none; an existing one must be of the same unit, budget and data.
-        None keeps the ledger in memory, for this session only.
+        Or ``postgresql://user@host/database``, a ledger that a team shares. None keeps the ledger in memory,
+        for this session only.
+    analyst : str, optional
+        Who asks: every answer is charged to their account as well, which the curator opened with
+        ``Ledger.grant``. Left out, it is the curator, who has the dataset's budget.
+    renewal : Renewal, optional
+        Give each calendar period of the rows' own time the whole budget; what is protected is then a unit
+        within one period.
+    period : str, optional
+        With ``renewal``, the period that all questions of this session are about, such as ``"2026-01"``: the
+        private rows of other periods are not read.
     public : mapping of str to source, optional
         Tables that hold nothing private; they can list groups.
     defaults : mapping of str to object, optional
@@ -96,6 +117,14 @@ def connect(
     >>> release.to_arrow().column_names
     ['smokes', 'n']
     """
+    if renewal is not None and not isinstance(renewal, Renewal):
+        refuse("renewal", "be a Renewal", type(renewal).__name__, "pass Renewal(every='month', column='day')")
+    rules = None if policy is None else PrivacyPolicy.read(policy)
+    if rules is not None:
+        privacy_unit = _unit_of(rules, privacy_unit)
+        epsilon, delta = _budget_of(rules, epsilon, delta, rho, mu)
+    if privacy_unit is None:
+        refuse("privacy_unit", "be given, or a policy", None, "name the column of the person")
     budget = _budget(epsilon, delta, rho, mu)
     _require_mapping("defaults", defaults, "{'epsilon': 0.1, 'delta': 1e-9}")
     _require_mapping("public", public, "{'regions': 'regions.csv'}")
@@ -112,6 +141,12 @@ def connect(
     try:
         units = _units(privacy_unit, engine, list(private))
         words = _in_words(units)
+        scans = {name: Scan(name, engine.schemas[name], unit) for name, unit in units.items()}
+        catalog = Catalog(
+            scans,
+            {name: engine.schemas[name] for name in listed},
+            {} if renewal is None else {n: within_period(scan, renewal, period) for n, scan in scans.items()},
+        )
         book = Ledger.open(
             ledger,
             budget=budget,
@@ -120,20 +155,56 @@ def connect(
             dataset=Dataset(schema=engine.schema_text, fingerprint=engine.fingerprint),
             new_version=new_version,
             simulated=rng is not None,
+            renewal=renewal,
         )
     except BaseException:
         engine.close()
         raise
-    scans = {name: Scan(name, engine.schemas[name], unit) for name, unit in units.items()}
-    catalog = Catalog(scans, {name: engine.schemas[name] for name in listed})
+    try:
+        account = LedgerView(book, analyst, period=period)
+    except BaseException:
+        engine.close()
+        book.close()
+        raise
     return Session(
-        engine=engine, ledger=book, catalog=catalog, privacy_unit=words, defaults=defaults or {}, rng=rng
+        engine=engine,
+        ledger=book,
+        account=account,
+        catalog=catalog,
+        privacy_unit=account.privacy_unit,
+        defaults={**(rules.defaults if rules else {}), **(defaults or {})},
+        rng=rng,
+        policy=rules,
     )
 
 
 def _require_mapping(name: str, value: object, example: str) -> None:
     if value is not None and not isinstance(value, Mapping):
         refuse(name, "be a mapping", type(value).__name__, f"pass one such as {example}")
+
+
+def _unit_of(
+    policy: PrivacyPolicy, given: str | Row | Mapping[str, str | Row] | None
+) -> str | Row | Mapping[str, str | Row]:
+    if given not in (None, policy.privacy_unit_column):
+        refuse(
+            "privacy_unit",
+            f"be the policy's, {policy.privacy_unit_column!r}",
+            given,
+            "leave it out where a policy is given",
+        )
+    return policy.privacy_unit_column
+
+
+def _budget_of(
+    policy: PrivacyPolicy, epsilon: float | None, delta: float, rho: float | None, mu: float | None
+) -> tuple[float | None, float]:
+    """Return epsilon and delta of the budget, which is stated by the policy or beside it."""
+    if policy.epsilon_budget is None:
+        return epsilon, delta
+    if (epsilon, rho, mu) != (None, None, None) or delta:
+        refuse("budget", "be stated once", "the policy's and another", "leave epsilon, delta, rho and mu out")
+    return policy.epsilon_budget, policy.delta_budget or 0.0
 
 
 def _budget(epsilon: float | None, delta: float, rho: float | None, mu: float | None) -> Budget:

@@ -134,7 +134,7 @@ def read_rows(item: exp.Expr, tables: Tables) -> Rows:
     if isinstance(item, exp.Table):
         source = table_source(item, tables)
         if isinstance(source, Scan):
-            return Rows(source, alias or item.name)
+            return Rows(tables.catalog.rows_of(source), alias or item.name)
         if isinstance(source, CommonTable) and isinstance(source.select, exp.Select):
             return Rows(_derived(source.select, source.tables), alias or item.name)
     if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Select):

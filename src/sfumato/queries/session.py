@@ -10,6 +10,7 @@ from typing import Self, final
 
 from sfumato.errors import SourceError
 from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.view import LedgerView
 from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.answer import add_noise
@@ -19,6 +20,7 @@ from sfumato.queries.engines.engine import Engine
 from sfumato.queries.explain import explain
 from sfumato.queries.front import read
 from sfumato.queries.plan import Query
+from sfumato.queries.policy import PrivacyPolicy
 from sfumato.queries.price import PricedQuery, price
 from sfumato.queries.release import TableRelease, read_back
 from sfumato.queries.targets import Aim, Target
@@ -39,6 +41,8 @@ class Session:
         Where the tables lie.
     ledger : Ledger
         What every answer is charged to.
+    account : LedgerView
+        The ledger as it is asked here: by an analyst, about a period.
     catalog : Catalog
         The private and public tables.
     privacy_unit : str
@@ -47,6 +51,8 @@ class Session:
         Values for options that a query leaves out.
     rng : int, Generator, RandomSource or None
         None is the operating system's entropy; anything else simulates.
+    policy : PrivacyPolicy or None
+        Limits on each query.
 
     Notes
     -----
@@ -57,11 +63,13 @@ class Session:
     """
 
     __slots__ = (
+        "_account",
         "_catalog",
         "_closed",
         "_defaults",
         "_engine",
         "_ledger",
+        "_policy",
         "_privacy_unit",
         "_process",
         "_rng",
@@ -72,13 +80,17 @@ class Session:
         *,
         engine: Engine,
         ledger: Ledger,
+        account: LedgerView,
         catalog: Catalog,
         privacy_unit: str,
         defaults: Mapping[str, object],
         rng: Rng,
+        policy: PrivacyPolicy | None = None,
     ) -> None:
         self._engine = engine
         self._ledger = ledger
+        self._account = account
+        self._policy = policy
         self._catalog = catalog
         self._privacy_unit = privacy_unit
         self._defaults = MappingProxyType(dict(defaults))
@@ -90,6 +102,11 @@ class Session:
     def ledger(self) -> Ledger:
         """The ledger that every answer is charged to."""
         return self._ledger
+
+    @property
+    def account(self) -> LedgerView:
+        """The ledger as it is asked here: what is left for the analyst, or of the period."""
+        return self._account
 
     @property
     def privacy_unit(self) -> str:
@@ -133,7 +150,7 @@ class Session:
     def explain(self, text: str, *, public_groups: Mapping[str, Sequence[object]] | None = None) -> str:
         """Say what a query would do and cost; nothing is charged and no row is read."""
         priced = self._price(text, public_groups)
-        return explain(priced, privacy_unit=self._privacy_unit, budget=self._ledger.budget)
+        return explain(priced, privacy_unit=self._privacy_unit, budget=self._account.budget)
 
     def table(self, name: str | None = None) -> Table:
         """Begin a query in Python: ``session.table().filter(...).group_by(...).agg(...)``.
@@ -196,7 +213,7 @@ class Session:
         self._check_usable()
         return plan_workload(
             queries,
-            Desk(self._read, self._answer, lambda loss, delta: self._ledger.would_accept(loss, delta=delta)),
+            Desk(self._read, self._answer, lambda loss, delta: self._account.would_accept(loss, delta=delta)),
             Aim(target=target, epsilon=epsilon, units=units, level=level, pilot=pilot),
         )
 
@@ -219,7 +236,11 @@ class Session:
     def _read(
         self, text: str, public_groups: Mapping[str, Sequence[object]] | None, **defaults: object
     ) -> Query:
-        return read(text, self._catalog, defaults={**self._defaults, **defaults}, public_groups=public_groups)
+        defaults = {**self._defaults, **defaults}
+        query = read(text, self._catalog, defaults=defaults, public_groups=public_groups)
+        if self._policy is not None:
+            self._policy.check(query.options)
+        return query
 
     def _price(self, text: str, public_groups: Mapping[str, Sequence[object]] | None) -> PricedQuery:
         self._check_usable()
@@ -230,13 +251,13 @@ class Session:
     def _answer(self, priced: PricedQuery, description: str) -> TableRelease:
         """Give the committed answer, or charge, ask the engine, add noise and commit."""
         self._check_usable()
-        committed = self._ledger.find(priced.query.text)
+        committed = self._account.find(priced.query.text)
         if committed is not None:
             return read_back(committed)
         source = random_source(self._rng)
         explanation = explain(priced, privacy_unit=self._privacy_unit)
         self._engine.check(priced.job)
-        receipt = self._ledger.charge(
+        receipt = self._account.charge(
             priced.loss,
             delta=priced.query.options.delta,
             request=priced.query.text,
@@ -246,7 +267,7 @@ class Session:
         )
         exact = self._engine.aggregate(priced.job, source.bytes(_SECRET_BYTES))
         record = add_noise(priced, exact, source, privacy_unit=self._privacy_unit, explanation=explanation)
-        self._ledger.commit(receipt, record.to_bytes())
+        self._account.commit(receipt, record.to_bytes())
         return TableRelease(record, receipt)
 
     def _check_usable(self) -> None:
