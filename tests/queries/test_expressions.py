@@ -24,7 +24,8 @@ B, N, F, T, D, M = (
     ColumnType.TIMESTAMP,
 )
 COLUMNS = {"b": B, "i": N, "Real": F, "t": T, "d": D, "m": M}
-ROWS = Rows(Scan("data", Schema(tuple(Column(name, type_) for name, type_ in COLUMNS.items())), None), "data")
+SCHEMA = Schema(tuple(Column(name, type_) for name, type_ in COLUMNS.items()))
+ROWS = Rows.of(Scan("data", SCHEMA, None), "data")
 
 NODES = {
     *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Neg, exp.Add, exp.Sub),

@@ -209,5 +209,5 @@ def test_a_list_of_another_type_is_refused() -> None:
 def test_a_private_table_is_no_public_list() -> None:
     private = Catalog({**CATALOG.private, "other": Scan("other", PEOPLE, "person_id")}, {})
     hidden = "(SELECT DISTINCT state FROM other)"
-    with pytest.raises(UnsupportedSql, match="private tables"):
+    with pytest.raises(UnsupportedSql, match="keep the privacy unit"):
         read(f"{DP} state, COUNT(*) FROM data RIGHT JOIN {hidden} USING (state) GROUP BY state", private)

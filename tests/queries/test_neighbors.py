@@ -235,6 +235,7 @@ def _in_all_groups(draw: random.Random, job: AggregationJob) -> AggregationJob:
 def _on(relation: Relation, table: str) -> Relation:
     if isinstance(relation, Scan):
         return replace(relation, table=table)
+    assert isinstance(relation, (Filter, Project))
     return replace(relation, child=_on(relation.child, table))
 
 

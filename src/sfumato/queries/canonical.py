@@ -16,33 +16,31 @@ from sfumato.queries.plan import (
     Aggregate,
     AggregateKind,
     Expression,
-    Filter,
     Named,
     Options,
     OrderItem,
     PublicGroups,
     PublicTable,
     Query,
-    Relation,
-    Scan,
 )
+from sfumato.queries.texts import quoted, relation_text
 
 __all__ = ["canonical_text"]
 
 
 def canonical_text(query: Query) -> str:
     """Write a query as one line of SQL; its own ``text`` is not looked at."""
-    columns = {key.name: f"{key.expression.sql} AS {_quoted(key.name)}" for key in query.keys}
+    columns = {key.name: f"{key.expression.sql} AS {quoted(key.name)}" for key in query.keys}
     calls = {aggregate.name: _aggregate(aggregate, query.relation.unit) for aggregate in query.aggregates}
-    columns |= {name: f"{call} AS {_quoted(name)}" for name, call in calls.items()}
+    columns |= {name: f"{call} AS {quoted(name)}" for name, call in calls.items()}
     # what is computed names aggregates and keys by what they are: hidden ones have no name to call them by
     names = {key.name: key.expression.sql for key in query.keys} | calls
     computed = {named.name: _inlined(named.expression, names) for named in query.computed}
-    columns |= {name: f"{sql} AS {_quoted(name)}" for name, sql in computed.items()}
+    columns |= {name: f"{sql} AS {quoted(name)}" for name, sql in computed.items()}
     parts = [
         f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({_options(query.options)})",
         ", ".join(columns[name] for name in query.output),
-        f"FROM {_relation(query.relation)}",
+        f"FROM {relation_text(query.relation)}",
     ]
     if query.public_groups is not None:
         parts.append(_groups(query.public_groups, query.keys))
@@ -65,10 +63,6 @@ def _inlined(expression: Expression, names: Mapping[str, str]) -> str:
         lambda node: exp.Var(this=f"({names[node.name]})") if isinstance(node, exp.Column) else node
     )
     return tree.sql(dialect="bigquery")
-
-
-def _quoted(name: str) -> str:
-    return exp.to_identifier(name, quoted=True).sql(dialect="bigquery")
 
 
 def _options(options: Options) -> str:
@@ -94,7 +88,7 @@ def _aggregate(aggregate: Aggregate, unit: str | None) -> str:
     elif aggregate.kind is AggregateKind.COUNT_ROWS:
         function, argument = "COUNT", "*"
     elif unit is not None:
-        function, argument = "COUNT", f"DISTINCT {_quoted(unit)}"
+        function, argument = "COUNT", f"DISTINCT {quoted(unit)}"
     bounds = {
         "contribution_bounds_per_group": aggregate.group_bounds,
         "contribution_bounds_per_row": aggregate.row_bounds,
@@ -104,22 +98,12 @@ def _aggregate(aggregate: Aggregate, unit: str | None) -> str:
     return f"{function}({', '.join([argument, *named])})"
 
 
-def _relation(relation: Relation) -> str:
-    if isinstance(relation, Scan):
-        return _quoted(relation.table)
-    below = _relation(relation.child)
-    if isinstance(relation, Filter):
-        return f"(SELECT * FROM {below} WHERE {relation.predicate.sql})"  # noqa: S608
-    columns = ", ".join(f"{named.expression.sql} AS {_quoted(named.name)}" for named in relation.columns)
-    return f"(SELECT {columns} FROM {below})"  # noqa: S608
-
-
 def _groups(groups: PublicGroups, keys: Sequence[Named]) -> str:
     names = [f"g{place}" for place in range(len(keys))]
     if isinstance(groups, PublicTable):
         pairs = zip(groups.columns, names, strict=True)
-        columns = ", ".join(f"{_quoted(column)} AS {name}" for column, name in pairs)
-        listed = f"(SELECT DISTINCT {columns} FROM {_quoted(groups.table)})"  # noqa: S608
+        columns = ", ".join(f"{quoted(column)} AS {name}" for column, name in pairs)
+        listed = f"(SELECT DISTINCT {columns} FROM {quoted(groups.table)})"  # noqa: S608
     else:
         rows = ", ".join(f"({', '.join(_constant(value) for value in row)})" for row in groups.rows)
         listed = f"(VALUES {rows})"
@@ -139,5 +123,5 @@ def _constant(value: object) -> str:
 
 def _order(item: OrderItem, hidden: Mapping[str, str]) -> str:
     direction = "DESC" if item.descending else "ASC"
-    column = f"({hidden[item.name]})" if item.name in hidden else _quoted(item.name)
+    column = f"({hidden[item.name]})" if item.name in hidden else quoted(item.name)
     return f"{column} {direction} NULLS {'FIRST' if item.nulls_first else 'LAST'}"

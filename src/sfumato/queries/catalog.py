@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from sqlglot import exp
@@ -12,7 +12,10 @@ from sfumato.errors import SchemaError, UnsupportedSql
 from sfumato.queries.plan import Expression, Filter, Relation, Scan, Schema
 from sfumato.queries.terms import closest, only
 
-__all__ = ["Catalog", "CommonTable", "PublicSource", "Source", "Tables", "suggestion"]
+__all__ = ["Catalog", "CommonTable", "PublicSource", "Source", "Tables", "Visits", "suggestion"]
+
+_DEEPEST_NESTING = 16
+_MOST_TABLES = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +61,44 @@ class CommonTable:
 Source: TypeAlias = Scan | PublicSource | CommonTable
 
 
+@dataclass(slots=True)
+class Visits:
+    """How many tables and subqueries have been read."""
+
+    count: int = 0
+
+
 @dataclass(frozen=True, slots=True)
 class Tables:
     """The names in reach of a SELECT: its common table expressions, then the catalog."""
 
     catalog: Catalog
     common: tuple[tuple[str, CommonTable], ...] = ()
+    depth: int = 0
+    visits: Visits = field(default_factory=Visits, compare=False)
+
+    def deeper(self) -> Tables:
+        """Count one more table or subquery, inside of those before.
+
+        Raises
+        ------
+        UnsupportedSql
+            If they are too many, or too deep: a name can stand for a tree that doubles at each step.
+        """
+        self.visits.count += 1
+        if self.depth >= _DEEPEST_NESTING:
+            raise UnsupportedSql(
+                f"subqueries must be nested at most {_DEEPEST_NESTING} deep; simplify the query"
+            )
+        if self.visits.count > _MOST_TABLES:
+            raise UnsupportedSql(
+                f"a query must read at most {_MOST_TABLES} tables and subqueries; simplify the query"
+            )
+        return replace(self, depth=self.depth + 1)
+
+    def at(self, place: Tables) -> Tables:
+        """Return the same names as they are read at another place, where their tables count."""
+        return replace(self, depth=place.depth, visits=place.visits)
 
     def find(self, name: str) -> Source:
         """Return the table of that name.
@@ -97,7 +132,7 @@ class Tables:
         for cte in clause.expressions:
             only(cte, "this", "alias", what="WITH")
             only(cte.args["alias"], "this", what="a name in WITH")
-            tables = Tables(self.catalog, (*tables.common, (cte.alias, CommonTable(cte.this, tables))))
+            tables = replace(tables, common=(*tables.common, (cte.alias, CommonTable(cte.this, tables))))
         return tables
 
 

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from sfumato.ledger.budget import Budget
 from sfumato.queries.noise import law_of
-from sfumato.queries.plan import AggregateKind, Filter, Measure, MeasureKind, Project, PublicTable, Relation
+from sfumato.queries.plan import AggregateKind, Measure, MeasureKind, PublicTable
 from sfumato.queries.price import PricedQuery
 from sfumato.queries.record import scale_of
+from sfumato.queries.texts import relation_words
 
 __all__ = ["explain"]
 
@@ -28,7 +29,7 @@ def _lines(priced: PricedQuery, privacy_unit: str) -> Iterator[str]:
         f"Guarantee: ({options.epsilon:g}, {options.delta:g})-differential privacy for this answer alone, "
         f"when one {'row' if query.relation.unit is None else privacy_unit} is added or removed."
     )
-    yield f"Rows: {_rows(query.relation)}"
+    yield f"Rows: {relation_words(query.relation)}"
     if query.keys:
         yield "Groups: " + ", ".join(f"{key.name} = {key.expression.sql}" for key in query.keys)
         yield _selection(priced)
@@ -58,16 +59,6 @@ def _misfit(priced: PricedQuery, budget: Budget) -> Iterator[str]:
     most = max(member.delta for member in budget.filters.members)
     remedy = f"a delta of at most {most:g}" if delta > most else "a smaller epsilon"
     yield f"Budget: this answer alone does not fit into {budget}; ask for {remedy}."
-
-
-def _rows(relation: Relation) -> str:
-    match relation:
-        case Filter():
-            return f"{_rows(relation.child)} where {relation.predicate.sql}"
-        case Project():
-            return f"({_rows(relation.child)})"
-        case _:
-            return f"table {relation.table}"
 
 
 def _selection(priced: PricedQuery) -> str:

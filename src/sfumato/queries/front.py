@@ -16,12 +16,12 @@ from sfumato.errors import OptionError, UnsupportedSql
 from sfumato.queries.canonical import canonical_text
 from sfumato.queries.catalog import Catalog, Tables
 from sfumato.queries.dialect import parse
-from sfumato.queries.expressions import read_predicate
 from sfumato.queries.groups import groups_from_caller
 from sfumato.queries.joins import Source, read_from
 from sfumato.queries.options import Situation, given_options, resolve_options
 from sfumato.queries.outputs import read_having, read_items, read_keys, read_order, read_outputs
-from sfumato.queries.plan import Filter, PublicGroups, Query, Relation
+from sfumato.queries.plan import PublicGroups, Query, Relation
+from sfumato.queries.relations import filtered
 from sfumato.queries.released import Answer
 from sfumato.queries.terms import only
 
@@ -109,8 +109,9 @@ def _read(
             raise UnsupportedSql(message)
     only(select, *_CLAUSES, what="SELECT")
     items = read_items(select)
-    source = read_from(select, Tables(catalog).with_common(select.args.get("with_")))
-    relation = _filtered(select, source)
+    tables = Tables(catalog).with_common(select.args.get("with_"))
+    source = read_from(select, tables)
+    relation = _filtered(select, source, tables)
     keys = read_keys(select, items, source)
     situation = Situation(relation.unit, bool(keys), _how_listed(source, public_groups, grouped=bool(keys)))
     options = resolve_options(given, defaults, situation)
@@ -139,11 +140,9 @@ def _read(
     return replace(query, text=canonical_text(query))
 
 
-def _filtered(select: exp.Select, source: Source) -> Relation:
+def _filtered(select: exp.Select, source: Source, tables: Tables) -> Relation:
     where = select.args.get("where")
-    if where is None:
-        return source.rows.relation
-    return Filter(source.rows.relation, read_predicate(where.this, source.rows, "the condition of WHERE"))
+    return source.rows.relation if where is None else filtered(source.rows, where.this, tables).relation
 
 
 def _how_listed(

@@ -1,18 +1,19 @@
-"""The FROM clause of a private SELECT: private rows, alone or beside a public list of groups."""
+"""The FROM clause of the outermost SELECT: private rows, alone or beside a public list of groups."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NoReturn
 
 from sqlglot import exp
 
-from sfumato.errors import QueryError, SchemaError, UnsupportedSql
-from sfumato.queries.catalog import Tables
+from sfumato.errors import SchemaError, UnsupportedSql
+from sfumato.queries.catalog import PublicSource, Tables
 from sfumato.queries.expressions import read_expression
-from sfumato.queries.groups import LIST_HINT, JoinedGroups, PublicList, comparable, read_public_list
+from sfumato.queries.groups import JoinedGroups, PublicList, comparable, read_public_list
+from sfumato.queries.joining import joined
 from sfumato.queries.plan import Expression
-from sfumato.queries.relations import Rows, is_private, read_rows
+from sfumato.queries.relations import read_item, table_source, unwrapped
+from sfumato.queries.rows import Rows
 from sfumato.queries.terms import Term, only
 
 __all__ = ["GroupScope", "Source", "read_from"]
@@ -40,8 +41,8 @@ class GroupScope:
             return rows.resolve(qualifier, name)
         key = groups.keys[place]
         if qualifier is None:
-            same = rows.relation.schema.find(name)
-            if same is not None and not (isinstance(key.tree, exp.Column) and key.tree.name == same.name):
+            same = rows.resolve(None, name).tree if rows.has(name) else key.tree
+            if same != key.tree:
                 raise SchemaError(f"the column {name!r} is in both tables; write its table in front of it")
         elif not _names(groups.listed, qualifier):
             return rows.resolve(qualifier, name)
@@ -53,74 +54,55 @@ def _names(listed: PublicList, qualifier: str) -> bool:
 
 
 def read_from(select: exp.Select, tables: Tables) -> Source:
-    """Read FROM and its join.
+    """Read FROM and its joins; the last may be with a list of public groups.
 
     Raises
     ------
     UnsupportedSql
-        If no private table is read, or for every join but the one with a public list of groups.
+        If no private table is read, or rows of several units would be mixed.
     SchemaError
         If a table or a column is unknown.
     """
     from_ = select.args.get("from_")
     if from_ is None:
         raise UnsupportedSql("a query must read a private table; write SELECT ... FROM table")
-    joins = select.args.get("joins") or []
-    items = [from_.this, *(join.this for join in joins)]
-    private = [is_private(item, tables) for item in items]
-    if not any(private):
-        raise UnsupportedSql(
-            "a query must read a private table, this one reads public data only; query that directly"
-        )
-    if len(items) == 1:
-        return Source(read_rows(items[0], tables), None)
-    if all(private[:2]):
-        _refuse_private_join(items, joins[0], tables)
-    if len(items) > 2:
-        raise UnsupportedSql("only one join is supported, with one public list of all the keys; " + LIST_HINT)
-    rows = read_rows(items[private.index(True)], tables)
-    return Source(rows, _join(joins[0], items[private.index(False)], rows, tables, private_first=private[0]))
+    joins = list(select.args.get("joins") or [])
+    first, listed = from_.this, None
+    if joins and _keeps(joins[-1], "RIGHT") and _lists_groups(joins[-1].this, tables):
+        listed = (joins[-1], joins.pop().this)
+    elif len(joins) == 1 and _keeps(joins[0], "LEFT") and _lists_groups(first, tables):
+        listed, first = (joins[0], first), joins.pop().this
+    if not joins and isinstance(unwrapped(first), exp.Unnest):
+        raise UnsupportedSql(_PUBLIC_ONLY)
+    rows = read_item(first, tables)
+    for join in joins:
+        rows = joined(rows, read_item(join.this, tables), join)
+    if not rows.private:
+        raise UnsupportedSql(_PUBLIC_ONLY)
+    return Source(rows, None if listed is None else _groups(*listed, rows, tables))
 
 
-def _refuse_private_join(items: list[exp.Expr], join: exp.Join, tables: Tables) -> NoReturn:
-    units = [_unit_of(item, tables) for item in items[:2]]
-    names = {unit.casefold() for unit in units if unit is not None}
-    using = {column.name.casefold() for column in join.args.get("using") or ()}
-    equated = [
-        {side.name.casefold() for side in (test.this, test.expression)}
-        for test in (join.args["on"].find_all(exp.EQ) if join.args.get("on") else ())
-    ]
-    on_unit = None not in units and (names <= using or names in equated)
-    if not on_unit:
-        raise UnsupportedSql(
-            "a join of private tables must equate their privacy units, or a unit reaches the rows of others, "
-            "and is not supported yet even then; join them on the privacy unit before connecting"
-        )
-    raise UnsupportedSql(
-        "a join of two private tables is not supported yet; join them on the privacy unit before connecting"
-    )
+_PUBLIC_ONLY = "a query must read a private table, this one reads public data only; query that directly"
 
 
-def _unit_of(item: exp.Expr, tables: Tables) -> str | None:
-    try:
-        return read_rows(item, tables).relation.unit
-    except QueryError:  # the join is refused in any case, and that is the mistake to name
-        return None
+def _keeps(join: exp.Join, side: str) -> bool:
+    kind, kept = (str(join.args.get(slot) or "").upper() for slot in ("kind", "side"))
+    return kept == side and kind in ("", "OUTER") and not join.args.get("method")
 
 
-def _join(join: exp.Join, item: exp.Expr, rows: Rows, tables: Tables, *, private_first: bool) -> JoinedGroups:
-    kind, side = (str(join.args.get(slot) or "").upper() for slot in ("kind", "side"))
-    keeps_public = side == ("RIGHT" if private_first else "LEFT") and kind in ("", "OUTER")
-    if side == "FULL" or (keeps_public and not _lists_groups(item)):
-        raise UnsupportedSql(
-            "an outer join must not keep public rows of no unit, unless they are a list of groups; "
-            + LIST_HINT
-        )
-    if not keeps_public or join.args.get("method"):
-        raise UnsupportedSql(
-            "a join with a public table is not supported yet; bring its columns into the private table "
-            f"before connecting, and for a public list of groups {LIST_HINT}"
-        )
+def _lists_groups(item: exp.Expr, tables: Tables) -> bool:
+    """Tell whether an item of FROM is written as a list of groups: distinct public rows, or literals."""
+    item = unwrapped(item)
+    if not isinstance(item, exp.Subquery) or not isinstance(item.this, exp.Select):
+        return isinstance(item, exp.Unnest)
+    from_ = item.this.args.get("from_")
+    if item.this.args.get("distinct") is None or from_ is None:
+        return False
+    inner = unwrapped(from_.this)
+    return not isinstance(inner, exp.Table) or isinstance(table_source(inner, tables), PublicSource)
+
+
+def _groups(join: exp.Join, item: exp.Expr, rows: Rows, tables: Tables) -> JoinedGroups:
     only(join, "this", "kind", "side", "on", "using", what="JOIN")
     listed = read_public_list(item, tables)
     matched = _using(join, listed, rows) if join.args.get("using") else _on(join, listed, rows)
@@ -138,12 +120,6 @@ def _join(join: exp.Join, item: exp.Expr, rows: Rows, tables: Tables, *, private
                 f"the public column {column.name!r} must have the type of its key, {key.type.value}"
             )
     return JoinedGroups(listed, keys)
-
-
-def _lists_groups(item: exp.Expr) -> bool:
-    if isinstance(item, exp.Subquery) and isinstance(item.this, exp.Select):
-        return item.this.args.get("distinct") is not None
-    return isinstance(item, exp.Unnest)
 
 
 def _using(join: exp.Join, listed: PublicList, rows: Rows) -> dict[int, Expression]:
@@ -186,6 +162,6 @@ def _place(side: exp.Expr, listed: PublicList, rows: Rows) -> int | None:
     place = listed.find(side.name)
     if side.table:
         return place if _names(listed, side.table) and not rows.answers_to(side.table) else None
-    if place is not None and rows.relation.schema.find(side.name) is not None:
+    if place is not None and rows.has(side.name):
         raise SchemaError(f"the column {side.name!r} is in both tables; write its table in front of it")
     return place

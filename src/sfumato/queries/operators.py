@@ -124,7 +124,10 @@ def _is(node: exp.Expr, compile_: Compile) -> Term:
 
 def _in(node: exp.Expr, compile_: Compile) -> Term:
     if node.args.get("query") is not None or node.args.get("unnest") is not None:
-        raise UnsupportedSql("IN must list its values; a subquery or array there is not answered")
+        raise UnsupportedSql(
+            "IN with a subquery must be a condition of its own in WHERE, joined by AND, over a public table; "
+            "else list the values"
+        )
     only(node, "this", "expressions", "negate", what="IN")
     values = [compile_(value) for value in node.expressions]
     if not values or not all(is_constant(value) for value in values):

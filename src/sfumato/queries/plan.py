@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from sqlglot import exp
+from sfumato.queries.nodes import Filter, Project, Relation, Scan
+from sfumato.queries.schema import Column, ColumnType, Expression, Named, Schema
 
 __all__ = [
     "Aggregate",
@@ -40,109 +41,6 @@ __all__ = [
     "Scan",
     "Schema",
 ]
-
-
-class ColumnType(Enum):
-    """The types that a private query may compute with."""
-
-    BOOLEAN = "BOOL"
-    INTEGER = "INT64"
-    FLOAT = "FLOAT64"
-    TEXT = "STRING"
-    DATE = "DATE"
-    TIMESTAMP = "TIMESTAMP"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A column of a table: its name as the source spells it, and its type (None: not usable in a query)."""
-
-    name: str
-    type: ColumnType | None
-
-
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """The columns of a table, looked up without regard to case, as SQL does."""
-
-    columns: tuple[Column, ...]
-
-    def find(self, name: str) -> Column | None:
-        """Return the column of that name, or None."""
-        folded = name.casefold()
-        return next((column for column in self.columns if column.name.casefold() == folded), None)
-
-
-@dataclass(frozen=True, slots=True)
-class Expression:
-    """A checked scalar expression over one row.
-
-    ``tree`` holds only whitelisted nodes; every column in it is unqualified and spelled as the relation
-    below it names that column.
-    """
-
-    tree: exp.Expression
-    type: ColumnType
-
-    @property
-    def sql(self) -> str:
-        """The expression as text, for people and for identity."""
-        return self.tree.sql(dialect="bigquery")
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """An expression and the name it has in the relation it makes."""
-
-    name: str
-    expression: Expression
-
-
-@dataclass(frozen=True, slots=True)
-class Scan:
-    """All rows of a private table; ``unit`` is its privacy-unit column, None where each row is a unit."""
-
-    table: str
-    schema: Schema
-    unit: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Filter:
-    """The rows for which ``predicate`` is true; stability 1."""
-
-    child: Relation
-    predicate: Expression
-
-    @property
-    def unit(self) -> str | None:
-        """The unit column, passed through."""
-        return self.child.unit
-
-    @property
-    def schema(self) -> Schema:
-        """The columns, passed through."""
-        return self.child.schema
-
-
-@dataclass(frozen=True, slots=True)
-class Project:
-    """New columns computed row by row; stability 1.
-
-    It holds the unit column, renamed to ``unit``, unless rows are units.
-    """
-
-    child: Relation
-    columns: tuple[Named, ...]
-    unit: str | None
-
-    @property
-    def schema(self) -> Schema:
-        """The columns this node makes."""
-        return Schema(tuple(Column(named.name, named.expression.type) for named in self.columns))
-
-
-Relation: TypeAlias = Scan | Filter | Project
 
 
 class AggregateKind(Enum):

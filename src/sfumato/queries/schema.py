@@ -1,0 +1,76 @@
+"""Columns, their types, and expressions over them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from sqlglot import exp
+
+__all__ = ["Column", "ColumnType", "Expression", "Named", "Schema"]
+
+
+class ColumnType(Enum):
+    """The types that a private query may compute with."""
+
+    BOOLEAN = "BOOL"
+    INTEGER = "INT64"
+    FLOAT = "FLOAT64"
+    TEXT = "STRING"
+    DATE = "DATE"
+    TIMESTAMP = "TIMESTAMP"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table: its name as the source spells it, and its type (None: not usable in a query)."""
+
+    name: str
+    type: ColumnType | None
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The columns of a table, looked up without regard to case, as SQL does."""
+
+    columns: tuple[Column, ...]
+
+    def find(self, name: str) -> Column | None:
+        """Return the column of that name, or None."""
+        folded = name.casefold()
+        return next((column for column in self.columns if column.name.casefold() == folded), None)
+
+    @property
+    def usable(self) -> Schema:
+        """The columns that a query can use."""
+        return Schema(tuple(column for column in self.columns if column.type is not None))
+
+    def with_names(self, names: tuple[str, ...], other: Schema) -> Schema:
+        """Return these columns and the usable ones of another schema under new names."""
+        pairs = zip(names, other.usable.columns, strict=True)
+        return Schema((*self.columns, *(Column(name, column.type) for name, column in pairs)))
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A checked scalar expression over one row.
+
+    ``tree`` holds only whitelisted nodes; every column in it is unqualified and spelled as the relation
+    below it names that column.
+    """
+
+    tree: exp.Expression
+    type: ColumnType
+
+    @property
+    def sql(self) -> str:
+        """The expression as text, for people and for identity."""
+        return self.tree.sql(dialect="bigquery")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """An expression and the name it has in the relation it makes."""
+
+    name: str
+    expression: Expression
