@@ -131,6 +131,18 @@ def test_asking_a_plan_again_costs_nothing() -> None:
         assert len(book.ledger.entries()) == 1
 
 
+def test_a_policy_holds_for_what_a_plan_chooses() -> None:
+    policy = {"privacy_unit_column": "person", "max_epsilon_per_query": 0.05, "epsilon_budget": 10}
+    with sf.connect(PEOPLE, policy=policy, rng=5, defaults={"delta": 0, "max_groups_contributed": 1}) as book:
+        total = book.plan([TOTAL], target=20_000)
+        assert total.queries[0].epsilon < 0.05
+        total.release()
+        dear = book.plan([TOTAL], target=500)
+        with pytest.raises(OptionError, match="policy"):
+            dear.release()
+        assert len(book.ledger.entries()) == 1
+
+
 def test_a_plan_beyond_the_budget_is_refused_when_it_is_asked() -> None:
     with session(epsilon=0.01) as book:
         plan = book.plan([COUNT], target=5)

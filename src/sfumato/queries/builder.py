@@ -62,10 +62,11 @@ def begin(door: Door, name: str | None) -> Table:
     private = door.catalog.private
     if name is None and len(private) == 1:
         name = next(iter(private))
-    if name is None or not isinstance(Tables(door.catalog).find(name), Scan):
+    scan = None if name is None else Tables(door.catalog).find(name)
+    if name is None or not isinstance(scan, Scan):
         names = ", ".join(sorted(private))
         raise SchemaError(f"a query must begin with a private table, got {name!r}; name one of {names}")
-    return Table(door, name_sql(name), door.columns(name))
+    return Table(door, scan.unit, name_sql(name), door.columns(name))
 
 
 @final
@@ -86,6 +87,7 @@ class Table:
     """
 
     _door: Door
+    unit: str | None
     _source: str
     _columns: tuple[str, ...]
     _conditions: tuple[str, ...] = ()
@@ -148,6 +150,16 @@ class Table:
         """Ask for aggregates of all rows as one group; a keyword names its aggregate."""
         return _asked(self, (), None, aggregates, named)
 
+    @property
+    def door(self) -> Door:
+        """The session that the query is asked of."""
+        return self._door
+
+    @property
+    def rows(self) -> str:
+        """The SQL of the rows, after FROM."""
+        return self._rows()
+
     def _named(self) -> str:
         return self._source.removesuffix(" AS t")
 
@@ -175,9 +187,8 @@ class Grouped:
 class PrivateQuery:
     """A whole private query: to look at, to explain, and to release under a session's ledger."""
 
-    _door: Door
+    table: Table
     _select: tuple[str, ...]
-    _rows: str
     _keys: int
     _public: PublicValues | None
     _options: tuple[tuple[str, object], ...] = ()
@@ -214,7 +225,7 @@ class PrivateQuery:
         parts = [
             f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options})" if options else "SELECT",
             ", ".join(self._select),
-            f"FROM {self._rows}",
+            f"FROM {self.table.rows}",
         ]
         if self._keys:
             parts.append("GROUP BY " + ", ".join(str(place + 1) for place in range(self._keys)))
@@ -226,6 +237,10 @@ class PrivateQuery:
             parts.append(f"LIMIT {literal_sql(self._limit)}")
         return " ".join(parts)
 
+    def over(self, table: Table) -> PrivateQuery:
+        """Ask the same of other rows, which must have the same columns."""
+        return replace(self, table=table)
+
     @property
     def public_groups(self) -> PublicValues | None:
         """The groups that were listed as known without the data."""
@@ -233,7 +248,7 @@ class PrivateQuery:
 
     def explain(self, **options: object) -> str:
         """Say what the query would do and cost; nothing is charged and no row is read."""
-        return str(self._door.explain(self.options(**options).sql, public_groups=self._public))
+        return str(self.table.door.explain(self.options(**options).sql, public_groups=self._public))
 
     def release(self, **options: object) -> TableRelease:
         """Answer the query, charging the session's ledger before any row is read.
@@ -248,7 +263,7 @@ class PrivateQuery:
         QueryError, BudgetExceeded, EngineError
             As from ``session.sql``.
         """
-        made: TableRelease = self._door.answer(self.options(**options).sql, public_groups=self._public)
+        made: TableRelease = self.table.door.answer(self.options(**options).sql, public_groups=self._public)
         return made
 
 
@@ -265,7 +280,7 @@ def _asked(
     items = (*keys, *(f"{call.sql} AS {name_sql(call.name)}" for call in calls))
     if not items:
         refuse("aggregates", "hold at least one", "none", "write sf.count(), say")
-    return PrivateQuery(table._door, items, table._rows(), len(keys), public)  # noqa: SLF001
+    return PrivateQuery(table, items, len(keys), public)
 
 
 def _is_call(call: object) -> bool:

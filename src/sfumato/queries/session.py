@@ -11,11 +11,13 @@ from typing import Self, final
 from sfumato.errors import SourceError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
+from sfumato.mechanisms.factorization.strategy import Strategy
 from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.answer import add_noise
-from sfumato.queries.builder import Door, Table, begin
+from sfumato.queries.builder import Door, PrivateQuery, Table, begin
 from sfumato.queries.catalog import Catalog
+from sfumato.queries.counter import Counter, CounterDesk, Terms, open_counter
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.explain import explain
 from sfumato.queries.front import read
@@ -23,6 +25,7 @@ from sfumato.queries.plan import Query
 from sfumato.queries.policy import PrivacyPolicy
 from sfumato.queries.price import PricedQuery, price
 from sfumato.queries.release import TableRelease, read_back
+from sfumato.queries.schedule import Moment, Period, Schedule
 from sfumato.queries.targets import Aim, Target
 from sfumato.queries.workload import Desk, Plan, Workload, plan_workload
 
@@ -217,6 +220,71 @@ class Session:
             Aim(target=target, epsilon=epsilon, units=units, level=level, pilot=pilot),
         )
 
+    def counter(
+        self,
+        query: PrivateQuery,
+        *,
+        moment: str,
+        start: Moment,
+        every: Period,
+        steps: int,
+        epsilon: float,
+        delta: float,
+        max_periods: int | None = None,
+        strategy: Strategy | None = None,
+        state: str | os.PathLike[str] | None = None,
+    ) -> Counter:
+        """Open a counter for a table that grows: sums so far, told after every period, for one charge.
+
+        Parameters
+        ----------
+        query : PrivateQuery
+            Of the builder: COUNT and SUM, of all rows or by public groups. Its
+            ``max_groups_contributed`` holds for each period.
+        moment : str
+            The column that says when a row belongs to: a date, or a timestamp in UTC. Rows without one never
+            count.
+        start : date or datetime
+            When the first period begins.
+        every : str
+            ``"hour"``, ``"day"``, ``"month"``, ``"quarter"`` or ``"year"``.
+        steps : int
+            The periods in all, told or not.
+        epsilon, delta : float
+            The guarantee for all periods together, charged now.
+        max_periods : int, optional
+            In how many periods a unit counts in all its life: the first ones that it has rows in. Left out
+            where each row is a unit, which is event-level protection.
+        strategy : Strategy, optional
+            How noise is correlated over the periods, of so many steps; the square root of the sums unless
+            given.
+        state : path, optional
+            The file in which the counter goes on after this process; raw data, for the curator's eyes. None
+            keeps it in memory.
+
+        Returns
+        -------
+        Counter
+
+        Raises
+        ------
+        QueryError, ParameterError
+            If the query or the schedule is refused; nothing is charged.
+        BudgetExceeded
+            If all periods together do not fit into the budget; nothing is charged.
+        """
+        self._check_usable()
+        terms = Terms(
+            schedule=Schedule(moment=moment, start=start, every=every, steps=steps),
+            epsilon=epsilon,
+            delta=delta,
+            max_periods=max_periods,
+            strategy=strategy,
+            state=state,
+        )
+        source = random_source(self._rng)
+        return open_counter(query, terms, CounterDesk(self._read, self._engine, self._account, source))
+
     def close(self) -> None:
         """Close engine and ledger; calling it again does nothing."""
         self._closed = True
@@ -251,6 +319,8 @@ class Session:
     def _answer(self, priced: PricedQuery, description: str) -> TableRelease:
         """Give the committed answer, or charge, ask the engine, add noise and commit."""
         self._check_usable()
+        if self._policy is not None:
+            self._policy.check(priced.query.options)
         committed = self._account.find(priced.query.text)
         if committed is not None:
             return read_back(committed)

@@ -23,6 +23,8 @@ from sfumato.queries.targets import Aim
 
 __all__ = ["Desk", "Plan", "Workload", "plan_workload"]
 
+_UNSTATED = (1e-9, 2e-9)  # below every limit on a query: a text that states its epsilon has it under both
+
 Workload: TypeAlias = Sequence["str | PrivateQuery"] | Mapping[str, "str | PrivateQuery"]
 """The queries of a workload, named or not."""
 
@@ -159,7 +161,7 @@ def plan_workload(queries: Workload, desk: Desk, aim: Aim) -> Plan:
 def _both(query: str | PrivateQuery, desk: Desk) -> tuple[Query, bool]:
     """Read a query; tell whether its text states an epsilon, which no default changes."""
     text, groups = (query.sql, query.public_groups) if isinstance(query, PrivateQuery) else (query, None)
-    first, second = (desk.read(text, groups, epsilon=number) for number in (1.0, 2.0))
+    first, second = (desk.read(text, groups, epsilon=number) for number in _UNSTATED)
     return first, first.options.epsilon == second.options.epsilon
 
 
