@@ -45,6 +45,7 @@ _MEASURES = (
     Measure(MeasureKind.MOMENT, _X, lower=-500, upper=900, factors=(_ONE,), offset=3),
     Measure(MeasureKind.MOMENT, _X, lower=-9000, upper=10**6, factors=(_ONE, _ONE), offset=5000),
     Measure(MeasureKind.MOMENT, _X, lower=-(10**5), upper=10**5, factors=(_ONE, _TWO)),
+    Measure(MeasureKind.LEAVES, _X, -4, 0, 40, -40, 800),
 )
 
 
@@ -58,9 +59,11 @@ def _grid(x: float | None, measure: Measure) -> int | None:
     return min(max(round(Fraction(x) / Fraction(2) ** measure.exponent), lower), upper)
 
 
-def _adds(measure: Measure, rows: list[float | None]) -> int:
+def _adds(measure: Measure, rows: list[float | None]) -> Any:  # noqa: PLR0911
     """What one unit adds to one group, from its rows that stay."""
     values = [v for v in (_grid(x, measure) for x in rows) if v is not None]
+    if measure.kind is MeasureKind.LEAVES:
+        return Counter(v - (measure.row_lower or 0) for v in values)
     counts = {MeasureKind.UNITS: 1, MeasureKind.ROWS: len(rows), MeasureKind.VALUES: len(values)}
     if measure.kind in counts:
         return min(counts[measure.kind], measure.upper)
@@ -76,6 +79,15 @@ def _adds(measure: Measure, rows: list[float | None]) -> int:
     away = math.floor(abs(mean) + Fraction(1, 2))
     nearest = away if mean >= 0 else -away
     return min(max(nearest, measure.lower), measure.upper) - measure.center
+
+
+def _nothing() -> list[Any]:
+    """What is added to: the counts by bin come last."""
+    return [*[0] * (len(_MEASURES) - 1), Counter()]
+
+
+def _bins(value: Any) -> Any:
+    return Counter({each["leaf"]: each["n"] for each in value}) if isinstance(value, list) else value
 
 
 def _moment(measure: Measure, rows: list[float | None]) -> int:
@@ -109,7 +121,7 @@ class _Ranks:
 
 def _model(
     table: pa.Table, ranks: _Ranks, max_groups: int, max_rows: int | None
-) -> dict[str | None, list[int]]:
+) -> dict[str | None, list[Any]]:
     parts: dict[tuple[int, str | None], list[float | None]] = defaultdict(list)
     for row in table.to_pylist():
         if row["u"] is not None:
@@ -117,13 +129,13 @@ def _model(
     keys_of: dict[int, list[str | None]] = defaultdict(list)
     for unit, key in parts:
         keys_of[unit].append(key)
-    answer: dict[str | None, list[int]] = {}
+    answer: dict[str | None, list[Any]] = {}
     for unit, keys in keys_of.items():
         rank = partial(ranks.group, unit)
         for key in sorted(keys, key=rank)[:max_groups]:
             rows = _stay(unit, key, parts[unit, key], ranks, max_rows)
             added = [_adds(measure, rows) for measure in _MEASURES]
-            answer[key] = [a + b for a, b in zip(answer.get(key, [0] * len(added)), added, strict=True)]
+            answer[key] = [a + b for a, b in zip(answer.get(key, _nothing()), added, strict=True)]
     return answer
 
 
@@ -167,22 +179,24 @@ def test_equals_the_model(seed: int, max_groups: int, max_rows: int | None) -> N
     table = _random_table(seed)
     with DuckDBEngine(open_source(table), threads=2) as engine:
         scan = Scan("data", engine.schemas["data"], "u")
-        job = AggregationJob(scan, (Named("k", _K),), _MEASURES, max_groups, max_rows, None)
+        measures = _MEASURES if max_rows is not None else _MEASURES[:-1]  # bins need a limit on rows
+        job = AggregationJob(scan, (Named("k", _K),), measures, max_groups, max_rows, None)
         answer = engine.aggregate(job, _SECRET)
         expected = _model(table, _Ranks(engine), max_groups, max_rows)
     rows = [tuple(row.values()) for row in answer.to_pylist()]
-    assert {row[0]: list(row[1:]) for row in rows} == expected
+    found = {row[0]: list(map(_bins, row[1:])) for row in rows}
+    assert found == {key: numbers[: len(measures)] for key, numbers in expected.items()}
     keys: list[Any] = [row[0] for row in rows]
     assert keys == sorted(k for k in keys if k is not None) + [None] * (None in keys)
 
 
-def _within(table: pa.Table, ranks: _Ranks, all_rows: int) -> dict[str | None, list[int]]:
+def _within(table: pa.Table, ranks: _Ranks, all_rows: int) -> dict[str | None, list[Any]]:
     """The model where a unit's rows are bounded in all groups together."""
     rows_of: dict[int, list[tuple[str | None, float | None]]] = defaultdict(list)
     for row in table.to_pylist():
         if row["u"] is not None:
             rows_of[row["u"]].append((row["k"], row["x"]))
-    answer: dict[str | None, list[int]] = {}
+    answer: dict[str | None, list[Any]] = {}
     for unit, rows in rows_of.items():
         seen: Counter[tuple[Any, ...]] = Counter()
         ranked = []
@@ -196,7 +210,7 @@ def _within(table: pa.Table, ranks: _Ranks, all_rows: int) -> dict[str | None, l
             kept[key].append(x)
         for key, values_of in kept.items():
             added = [_adds(measure, values_of) for measure in _MEASURES]
-            answer[key] = [a + b for a, b in zip(answer.get(key, [0] * len(added)), added, strict=True)]
+            answer[key] = [a + b for a, b in zip(answer.get(key, _nothing()), added, strict=True)]
     return answer
 
 
@@ -211,7 +225,7 @@ def test_equals_the_model_where_all_rows_are_bounded(seed: int, all_rows: int) -
         answer = engine.aggregate(job, _SECRET)
         expected = _within(table, _Ranks(engine), all_rows)
     assert {
-        row["k0"]: [row[f"m{i}"] for i in range(len(_MEASURES))] for row in answer.to_pylist()
+        row["k0"]: [_bins(row[f"m{i}"]) for i in range(len(_MEASURES))] for row in answer.to_pylist()
     } == expected
 
 

@@ -184,11 +184,11 @@ SHAPE = [
 ]
 
 AGGREGATES = [
-    (DP + "MAX(age) FROM data", UnsupportedSql, "the aggregate MAX is not supported"),
+    (DP + "MAX(age) FROM data", OptionError, "MAX must have bounds"),
     (DP + "COUNTIF(age > 3) FROM data", UnsupportedSql, "COUNT(IF(condition, 1, NULL))"),
-    (DP + "ANON_COUNT(*) FROM data", UnsupportedSql, "use COUNT, SUM or AVG"),
+    (DP + "ANON_COUNT(*) FROM data", UnsupportedSql, "is not supported; use COUNT, SUM"),
     (DP + "VAR_POP(age, contribution_bounds_per_row => (0, 1)) FROM data", UnsupportedSql, "VAR_POP"),
-    (DP + "STRING_AGG(state) FROM data", UnsupportedSql, "use COUNT, SUM or AVG"),
+    (DP + "STRING_AGG(state) FROM data", UnsupportedSql, "is not supported; use COUNT, SUM"),
     (DP + "COUNT(DISTINCT state) FROM data", UnsupportedSql, "write COUNT(DISTINCT person_id)"),
     (DP + "COUNT(DISTINCT age) FROM lines", UnsupportedSql, "each row is a unit"),
     (DP + "SUM(age, age) FROM data", UnsupportedSql, "one argument besides its bounds, got 2"),

@@ -10,6 +10,7 @@ import math
 import os
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -52,6 +53,8 @@ _FUZZ = settings(
     suppress_health_check=list(HealthCheck),
     database=None,
 )
+_KINDS = list(MeasureKind)
+_WITHOUT_BINS = [kind for kind in MeasureKind if kind is not MeasureKind.LEAVES]
 _KEYS = ["k", "i", "x", "d", "b", "m", "MOD(i, 3)", "SUBSTR(k, 1, 1)", "DATE_TRUNC(d, MONTH)", "x > 0",
          "ROUND(x)", "1 / x", "CASE WHEN x > i THEN k ELSE 'rest' END", "-x", "i * x"]  # fmt: skip
 _NUMBERS = ["x", "i", "x * 2", "i + 1", "i * i", "1 / x", "SQRT(x)", "LENGTH(k)", "IF(b, x, NULL)"]
@@ -141,10 +144,14 @@ def _relation(draw: random.Random, scan: Scan) -> Relation:
     return relation
 
 
-def _measure(draw: random.Random, schema: Schema, max_rows: int | None) -> Measure:
-    kind = draw.choice(list(MeasureKind))
+def _measure(draw: random.Random, schema: Schema, max_rows: int | None) -> Measure:  # noqa: PLR0911
+    kind = draw.choice([kind for kind in _KINDS if kind is not MeasureKind.LEAVES or max_rows])
     if kind is MeasureKind.UNITS:
         return Measure(kind)
+    if kind is MeasureKind.LEAVES:
+        exponent, lower = draw.choice([0, -10, 3]), draw.choice([-5, 0, 60])
+        ends = lower, lower + draw.choice([0, 3, 2000])
+        return Measure(kind, _expression(draw.choice(_NUMBERS), schema), exponent, 0, max_rows or 1, *ends)
     most = draw.choice([1, 2, 7])
     if kind is MeasureKind.ROWS:
         return Measure(kind, upper=most)
@@ -224,8 +231,10 @@ def _in_all_groups(draw: random.Random, job: AggregationJob) -> AggregationJob:
     """Bound a unit's rows over all groups instead, and what it adds to all of them."""
     most = draw.choice([1, 2, 4, 9])
     measures = tuple(
-        replace(measure, upper=min(measure.upper, most), l1=most)
-        if measure.kind in (MeasureKind.ROWS, MeasureKind.VALUES)
+        replace(
+            measure, upper=most if measure.kind is MeasureKind.LEAVES else min(measure.upper, most), l1=most
+        )
+        if measure.kind in (MeasureKind.ROWS, MeasureKind.VALUES, MeasureKind.LEAVES)
         else measure
         for measure in job.measures
     )
@@ -239,33 +248,51 @@ def _on(relation: Relation, table: str) -> Relation:
     return replace(relation, child=_on(relation.child, table))
 
 
-def _answer(engine: DuckDBEngine, job: AggregationJob, secret: bytes) -> dict[tuple[Any, ...], list[int]]:
+def _answer(engine: DuckDBEngine, job: AggregationJob, secret: bytes) -> dict[tuple[Any, ...], list[Any]]:
     table = engine.aggregate(job, secret)
     assert table.column_names == [f"k{i}" for i in range(len(job.keys))] + [
         f"m{i}" for i in range(len(job.measures))
     ]
     rows = [tuple(row.values()) for row in table.to_pylist()]
-    answer = {row[: len(job.keys)]: list(row[len(job.keys) :]) for row in rows}
+    answer = {row[: len(job.keys)]: list(map(_bins, row[len(job.keys) :])) for row in rows}
     assert len(answer) == len(rows), "a group occurs twice"
     return answer
 
 
+def _bins(value: Any) -> Any:
+    """Counts by bin as a counter, which has no order and no empty bins."""
+    if not isinstance(value, list):
+        return value
+    bins = Counter({each["leaf"]: each["n"] for each in value})
+    assert len(bins) == len(value), "a bin occurs twice"
+    return bins
+
+
+def _moved(one: int | Counter[int], other: int | Counter[int]) -> int:
+    """By how much a number differs; counts by bin, all together."""
+    if isinstance(one, Counter) and isinstance(other, Counter):
+        return sum(abs(one[leaf] - other[leaf]) for leaf in one.keys() | other.keys())
+    assert isinstance(one, int)
+    assert isinstance(other, int)
+    return abs(one - other)
+
+
 def _violations(
-    job: AggregationJob, whole: Mapping[tuple[Any, ...], list[int]], less: Mapping[tuple[Any, ...], list[int]]
+    job: AggregationJob, whole: Mapping[tuple[Any, ...], list[Any]], less: Mapping[tuple[Any, ...], list[Any]]
 ) -> list[str]:
     """What differs by more than one unit may make it differ."""
-    nothing = [0] * len(job.measures)
+    nothing: list[Any] = [Counter() if m.kind is MeasureKind.LEAVES else 0 for m in job.measures]
     found, changed = [], 0
-    together = nothing.copy()
+    together = [0] * len(job.measures)
     if job.public_groups is not None and list(whole) != list(less):
         found.append("public groups differ")
     for key in whole.keys() | less.keys():
-        moves = [a - b for a, b in zip(whole.get(key, nothing), less.get(key, nothing), strict=True)]
+        moves = [_moved(a, b) for a, b in zip(whole.get(key, nothing), less.get(key, nothing), strict=True)]
         changed += any(moves) or (key in whole) != (key in less)
         together = [one + abs(move) for one, move in zip(together, moves, strict=True)]
         for move, measure in zip(moves, job.measures, strict=True):
-            if abs(move) > measure.sensitivity:
-                found.append(f"{measure.kind.value} moved by {abs(move)}, declared {measure.sensitivity}")
+            if move > measure.sensitivity:
+                found.append(f"{measure.kind.value} moved by {move}, declared {measure.sensitivity}")
     groups = job.max_groups or job.max_rows_contributed or 1
     if changed > groups:
         found.append(f"{changed} groups changed, declared {groups}")
@@ -328,6 +355,7 @@ def _caught(seeds: int = 60) -> bool:
 
 def test_the_fuzz_catches_a_choice_by_position(monkeypatch: pytest.MonkeyPatch) -> None:
     """A choice by where rows happen to lie: another unit's absence changes it."""
+    monkeypatch.setitem(globals(), "_KINDS", _WITHOUT_BINS)  # bins are counted without ``parts``
     keyed = bounding._rank
     monkeypatch.setattr(
         bounding,
@@ -355,8 +383,20 @@ def test_the_fuzz_catches_one_group_too_many(monkeypatch: pytest.MonkeyPatch) ->
     assert _caught()
 
 
+def test_the_fuzz_catches_bins_of_rows_that_were_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counts by bin of all rows, where a unit has more than it may."""
+    leaves = bounding.Bounding.leaves
+
+    def of_all(self: bounding.Bounding, index: int, *, unit: bool, any_crowded: bool) -> str:
+        return leaves(self, index, unit=unit, any_crowded=False)
+
+    monkeypatch.setattr(bounding.Bounding, "leaves", of_all)
+    assert _caught()
+
+
 def test_the_fuzz_catches_float_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sums of floats round, by an amount that depends on everyone: here to eights, as far out."""
+    monkeypatch.setitem(globals(), "_KINDS", _WITHOUT_BINS)
     totals = bounding.Bounding.totals
 
     def float_totals(self: bounding.Bounding, *, unit: bool, any_crowded: bool) -> str:
@@ -388,6 +428,7 @@ def test_the_fuzz_catches_bounding_before_the_projection(monkeypatch: pytest.Mon
 
 
 def test_the_fuzz_catches_a_row_too_many_in_all_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(globals(), "_KINDS", _WITHOUT_BINS)  # with bins the engine itself refuses
     limits = prepared._limits
 
     def one_more(job: AggregationJob, *, unit: bool) -> tuple[int | None, int | None, int | None]:

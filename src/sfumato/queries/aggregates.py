@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Final, TypeAlias
 
@@ -12,7 +13,8 @@ from sqlglot import exp
 from sfumato.errors import OptionError, UnsupportedSql
 from sfumato.queries.calls import PER_GROUP, PER_ROW, Bounds, Call, Signature, read_call
 from sfumato.queries.expressions import read_expression
-from sfumato.queries.plan import Aggregate, AggregateKind, Expression
+from sfumato.queries.plan import Aggregate, AggregateKind, ColumnType, Expression
+from sfumato.queries.quantiles import LARGEST, LEAST, leaf_grid
 from sfumato.queries.relations import Rows
 from sfumato.queries.terms import NUMERIC, Term, require
 
@@ -28,6 +30,7 @@ _HINTS: Final = MappingProxyType(
     }
 )
 
+_MOST_PARTS = 100  # of APPROX_QUANTILES: its ends, LEAST and LARGEST, are then no nearer than the others
 _THINNEST = 1e10  # a grid over the range must reach from zero to it in 64 bits
 
 
@@ -123,6 +126,44 @@ def _require_wide(name: str, key: str, bounds: Bounds) -> None:
         )
 
 
+def _quantiles(
+    call: Call, context: _Context, orders: tuple[float, ...], kind: AggregateKind = AggregateKind.QUANTILE
+) -> Aggregate:
+    expression, bounds = _number(call, context.rows), call.bounds(PER_ROW)
+    if PER_GROUP in call.named:
+        raise OptionError(
+            f"{call.name} must be bounded per row, got {PER_GROUP}; write {PER_ROW} => (lower, upper)"
+        )
+    if bounds is None:
+        raise OptionError(
+            f"{call.name} must have bounds, got none; write {PER_ROW} => (lower, upper) with public numbers, "
+            "never read off the data"
+        )
+    _require_wide(call.name, PER_ROW, bounds)
+    leaf_grid(bounds, whole=expression.type is ColumnType.INTEGER)
+    return Aggregate(kind, context.name, expression, row_bounds=bounds, quantiles=orders)
+
+
+def _percentile(call: Call, context: _Context) -> Aggregate:
+    order = call.second("write PERCENTILE_CONT(x, 0.5)")
+    if isinstance(order, bool) or not isinstance(order, int | float) or not 0 <= order <= 1:
+        raise OptionError(
+            f"the second argument of PERCENTILE_CONT must be from 0 to 1, got {order!r}; write 0.5, say"
+        )
+    return _quantiles(call, context, (float(order),))
+
+
+def _approx_quantiles(call: Call, context: _Context) -> Aggregate:
+    parts = call.second("write APPROX_QUANTILES(x, 4)")
+    if isinstance(parts, bool) or not isinstance(parts, int) or not 1 <= parts <= _MOST_PARTS:
+        raise OptionError(
+            f"the second argument of APPROX_QUANTILES must be a whole number from 1 to {_MOST_PARTS}, got "
+            f"{parts!r}; write 4 for quartiles"
+        )
+    inner = (place / parts for place in range(1, parts))
+    return _quantiles(call, context, (LEAST, *inner, LARGEST), AggregateKind.QUANTILES)
+
+
 def _count(call: Call, context: _Context) -> Aggregate:
     if PER_ROW in call.named:
         raise OptionError(f"COUNT must be bounded per group, got {PER_ROW}; write {PER_GROUP} => (0, upper)")
@@ -172,6 +213,11 @@ _AGGREGATES: Final[MappingProxyType[str, tuple[Signature, _Reader]]] = MappingPr
         "COUNT": (Signature(1, (PER_GROUP, PER_ROW)), _count),
         "SUM": (Signature(1, (PER_GROUP, PER_ROW)), _sum),
         "AVG": (Signature(1, (PER_GROUP, PER_ROW)), _average),
+        "PERCENTILE_CONT": (Signature(2, (PER_ROW, PER_GROUP)), _percentile),
+        "MEDIAN": (Signature(1, (PER_ROW, PER_GROUP)), partial(_quantiles, orders=(0.5,))),
+        "MIN": (Signature(1, (PER_ROW, PER_GROUP)), partial(_quantiles, orders=(LEAST,))),
+        "MAX": (Signature(1, (PER_ROW, PER_GROUP)), partial(_quantiles, orders=(LARGEST,))),
+        "APPROX_QUANTILES": (Signature(2, (PER_ROW, PER_GROUP)), _approx_quantiles),
     }
 )
 """Each aggregate's signature and reader."""

@@ -8,7 +8,9 @@ import pyarrow as pa
 from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
 from sfumato.numerics.source import RandomSource
 from sfumato.queries.noise import law_of
+from sfumato.queries.plan import MeasureKind
 from sfumato.queries.price import PricedQuery
+from sfumato.queries.quantiles import noisy_quantiles
 from sfumato.queries.record import NoisyMeasure, ReleasedColumn, ReleaseRecord, scale_of
 from sfumato.queries.release import with_computed
 
@@ -36,22 +38,34 @@ def add_noise(
     ReleaseRecord
     """
     query = priced.query
-    noisy = [
-        np.asarray(mechanism.release(exact[f"m{index}"].to_numpy(), source).value, dtype=np.int64)
+    noisy = {
+        index: np.asarray(mechanism.release(exact[f"m{index}"].to_numpy(), source).value, dtype=np.int64)
         for index, mechanism in enumerate(priced.mechanisms)
-    ]
+        if priced.measures[index].kind is not MeasureKind.LEAVES
+    }
     shown = np.ones(exact.num_rows, dtype=bool)
     if priced.threshold is not None:
         enough = exact["m0"].to_numpy() >= query.options.min_privacy_units
         shown = enough & (noisy[0] >= priced.threshold)
     selection = pa.array(np.flatnonzero(shown))
     columns = {f"k{i}": exact[f"k{i}"].take(selection) for i in range(len(query.keys))}
-    columns |= {f"m{i}": pa.array(values[shown]) for i, values in enumerate(noisy)}
+    columns |= {f"m{i}": pa.array(values[shown]) for i, values in noisy.items()}
+    orders = _orders(priced)
+    for index, wanted in orders.items():
+        of_shown, law = exact[f"m{index}"].take(selection), priced.mechanisms[index].law
+        found = noisy_quantiles(of_shown, priced.measures[index], law, wanted, source)
+        columns |= {f"{letter}{index}": each for letter, each in zip("mlu", found, strict=True)}
     record = ReleaseRecord(
         table=pa.table(list(columns.values()), names=list(columns)),
         keys=tuple(named.name for named in query.keys),
         measures=public_measures(priced),
-        columns=tuple(ReleasedColumn(r.name, r.kind, r.total, r.count, r.more) for r in priced.readings),
+        columns=tuple(
+            ReleasedColumn(
+                *(r.name, r.kind, r.total, r.count, r.more),
+                places=tuple(orders[r.total].index(order) for order in r.quantiles),
+            )
+            for r in priced.readings
+        ),
         threshold=priced.threshold,
         output=query.output,
         order_by=query.order_by,
@@ -69,6 +83,15 @@ def add_noise(
     return with_computed(record, query.computed)
 
 
+def _orders(priced: PricedQuery) -> dict[int, list[float]]:
+    """Return for each measure of counts by bin the orders of the quantiles that are read off it."""
+    found: dict[int, set[float]] = {}
+    for reading in priced.readings:
+        if reading.quantiles:
+            found.setdefault(reading.total, set()).update(reading.quantiles)
+    return {index: sorted(orders) for index, orders in sorted(found.items())}
+
+
 def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
     """Return what is public about the noise of each measure."""
     return tuple(
@@ -79,6 +102,8 @@ def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
             lower=measure.lower,
             upper=measure.upper,
             center=measure.center,
+            row_lower=measure.row_lower if measure.kind is MeasureKind.LEAVES else None,
+            row_upper=measure.row_upper if measure.kind is MeasureKind.LEAVES else None,
             limit=int(mechanism.limit) if isinstance(mechanism, TruncatedLaplace) else None,
         )
         for measure, mechanism in zip(priced.measures, priced.mechanisms, strict=True)

@@ -80,6 +80,14 @@ class Call:
             raise OptionError(f"{key} must be a string, got {value!r}; put it in quotes")
         return value.upper()
 
+    def second(self, remedy: str) -> object:
+        """Return the value of the second plain argument, a literal."""
+        what = f"the second argument of {self.name}"
+        try:
+            return python_value(read_constant(self.plain[1], what))
+        except QueryError as error:
+            raise OptionError(f"{what} must be a literal: {error}; {remedy}") from None
+
     def _literal(self, key: str, remedy: str) -> object:
         try:
             return python_value(read_constant(self.named[key], key))

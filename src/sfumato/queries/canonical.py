@@ -94,6 +94,9 @@ def _aggregate(aggregate: Aggregate, unit: str | None) -> str:
         "contribution_bounds_per_row": aggregate.row_bounds,
     }
     named = [f"{name} => ({pair[0]}, {pair[1]})" for name, pair in bounds.items() if pair is not None]
+    if aggregate.quantiles:
+        several = aggregate.kind is AggregateKind.QUANTILES
+        argument += f", {len(aggregate.quantiles) - 1 if several else aggregate.quantiles[0]}"
     named += [] if aggregate.epsilon is None else [f"epsilon => {aggregate.epsilon}"]
     return f"{function}({', '.join([argument, *named])})"
 

@@ -10,6 +10,7 @@ from typing import TypeVar
 from sfumato import _check
 from sfumato.errors import OptionError
 from sfumato.queries.plan import ColumnType, Expression, Measure, MeasureKind
+from sfumato.queries.quantiles import leaf_grid
 
 __all__ = ["Draft", "on_grids", "require_rows_on_grid"]
 
@@ -51,6 +52,8 @@ class Draft:
         That is the number of entries, or less where its rows in all groups together are bounded.
         """
         whole = Fraction(groups * self.entries)
+        if self.kind is MeasureKind.LEAVES and self.all_rows is not None:
+            return min(whole, Fraction(self.all_rows * self.entries) / Fraction(self.range[1]))
         if self.all_rows is None or self.kind not in _ROWWISE:
             return whole
         lower, upper = self.range
@@ -60,6 +63,8 @@ class Draft:
     def on_grid(self, noise_multiplier: Fraction, *, shared: int | None = None) -> Measure:
         """Choose the power-of-two grid, or take the ``shared`` one, and express the bounds in grid steps."""
         match self.kind:
+            case MeasureKind.LEAVES:
+                return self._leaves()
             case MeasureKind.UNITS | MeasureKind.VALUE_UNITS:
                 return Measure(self.kind, self.expression)
             case MeasureKind.ROWS | MeasureKind.VALUES:
@@ -82,6 +87,17 @@ class Draft:
         return (
             measure if each is None else replace(measure, l1=all_rows * min(int(each), measure.sensitivity))
         )
+
+    def _leaves(self) -> Measure:
+        """Count rows by bin; a row is in one node of each level of the tree."""
+        grid = leaf_grid(self.row_bounds or (0.0, 0.0), whole=self.typed(ColumnType.INTEGER))
+        l1 = None if self.all_rows is None else self.all_rows * self.entries
+        most = int(self.range[1])
+        return Measure(self.kind, self.expression, grid.exponent, 0, most, grid.lower, grid.upper, l1=l1)
+
+    def typed(self, type_: ColumnType) -> bool:
+        """Return whether the expression has that type."""
+        return self.expression is not None and self.expression.type is type_
 
     def _each(self, rows: tuple[_Number, _Number] | None, bounds: tuple[_Number, _Number]) -> _Number | None:
         """Return a number so that n rows add at most n times it to all groups; None where rows do not count.
@@ -180,7 +196,7 @@ def require_rows_on_grid(drafts: tuple[Draft, ...], measures: tuple[Measure, ...
         numbers on a grid of ones.
     """
     for draft, measure in zip(drafts, measures, strict=True):
-        if not (any(draft.row_bounds or ()) and any(draft.range)):
+        if draft.kind is MeasureKind.LEAVES or not (any(draft.row_bounds or ()) and any(draft.range)):
             continue
         whole = draft.expression is not None and draft.expression.type is ColumnType.INTEGER
         reach = max(abs(measure.row_lower or 0), abs(measure.row_upper or 0))

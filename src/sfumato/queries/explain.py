@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sfumato.ledger.budget import Budget
+from sfumato.mechanisms.statistics.count_tree import TreeShape
 from sfumato.queries.noise import law_of
 from sfumato.queries.plan import AggregateKind, Measure, MeasureKind, PublicTable
 from sfumato.queries.price import PricedQuery
@@ -36,17 +37,18 @@ def _lines(priced: PricedQuery, privacy_unit: str) -> Iterator[str]:
     yield _bounding(priced)
     for reading in priced.readings:
         parts = [priced.measures[i] for i in (reading.total, reading.count) if i is not None]
-        yield f"{reading.name}: {_meaning(reading.kind, parts)}"
+        yield f"{reading.name}: {_meaning(reading.kind, parts)}{_orders(reading.quantiles)}"
     for named in query.computed:
         rows = "rows shown" if named.name == query.having else named.name
         yield f"{rows}: {named.expression.sql}, computed from the answer; it costs nothing."
     for measure, mechanism in zip(priced.measures, priced.mechanisms, strict=True):
-        step = "" if measure.exponent == 0 else f" steps of 2**{measure.exponent}"
+        exponent = 0 if measure.kind is MeasureKind.LEAVES else measure.exponent
+        step = "" if exponent == 0 else f" steps of 2**{exponent}"
         yield (
             f"Noise on {_title(measure)}: {law_of(mechanism).value}, "
             f"scale {float(scale_of(mechanism)):.6g}{step}, standard deviation "
-            f"{mechanism.stddev * 2.0**measure.exponent:.6g}; one unit moves a group by at most "
-            f"{measure.sensitivity * 2.0**measure.exponent:.6g}."
+            f"{mechanism.stddev * 2.0**exponent:.6g}; one unit moves a group by at most "
+            f"{measure.sensitivity * 2.0**exponent:.6g}."
         )
     yield f"Loss charged: {priced.loss!r}"
     yield "Intervals are for the bounded answer: after the contribution bounds above, before noise."
@@ -97,9 +99,20 @@ def _meaning(kind: AggregateKind, parts: list[Measure]) -> str:
     low, high = (bound * 2.0**total.exponent for bound in (total.lower, total.upper))
     if total.kind in (MeasureKind.UNITS, MeasureKind.VALUE_UNITS):
         return f"{kind.value}, at most one row per unit and group (the number of units)"
+    if total.kind is MeasureKind.LEAVES:
+        low, high = (float(bound or 0) * 2.0**total.exponent for bound in (total.row_lower, total.row_upper))
+        shape = TreeShape.of((total.row_upper or 0) - (total.row_lower or 0) + 1)
+        return (
+            f"{kind.value}, read off a tree of {shape.height} levels over rows clamped to "
+            f"[{low:g}, {high:g}] in steps of {2.0**total.exponent:g}; order "
+        )
     if kind is AggregateKind.AVG:
         return f"AVG, the mean of per-unit means, each clamped to [{low:g}, {high:g}]"
     return f"{kind.value}, one unit adds between {low:g} and {high:g} to a group"
+
+
+def _orders(quantiles: tuple[float, ...]) -> str:
+    return ", ".join(f"{order:g}" for order in quantiles)
 
 
 def _title(measure: Measure) -> str:

@@ -20,12 +20,15 @@ from sfumato.queries.groups import groups_from_caller
 from sfumato.queries.joins import Source, read_from
 from sfumato.queries.options import Situation, given_options, resolve_options
 from sfumato.queries.outputs import read_having, read_items, read_keys, read_order, read_outputs
-from sfumato.queries.plan import PublicGroups, Query, Relation
+from sfumato.queries.plan import AggregateKind, PublicGroups, Query, Relation
 from sfumato.queries.relations import filtered
 from sfumato.queries.released import Answer
 from sfumato.queries.terms import only
 
 __all__ = ["read"]
+
+_OVER_ROWS = (AggregateKind.QUANTILE, AggregateKind.QUANTILES)
+_ROWS_BY_DEFAULT = 5  # ZetaSQL's, of one unit in one group
 
 _REFUSED = {
     "distinct": "SELECT DISTINCT is not supported; GROUP BY the columns, unknown groups pass a threshold",
@@ -119,6 +122,8 @@ def _read(
     answer = read_outputs(items, keys, source, max_rows=max_rows)
     groups = _listed_groups(source, public_groups, answer)
     having, order = read_having(select, answer), read_order(select, answer)
+    if max_rows is None and any(aggregate.kind in _OVER_ROWS for aggregate in answer.aggregates):
+        options = replace(options, max_rows_per_group=_ROWS_BY_DEFAULT)
     if not answer.aggregates and (groups is not None or not keys):
         raise UnsupportedSql(
             "there is nothing to release but the listed groups; add an aggregate such as COUNT(*)"

@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sfumato.queries.drafts import Draft
-from sfumato.queries.plan import Aggregate, AggregateKind, MeasureKind, Query
+from sfumato.queries.plan import Aggregate, AggregateKind, ColumnType, MeasureKind, Query
+from sfumato.queries.quantiles import leaf_grid
 
 __all__ = ["Reading", "drafts_and_readings"]
 
@@ -20,7 +21,8 @@ __all__ = ["Reading", "drafts_and_readings"]
 class Reading:
     """How one released column is computed from noisy measures: ``total``, over ``count`` for an average.
 
-    ``more`` are the further measures of what is read off several sums.
+    ``more`` are the further measures of what is read off several sums; ``quantiles`` the orders of those that
+    are read off counts by bin.
     """
 
     name: str
@@ -28,6 +30,7 @@ class Reading:
     total: int
     count: int | None = None
     more: tuple[int, ...] = ()
+    quantiles: tuple[float, ...] = ()
 
     @property
     def measures(self) -> tuple[int, ...]:
@@ -56,7 +59,9 @@ def drafts_and_readings(query: Query) -> tuple[tuple[Draft, ...], tuple[Reading,
     for aggregate, several in zip(query.aggregates, wanted, strict=True):
         total, *others = (drafts.index(draft) for draft in several)
         count = others[0] if others else None
-        readings.append(Reading(aggregate.name, aggregate.kind, total, count, tuple(others[1:])))
+        readings.append(
+            Reading(aggregate.name, aggregate.kind, total, count, tuple(others[1:]), aggregate.quantiles)
+        )
     return tuple(drafts), tuple(readings)
 
 
@@ -65,6 +70,14 @@ def _counted(aggregates: Sequence[Aggregate], drafts: Sequence[Draft]) -> Draft 
     counts = [draft for draft in drafts if draft.kind is MeasureKind.VALUE_UNITS]
     expressions = {None if a.expression is None else a.expression.sql for a in aggregates}
     return counts[0] if counts and len(expressions) == 1 else None
+
+
+def _leaves(aggregate: Aggregate, max_rows: int | None) -> Draft:
+    """Return the counts by bin that quantiles are read off: one number of each level of the tree moves."""
+    expression, bounds = aggregate.expression, aggregate.row_bounds or (0.0, 0.0)
+    whole = expression is not None and expression.type is ColumnType.INTEGER
+    levels = leaf_grid(bounds, whole=whole).shape.height
+    return Draft(MeasureKind.LEAVES, expression, row_bounds=bounds, max_rows=max_rows, entries=levels)
 
 
 def _drafts_of(aggregate: Aggregate, max_rows: int | None) -> tuple[Draft, ...]:
@@ -76,6 +89,8 @@ def _drafts_of(aggregate: Aggregate, max_rows: int | None) -> tuple[Draft, ...]:
             return (Draft(MeasureKind.SUM, expression, bounds, aggregate.row_bounds, max_rows),)
         case AggregateKind.AVG:
             return Draft(MeasureKind.MEAN, expression, bounds), units
+        case AggregateKind.QUANTILE | AggregateKind.QUANTILES:
+            return (_leaves(aggregate, max_rows),)
         case AggregateKind.COUNT_VALUES:
             return (units if one_row else Draft(MeasureKind.VALUES, expression, bounds, max_rows=max_rows),)
         case AggregateKind.COUNT_ROWS if not one_row:

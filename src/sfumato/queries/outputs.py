@@ -12,7 +12,7 @@ from sfumato.queries.expressions import is_aggregate, read_expression
 from sfumato.queries.joins import GroupScope, Source
 from sfumato.queries.plan import Expression, Named, OrderItem
 from sfumato.queries.relations import output_name
-from sfumato.queries.released import Answer, aggregate_name, free
+from sfumato.queries.released import Answer, aggregate_name, free, require_number
 from sfumato.queries.terms import only
 
 __all__ = ["Item", "read_having", "read_items", "read_keys", "read_order", "read_outputs"]
@@ -239,6 +239,14 @@ def read_order(select: exp.Select, answer: Answer) -> tuple[OrderItem, ...]:
 
 
 def _released(node: exp.Expr, answer: Answer) -> str:
+    name = _released_name(node, answer)
+    for aggregate in answer.aggregates:
+        if aggregate.name == name:
+            require_number(aggregate)
+    return name
+
+
+def _released_name(node: exp.Expr, answer: Answer) -> str:
     if isinstance(node, exp.Literal) and node.name.isdigit() and len(node.name) < 9:
         if 1 <= int(node.name) <= len(answer.output):
             return answer.output[int(node.name) - 1]

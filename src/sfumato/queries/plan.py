@@ -51,6 +51,8 @@ class AggregateKind(Enum):
     COUNT_UNITS = "COUNT(DISTINCT unit)"
     SUM = "SUM"
     AVG = "AVG"
+    QUANTILE = "PERCENTILE_CONT"
+    QUANTILES = "APPROX_QUANTILES"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ class Aggregate:
     """One aggregate of the SELECT list, as the analyst wrote it.
 
     ``group_bounds`` clamp what one unit adds to one group, ``row_bounds`` clamp one row's value; ``epsilon``
-    is the part of the query's epsilon that was asked for.
+    is the part of the query's epsilon that was asked for. ``quantiles`` are the orders of those it estimates.
     """
 
     kind: AggregateKind
@@ -67,6 +69,7 @@ class Aggregate:
     group_bounds: tuple[float, float] | None = None
     row_bounds: tuple[float, float] | None = None
     epsilon: float | None = None
+    quantiles: tuple[float, ...] = ()
 
 
 class GroupSelection(Enum):
@@ -165,6 +168,7 @@ class MeasureKind(Enum):
     VALUE_UNITS = "units with a value"
     SUM = "sum"
     MEAN = "mean"
+    LEAVES = "rows by bin"
     MOMENT = "moment"
 
 
@@ -182,6 +186,9 @@ class Factor:
 @dataclass(frozen=True, slots=True)
 class Measure:
     """One integer per unit and group, clamped to [lower, upper], then summed exactly over a group's units.
+
+    LEAVES alone is a count of rows for each bin of a group: a row's value on the grid, clamped, less
+    ``row_lower`` is its bin, and ``upper`` bounds the rows of a unit in all bins together.
 
     UNITS: 1. ROWS: number of rows. VALUES: number of rows with a value. VALUE_UNITS: 1 if any row has a
     value. SUM: sum over rows of the value on the grid. MEAN: rounded mean over rows with a value of the value

@@ -8,8 +8,10 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.mechanisms.statistics.tree_quantiles import LEVELS
 from sfumato.queries.intervals import central_interval, mean_interval, thresholded_interval
 from sfumato.queries.plan import AggregateKind
+from sfumato.queries.quantiles import quantile_ends
 from sfumato.queries.record import ReleasedColumn, ReleaseRecord
 
 __all__ = ["interval", "values"]
@@ -19,7 +21,10 @@ _Ends: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
 def values(record: ReleaseRecord, column: ReleasedColumn) -> NDArray[Any]:
     """Return a column's values, one for each group of the record."""
-    total, noisy = record.measures[column.total], _noisy(record, column.total)
+    total = record.measures[column.total]
+    if column.places:
+        return np.asarray(_quantiles(record, column, "m", 1)[..., 0])
+    noisy = _noisy(record, column.total)
     if column.count is None:
         return _scaled(noisy, total.exponent)
     counts = np.maximum(1, _noisy(record, column.count))
@@ -34,6 +39,11 @@ def interval(record: ReleaseRecord, column: ReleasedColumn, level: float) -> _En
     """
     total = record.measures[column.total]
     ends: _Ends
+    if column.places:
+        lower, upper = (_quantiles(record, column, letter, len(LEVELS)) for letter in "lu")
+        step = 2.0**total.exponent
+        bounds = float(total.row_lower or 0) * step, float(total.row_upper or 0) * step
+        return quantile_ends(lower, upper, bounds, level)
     if column.count is not None:
         each = (1 + level) / 2
         ends = mean_interval(total, _ends(record, column.total, each), _ends(record, column.count, each))
@@ -50,6 +60,18 @@ def _ends(record: ReleaseRecord, index: int, level: float) -> tuple[NDArray[np.i
     if index == 0 and record.threshold is not None:
         return thresholded_interval(measure.noise, noisy, record.threshold, level, least=record.least_units)
     return central_interval(measure, noisy, level)
+
+
+def _quantiles(record: ReleaseRecord, column: ReleasedColumn, letter: str, each: int) -> NDArray[np.float64]:
+    """Return a column's quantiles, or ends of intervals: group by group, a row of ``each`` for each of them.
+
+    A single quantile has no axis of its own.
+    """
+    lists = record.table[f"{letter}{column.total}"].combine_chunks()
+    steps = lists.flatten().to_numpy().reshape(len(lists), -1, each)[:, column.places]
+    chosen = steps[:, 0] if column.kind is AggregateKind.QUANTILE else steps
+    exponent = record.measures[column.total].exponent
+    return np.asarray(chosen, dtype=np.float64) * float(Fraction(2) ** exponent)
 
 
 def _noisy(record: ReleaseRecord, index: int) -> NDArray[np.int64]:

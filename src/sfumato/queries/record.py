@@ -56,14 +56,15 @@ class NoisyMeasure:
 
 
 _LATER = ("limit", "row_lower", "row_upper")
-_LATER_NAMES = frozenset({*_LATER, "more"})
+_LATER_NAMES = frozenset({*_LATER, "more", "places"})
 
 
 @dataclass(frozen=True, slots=True)
 class ReleasedColumn:
     """How an answer column is read: ``total``, over ``count`` for an average (indices of measures).
 
-    ``more`` are the further measures of what is read off several sums.
+    ``more`` are the further measures of what is read off several sums; ``places`` where the quantiles of the
+    column are among those of ``total``.
     """
 
     name: str
@@ -71,11 +72,12 @@ class ReleasedColumn:
     total: int
     count: int | None
     more: tuple[int, ...] = ()
+    places: tuple[int, ...] = ()
 
     def to_facts(self) -> dict[str, Any]:
         """Return what JSON can hold."""
         facts = {**asdict(self), "kind": self.kind.name}
-        return facts if facts.pop("more") == () else {**facts, "more": self.more}
+        return {name: value for name, value in facts.items() if name not in ("more", "places") or value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,8 @@ class ReleaseRecord:
     ----------
     table : pyarrow.Table
         The keys ``k0``, ``k1``, ..., then the noisy integers of each measure ``m0``, ``m1``, ..., then the
-        computed columns ``p0``, ``p1``, ...: stored, so that a later version replays the same values.
+        computed columns ``p0``, ``p1``, ...: stored, so that a later version replays the same values. Of
+        counts by bin there are lists of quantiles, and the ends of their intervals in ``l0``, ``u0``, ...
     keys : tuple of str
         What the keys are called in the answer.
     measures, columns : tuple
@@ -202,7 +205,14 @@ class ReleaseRecord:
                 for m in facts.pop("measures")
             ),
             columns=tuple(
-                ReleasedColumn(**{**c, "kind": AggregateKind[c["kind"]], "more": tuple(c.get("more", ()))})
+                ReleasedColumn(
+                    **{
+                        **c,
+                        "kind": AggregateKind[c["kind"]],
+                        "more": tuple(c.get("more", ())),
+                        "places": tuple(c.get("places", ())),
+                    }
+                )
                 for c in facts.pop("columns")
             ),
             output=tuple(facts.pop("output")),

@@ -17,7 +17,7 @@ from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
 from sfumato.queries.display import as_html, as_text, printable
 from sfumato.queries.engines.groups import ARROW_TYPES
-from sfumato.queries.plan import ColumnType, Named
+from sfumato.queries.plan import AggregateKind, ColumnType, Named
 from sfumato.queries.postprocessing import column_types, ends, evaluate, named_columns, parsed
 from sfumato.queries.readings import interval
 from sfumato.queries.readings import values as values_of
@@ -131,7 +131,7 @@ class TableRelease:
             made[name] = self._column(name)
             if intervals and name in noised:
                 made[f"{name}_lower"], made[f"{name}_upper"] = map(
-                    pa.array, interval(self.record, noised[name], level)
+                    _as_array, interval(self.record, noised[name], level)
                 )
             elif intervals and name in computed:
                 made |= self._computed_interval(computed[name], level)
@@ -159,7 +159,7 @@ class TableRelease:
         for prefix, names in (("k", self.record.keys), ("p", [c.name for c in self.record.computed])):
             if name in names:
                 return self.record.table[f"{prefix}{list(names).index(name)}"]
-        return pa.array(values_of(self.record, next(c for c in self.record.columns if c.name == name)))
+        return _as_array(values_of(self.record, next(c for c in self.record.columns if c.name == name)))
 
     def _computed_interval(self, computed: ComputedColumn, level: float) -> dict[str, Any]:
         """Return the ends of a computed column, if they follow from those of what it is computed from.
@@ -225,8 +225,17 @@ def _base(record: ReleaseRecord) -> pa.Table:
     """Return keys and noised columns, shown or not, in the types that expressions compute in."""
     columns = {name: record.table[f"k{place}"] for place, name in enumerate(record.keys)}
     for column in record.columns:
-        columns[column.name] = _as_type(values_of(record, column), released_type(column.kind))
+        if column.kind is not AggregateKind.QUANTILES:  # an array, which no expression can use
+            columns[column.name] = _as_type(values_of(record, column), released_type(column.kind))
     return pa.table(list(columns.values()), names=list(columns))
+
+
+def _as_array(values: np.ndarray[Any, Any]) -> pa.Array:
+    """Return one value for each row; where it is a row of numbers, a list."""
+    if values.ndim == 1:
+        return pa.array(values)
+    ends = np.arange(len(values) + 1, dtype=np.int32) * np.int32(values.shape[1])
+    return pa.ListArray.from_arrays(pa.array(ends), pa.array(values.ravel()))
 
 
 def _as_type(values: np.ndarray[Any, Any], type_: ColumnType) -> pa.Array:

@@ -18,7 +18,7 @@ from sfumato.queries.joins import GroupScope, Source
 from sfumato.queries.plan import Aggregate, AggregateKind, ColumnType, Expression, Named
 from sfumato.queries.terms import Term, column, operand, require
 
-__all__ = ["Answer", "aggregate_name", "free", "released_type"]
+__all__ = ["Answer", "aggregate_name", "free", "released_type", "require_number"]
 
 
 def released_type(kind: AggregateKind) -> ColumnType:
@@ -30,6 +30,15 @@ def released_type(kind: AggregateKind) -> ColumnType:
     ('INT64', 'FLOAT64')
     """
     return ColumnType.INTEGER if kind.name.startswith("COUNT") else ColumnType.FLOAT
+
+
+def require_number(aggregate: Aggregate) -> None:
+    """Refuse an aggregate that is an array where a single value is needed."""
+    if aggregate.kind is AggregateKind.QUANTILES:
+        raise UnsupportedSql(
+            "APPROX_QUANTILES makes an array, which can only be shown; use PERCENTILE_CONT(x, 0.5), say, "
+            "which reads the same noise"
+        )
 
 
 def aggregate_name(node: exp.Expr) -> str:
@@ -123,9 +132,16 @@ class Answer:
                     "rename it with AS"
                 )
 
+    def _refuse_array(self, node: exp.Expr) -> None:
+        for aggregate in self.aggregates:
+            named = isinstance(node, exp.Column) and not node.table and aggregate.name in self.output
+            if named and node.name.casefold() == aggregate.name.casefold():
+                require_number(aggregate)
+
     def _aliases(self) -> Mapping[str, Term]:
         terms = {key.name: Term(column(key.name, None).tree, key.expression.type) for key in self.keys}
-        terms |= {a.name: column(a.name, released_type(a.kind)) for a in self.aggregates}
+        numbers = (a for a in self.aggregates if a.kind is not AggregateKind.QUANTILES)
+        terms |= {a.name: column(a.name, released_type(a.kind)) for a in numbers}
         for named in self.computed:
             whole = Term(named.expression.tree, named.expression.type)
             terms[named.name] = Term(operand(whole), whole.type)
@@ -134,7 +150,9 @@ class Answer:
     def _whole(self, node: exp.Expr, aliases: Mapping[str, Term]) -> Term | None:
         if is_aggregate(node):
             found = self.aggregate(node)
+            require_number(found)
             return column(found.name, released_type(found.kind))
+        self._refuse_array(node)
         if isinstance(node, exp.Column) and not node.table and node.name.casefold() in aliases:
             term = aliases[node.name.casefold()]
             return Term(term.tree.copy(), term.type)

@@ -6,9 +6,10 @@ chains them in one WITH:
 ``parts``   one row per unit and group: rows, values and exact sums
 ``cuts``    for units in too many groups: the rank from which their groups are dropped
 ``crowded`` the parts that stay and hold too many rows
+``chosen``  their rows that stay, one by one: only where rows are counted by bins
 ``trimmed`` those parts again, from the rows that stay
 
-Most units need none of the last three, so only those that exceed a limit pay for it.
+Most units need none of the last four, so only those that exceed a limit pay for it.
 
 Notes
 -----
@@ -95,7 +96,7 @@ class Bounding:
         if self.max_groups is not None:
             steps.append(self.cuts())
         if self.trims_rows:
-            steps += [self.crowded(), self.trimmed()]
+            steps += [self.crowded(), *([self.chosen()] if self.slots.binned else []), self.trimmed()]
         return steps
 
     def parts(self) -> Step:
@@ -144,8 +145,18 @@ class Bounding:
             return Step("crowded", f"SELECT {columns} FROM {crowd}")
         return Step("crowded", f"SELECT {columns} {self._kept(f'n > {self.max_rows}')}")
 
+    def chosen(self) -> Step:
+        """Return the step ``chosen``."""
+        return Step("chosen", f"SELECT {', '.join(('u', *self.keys, *self.slots.names))} {self._chosen()}")
+
     def trimmed(self) -> Step:
-        """Return the step ``trimmed``.
+        """Return the step ``trimmed``."""
+        key = ", ".join(("u", *self.keys))
+        source = "FROM chosen" if self.slots.binned else self._chosen()
+        return Step("trimmed", f"SELECT {', '.join((key, *self.slots.grouped()))} {source} GROUP BY {key}")
+
+    def _chosen(self) -> str:
+        """Return the FROM clause of the rows that stay in parts that hold too many.
 
         Rows with the same values are told apart by their number among them: which of them carries which
         number changes nothing, for they are the same in every way that counts.
@@ -165,9 +176,31 @@ class Bounding:
             f"SELECT {every}, row_number() OVER (PARTITION BY {', '.join(within)} ORDER BY {order}) AS place "
             f"FROM ({ranked}) AS r"
         )
-        items = ", ".join((*key, *self.slots.grouped()))
-        chosen = f"FROM ({places}) AS r WHERE place <= {most}"
-        return Step("trimmed", f"SELECT {items} {chosen} GROUP BY {', '.join(key)}")
+        return f"FROM ({places}) AS r WHERE place <= {most}"
+
+    def leaves(self, index: int, *, unit: bool, any_crowded: bool) -> str:
+        """Return the SELECT of a measure's counts by bin: the keys, ``leaf`` and ``n``, empty bins left out.
+
+        The rows are those that the sums are of: all of a part that stays, the chosen ones where it is
+        crowded.
+        """
+        names = ", ".join((*self.keys, *self.slots.names))
+        rows = f"({self.rows(None)}) AS r"
+        if unit and self.max_groups is None:
+            rows = f"{rows} WHERE u IS NOT NULL"
+        elif unit:
+            stays = f"(cut IS NULL OR {self._group_rank()} < cut)"
+            rows = f"{rows} LEFT JOIN cuts USING (u) WHERE u IS NOT NULL AND {stays}"
+        source = f"SELECT {names} FROM {rows}"
+        if any_crowded:
+            mine = ", ".join(f"r.{name}" for name in (*self.keys, *self.slots.names))
+            on = " AND ".join(("r.u = o.u", *(self.dialect.same(f"r.{k}", f"o.{k}") for k in self.keys)))
+            kept = f"SELECT u, {names} FROM {rows}"
+            source = f"SELECT {mine} FROM ({kept}) AS r LEFT JOIN crowded AS o ON {on} WHERE o.u IS NULL"
+            source += f" UNION ALL SELECT {names} FROM chosen"
+        by = ", ".join((*self.keys, "leaf"))
+        leaves = f"SELECT {', '.join((*self.keys, f'{self.slots.leaf(index)} AS leaf'))} FROM ({source}) AS r"
+        return f"SELECT {by}, count(*) AS n FROM ({leaves}) AS r WHERE leaf IS NOT NULL GROUP BY {by}"
 
     def totals(self, *, unit: bool, any_crowded: bool) -> str:
         """Return the SELECT of the sums per group."""

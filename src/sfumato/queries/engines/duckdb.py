@@ -24,6 +24,7 @@ from sfumato.queries.engines.dialects.duckdb import DUCKDB
 from sfumato.queries.engines.engine import describe
 from sfumato.queries.engines.groups import numbered_groups
 from sfumato.queries.engines.identity import fingerprint, stamps
+from sfumato.queries.engines.leaves import with_leaves
 from sfumato.queries.engines.prepared import GROUPS, Prepared, prepare
 from sfumato.queries.engines.storage import store
 from sfumato.queries.plan import AggregationJob, Schema
@@ -205,7 +206,11 @@ class DuckDBEngine:
             bounding = prepared.bounding(secret)
             crowded = prepared.unit and self._bound(bounding, made)
             answer = self._connection.sql(prepared.answer(bounding, any_crowded=crowded)).to_arrow_table()
-        return answer.cast(prepared.schema)
+            leaves = {
+                index: self._connection.sql(select).to_arrow_table()
+                for index, select in prepared.leaves(bounding, any_crowded=crowded).items()
+            }
+        return with_leaves(answer.cast(prepared.schema), leaves)
 
     def _bound(self, bounding: Bounding, made: list[str]) -> bool:
         """Make the parts that count; tell whether some were computed again from fewer rows."""

@@ -23,7 +23,8 @@ class Engine(Protocol):
     -----
     Guarantee: for one ``job`` and one ``secret`` let T and T' be tables that differ in all rows of one
     privacy unit. The answers differ in at most ``job.max_groups`` groups (one where that is None), and in
-    each of them measure i differs by at most ``job.measures[i].sensitivity``. The reason is the same for
+    each of them measure i differs by at most ``job.measures[i].sensitivity``, where that of counts by bin
+    bounds the sum of the differences of all bins. The reason is the same for
     every engine: the rows a unit keeps, and the groups it keeps, are a function of that unit's own rows and
     of ``secret``; every kept number is clamped; sums are exact integers.
     """
@@ -53,7 +54,8 @@ class Engine(Protocol):
         -------
         pyarrow.Table
             Columns ``k0``, ``k1``, ... (the keys) and ``m0``, ``m1``, ... (int64 measures), one row per
-            group, sorted by key with NULL last; exactly one row where there are no keys.
+            group, sorted by key with NULL last; exactly one row where there are no keys. A measure of counts
+            by bin is a list of structs ``leaf`` and ``n`` (int64), sorted by bin, empty bins left out.
         """
         ...
 

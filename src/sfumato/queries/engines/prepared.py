@@ -14,7 +14,15 @@ from sfumato.queries.engines.groups import ARROW_TYPES, listed_groups, table_gro
 from sfumato.queries.engines.relations import relation_layer
 from sfumato.queries.engines.rendering import render
 from sfumato.queries.engines.slots import Slots
-from sfumato.queries.plan import AggregationJob, ColumnType, Expression, PublicTable, PublicValues
+from sfumato.queries.plan import (
+    AggregationJob,
+    ColumnType,
+    Expression,
+    Measure,
+    MeasureKind,
+    PublicTable,
+    PublicValues,
+)
 
 __all__ = ["GROUPS", "Prepared", "prepare"]
 
@@ -91,6 +99,13 @@ class Prepared:
         order = ", ".join(f"{key} NULLS LAST" for key in self.keys)
         return f"SELECT * FROM ({totals}) AS t" + (f" ORDER BY {order}" if order else "")
 
+    def leaves(self, bounding: Bounding, *, any_crowded: bool) -> dict[int, str]:
+        """Return the SELECT of the counts by bin of each measure that is such: groups, ``leaf`` and ``n``."""
+        return {
+            index: bounding.leaves(index, unit=self.unit, any_crowded=any_crowded)
+            for index in self.slots.binned
+        }
+
     @property
     def schema(self) -> pa.Schema:
         """The columns of the answer."""
@@ -111,6 +126,8 @@ def prepare(job: AggregationJob, tables: Mapping[str, StoredTable], dialect: Dia
     layer = relation_layer(job.relation, tables, dialect)
     max_groups, max_rows, all_rows = _limits(job, unit=layer.unit)
     types = tuple(key.expression.type for key in job.keys)
+    for measure in job.measures:
+        _check_leaves(measure, (max_rows or all_rows) if layer.unit else 1)
     slots = Slots(job.measures, max_rows or all_rows, dialect)
     values: list[Expression] = []
     for slot in slots.items:
@@ -134,6 +151,12 @@ def prepare(job: AggregationJob, tables: Mapping[str, StoredTable], dialect: Dia
         table = table_groups(job.public_groups, tables, types, dialect)
     limits = max_groups, max_rows, all_rows
     return Prepared(dialect, base, gridded, types, slots, layer.unit, *limits, listed, table)
+
+
+def _check_leaves(measure: Measure, max_rows: int | None) -> None:
+    """Refuse counts by bin whose declared sensitivity is less than the rows that a unit may have."""
+    if measure.kind is MeasureKind.LEAVES and (max_rows is None or measure.upper < max_rows):
+        refuse("upper", "be at least the rows that a unit may have in a group", measure.upper, "raise it")
 
 
 def _list(items: Sequence[str]) -> str:

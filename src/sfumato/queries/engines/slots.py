@@ -18,7 +18,8 @@ from sfumato.queries.plan import ColumnType, Expression, Measure, MeasureKind
 __all__ = ["Slot", "Slots"]
 
 _SUMMED = (MeasureKind.SUM, MeasureKind.MEAN)
-_FIRST = (*_SUMMED, MeasureKind.MOMENT)
+_GRIDDED = (*_SUMMED, MeasureKind.LEAVES)
+_FIRST = (*_GRIDDED, MeasureKind.MOMENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,8 @@ class Slots:
         Most rows of one unit in one group, None for any number; it tells where a sum fits in 64 bits.
     dialect : Dialect
         What the texts are written in.
+    known : sequence of Slot
+        Slots that are there already and come first, used or not.
 
     Raises
     ------
@@ -92,15 +95,22 @@ class Slots:
         If a bound is out of reach or reversed, or an expression is missing or of the wrong type.
     """
 
-    def __init__(self, measures: Sequence[Measure], max_rows: int | None, dialect: Dialect) -> None:
+    def __init__(
+        self,
+        measures: Sequence[Measure],
+        max_rows: int | None,
+        dialect: Dialect,
+        known: Sequence[Slot] = (),
+    ) -> None:
         for measure in measures:
             _check(measure)
         self.dialect = dialect
         self.measures = tuple(measures)
-        self.items: list[Slot] = []
+        self.items: list[Slot] = list(known)
         self._rows = max_rows
         self._summed: dict[int, int] = {}  # measure to slot
         self._counted: dict[int, int] = {}  # measure to the one slot that counts the values of its expression
+        self._binned: dict[int, int] = {}  # measure to slot
         self._products: list[tuple[tuple[int, int], tuple[int, int]]] = []  # slots and their centers
         self._multiplied: dict[int, int] = {}  # measure to product
         # sums first: a count of values reads off any slot of the same expression
@@ -113,11 +123,14 @@ class Slots:
             return
         if measure.kind is MeasureKind.MOMENT:
             self._place_moment(index)
-        if measure.kind in _SUMMED:
+        if measure.kind in _GRIDDED:
             slot = Slot(measure.expression, measure.exponent, *_row_range(measure))
             if slot not in self.items:
                 self.items.append(slot)
-            self._summed[index] = self.items.index(slot)
+            places = self._binned if measure.kind is MeasureKind.LEAVES else self._summed
+            places[index] = self.items.index(slot)
+        if measure.kind is MeasureKind.LEAVES:
+            return
         same = [place for place, slot in enumerate(self.items) if slot.expression == measure.expression]
         if not same:
             self.items.append(Slot(measure.expression, None))
@@ -192,6 +205,16 @@ class Slots:
         bound = max(abs(self.items[i].lower), abs(self.items[i].upper))
         return 4 * (bound + 1) * rows < REACH
 
+    @property
+    def binned(self) -> list[int]:
+        """The measures that are counts of rows by bin."""
+        return sorted(self._binned)
+
+    def leaf(self, index: int) -> str:
+        """Return the bin of a row for such a measure, from 0; NULL where it has no value."""
+        lower = _row_range(self.measures[index])[0]
+        return f"v{self._binned[index]} - {self.dialect.integer(lower)}"
+
     def means(self) -> list[str]:
         """Return the means that measures need, ``q0, q1, ...`` by measure: exact, halves away from zero."""
         items = []
@@ -209,8 +232,9 @@ class Slots:
         integer, clamped = self.dialect.integer, self.dialect.clamped
         bounds, most = (measure.lower, measure.upper), REACH if self._rows is None else self._rows
         match measure.kind:
-            case MeasureKind.UNITS:
-                return integer(min(max(1, measure.lower), measure.upper))
+            case MeasureKind.UNITS | MeasureKind.LEAVES:
+                present = int(measure.kind is MeasureKind.UNITS)  # bins take the place of the other
+                return integer(min(max(present, measure.lower), measure.upper))
             case MeasureKind.ROWS:
                 return clamped("n", bounds, (1, most))
             case MeasureKind.VALUES:
@@ -267,7 +291,9 @@ def _check(measure: Measure) -> None:
         refuse("bounds", "have lower at most upper", (measure.lower, measure.upper), "swap them")
     if measure.kind is MeasureKind.MOMENT:
         _check_moment(measure)
-    if measure.kind in _SUMMED:
+    if measure.kind is MeasureKind.LEAVES and (measure.row_lower is None or measure.row_upper is None):
+        refuse("bounds", "be given for each row", None, "pass row_lower and row_upper")
+    if measure.kind in _GRIDDED:
         if measure.expression is None or measure.expression.type not in (
             ColumnType.INTEGER,
             ColumnType.FLOAT,
