@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.neighboring import Neighboring
     from sfumato.queries.columns import col
     from sfumato.queries.connecting import connect
+    from sfumato.queries.databases import PostgresSource
     from sfumato.queries.hierarchy import consistent
     from sfumato.queries.requests import (
         count,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ROW",
     "Neighboring",
+    "PostgresSource",
     "Session",
     "audit",
     "col",
@@ -62,6 +64,7 @@ __getattr__, __dir__ = attach(
     {
         "ROW": "sfumato.queries.sources",
         "Neighboring": "sfumato.privacy.neighboring",
+        "PostgresSource": "sfumato.queries.databases",
         "Session": "sfumato.queries.session",
         "audit": "",
         "col": "sfumato.queries.columns",

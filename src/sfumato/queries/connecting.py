@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from sfumato._check import refuse
-from sfumato.errors import ParameterError, SchemaError, SimulatedCharge
+from sfumato.errors import ParameterError, SimulatedCharge
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.identity import Dataset
 from sfumato.ledger.ledger import Ledger
@@ -15,13 +15,14 @@ from sfumato.ledger.view import LedgerView
 from sfumato.numerics.source import Rng
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.queries.catalog import Catalog
-from sfumato.queries.engines.duckdb import DuckDBEngine
+from sfumato.queries.databases import PostgresSource, as_database
 from sfumato.queries.engines.engine import Engine
+from sfumato.queries.engines.opening import open_engine
 from sfumato.queries.periods import within_period
 from sfumato.queries.plan import Scan
 from sfumato.queries.policy import PrivacyPolicy
 from sfumato.queries.session import Session
-from sfumato.queries.sources import ROW, Row, open_source, require_unit
+from sfumato.queries.sources import ROW, Row, require_unit
 
 __all__ = ["connect"]
 
@@ -41,7 +42,7 @@ def connect(
     analyst: str = "",
     renewal: Renewal | None = None,
     period: str = "",
-    public: Mapping[str, object] | None = None,
+    public: Mapping[str, object] | PostgresSource | None = None,
     defaults: Mapping[str, object] | None = None,
     new_version: bool = False,
     rng: Rng = None,
@@ -52,8 +53,10 @@ def connect(
 
     Parameters
     ----------
-    source : path, pyarrow Table, DataFrame, or mapping of str to these
-        The private data: Parquet, CSV, a DuckDB file, or a frame. A single source is the table ``data``.
+    source : path, pyarrow Table, DataFrame, mapping of str to these, address, or PostgresSource
+        The private data: Parquet, CSV, a DuckDB file, or a frame. A single source is the table ``data``. Or
+        tables of PostgreSQL by their own names, all of its schema ``public`` for an address
+        ``postgresql://...``: these stay there and are read as they are now until the session ends.
     privacy_unit : str, ROW, or mapping of str to these
         The column that names the person (or other unit) a row belongs to; ``sfumato.ROW`` where each row is a
         unit of its own. A mapping gives it table by table. Left out where ``policy`` names it.
@@ -77,8 +80,8 @@ def connect(
     period : str, optional
         With ``renewal``, the period that all questions of this session are about, such as ``"2026-01"``: the
         private rows of other periods are not read.
-    public : mapping of str to source, optional
-        Tables that hold nothing private; they can list groups.
+    public : mapping of str to source, or PostgresSource, optional
+        Tables that hold nothing private; they can list groups. They lie where the private ones do.
     defaults : mapping of str to object, optional
         Values of OPTIONS that a query leaves out, such as ``{"epsilon": 0.1, "delta": 1e-9}``.
     new_version : bool
@@ -127,24 +130,22 @@ def connect(
         refuse("privacy_unit", "be given, or a policy", None, "name the column of the person")
     budget = _budget(epsilon, delta, rho, mu)
     _require_mapping("defaults", defaults, "{'epsilon': 0.1, 'delta': 1e-9}")
-    _require_mapping("public", public, "{'regions': 'regions.csv'}")
+    if as_database(public) is None:
+        _require_mapping("public", public, "{'regions': 'regions.csv'}")
     if rng is not None and ledger is not None:
         raise SimulatedCharge(
             "rng must be None with a ledger file, got a simulated source; leave rng out, or pass ledger=None "
             "to simulate"
         )
-    private, listed = open_source(source), open_source(public) if public else {}
-    shared = {name.casefold() for name in private} & {name.casefold() for name in listed}
-    if shared:
-        raise SchemaError(f"public tables must not be private too, got {sorted(shared)}; rename one")
-    engine = DuckDBEngine({**private, **listed}, memory_limit=memory_limit, threads=threads)
+    opened = open_engine(source, public, memory_limit=memory_limit, threads=threads)
+    engine = opened.engine
     try:
-        units = _units(privacy_unit, engine, list(private))
+        units = _units(privacy_unit, engine, list(opened.private))
         words = _in_words(units)
         scans = {name: Scan(name, engine.schemas[name], unit) for name, unit in units.items()}
         catalog = Catalog(
             scans,
-            {name: engine.schemas[name] for name in listed},
+            {name: engine.schemas[name] for name in opened.public},
             {} if renewal is None else {n: within_period(scan, renewal, period) for n, scan in scans.items()},
         )
         book = Ledger.open(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, final
 
@@ -64,7 +64,22 @@ class PostgresSource:
 
 
 def as_database(source: object) -> PostgresSource | None:
-    """Return the database that a source names; None for any other source."""
+    """Return the database that a source names; None for any other source.
+
+    Examples
+    --------
+    >>> as_database({"people": "postgresql://db.example/shop", "visits": "postgresql://db.example/shop"})
+    PostgresSource(tables=('people', 'visits'), schema='public')
+    >>> as_database("people.parquet") is None
+    True
+    """
     if isinstance(source, PostgresSource):
         return source
+    if isinstance(source, Mapping):
+        places = [place for place in source.values() if isinstance(place, str) and place.startswith(SCHEMES)]
+        if not places:
+            return None
+        if len(places) < len(source) or len(set(places)) > 1:
+            refuse("source", "lie in one place", "tables of several", "load them into one database")
+        return PostgresSource(places[0], tables=source)
     return PostgresSource(source) if isinstance(source, str) and source.startswith(SCHEMES) else None

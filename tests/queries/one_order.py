@@ -1,0 +1,26 @@
+"""One order of ties for all engines: ranks by MD5 of the values as texts, which every engine writes alike."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from sfumato.queries.engines.dialect import Dialect
+from sfumato.queries.plan import ColumnType
+
+__all__ = ["rank_alike"]
+
+
+def rank_alike(monkeypatch: pytest.MonkeyPatch, *dialects: type[Dialect]) -> None:
+    """Let dialects choose the same rows and groups for the same secret."""
+    for dialect in dialects:
+        monkeypatch.setattr(dialect, "rank", _rank)
+
+
+def _rank(self: Dialect, words: tuple[int, int], columns: Sequence[str]) -> str:
+    texts = [f"'{words[0]}'"]
+    for column in columns:
+        text = f"replace(CAST({column} AS {self.types[ColumnType.TEXT]}), 'Infinity', 'inf')"
+        texts.append(f"coalesce('v' || regexp_replace({text}, '[.]0$', ''), 'n')")
+    return f"md5({' || chr(124) || '.join(texts)})"

@@ -1,0 +1,29 @@
+"""Arrow tables put into a PostgreSQL database."""
+
+from __future__ import annotations
+
+import psycopg
+import pyarrow as pa
+
+__all__ = ["load"]
+
+_TYPES = {
+    "int64": "bigint",
+    "double": "double precision",
+    "string": "text",
+    "bool": "boolean",
+    "date32[day]": "date",
+    "timestamp[us]": "timestamp",
+}
+
+
+def load(connection: psycopg.Connection[tuple[object, ...]], name: str, table: pa.Table) -> None:
+    """Make a table of this name, instead of the one that is there, and fill it."""
+    columns = ", ".join(f'"{field.name}" {_TYPES[str(field.type)]}' for field in table.schema)
+    connection.execute(f'DROP TABLE IF EXISTS "{name}"')
+    connection.execute(f'CREATE TABLE "{name}" ({columns})')
+    with connection.cursor() as cursor, cursor.copy(f'COPY "{name}" FROM STDIN') as copy:
+        for row in table.to_pylist():
+            copy.write_row(tuple(row.values()))
+    if not connection.autocommit:
+        connection.commit()
