@@ -26,7 +26,8 @@ def test_a_moment_is_in_one_period(every: str, year: int, steps: int, data: st.D
     begins = [found.begin(step) for step in range(steps + 1)]
     assert begins == sorted(set(begins))
     assert begins[-1] == found.end
-    until = data.draw(st.datetimes(begins[0] - dt.timedelta(days=1), begins[-1] + dt.timedelta(days=1)))  # type: ignore[arg-type, operator]
+    low, high = (dt.datetime.combine(begins[end], dt.time()) for end in (0, -1))
+    until = data.draw(st.datetimes(low - dt.timedelta(days=1), high + dt.timedelta(days=2)))
     assert found.complete(until) == max(0, sum(begin <= until for begin in begins) - 1)
 
 
