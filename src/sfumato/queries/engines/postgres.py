@@ -17,6 +17,7 @@ from sfumato.queries.databases import PostgresSource
 from sfumato.queries.engines.bounding import Bounding, Step
 from sfumato.queries.engines.engine import describe
 from sfumato.queries.engines.groups import numbered_groups
+from sfumato.queries.engines.leaves import with_leaves
 from sfumato.queries.engines.postgres_catalog import (
     check_server,
     find_tables,
@@ -233,7 +234,9 @@ def _run(connection: psycopg.Connection[Any], prepared: Prepared, secret: bytes)
     for step in steps:
         _fill(connection, step)
     crowded = _bound(connection, bounding, bounds)
-    return _table(connection, prepared.answer(bounding, any_crowded=crowded), prepared.schema)
+    answer = _table(connection, prepared.answer(bounding, any_crowded=crowded), prepared.schema)
+    leaves = prepared.leaves(bounding, any_crowded=crowded)
+    return with_leaves(answer, {index: _leaves(connection, prepared, leaves[index]) for index in leaves})
 
 
 def _groups(connection: psycopg.Connection[Any], prepared: Prepared) -> list[Step]:
@@ -270,6 +273,11 @@ def _bound(connection: psycopg.Connection[Any], bounding: Bounding, steps: list[
 def _fill(connection: psycopg.Connection[Any], step: Step) -> None:
     connection.execute(f"INSERT INTO pg_temp.{step.name} {step.select}")
     connection.execute(f"ANALYZE pg_temp.{step.name}")
+
+
+def _leaves(connection: psycopg.Connection[Any], prepared: Prepared, select: str) -> pa.Table:
+    keys = [(key, prepared.schema.field(key).type if key != "g" else pa.int64()) for key in prepared.grouping]
+    return _table(connection, select, pa.schema([*keys, ("leaf", pa.int64()), ("n", pa.int64())]))
 
 
 def _table(connection: psycopg.Connection[Any], select: str, schema: pa.Schema) -> pa.Table:
