@@ -10,17 +10,20 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pytest
 
-from sfumato.errors import SchemaError
+from sfumato.errors import SchemaError, UnsupportedSql
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.front import read
-from sfumato.queries.plan import Scan
+from sfumato.queries.plan import Column, ColumnType, Scan, Schema
 from sfumato.queries.price import price
 from sfumato.queries.sources import open_source
 
 SECRET = bytes(range(32))
 CLAUSE = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-8, max_groups_contributed=100000) "
 MANY = "contribution_bounds_per_group => (0, 1000000)"
+
+
+PUBLIC_IDS = Schema((Column("id", ColumnType.INTEGER), Column("g", ColumnType.TEXT)))
 
 
 class Row(NamedTuple):
@@ -385,3 +388,10 @@ def test_windows_take_floats_that_are_equal_as_one_value() -> None:
         "GROUP BY k"
     )
     assert exact(Data(rows, [], []), text) == {("0.03",): (1, 1), ("0.04",): (1, 1), (None,): (1, 2)}
+
+
+def test_only_the_unit_is_counted_as_the_unit() -> None:
+    public = Catalog({"data": Scan("data", PUBLIC_IDS, "id")}, {"public": PUBLIC_IDS})
+    assert read(f"{CLAUSE} COUNT(DISTINCT d.id) FROM data d JOIN public p USING (g)", public).aggregates
+    with pytest.raises(UnsupportedSql, match="COUNT"):
+        read(f"{CLAUSE} COUNT(DISTINCT p.id) FROM data d JOIN public p USING (g)", public)

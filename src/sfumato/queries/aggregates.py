@@ -192,14 +192,7 @@ def _count_units(call: Call, context: _Context) -> Aggregate:
     unit = rows.relation.unit
     remedy = "write COUNT(*): each row is a unit" if unit is None else f"write COUNT(DISTINCT {unit})"
     names = call.argument.expressions
-    counts_unit = (
-        unit is not None
-        and len(names) == 1
-        and isinstance(names[0], exp.Column)
-        and names[0].name.casefold() == unit.casefold()
-        and (not names[0].table or rows.answers_to(names[0].table))
-    )
-    if not counts_unit:
+    if len(names) != 1 or not rows.names_unit(names[0].unnest()):
         raise UnsupportedSql(f"COUNT(DISTINCT x) is supported for the privacy unit only; {remedy}")
     if PER_GROUP in call.named:
         raise OptionError(

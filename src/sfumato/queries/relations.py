@@ -141,13 +141,15 @@ def _united(query: exp.SetOperation, tables: Tables) -> Rows:
     return Rows.of(Distinct(relation) if distinct else relation, None, private=private)
 
 
+def _starred(item: exp.Expr) -> bool:
+    return isinstance(item.this if isinstance(item, exp.Column) else item, exp.Star)
+
+
 def _all_named(query: exp.Expr) -> exp.Expr:
     """Name the columns of a part of a union: only those of the first part are ever called by name."""
-    if isinstance(query, exp.Select):
+    if isinstance(query, exp.Select) and not any(map(_starred, query.expressions)):
         items = [
-            item
-            if isinstance(item, (exp.Alias, exp.Column, exp.Star))
-            else exp.alias_(item, f"column_{place}", copy=False)
+            exp.alias_(item.this if isinstance(item, exp.Alias) else item, f"column_{place}", copy=False)
             for place, item in enumerate(query.expressions, 1)
         ]
         query.set("expressions", items)
