@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
+from sfumato import connect
+from sfumato.errors import SqlSyntaxError, UnsupportedSql
 from sfumato.ledger import Budget
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.explain import explain
@@ -32,3 +35,15 @@ def test_a_query_that_never_fits_is_told_so(options: str, budget: Budget, remedy
     assert said == (
         f"\nBudget: this answer alone does not fit into {budget}; ask for {remedy}." if remedy else ""
     )
+
+
+def test_explain_may_be_written_before_the_query_and_costs_nothing() -> None:
+    people = pa.table({"id": range(50), "g": ["a"] * 50})
+    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
+    with connect(people, privacy_unit="id", epsilon=1.0, rng=1) as session:
+        assert session.explain(f" explain\n{text}") == session.explain(text)
+        with pytest.raises(UnsupportedSql, match=r"session\.explain"):
+            session.sql(f"EXPLAIN {text}")
+        with pytest.raises(SqlSyntaxError, match="must be a string"):
+            session.explain(3)  # type: ignore[arg-type]
+        assert session.ledger.entries() == ()

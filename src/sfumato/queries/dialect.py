@@ -152,6 +152,10 @@ def _check_statement(tokens: Sequence[Token]) -> None:
     word = first.text.upper()
     if any(token.token_type is TokenType.SEMICOLON for token in tokens):
         raise UnsupportedSql("a query must be one statement; send the second statement on its own")
+    if word == "EXPLAIN":
+        raise UnsupportedSql(
+            "EXPLAIN is not answered as a query; ask session.explain(...) or sfumato explain, for nothing"
+        )
     if word in _OTHER_STATEMENTS:
         raise UnsupportedSql(f"{word} is not answered; only a SELECT that aggregates private rows is")
     if first.token_type is TokenType.FROM or any(token.token_type is TokenType.PIPE_GT for token in tokens):

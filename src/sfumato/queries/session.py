@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -32,6 +33,7 @@ from sfumato.queries.workload import Desk, Plan, Workload, plan_workload
 __all__ = ["Session"]
 
 _SECRET_BYTES = 32
+_EXPLAIN = re.compile(r"\s*EXPLAIN\s+", re.IGNORECASE)
 
 
 @final
@@ -151,8 +153,12 @@ class Session:
         return self._answer(self._price(text, public_groups), " ".join(text.split()))
 
     def explain(self, text: str, *, public_groups: Mapping[str, Sequence[object]] | None = None) -> str:
-        """Say what a query would do and cost; nothing is charged and no row is read."""
-        priced = self._price(text, public_groups)
+        """Say what a query would do and cost; nothing is charged and no row is read.
+
+        The text may begin with ``EXPLAIN``.
+        """
+        begins = _EXPLAIN.match(text) if isinstance(text, str) else None
+        priced = self._price(text if begins is None else text[begins.end() :], public_groups)
         return explain(priced, privacy_unit=self._privacy_unit, budget=self._account.budget)
 
     def table(self, name: str | None = None) -> Table:

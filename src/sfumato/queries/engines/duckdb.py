@@ -24,6 +24,7 @@ from sfumato.queries.engines.dialects.duckdb import DUCKDB
 from sfumato.queries.engines.engine import describe
 from sfumato.queries.engines.groups import numbered_groups
 from sfumato.queries.engines.identity import fingerprint, stamps
+from sfumato.queries.engines.layouts import Layout, Layouts
 from sfumato.queries.engines.leaves import with_leaves
 from sfumato.queries.engines.prepared import GROUPS, Prepared, prepare
 from sfumato.queries.engines.storage import store
@@ -56,6 +57,9 @@ class DuckDBEngine:
         the machine).
     threads : int, optional
         Default: one for each core.
+    cache : int
+        For how many choices of rows, groups and limits the bounded parts are kept for later jobs, which then
+        share their secret.
 
     Raises
     ------
@@ -78,8 +82,14 @@ class DuckDBEngine:
     """
 
     def __init__(
-        self, sources: Mapping[str, Source], *, memory_limit: str | None = None, threads: int | None = None
+        self,
+        sources: Mapping[str, Source],
+        *,
+        memory_limit: str | None = None,
+        threads: int | None = None,
+        cache: int = 0,
     ) -> None:
+        integer("cache", cache, remedy="0 keeps nothing")
         if threads is not None:
             integer("threads", threads, minimum=1, remedy="leave it out for one on each core")
         self._sources = dict(sources)
@@ -91,6 +101,7 @@ class DuckDBEngine:
         except duckdb.Error:
             self._remove_spill()
             refuse("memory_limit", "be a size such as '2GB'", memory_limit, "check it and threads")
+        self._layouts = Layouts(self._connection.execute, cache)
         self._stamps = stamps(self._sources)
         try:
             self._tables = store(self._connection, self._sources)
@@ -195,21 +206,42 @@ class DuckDBEngine:
         """
         if len(secret) < 16:
             refuse("secret", "have at least 16 bytes", f"{len(secret)} bytes", "draw it from a secure source")
-        prepared = prepare(job, self._tables, DUCKDB)
-        return _without_data(lambda: self._run(prepared, secret))
+        fresh = prepare(job, self._tables, DUCKDB)
+        known = self._layouts.known(fresh.identity)
+        again = prepare(job, self._tables, DUCKDB, known) if known is not None else None
+        return _without_data(lambda: self._run(fresh, again, secret))
 
-    def _run(self, prepared: Prepared, secret: bytes) -> pa.Table:
+    def _run(self, fresh: Prepared, again: Prepared | None, secret: bytes) -> pa.Table:
+        """Compute a job, ``again`` from its kept layout if that serves, else ``fresh``."""
         made: list[str] = []
         with self._lock, self._temporary(made):
-            if prepared.public:
-                self._make(GROUPS, self._groups(prepared), made)
-            bounding = prepared.bounding(secret)
-            crowded = prepared.unit and self._bound(bounding, made)
-            answer = self._connection.sql(prepared.answer(bounding, any_crowded=crowded)).to_arrow_table()
-            leaves = {
-                index: self._connection.sql(select).to_arrow_table()
-                for index, select in prepared.leaves(bounding, any_crowded=crowded).items()
-            }
+            layout = None if again is None else self._layouts.take(again.identity, again.slots)
+            if again is None or layout is None:
+                prepared, layout = fresh, self._laid_out(fresh, secret, made)
+            else:
+                prepared = again
+                made += layout.tables
+            answer = layout.answers.get(prepared.slots.measures)
+            if answer is None:
+                answer = self._computed(prepared, layout)
+            self._layouts.keep(prepared.identity, layout.with_answer(prepared.slots.measures, answer))
+            made.clear()
+        return answer
+
+    def _laid_out(self, prepared: Prepared, secret: bytes, made: list[str]) -> Layout:
+        if prepared.public:
+            self._make(GROUPS, self._groups(prepared), made)
+        crowded = prepared.unit and self._bound(prepared.bounding(secret), made)
+        slots = prepared.slots
+        return Layout(secret, tuple(slots.items), frozenset(slots.part_names), tuple(made), crowded)
+
+    def _computed(self, prepared: Prepared, layout: Layout) -> pa.Table:
+        bounding, crowded = prepared.bounding(layout.secret), layout.crowded
+        answer = self._connection.sql(prepared.answer(bounding, any_crowded=crowded)).to_arrow_table()
+        leaves = {
+            index: self._connection.sql(select).to_arrow_table()
+            for index, select in prepared.leaves(bounding, any_crowded=crowded).items()
+        }
         return with_leaves(answer.cast(prepared.schema), leaves)
 
     def _bound(self, bounding: Bounding, made: list[str]) -> bool:

@@ -13,7 +13,7 @@ from sfumato.queries.engines.dialect import Dialect, StoredTable
 from sfumato.queries.engines.groups import ARROW_TYPES, listed_groups, table_groups
 from sfumato.queries.engines.relations import relation_layer
 from sfumato.queries.engines.rendering import render
-from sfumato.queries.engines.slots import Slots
+from sfumato.queries.engines.slots import Slot, Slots
 from sfumato.queries.plan import (
     AggregationJob,
     ColumnType,
@@ -35,7 +35,8 @@ class Prepared:
     """A job as SQL.
 
     ``base`` has the unit, the keys in canonical form and the values that ``values`` put on the grid.
-    ``listed`` holds public groups given as values; ``table`` is the SELECT of those in a public table.
+    ``listed`` holds public groups given as values; ``table`` is the SELECT of those in a public table. Jobs
+    of one ``identity`` have the same rows, groups and limits, whatever they measure.
     """
 
     dialect: Dialect
@@ -49,6 +50,7 @@ class Prepared:
     all_rows: int | None
     listed: pa.Table | None
     table: str | None
+    identity: str
 
     @property
     def public(self) -> bool:
@@ -113,8 +115,13 @@ class Prepared:
         return pa.schema([*keys, *((f"m{i}", pa.int64()) for i in range(len(self.slots.measures)))])
 
 
-def prepare(job: AggregationJob, tables: Mapping[str, StoredTable], dialect: Dialect) -> Prepared:
-    """Write a job in a dialect.
+def prepare(
+    job: AggregationJob,
+    tables: Mapping[str, StoredTable],
+    dialect: Dialect,
+    known: Sequence[Slot] = (),
+) -> Prepared:
+    """Write a job in a dialect, with columns of values that are ``known`` already before its own.
 
     Raises
     ------
@@ -128,18 +135,20 @@ def prepare(job: AggregationJob, tables: Mapping[str, StoredTable], dialect: Dia
     types = tuple(key.expression.type for key in job.keys)
     for measure in job.measures:
         _check_leaves(measure, (max_rows or all_rows) if layer.unit else 1)
-    slots = Slots(job.measures, max_rows or all_rows, dialect)
+    slots = Slots(job.measures, max_rows or all_rows, dialect, known)
     values: list[Expression] = []
     for slot in slots.items:
         if slot.expression not in values:
             values.append(slot.expression)
     unit = ["u"] if layer.unit else []
-    keys = (f"{render(key.expression, layer.columns, dialect)} AS e{i}" for i, key in enumerate(job.keys))
+    keys = [f"{render(key.expression, layer.columns, dialect)} AS e{i}" for i, key in enumerate(job.keys)]
     below = [*unit, *keys]
     below += [f"{render(value, layer.columns, dialect)} AS x{i}" for i, value in enumerate(values)]
     above = [*unit, *(f"{dialect.canonical(f'e{i}', type_)} AS k{i}" for i, type_ in enumerate(types))]
     above += [f"x{i}" for i in range(len(values))]
-    base = f"SELECT {_list(above)} FROM (SELECT {_list(below)} FROM ({layer.sql}) AS r) AS r"
+    fence = dialect.fence
+    inner = f"SELECT {_list(below)} FROM ({layer.sql}{fence}) AS r{fence}"
+    base = f"SELECT {_list(above)} FROM ({inner}) AS r{fence}"
     gridded = tuple(
         f"{slot.sql(f'r.x{values.index(slot.expression)}', dialect)} AS v{i}"
         for i, slot in enumerate(slots.items)
@@ -150,7 +159,9 @@ def prepare(job: AggregationJob, tables: Mapping[str, StoredTable], dialect: Dia
     elif isinstance(job.public_groups, PublicTable):
         table = table_groups(job.public_groups, tables, types, dialect)
     limits = max_groups, max_rows, all_rows
-    return Prepared(dialect, base, gridded, types, slots, layer.unit, *limits, listed, table)
+    groups = table if listed is None else listed.to_pydict()
+    identity = repr((layer.sql, layer.unit, keys, types, limits, groups))
+    return Prepared(dialect, base, gridded, types, slots, layer.unit, *limits, listed, table, identity)
 
 
 def _check_leaves(measure: Measure, max_rows: int | None) -> None:
