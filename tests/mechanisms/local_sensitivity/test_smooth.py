@@ -139,6 +139,16 @@ def test_odd_data_is_answered_at_the_usual_cost(kind: Any) -> None:
     assert mechanism.release(np.full(10_000, math.inf)).value > 0.999
 
 
+def test_a_share_is_the_fraction_that_its_digits_say() -> None:
+    # The float 0.1 lies above a tenth, so that the rank of ten records would be the second; 0.3 lies below.
+    data = np.arange(1, 11)
+    for share in (0.1, 0.3, 0.7, 0.9):
+        deciles = SmoothQuantile(quantile=share, bounds=(0, 20), noise_multiplier=1, smoothness=1)
+        assert deciles._around(data)[0] == round(10 * share)
+    trimmed = SmoothTrimmedMean(trim=0.3, bounds=(0, 40), noise_multiplier=1, smoothness=1)
+    assert trimmed._around(np.array([0, 0, 0, 7, 7, 7, 7, 7, 7, 40]))[0] == 7
+
+
 def test_sums_of_far_more_steps_than_fit_are_exact() -> None:
     mechanism = SmoothTrimmedMean(
         trim=0.25, bounds=(0, 1 << 60), noise_multiplier=1, smoothness=1, neighboring=Neighboring.REPLACE_ONE

@@ -21,6 +21,7 @@ __all__ = ["Around", "Column", "as_share"]
 
 _Steps = NDArray[np.int64]
 _BITS: Final = 40
+_DENOMINATOR: Final = 1 << 20
 _WIDEST: Final = 1 << 61
 
 
@@ -121,8 +122,8 @@ class Column:
 
 
 def as_share(name: str, value: object) -> Fraction:
-    """Return a share strictly between 0 and 1, or refuse it."""
-    share = _check.fraction(name, value)
-    if share >= 1:
+    """Return a share strictly between 0 and 1 as a plain fraction, 1/10 for 0.1; or refuse it."""
+    share = _check.fraction(name, value).limit_denominator(_DENOMINATOR)
+    if not 0 < share < 1:
         _check.refuse(name, "be strictly between 0 and 1", value)
     return share

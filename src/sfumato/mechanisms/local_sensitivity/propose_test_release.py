@@ -57,6 +57,7 @@ class StableQuantile:
     ----------
     quantile : int, float or Fraction
         Strictly between 0 and 1. Of n records it is the one at rank ``ceil(quantile n)``.
+        Taken as the nearest fraction with a denominator of at most 2**20.
     bounds : tuple of two numbers
         Records are clamped to them; NaN counts as 0.
     grid : Grid, optional

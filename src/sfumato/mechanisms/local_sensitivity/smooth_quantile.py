@@ -26,6 +26,7 @@ class SmoothQuantile(SmoothStatistic):
     ----------
     quantile : int, float or Fraction
         Strictly between 0 and 1; 1/2 is the median. Of n records it is the one at rank ``ceil(quantile n)``.
+        Taken as the nearest fraction with a denominator of at most 2**20.
     bounds : tuple of two numbers
         Public bounds; records and the answer are clamped to them. Two ints mean that answers are whole.
     noise_multiplier : int, float or Fraction

@@ -10,7 +10,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.mechanisms.local_sensitivity.column import Around
+from sfumato.mechanisms.local_sensitivity.column import Around, as_share
 from sfumato.mechanisms.local_sensitivity.smooth_noise import SmoothStatistic
 from sfumato.mechanisms.local_sensitivity.spread import smooth_spread
 from sfumato.mechanisms.rational import Number
@@ -30,6 +30,7 @@ class SmoothTrimmedMean(SmoothStatistic):
     ----------
     trim : int, float or Fraction
         Share of the records that is left out on either side, above 0 and below 1/2; ``floor(trim n)`` of n.
+        Taken as the nearest fraction with a denominator of at most 2**20.
     bounds, noise_multiplier, smoothness, noise, grid
         As in `SmoothQuantile`.
     neighboring : Neighboring
@@ -65,7 +66,7 @@ class SmoothTrimmedMean(SmoothStatistic):
     neighboring: Neighboring = Neighboring.REPLACE_ONE
 
     def _settle(self) -> None:
-        trim = _check.fraction("trim", self.trim)
+        trim = as_share("trim", self.trim)
         if not trim < Fraction(1, 2):
             _check.refuse("trim", "be above 0 and below 1/2", self.trim, "take the median instead")
         object.__setattr__(self, "trim", trim)
