@@ -208,3 +208,27 @@ def test_bad_input_gets_one_clear_error(ask: Any, error: type[Exception], words:
     with pytest.raises(error, match=words) as caught:
         ask()
     assert isinstance(caught.value, (SfumatoError, TypeError))
+
+
+def test_rows_are_joined_with_public_and_with_other_private_tables() -> None:
+    people = pa.table({"person": range(400), "state": ["CA", "NY"] * 200, "age": [20, 40, 60, 80] * 100})
+    visits = pa.table({"person": [i % 400 for i in range(900)], "cost": [1.0] * 900})
+    regions = pa.table({"state": ["CA", "NY"], "region": ["west", "east"]})
+    with sf.connect(
+        {"people": people, "visits": visits},
+        privacy_unit="person",
+        public={"regions": regions},
+        epsilon=60,
+        rng=1,
+    ) as session:
+        ask: dict[str, Any] = {"epsilon": 20, "delta": 0, "max_groups_contributed": 1}
+        west = {"region": ["west", "east"]}
+        joined = session.table("people").filter("age > 30").join("regions", on="state")
+        made = joined.group_by("region", public_groups=west).agg(n=sf.count()).release(**ask)
+        assert np.allclose(made.to_arrow()["n"].to_numpy(), [200, 100], atol=3)
+        costs = session.table("people").join("visits", on="person", how="left").join("regions", on="state")
+        query = costs.group_by("region", public_groups=west).agg(cost=sf.sum("cost", bounds=(0, 5)))
+        assert np.allclose(query.release(**ask).to_arrow()["cost"].to_numpy(), [450, 450], atol=10)
+        query = session.table("visits").join("people", on=["person"]).filter(col("age") == 80)
+        made = query.agg(n=sf.count(bounds=(0, 5))).release(epsilon=20, delta=0)
+        assert abs(made.to_arrow()["n"][0].as_py() - 225) < 15
