@@ -22,6 +22,7 @@ def options(entries: str) -> str:
 
 BASE = "epsilon=1, delta=1e-8, max_groups_contributed=1"
 BOUNDS = "contribution_bounds_per_group"
+ROW = "contribution_bounds_per_row"
 
 SYNTAX = [
     ("", SqlSyntaxError, "the query is empty"),
@@ -77,11 +78,13 @@ OPTIONS = [
         "where no groups are chosen",
     ),
     (options(BASE + ", epsilon=2"), OptionError, "epsilon must be given once"),
+    (options(BASE + ", max_rows_contributed=3"), OptionError, "must stand without max_groups_contributed"),
     (
-        options(BASE + ", max_rows_contributed=3"),
+        options("epsilon=1, delta=1e-8, max_rows_contributed=3, max_rows_per_group=2"),
         OptionError,
-        "write max_groups_contributed and max_rows_per_group",
+        "must stand without max_rows_per_group",
     ),
+    (options("epsilon=1, delta=1e-8, max_rows_contributed=0"), OptionError, "at least 1, got 0"),
     (options(BASE + ", k_threshold=3"), OptionError, "the threshold follows from delta"),
     (options("delta=1e-8, max_groups_contributed=1"), OptionError, "epsilon must be given"),
     (options("epsilon=1, max_groups_contributed=1"), OptionError, "delta must be given"),
@@ -191,8 +194,18 @@ AGGREGATES = [
     (DP + "MAX(age) FROM data", OptionError, "MAX must have bounds"),
     (DP + "COUNTIF(age > 3) FROM data", UnsupportedSql, "COUNT(IF(condition, 1, NULL))"),
     (DP + "ANON_COUNT(*) FROM data", UnsupportedSql, "is not supported; use COUNT, SUM"),
-    (DP + "VAR_POP(age, contribution_bounds_per_row => (0, 1)) FROM data", UnsupportedSql, "VAR_POP"),
     (DP + "STRING_AGG(state) FROM data", UnsupportedSql, "is not supported; use COUNT, SUM"),
+    (DP + "VAR_POP(age) FROM data", OptionError, "VAR_POP must have bounds, got none"),
+    (DP + f"VAR_SAMP(age, {BOUNDS} => (0, 1)) FROM data", OptionError, "must be bounded per row, got"),
+    (DP + f"STDDEV(age, {ROW} => (1, 0)) FROM data", OptionError, "lower bound first"),
+    (DP + f"STDDEV(age, {ROW} => (1e15, 1000000000000001)) FROM data", OptionError, "subtract a constant"),
+    (DP + f"STDDEV_POP(state, {ROW} => (0, 1)) FROM data", SchemaError, "use CAST(... AS INT64)"),
+    (DP + f"VARIANCE(age, Income, {ROW} => (0, 1)) FROM data", UnsupportedSql, "one argument besides"),
+    (DP + f"CORR(age, {ROW} => ((0, 1), (0, 1))) FROM data", UnsupportedSql, "two arguments besides"),
+    (DP + f"CORR(age, Income, {ROW} => (0, 1)) FROM data", OptionError, "must be bounds for each column"),
+    (DP + f"COVAR_POP(age, Income, {ROW} => ((0, 1), 3)) FROM data", OptionError, "bounds for each column"),
+    (DP + "COVAR_SAMP(age, Income) FROM data", OptionError, "write contribution_bounds_per_row => ((lower"),
+    (DP + f"CORR(age, married, {ROW} => ((0, 1), (0, 1))) FROM data", SchemaError, "write IF(condition"),
     (DP + "COUNT(DISTINCT state) FROM data", UnsupportedSql, "write COUNT(DISTINCT person_id)"),
     (DP + "COUNT(DISTINCT age) FROM lines", UnsupportedSql, "each row is a unit"),
     (DP + "SUM(age, age) FROM data", UnsupportedSql, "one argument besides its bounds, got 2"),

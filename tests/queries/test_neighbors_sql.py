@@ -52,12 +52,23 @@ def _sql(draw: random.Random) -> str:
         f"SUM({draw.choice(_VALUES)}, {group}{_bounds(draw)})",
         f"AVG({draw.choice(_VALUES)}, {group}{_bounds(draw)})",
     ]
-    if rows is not None:
+    one, two = draw.choice(_VALUES), draw.choice(_VALUES)
+    per_row = "contribution_bounds_per_row => "
+    aggregates += [
+        f"{draw.choice(['VAR_POP', 'STDDEV'])}({one}, {per_row}{_bounds(draw)})",
+        f"{draw.choice(['COVAR_POP', 'CORR'])}({one}, {two}, {per_row}({_bounds(draw)}, {_bounds(draw)}))",
+    ]
+    together = draw.random() < 0.3
+    if rows is not None or together:
         aggregates.append(f"SUM({draw.choice(_VALUES)}, contribution_bounds_per_row => {_bounds(draw)})")
     chosen = draw.sample(aggregates, draw.randint(1, 4))
     columns = ", ".join(f"{aggregate} AS c{n}" for n, aggregate in enumerate(chosen))
-    options = "epsilon=1, delta=1e-8" + ("" if rows is None else f", max_rows_per_group={rows}")
-    options += f", max_groups_contributed={draw.choice([1, 2])}"
+    options = "epsilon=1, delta=1e-8"
+    if together:
+        options += f", max_rows_contributed={draw.choice([1, 2, 5])}"
+    else:
+        options += f", max_groups_contributed={draw.choice([1, 2])}"
+        options += "" if rows is None else f", max_rows_per_group={rows}"
     source = draw.choice(["data", "(SELECT id, g, i, ABS(x) AS x FROM data WHERE i IS NULL OR i <> 2)"])
     key = draw.choice(["g", "COALESCE(g, 'a')", "i"])
     return (
@@ -81,17 +92,27 @@ def _violations(seed: int) -> list[str]:
     other = table.filter(pc.fill_null(pc.not_equal(table["id"], 0), fill_value=True))
     _, without = _answer(other, text)
     zero = [0] * len(priced.measures)
-    found, moved = [], 0
+    squares: list[list[int]] = []
+    found, moved, all_moves = [], 0, [0] * len(zero)
     for key in whole.keys() | without.keys():
         one, two = whole.get(key, zero), without.get(key, zero)
         moved += one != two
-        for mechanism, a, b in zip(priced.mechanisms, one, two, strict=True):
-            assert mechanism.sensitivity is not None
-            if abs(a - b) > mechanism.sensitivity:
+        moves = [abs(a - b) for a, b in zip(one, two, strict=True)]
+        all_moves = [a + b for a, b in zip(all_moves, moves, strict=True)]
+        squares.append([move**2 for move in moves])
+        for mechanism, move in zip(priced.mechanisms, moves, strict=True):
+            if mechanism.sensitivity is not None and move > mechanism.sensitivity:
                 found.append(f"{text}: a measure moved by more than its noise is made for")
         if key not in without and abs(one[0]) > 1:
             found.append(f"{text}: a group of one unit counts more than one")
-    if moved > (priced.query.options.max_groups_contributed or 1):
+    for mechanism, total, square in zip(
+        priced.mechanisms, all_moves, map(sum, zip(*squares, strict=True)), strict=False
+    ):
+        l1, l2 = getattr(mechanism, "l1", None), getattr(mechanism, "l2", None)
+        if (l1 is not None and total > l1) or (l2 is not None and square > Fraction(l2) ** 2):
+            found.append(f"{text}: a measure moved in all groups by more than its noise is made for")
+    options = priced.query.options
+    if moved > (options.max_groups_contributed or options.max_rows_contributed or 1):
         found.append(f"{text}: too many groups moved")
     return found
 

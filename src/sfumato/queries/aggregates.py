@@ -16,6 +16,7 @@ from sfumato.queries.expressions import read_expression
 from sfumato.queries.plan import Aggregate, AggregateKind, ColumnType, Expression
 from sfumato.queries.quantiles import LARGEST, LEAST, leaf_grid
 from sfumato.queries.relations import Rows
+from sfumato.queries.spreads import SPREADS, read_covariance, read_variance
 from sfumato.queries.terms import NUMERIC, Term, require
 
 __all__ = ["read_aggregate"]
@@ -74,11 +75,12 @@ def read_aggregate(node: exp.Expr, name: str, rows: Rows, *, max_rows: int | Non
     return replace(reader(call, _Context(name, rows, max_rows)), epsilon=call.epsilon())
 
 
-def _number(call: Call, rows: Rows) -> Expression:
-    if isinstance(call.argument, exp.Distinct):
+def _number(call: Call, rows: Rows, place: int = 0) -> Expression:
+    argument = call.plain[place]
+    if isinstance(argument, exp.Distinct):
         raise UnsupportedSql(f"{call.name}(DISTINCT x) mixes the values of several units; leave DISTINCT out")
     what = f"the argument of {call.name}"
-    expression = read_expression(call.argument, rows, what)
+    expression = read_expression(argument, rows, what)
     require(Term(expression.tree, expression.type), NUMERIC, what)
     return expression
 
@@ -115,6 +117,15 @@ def _average(call: Call, context: _Context) -> Aggregate:
         )
     _require_wide("AVG", PER_GROUP, bounds)
     return Aggregate(AggregateKind.AVG, context.name, expression, group_bounds=bounds)
+
+
+def _variance(call: Call, context: _Context) -> Aggregate:
+    return read_variance(call, context.name, _number(call, context.rows))
+
+
+def _covariance(call: Call, context: _Context) -> Aggregate:
+    columns = _number(call, context.rows), _number(call, context.rows, 1)
+    return read_covariance(call, context.name, columns)
 
 
 def _require_wide(name: str, key: str, bounds: Bounds) -> None:
@@ -201,6 +212,9 @@ def _count_units(call: Call, context: _Context) -> Aggregate:
     return Aggregate(AggregateKind.COUNT_UNITS, context.name)
 
 
+_OF_TWO = ("COVAR_POP", "COVAR_SAMP", "CORR")
+_OF_ONE = tuple(name for name in SPREADS if name not in _OF_TWO)
+
 _AGGREGATES: Final[MappingProxyType[str, tuple[Signature, _Reader]]] = MappingProxyType(
     {
         "COUNT": (Signature(1, (PER_GROUP, PER_ROW)), _count),
@@ -211,6 +225,8 @@ _AGGREGATES: Final[MappingProxyType[str, tuple[Signature, _Reader]]] = MappingPr
         "MIN": (Signature(1, (PER_ROW, PER_GROUP)), partial(_quantiles, orders=(LEAST,))),
         "MAX": (Signature(1, (PER_ROW, PER_GROUP)), partial(_quantiles, orders=(LARGEST,))),
         "APPROX_QUANTILES": (Signature(2, (PER_ROW, PER_GROUP)), _approx_quantiles),
+        **dict.fromkeys(_OF_ONE, (Signature(1, (PER_ROW, PER_GROUP)), _variance)),
+        **dict.fromkeys(_OF_TWO, (Signature(2, (PER_ROW, PER_GROUP)), _covariance)),
     }
 )
 """Each aggregate's signature and reader."""

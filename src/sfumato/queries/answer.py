@@ -8,7 +8,7 @@ import pyarrow as pa
 from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
 from sfumato.numerics.source import RandomSource
 from sfumato.queries.noise import law_of
-from sfumato.queries.plan import MeasureKind
+from sfumato.queries.plan import Measure, MeasureKind
 from sfumato.queries.price import PricedQuery
 from sfumato.queries.quantiles import noisy_quantiles
 from sfumato.queries.record import NoisyMeasure, ReleasedColumn, ReleaseRecord, scale_of
@@ -101,10 +101,19 @@ def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
             exponent=measure.exponent,
             lower=measure.lower,
             upper=measure.upper,
-            center=measure.center,
-            row_lower=measure.row_lower if measure.kind is MeasureKind.LEAVES else None,
-            row_upper=measure.row_upper if measure.kind is MeasureKind.LEAVES else None,
+            center=measure.offset if measure.factors else measure.center,
             limit=int(mechanism.limit) if isinstance(mechanism, TruncatedLaplace) else None,
+            row_lower=row_lower,
+            row_upper=row_upper,
         )
         for measure, mechanism in zip(priced.measures, priced.mechanisms, strict=True)
+        for row_lower, row_upper in [_row_range(measure)]
     )
+
+
+def _row_range(measure: Measure) -> tuple[int | None, int | None]:
+    """Return the range of a row's bin, or of what a row adds to a sum of products; else none."""
+    if measure.factors:
+        least, most = measure.terms
+        return least + measure.offset, most + measure.offset
+    return (measure.row_lower, measure.row_upper) if measure.kind is MeasureKind.LEAVES else (None, None)

@@ -85,6 +85,7 @@ def _aggregate(aggregate: Aggregate, unit: str | None) -> str:
     function, argument = aggregate.kind.value, ""
     if aggregate.expression is not None:
         function, argument = function.partition("(")[0], aggregate.expression.sql
+        argument += "" if aggregate.second is None else f", {aggregate.second.sql}"
     elif aggregate.kind is AggregateKind.COUNT_ROWS:
         function, argument = "COUNT", "*"
     elif unit is not None:
@@ -97,6 +98,7 @@ def _aggregate(aggregate: Aggregate, unit: str | None) -> str:
     if aggregate.quantiles:
         several = aggregate.kind is AggregateKind.QUANTILES
         argument += f", {len(aggregate.quantiles) - 1 if several else aggregate.quantiles[0]}"
+    named += [] if aggregate.second_bounds is None else [f"second => {aggregate.second_bounds}"]
     named += [] if aggregate.epsilon is None else [f"epsilon => {aggregate.epsilon}"]
     return f"{function}({', '.join([argument, *named])})"
 

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from sfumato import _check
 from sfumato.errors import OptionError
+from sfumato.queries.moment_grids import Bounded, Moment, moment_grids
 from sfumato.queries.plan import ColumnType, Expression, Measure, MeasureKind
 from sfumato.queries.quantiles import leaf_grid
 
@@ -40,6 +41,15 @@ class Draft:
     max_rows: int | None = None
     entries: int = 1
     all_rows: int | None = None
+    second: Bounded | None = None
+
+    @property
+    def moment(self) -> Moment | None:
+        """The sum of values or of products that this is, if it is one; ``second`` is the other column."""
+        if self.kind is not MeasureKind.MOMENT or self.expression is None or self.row_bounds is None:
+            return None
+        columns = (Bounded(self.expression, self.row_bounds), *((self.second,) if self.second else ()))
+        return Moment(columns, self.max_rows or 1)
 
     @property
     def range(self) -> tuple[float, float]:
@@ -51,6 +61,8 @@ class Draft:
 
         That is the number of entries, or less where its rows in all groups together are bounded.
         """
+        if self.kind is MeasureKind.MOMENT and self.all_rows is not None:
+            return Fraction(1)  # all rows in one group is the most that they can add to all groups
         whole = Fraction(groups * self.entries)
         if self.kind is MeasureKind.LEAVES and self.all_rows is not None:
             return min(whole, Fraction(self.all_rows * self.entries) / Fraction(self.range[1]))
@@ -74,6 +86,8 @@ class Draft:
                 return self._mean(self.exponent(noise_multiplier), shared)
             case MeasureKind.SUM:
                 found = self._sum(self.exponent(noise_multiplier))
+            case MeasureKind.MOMENT:
+                _check.refuse("kind", "be put on the grid with the sums it is read with", self.kind)
         return found if self.all_rows is None else self._within(found, self.all_rows)
 
     def _within(self, measure: Measure, all_rows: int) -> Measure:
@@ -180,9 +194,13 @@ def on_grids(drafts: tuple[Draft, ...], multipliers: tuple[Fraction, ...]) -> tu
         for draft, multiplier in zip(drafts, multipliers, strict=True)
         if draft.kind is MeasureKind.SUM and draft.expression is not None and draft.row_bounds is None
     }
+    pairs = list(zip(drafts, multipliers, strict=True))
+    exponents = moment_grids((draft.moment, multiplier) for draft, multiplier in pairs if draft.moment)
     return tuple(
-        draft.on_grid(multiplier, shared=sums.get(draft.expression.sql) if draft.expression else None)
-        for draft, multiplier in zip(drafts, multipliers, strict=True)
+        draft.moment.on_grid(exponents, draft.all_rows)
+        if draft.moment
+        else draft.on_grid(multiplier, shared=sums.get(draft.expression.sql) if draft.expression else None)
+        for draft, multiplier in pairs
     )
 
 
@@ -196,7 +214,8 @@ def require_rows_on_grid(drafts: tuple[Draft, ...], measures: tuple[Measure, ...
         numbers on a grid of ones.
     """
     for draft, measure in zip(drafts, measures, strict=True):
-        if draft.kind is MeasureKind.LEAVES or not (any(draft.row_bounds or ()) and any(draft.range)):
+        skipped = draft.moment or draft.kind is MeasureKind.LEAVES
+        if skipped or not (any(draft.row_bounds or ()) and any(draft.range)):
             continue
         whole = draft.expression is not None and draft.expression.type is ColumnType.INTEGER
         reach = max(abs(measure.row_lower or 0), abs(measure.row_upper or 0))

@@ -106,6 +106,13 @@ def _meaning(kind: AggregateKind, parts: list[Measure]) -> str:
             f"{kind.value}, read off a tree of {shape.height} levels over rows clamped to "
             f"[{low:g}, {high:g}] in steps of {2.0**total.exponent:g}; order "
         )
+    if total.factors:
+        bounds = (
+            (factor.lower * 2.0**factor.exponent, factor.upper * 2.0**factor.exponent)
+            for factor in dict.fromkeys(total.factors)
+        )
+        shown = " and ".join(f"[{low:g}, {high:g}]" for low, high in bounds)
+        return f"{kind.value}, of rows clamped to {shown}"
     if kind is AggregateKind.AVG:
         return f"AVG, the mean of per-unit means, each clamped to [{low:g}, {high:g}]"
     return f"{kind.value}, one unit adds between {low:g} and {high:g} to a group"
@@ -118,4 +125,7 @@ def _orders(quantiles: tuple[float, ...]) -> str:
 def _title(measure: Measure) -> str:
     if measure.expression is None:
         return f"the number of {measure.kind.value}"
+    if measure.factors:
+        names = [f"({factor.expression.sql} - middle)" for factor in measure.factors]
+        return f"the sum of {' * '.join(names)} over rows"
     return f"the {measure.kind.value} of {measure.expression.sql}"

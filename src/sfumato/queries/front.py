@@ -18,6 +18,7 @@ from sfumato.queries.catalog import Catalog, Tables
 from sfumato.queries.dialect import parse
 from sfumato.queries.groups import groups_from_caller
 from sfumato.queries.joins import Source, read_from
+from sfumato.queries.moment_readings import MOMENT_KINDS
 from sfumato.queries.options import Situation, given_options, resolve_options
 from sfumato.queries.outputs import read_having, read_items, read_keys, read_order, read_outputs
 from sfumato.queries.plan import AggregateKind, PublicGroups, Query, Relation
@@ -27,7 +28,7 @@ from sfumato.queries.terms import only
 
 __all__ = ["read"]
 
-_OVER_ROWS = (AggregateKind.QUANTILE, AggregateKind.QUANTILES)
+_OVER_ROWS = MOMENT_KINDS | {AggregateKind.QUANTILE, AggregateKind.QUANTILES}
 _ROWS_BY_DEFAULT = 5  # ZetaSQL's, of one unit in one group
 
 _REFUSED = {

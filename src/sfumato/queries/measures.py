@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sfumato.queries.drafts import Draft
+from sfumato.queries.moment_grids import Bounded
+from sfumato.queries.moment_readings import MOMENT_KINDS
 from sfumato.queries.plan import Aggregate, AggregateKind, ColumnType, MeasureKind, Query
 from sfumato.queries.quantiles import leaf_grid
 
@@ -80,20 +82,47 @@ def _leaves(aggregate: Aggregate, max_rows: int | None) -> Draft:
     return Draft(MeasureKind.LEAVES, expression, row_bounds=bounds, max_rows=max_rows, entries=levels)
 
 
+def _moments(aggregate: Aggregate, max_rows: int | None) -> tuple[Draft, ...]:
+    """Return the sums that a variance, covariance or correlation is read off, and the number of rows."""
+    columns = [
+        Bounded(expression, bounds)
+        for expression, bounds in (
+            (aggregate.expression, aggregate.row_bounds),
+            (aggregate.second, aggregate.second_bounds),
+        )
+        if expression is not None and bounds is not None
+    ]
+
+    def over(one: Bounded, other: Bounded | None = None) -> Draft:
+        return Draft(
+            MeasureKind.MOMENT, one.expression, row_bounds=one.bounds, max_rows=max_rows, second=other
+        )
+
+    counted = MeasureKind.VALUE_UNITS if max_rows == 1 else MeasureKind.VALUES
+    bounds = None if max_rows == 1 else (0, max_rows or 1)
+    rows = Draft(counted, columns[0].expression, bounds, max_rows=None if max_rows == 1 else max_rows)
+    if len(columns) == 1:
+        return over(columns[0], columns[0]), rows, over(columns[0])
+    squares = [over(one, one) for one in columns] if aggregate.kind is AggregateKind.CORR else []
+    return over(*columns), rows, *map(over, columns), *squares
+
+
 def _drafts_of(aggregate: Aggregate, max_rows: int | None) -> tuple[Draft, ...]:
     expression, bounds = aggregate.expression, aggregate.group_bounds
     one_row = bounds in (None, (0, 1)) or (max_rows == 1 and bounds[0] == 0)
     units = Draft(MeasureKind.VALUE_UNITS, expression)
+    if aggregate.kind in MOMENT_KINDS:
+        return _moments(aggregate, max_rows)
+    if aggregate.quantiles:
+        return (_leaves(aggregate, max_rows),)
     match aggregate.kind:
         case AggregateKind.SUM:
             return (Draft(MeasureKind.SUM, expression, bounds, aggregate.row_bounds, max_rows),)
         case AggregateKind.AVG:
             return Draft(MeasureKind.MEAN, expression, bounds), units
-        case AggregateKind.QUANTILE | AggregateKind.QUANTILES:
-            return (_leaves(aggregate, max_rows),)
         case AggregateKind.COUNT_VALUES:
             return (units if one_row else Draft(MeasureKind.VALUES, expression, bounds, max_rows=max_rows),)
-        case AggregateKind.COUNT_ROWS if not one_row:
-            return (Draft(MeasureKind.ROWS, None, bounds, max_rows=max_rows),)
         case _:
-            return (Draft(MeasureKind.UNITS),)
+            by_row = aggregate.kind is AggregateKind.COUNT_ROWS and not one_row
+            rows = Draft(MeasureKind.ROWS, None, bounds, max_rows=max_rows)
+            return (rows if by_row else Draft(MeasureKind.UNITS),)

@@ -22,6 +22,7 @@ OPTION_NAMES = (
     "group_selection_epsilon",
     "group_selection_strategy",
     "max_groups_contributed",
+    "max_rows_contributed",
     "max_rows_per_group",
     "min_privacy_units_per_group",
     "privacy_unit_column",
@@ -31,7 +32,6 @@ OPTION_NAMES = (
 _ELSEWHERE = {
     "k_threshold": "the threshold follows from delta; write delta",
     "kappa": "write max_groups_contributed",
-    "max_rows_contributed": "write max_groups_contributed and max_rows_per_group",
 }
 _REMEDIES = {
     "epsilon": "write epsilon=0.5, say",

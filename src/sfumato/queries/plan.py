@@ -53,6 +53,13 @@ class AggregateKind(Enum):
     AVG = "AVG"
     QUANTILE = "PERCENTILE_CONT"
     QUANTILES = "APPROX_QUANTILES"
+    VAR_POP = "VAR_POP"
+    VAR_SAMP = "VAR_SAMP"
+    STDDEV_POP = "STDDEV_POP"
+    STDDEV_SAMP = "STDDEV_SAMP"
+    COVAR_POP = "COVAR_POP"
+    COVAR_SAMP = "COVAR_SAMP"
+    CORR = "CORR"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,7 @@ class Aggregate:
 
     ``group_bounds`` clamp what one unit adds to one group, ``row_bounds`` clamp one row's value; ``epsilon``
     is the part of the query's epsilon that was asked for. ``quantiles`` are the orders of those it estimates.
+    ``second`` is the other column of what is read off two, with ``second_bounds`` for one row's value of it.
     """
 
     kind: AggregateKind
@@ -70,6 +78,8 @@ class Aggregate:
     row_bounds: tuple[float, float] | None = None
     epsilon: float | None = None
     quantiles: tuple[float, ...] = ()
+    second: Expression | None = None
+    second_bounds: tuple[float, float] | None = None
 
 
 class GroupSelection(Enum):

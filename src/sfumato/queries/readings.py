@@ -6,21 +6,26 @@ from fractions import Fraction
 from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.statistics.tree_quantiles import LEVELS
 from sfumato.queries.intervals import central_interval, mean_interval, thresholded_interval
+from sfumato.queries.moment_readings import MOMENT_KINDS, MomentSum, moment_ends, moment_values
 from sfumato.queries.plan import AggregateKind
 from sfumato.queries.quantiles import quantile_ends
 from sfumato.queries.record import ReleasedColumn, ReleaseRecord
 
-__all__ = ["interval", "values"]
+__all__ = ["from_numpy", "interval", "values"]
 
 _Ends: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
 
 def values(record: ReleaseRecord, column: ReleasedColumn) -> NDArray[Any]:
     """Return a column's values, one for each group of the record."""
+    if column.kind in MOMENT_KINDS:
+        counts = _noisy(record, column.count or 0).astype(np.float64)
+        return _in_units(record, column, moment_values(column.kind, _sums(record, column, None), counts))
     total = record.measures[column.total]
     if column.places:
         return np.asarray(_quantiles(record, column, "m", 1)[..., 0])
@@ -37,6 +42,12 @@ def interval(record: ReleaseRecord, column: ReleasedColumn, level: float) -> _En
     They are for the bounded answer. What is read off several noisy integers has intervals of these that hold
     all at once, by a union bound.
     """
+    if column.kind in MOMENT_KINDS:
+        each = 1 - (1 - level) / (2 + len(column.more))
+        least, most = _ends(record, column.count or 0, each)
+        counts = least.astype(np.float64), most.astype(np.float64)
+        low, high = moment_ends(column.kind, _sums(record, column, each), counts)
+        return _in_units(record, column, low), _in_units(record, column, high)
     total = record.measures[column.total]
     ends: _Ends
     if column.places:
@@ -52,6 +63,29 @@ def interval(record: ReleaseRecord, column: ReleasedColumn, level: float) -> _En
         if column.kind is not AggregateKind.SUM:
             ends = np.maximum(0, ends[0]), np.maximum(0, ends[1])  # a count is not negative
     return _scaled(ends[0], total.exponent), _scaled(ends[1], total.exponent)
+
+
+def from_numpy(column: NDArray[Any]) -> pa.Array:
+    """Return a column as Arrow; what has no value, NaN here, is NULL."""
+    return pa.array(column, from_pandas=True)
+
+
+def _sums(record: ReleaseRecord, column: ReleasedColumn, level: float | None) -> list[MomentSum]:
+    """Return the sums of products of a column: intervals of them, or without a level the noisy ones."""
+    found = []
+    for index in (column.total, *column.more):
+        measure, noisy = record.measures[index], _noisy(record, index)
+        low, high = (noisy, noisy) if level is None else central_interval(measure, noisy, level)
+        terms = measure.row_lower or 0, measure.row_upper or 0
+        found.append(MomentSum(low.astype(np.float64), high.astype(np.float64), measure.center, terms))
+    return found
+
+
+def _in_units(record: ReleaseRecord, column: ReleasedColumn, steps: NDArray[np.float64]) -> NDArray[Any]:
+    if column.kind is AggregateKind.CORR:
+        return steps
+    root = 2 if column.kind in (AggregateKind.STDDEV_POP, AggregateKind.STDDEV_SAMP) else 1
+    return steps * 2.0 ** (record.measures[column.total].exponent // root)
 
 
 def _ends(record: ReleaseRecord, index: int, level: float) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

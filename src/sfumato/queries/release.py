@@ -19,7 +19,7 @@ from sfumato.queries.display import as_html, as_text, printable
 from sfumato.queries.engines.groups import ARROW_TYPES
 from sfumato.queries.plan import AggregateKind, ColumnType, Named
 from sfumato.queries.postprocessing import column_types, ends, evaluate, named_columns, parsed
-from sfumato.queries.readings import interval
+from sfumato.queries.readings import from_numpy, interval
 from sfumato.queries.readings import values as values_of
 from sfumato.queries.record import ComputedColumn, ReleaseRecord
 from sfumato.queries.released import released_type
@@ -233,13 +233,13 @@ def _base(record: ReleaseRecord) -> pa.Table:
 def _as_array(values: np.ndarray[Any, Any]) -> pa.Array:
     """Return one value for each row; where it is a row of numbers, a list."""
     if values.ndim == 1:
-        return pa.array(values)
+        return from_numpy(values)
     ends = np.arange(len(values) + 1, dtype=np.int32) * np.int32(values.shape[1])
     return pa.ListArray.from_arrays(pa.array(ends), pa.array(values.ravel()))
 
 
 def _as_type(values: np.ndarray[Any, Any], type_: ColumnType) -> pa.Array:
-    return pa.array(values).cast(ARROW_TYPES[type_])
+    return from_numpy(values).cast(ARROW_TYPES[type_])
 
 
 def read_back(payload: bytes) -> TableRelease:
