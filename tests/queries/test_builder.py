@@ -229,6 +229,6 @@ def test_rows_are_joined_with_public_and_with_other_private_tables() -> None:
         costs = session.table("people").join("visits", on="person", how="left").join("regions", on="state")
         query = costs.group_by("region", public_groups=west).agg(cost=sf.sum("cost", bounds=(0, 5)))
         assert np.allclose(query.release(**ask).to_arrow()["cost"].to_numpy(), [450, 450], atol=10)
-        query = session.table("visits").join("people", on=["person"]).filter(col("age") == 80)
-        made = query.agg(n=sf.count(bounds=(0, 5))).release(epsilon=20, delta=0)
+        visited = session.table("visits").join("people", on=["person"]).filter(col("age") == 80)
+        made = visited.agg(n=sf.count(bounds=(0, 5))).release(epsilon=20, delta=0)
         assert abs(made.to_arrow()["n"][0].as_py() - 225) < 15
