@@ -70,6 +70,10 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "ledger show",
         "ledger verify",
         "ledger head",
+        "ledger key",
+        "ledger export",
+        "ledger accounts",
+        "ledger grant",
         "demo",
     }
     for name, command in found.items():
@@ -78,7 +82,7 @@ def test_every_command_and_option_is_in_the_docs() -> None:
             assert option in page, f"{name} {option}"
 
 
-@pytest.mark.parametrize("name", ["sql", "explain", "ledger show", "ledger verify", "ledger head", "demo"])
+@pytest.mark.parametrize("name", ["sql", "explain", "ledger show", "ledger verify", "ledger grant", "demo"])
 def test_every_command_has_help(name: str) -> None:
     assert "Usage" in answered(*name.split(), "--help").output
 
@@ -237,3 +241,94 @@ def test_the_installed_command() -> None:
     refused = subprocess.run(asked, capture_output=True, text=True, check=False)
     assert refused.returncode == 3
     assert "Traceback" not in refused.stderr
+
+
+def test_analysts_are_granted_budgets_and_ask_within_them(ledger: Path) -> None:
+    assert "no accounts" in answered("ledger", "accounts", ledger).stdout
+    told = answered("ledger", "grant", ledger, "ada", "--epsilon", "0.75", "--delta", "1e-7").stdout
+    assert told == "ada: (0.75, 1e-07)-DP\n"
+    asked = answered("sql", ACS, *BUDGET, "--ledger", ledger, "--analyst", "ada", COUNT)
+    assert "left (0.25," in asked.stderr
+    refused = run("sql", ACS, *BUDGET, "--ledger", ledger, "--analyst", "ada", COUNT + " WHERE age > 2")
+    assert refused.exit_code == 3
+    assert "of analyst 'ada'" in refused.stderr
+    assert run("sql", ACS, *BUDGET, "--ledger", ledger, "--analyst", "eve", COUNT).exit_code == 1
+    hers = answered("ledger", "show", ledger, "--analyst", "ada").stdout
+    assert hers.count(" ada") >= 2
+    assert "left          (0.25," in hers
+    assert "1" in answered("ledger", "accounts", ledger).stdout.split("ada")[1]
+    answered("ledger", "grant", ledger, "ada", "--close")
+    assert "closed" in answered("ledger", "accounts", ledger).stdout
+
+
+@pytest.mark.parametrize(
+    "options", [(), ("--epsilon", "1", "--close"), ("--epsilon", "1", "--rho", "1"), ("--rho", "1")]
+)
+def test_a_grant_states_one_budget_of_the_datasets_kind(ledger: Path, options: tuple[str, ...]) -> None:
+    assert run("ledger", "grant", ledger, "ada", *options).exit_code == 1
+    assert "no accounts" in answered("ledger", "accounts", ledger).stdout
+
+
+def test_an_export_is_verified_without_the_ledger(ledger: Path, tmp_path: Path) -> None:
+    first, second = tmp_path / "first.jsonl", tmp_path / "second.jsonl"
+    answered("ledger", "export", ledger, "--output", first)
+    assert answered("ledger", "export", ledger).stdout == first.read_text(encoding="utf-8")
+    answered("sql", ACS, *BUDGET, "--ledger", ledger, COUNT + " WHERE age >= 18")
+    answered("ledger", "export", ledger, "--output", second)
+    key = answered("ledger", "key", ledger).stdout.strip()
+    digest = json.loads(second.read_text(encoding="utf-8").splitlines()[2])["digest"]
+    ledger.unlink()
+    known = ("--public-key", key, "--earlier", first, "--receipt", f"1:{digest}")
+    told = answered("ledger", "verify", second, *known).stdout
+    assert "intact: 5 events, 2 charges, 2 answered charges" in told
+    assert f"signed with the key {key}, as told" in told
+    for wrong in (
+        (first, "--earlier", second),
+        (first, "--public-key", "00"),
+        (first, "--receipt", "2:" + "0" * 64),
+        (first, "--receipt", "x"),
+        (first, "--head", second),
+    ):
+        assert run("ledger", "verify", *wrong).exit_code == 1
+    first.write_text(first.read_text(encoding="utf-8")[:-300], encoding="utf-8")
+    assert run("ledger", "verify", first).exit_code == 1
+
+
+def test_an_export_is_a_new_file_of_its_kind(ledger: Path, tmp_path: Path) -> None:
+    for output in (ledger, tmp_path / "export.txt", tmp_path / "none" / "export.jsonl"):
+        before = ledger.read_bytes()
+        assert run("ledger", "export", ledger, "--output", output).exit_code == 1
+        assert ledger.read_bytes() == before
+    taken = tmp_path / "taken.jsonl"
+    taken.write_text("mine", encoding="utf-8")
+    assert run("ledger", "export", ledger, "--output", taken).exit_code == 1
+    assert taken.read_text(encoding="utf-8") == "mine"
+    assert run("ledger", "verify", ledger, "--public-key", "00").exit_code == 1
+
+
+def test_a_policy_names_unit_budget_and_limits(tmp_path: Path) -> None:
+    policy = tmp_path / "policy.json"
+    fields = {"privacy_unit_column": "person_id", "max_epsilon_per_query": 0.5, "epsilon_budget": 2.0}
+    policy.write_text(json.dumps(fields | {"delta_per_query": 1e-8, "delta_budget": 1e-7}), encoding="utf-8")
+    assert (
+        "cost (0.5, 1e-08)-DP"
+        in answered("sql", ACS, "--policy", policy, COUNT.replace(", delta=0", "")).stderr
+    )
+    refused = run("sql", ACS, "--policy", policy, COUNT.replace("0.5", "0.75"))
+    assert refused.exit_code == 1
+    assert "by the privacy policy" in refused.stderr
+
+
+def test_a_budget_that_renews_is_shown_with_its_lifetime_sum(tmp_path: Path) -> None:
+    source, ledger = tmp_path / "visits.csv", tmp_path / "visits.ledger"
+    source.write_text("id,day\n1,2026-01-01\n2,2026-02-01\n", encoding="utf-8")
+    usual = (source, "--privacy-unit", "id", "--epsilon", "1", "--ledger", ledger, "--renew", "month:day")
+    query = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
+    for month in ("2026-01", "2026-02"):
+        answered("sql", *usual, "--period", month, query)
+    shown = answered("ledger", "show", ledger, "--period", "2026-01").stdout
+    assert "1-DP, for each month of day" in shown
+    assert "(id, month of day)" in shown
+    assert "lifetime sum  0.99999" in shown or "lifetime sum  1-DP" in shown
+    assert "2026-02" in shown
+    assert run("sql", *usual, query).exit_code == 1

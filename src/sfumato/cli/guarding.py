@@ -7,9 +7,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from sfumato import _check
+from sfumato.ledger.postgres import is_address
 from sfumato.queries.sources import FileSource, files_meant, open_source
 
-__all__ = ["check_free", "resolved"]
+__all__ = ["check_free", "file_of", "resolved"]
 
 _BESIDE_LEDGER = ("", "-journal", "-wal", "-shm")
 _BESIDE_DUCKDB = ("", ".wal")
@@ -50,6 +51,15 @@ def check_free(output: Path, *, sources: Mapping[str, str], ledger: Path | None)
             _check.refuse("output", "not be read as a part of a table", str(output), "name another folder")
     if _is_database(target):
         _check.refuse("output", "not be a ledger or a database", str(output), _ELSEWHERE)
+
+
+def file_of(ledger: str | None) -> Path | None:
+    """Return the file that a ledger is in; None for one in memory or on a server.
+
+    >>> file_of("acs.ledger"), file_of("postgresql://ada@host/budgets")
+    (PosixPath('acs.ledger'), None)
+    """
+    return None if ledger is None or is_address(ledger) else Path(ledger)
 
 
 def resolved(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""``sfumato ledger``: look at a ledger's file and check it; nothing here can change it."""
+"""``sfumato ledger``: look at a ledger and check it, export it, and grant analysts their budgets."""
 
 from __future__ import annotations
 
@@ -11,30 +11,49 @@ from rich.text import Text
 
 from sfumato import _check
 from sfumato.cli.tables import plain_table, printable, wide_console
+from sfumato.ledger.accounts import AnalystAccount
+from sfumato.ledger.budget import Budget
 from sfumato.ledger.entry import Entry
+from sfumato.ledger.export import LedgerExport
 from sfumato.ledger.head import Head
 from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.verification import Verification
 
-__all__ = ["app", "head", "show", "verify"]
+__all__ = ["accounts", "app", "export", "grant", "head", "key", "show", "verify"]
 
-app = typer.Typer(help="Look at a ledger and check it; never changes it.", no_args_is_help=True)
+EXPORTED = ".jsonl"
 
-LedgerPath: TypeAlias = Annotated[Path, typer.Argument(metavar="PATH", help="The ledger's file.")]
+app = typer.Typer(
+    help="Look at a ledger, check it and export it; for its curator, grant budgets to analysts.",
+    no_args_is_help=True,
+)
+
+LedgerPlace: TypeAlias = Annotated[
+    str, typer.Argument(metavar="LEDGER", help="The ledger's file, or postgresql://user@host/database.")
+]
+Analyst: TypeAlias = Annotated[str, typer.Option(help="Only this analyst's charges, and their rest.")]
 
 
 @app.command()
 def show(
-    path: LedgerPath,
+    ledger: LedgerPlace,
     delta: Annotated[float, typer.Option(help="Delta of one more answer, for what is left.")] = 0.0,
+    analyst: Analyst = "",
+    period: Annotated[
+        str, typer.Option(help="Where the budget renews: of which period; today's by default.")
+    ] = "",
 ) -> None:
     """Show the budget, what is left, and every charge."""
-    with Ledger.read(path) as ledger:
-        facts = {
-            "budget": str(ledger.budget),
-            "privacy unit": ledger.privacy_unit,
-            "left": str(ledger.remaining(delta)),
-        }
-        entries = ledger.entries()
+    with Ledger.read(ledger) as book:
+        budget = book.budget_of(analyst) if analyst else book.budget
+        renews = "" if book.renewal is None else f", {book.renewal}"
+        facts = {"budget": f"{budget}{renews}", "privacy unit": book.privacy_unit}
+        if analyst:
+            facts["analyst"] = analyst
+        facts["left"] = str(book.remaining(delta, analyst=analyst, period=period))
+        if book.renewal is not None:
+            facts["lifetime sum"] = str(book.spent())
+        entries = tuple(entry for entry in book.entries() if not analyst or entry.analyst == analyst)
     console = wide_console()
     for name, value in facts.items():
         console.print(Text(printable(f"{name:<14}{value}")))
@@ -42,8 +61,10 @@ def show(
 
 
 def _charges(entries: tuple[Entry, ...]) -> Table:
+    # Columns that no charge fills are left out: most ledgers have neither analysts nor periods.
+    optional = {"analyst": any(e.analyst for e in entries), "period": any(e.period for e in entries)}
     names = ("#", "time (UTC)", "description", "epsilon", "delta", "rho", "committed")
-    table = plain_table(names, right=(0, 3, 4, 5))
+    table = plain_table((*names, *(name for name, shown in optional.items() if shown)), right=(0, 3, 4, 5))
     for entry in entries:
         zcdp = entry.costs.get("zcdp")
         cells = (
@@ -54,6 +75,7 @@ def _charges(entries: tuple[Entry, ...]) -> Table:
             f"{entry.delta:.6g}",
             "" if zcdp is None else f"{zcdp.amount:.6g}",
             "yes" if entry.committed else "no",
+            *(str(getattr(entry, name)) for name, shown in optional.items() if shown),
         )
         table.add_row(*(Text(printable(cell)) for cell in cells))
     return table
@@ -61,31 +83,142 @@ def _charges(entries: tuple[Entry, ...]) -> Table:
 
 @app.command()
 def verify(
-    path: LedgerPath,
+    ledger: Annotated[
+        str, typer.Argument(metavar="LEDGER", help=f"A ledger, or the file of an export (*{EXPORTED}).")
+    ],
     head: Annotated[
         Path | None, typer.Option(help="File with a head exported earlier; shows a ledger that was put back.")
     ] = None,
+    public_key: Annotated[
+        str | None, typer.Option(help="For an export: the ledger's key, as the curator told it.")
+    ] = None,
+    earlier: Annotated[
+        Path | None, typer.Option(help="For an export: an earlier one, which this one must continue.")
+    ] = None,
+    receipt: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NUMBER:DIGEST", help="For an export: a charge that must be in it; repeatable."),
+    ] = None,
 ) -> None:
     """Check the whole chain and price every loss again; exit code 1 if anything is wrong."""
-    exported = None if head is None else Head.from_json(_text_of(head))
-    with Ledger.read(path) as ledger:
-        found = ledger.verify(exported)
-    counts = ((found.events, "event"), (found.charges, "charge"), (found.releases, "stored release"))
+    if ledger.endswith(EXPORTED):
+        if head is not None:
+            _check.refuse("head", "be left out for an export", str(head), "pass --earlier or --receipt")
+        exported = LedgerExport.read(ledger)
+        before = None if earlier is None else LedgerExport.read(earlier)
+        claims = [_receipt_of(text) for text in receipt or ()]
+        found = exported.verify(public_key=public_key, earlier=before, receipts=claims)
+        _tell(found, stored="answered charge")
+        typer.echo(f"signed with the key {exported.public_key}" + (", as told" if public_key else ""))
+    else:
+        if public_key is not None or earlier is not None or receipt:
+            rule = f"be the file of an export (*{EXPORTED}) for --public-key, --earlier and --receipt"
+            _check.refuse("ledger", rule, ledger, "export the ledger first")
+        latest = None if head is None else Head.from_json(_text_of(head))
+        with Ledger.read(ledger) as book:
+            found = book.verify(latest)
+        _tell(found, stored="stored release")
+    if not found.sound:
+        raise typer.Exit(1)
+
+
+def _tell(found: Verification, *, stored: str) -> None:
+    counts = ((found.events, "event"), (found.charges, "charge"), (found.releases, stored))
     typer.echo("intact: " + ", ".join(f"{n} {thing}{'' if n == 1 else 's'}" for n, thing in counts))
     if found.underpriced:
         numbers = ", ".join(map(str, found.underpriced))
         typer.echo(f"sfumato: charges that cost more today than was recorded: {numbers}", err=True)
     if found.overdrawn:
         typer.echo("sfumato: at today's prices the charges do not fit into the budget", err=True)
-    if not found.sound:
-        raise typer.Exit(1)
 
 
 @app.command()
-def head(path: LedgerPath) -> None:
+def head(ledger: LedgerPlace) -> None:
     """Print the chain's head as JSON, to be kept where those who write the ledger cannot."""
-    with Ledger.read(path) as ledger:
-        typer.echo(ledger.head().to_json())
+    with Ledger.read(ledger) as book:
+        typer.echo(book.head().to_json())
+
+
+@app.command()
+def key(ledger: LedgerPlace) -> None:
+    """Print the public key by which others know this ledger's exports; tell it to them in person."""
+    with Ledger.read(ledger) as book:
+        typer.echo(book.public_key)
+
+
+@app.command()
+def export(
+    ledger: LedgerPlace,
+    output: Annotated[
+        Path | None, typer.Option(help=f"A new file, *{EXPORTED}; standard output by default.")
+    ] = None,
+) -> None:
+    """Write the log for a third party, signed: one line of JSON for each event, without key and releases."""
+    if output is not None and output.suffix != EXPORTED:
+        _check.refuse("output", f"end in {EXPORTED}", str(output), "so that 'ledger verify' knows an export")
+    with Ledger.read(ledger) as book:
+        text = book.export()
+    if output is None:
+        typer.echo(text, nl=False)
+        return
+    try:
+        with output.open("x", encoding="utf-8") as stream:
+            stream.write(text)
+    except OSError as error:
+        _check.refuse("output", "be a new file", str(output), error.strerror or "name another one")
+
+
+@app.command()
+def accounts(ledger: LedgerPlace) -> None:
+    """Show the analysts' accounts: budgets and numbers of charges."""
+    with Ledger.read(ledger) as book:
+        known = book.accounts()
+    console = wide_console()
+    console.print(_accounts(known) if known else Text("no accounts: the curator alone asks"))
+
+
+def _accounts(known: tuple[AnalystAccount, ...]) -> Table:
+    table = plain_table(("analyst", "budget", "charges"), right=(2,))
+    for account in known:
+        budget = "closed" if account.budget is None else str(account.budget)
+        table.add_row(*(Text(printable(cell)) for cell in (account.analyst, budget, str(account.charges))))
+    return table
+
+
+@app.command()
+def grant(
+    ledger: LedgerPlace,
+    analyst: Annotated[str, typer.Argument(help="Who may ask.")],
+    *,
+    epsilon: Annotated[float | None, typer.Option(help="The analyst's epsilon.")] = None,
+    delta: Annotated[float, typer.Option(help="The analyst's delta.")] = 0.0,
+    rho: Annotated[float | None, typer.Option(help="A zCDP budget, where the dataset has one.")] = None,
+    mu: Annotated[float | None, typer.Option(help="A Gaussian-DP budget, where the dataset has one.")] = None,
+    close: Annotated[bool, typer.Option("--close", help="Close the account: no more charges.")] = False,
+) -> None:
+    """Open an analyst's account or change its budget, of the dataset's kind; for the curator."""
+    options = {"--epsilon": epsilon, "--rho": rho, "--mu": mu, "--close": close or None}
+    given = [name for name, value in options.items() if value is not None]
+    if len(given) != 1:
+        got = " and ".join(given) or "none of them"
+        _check.refuse("the budget", "be one of --epsilon, --rho, --mu and --close", got, "write --epsilon 1")
+    budget: Budget | None = None
+    if epsilon is not None:
+        budget = Budget.approximate(epsilon=epsilon, delta=delta)
+    elif rho is not None:
+        budget = Budget.zcdp(rho=rho, delta=delta)
+    elif mu is not None:
+        budget = Budget.gaussian(mu=mu, delta=delta)
+    with Ledger.manage(ledger) as book:
+        book.grant(analyst, budget)
+    typer.echo(printable(f"{analyst}: {'closed' if budget is None else budget}"))
+
+
+def _receipt_of(text: str) -> tuple[int, str]:
+    number, _, digest = text.partition(":")
+    if not number.isdecimal() or len(digest) < 12:
+        _check.refuse("receipt", "be NUMBER:DIGEST, of at least 12 digits", text, "copy it from the receipt")
+    return int(number), digest
 
 
 def _text_of(path: Path) -> str:

@@ -10,6 +10,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from sfumato import _check
+from sfumato.ledger.renewal import Renewal
 from sfumato.queries.connecting import connect
 from sfumato.queries.session import Session
 from sfumato.queries.sources import ROW, Row
@@ -23,7 +24,8 @@ Source: TypeAlias = Annotated[
     str, typer.Argument(metavar="SOURCE", help="File of the private rows, the table 'data'; or NAME=PATH.")
 ]
 Unit: TypeAlias = Annotated[
-    str, typer.Option("--privacy-unit", help="Column that names who is protected; ROW makes each row a unit.")
+    str | None,
+    typer.Option("--privacy-unit", help="Column that names who is protected; ROW makes each row a unit."),
 ]
 Tables: TypeAlias = Annotated[
     list[str] | None,
@@ -36,8 +38,29 @@ Epsilon: TypeAlias = Annotated[float | None, typer.Option("--epsilon", help="The
 Delta: TypeAlias = Annotated[float, typer.Option("--delta", help="The whole budget's delta.")]
 Rho: TypeAlias = Annotated[float | None, typer.Option("--rho", help="A zCDP budget instead of --epsilon.")]
 Mu: TypeAlias = Annotated[float | None, typer.Option("--mu", help="A Gaussian-DP budget instead.")]
-LedgerFile: TypeAlias = Annotated[
-    Path | None, typer.Option("--ledger", help="File that keeps the budget; left out, it is forgotten.")
+LedgerPlace: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--ledger",
+        metavar="FILE|URL",
+        help="File, or postgresql://user@host/database, that keeps the budget; left out, it is forgotten.",
+    ),
+]
+Analyst: TypeAlias = Annotated[
+    str, typer.Option("--analyst", help="Who asks: charged to their account in the ledger as well.")
+]
+Policy: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--policy", help="File of a privacy_policy: unit, budget, limits of queries."),
+]
+Renew: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--renew", metavar="PERIOD:COLUMN", help="A budget for each day, week, month, quarter, year."
+    ),
+]
+InPeriod: TypeAlias = Annotated[
+    str, typer.Option("--period", help="With --renew: which period's rows are asked about, such as 2026-01.")
 ]
 NewVersion: TypeAlias = Annotated[
     bool, typer.Option("--new-version", help="The data changed: go on with the same budget.")
@@ -124,29 +147,45 @@ def _check_budget(**given: float | None) -> None:
         _check.refuse("the budget", rule, got, "write --epsilon 1 --delta 1e-7")
 
 
+def _renewal(text: str) -> Renewal | None:
+    every, _, column = text.partition(":")
+    return Renewal(every=every, column=column) if text else None
+
+
 def open_session(
     source: Source,
     *,
-    privacy_unit: Unit,
+    privacy_unit: Unit = None,
     tables: Tables = None,
     public: Public = None,
     epsilon: Epsilon = None,
     delta: Delta = 0.0,
     rho: Rho = None,
     mu: Mu = None,
-    ledger: LedgerFile = None,
+    policy: Policy = None,
+    ledger: LedgerPlace = None,
+    analyst: Analyst = "",
+    renew: Renew = "",
+    period: InPeriod = "",
     new_version: NewVersion = False,
 ) -> Session:
     """Connect to what a command line names; its arguments are those of every command that asks."""
-    _check_budget(epsilon=epsilon, rho=rho, mu=mu)
+    if policy is None:
+        _check_budget(epsilon=epsilon, rho=rho, mu=mu)
+        if privacy_unit is None:
+            _check.refuse("--privacy-unit", "be given, or a --policy", None, "name the column of the person")
     return connect(
         source_of(source, tables or ()),
-        privacy_unit=unit_of(privacy_unit),
+        privacy_unit=None if privacy_unit is None else unit_of(privacy_unit),
         epsilon=epsilon,
         delta=delta,
         rho=rho,
         mu=mu,
+        policy=policy,
         ledger=ledger,
+        analyst=analyst,
+        renewal=_renewal(renew),
+        period=period,
         public=named_paths("public", public or ()) or None,
         new_version=new_version,
     )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from sfumato.cli.guarding import check_free
+from sfumato.cli.guarding import check_free, file_of
 from sfumato.cli.opening import named_sources, open_session, query_text
 from sfumato.cli.writing import Format, check_output, write
 from sfumato.queries.session import Session
@@ -36,7 +36,7 @@ def _in_session(command: Callable[..., None]) -> Callable[..., None]:
         words = {name: given.pop(name) for name in opening}
         if given.get("output") is not None:
             paths = named_sources(words["source"], words["tables"], words["public"])
-            check_free(given["output"], sources=paths, ledger=words["ledger"])
+            check_free(given["output"], sources=paths, ledger=file_of(words["ledger"]))
         with open_session(**words) as session:
             command(session, **given)
 
@@ -71,7 +71,7 @@ def explain(session: Session, text: Text) -> None:
 
 
 def _again(session: Session) -> str:
-    if session.ledger.path is None:
+    if not session.ledger.durable:
         return "the answer was charged and is lost with this command's budget; pass --ledger to keep both"
     return "the answer is charged and stored: asking again with this --ledger shows it and costs nothing"
 
@@ -79,5 +79,5 @@ def _again(session: Session) -> str:
 def _account(session: Session, release: TableRelease) -> str:
     cost = f"({release.epsilon:g}, {release.delta:g})-DP"
     paid = f"cost nothing: the answer was paid for before, at {cost}" if release.replayed else f"cost {cost}"
-    forgotten = "; no --ledger: this budget ends here" if session.ledger.path is None else ""
-    return f"{paid}; left {session.ledger.remaining(release.delta)}{forgotten}"
+    forgotten = "; no --ledger: this budget ends here" if not session.ledger.durable else ""
+    return f"{paid}; left {session.account.remaining(release.delta)}{forgotten}"

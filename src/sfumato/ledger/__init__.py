@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sfumato.ledger.accounts import AnalystAccount
     from sfumato.ledger.budget import Budget
     from sfumato.ledger.entry import Entry
+    from sfumato.ledger.export import LedgerExport
     from sfumato.ledger.filters import Spent
     from sfumato.ledger.head import Head
     from sfumato.ledger.identity import Dataset
@@ -34,6 +35,7 @@ __all__ = [
     "Head",
     "IndividualFilter",
     "Ledger",
+    "LedgerExport",
     "LedgerView",
     "Odometer",
     "PrivacyFilter",
@@ -46,6 +48,7 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "AnalystAccount": "sfumato.ledger.accounts",
+        "LedgerExport": "sfumato.ledger.export",
         "LedgerView": "sfumato.ledger.view",
         "Budget": "sfumato.ledger.budget",
         "Dataset": "sfumato.ledger.identity",

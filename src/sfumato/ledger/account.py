@@ -11,6 +11,7 @@ from sfumato.ledger.accounts import AnalystAccount, Books, Key, check_analyst, k
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.chain import Event, canonical
 from sfumato.ledger.entry import Entry, entry_of
+from sfumato.ledger.export import export_lines, public_key_of
 from sfumato.ledger.filters import Spent
 from sfumato.ledger.head import Head
 from sfumato.ledger.identity import keyed
@@ -215,6 +216,22 @@ class Account:
             charges=state.charges,
             digest=state.event.digest,
         )
+
+    @property
+    def public_key(self) -> str:
+        """The key, in hexadecimal, by which others know that an export came from who has this ledger."""
+        return public_key_of(self._key)
+
+    def export(self) -> str:
+        """Return the log for a third party, signed: one line of JSON for each event.
+
+        It holds the descriptions and losses of all charges and the names of the analysts, and neither the
+        ledger's key nor any release. `LedgerExport` reads and checks it without the database.
+        """
+        with self._store.transaction(write=False) as connection:
+            state = self._state(connection)
+            lines = export_lines(self._key, self._identity, walk(connection), state)
+            return "\n".join([*lines, ""])
 
     def close(self) -> None:
         """Close the file; everything is already on the disk."""
