@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sized
-from dataclasses import replace
-from functools import singledispatch
 from typing import Any, TypeAlias
-
-import numpy as np
 
 from sfumato import _check
 from sfumato.audit.outputs import Raw, as_raw
 from sfumato.errors import ParameterError
-from sfumato.mechanisms.additive import AdditiveMechanism
-from sfumato.mechanisms.measurement import Measurement
 from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.query import Query, TransformedQuery
-from sfumato.mechanisms.randomized_response import RandomizedResponse
 from sfumato.mechanisms.release import Release
-from sfumato.numerics.source import RandomSource, Rng, random_source
+from sfumato.numerics.source import Rng, random_source
 
-__all__ = ["Run", "releases", "runner"]
+__all__ = ["Run", "runner"]
 
 Run: TypeAlias = Callable[[Any, int], Raw]
 """An input and a number of runs to that many outputs."""
@@ -48,53 +40,12 @@ def runner(mechanism: Any, *, batch: bool | None = None, rng: Rng = None) -> Run
     """
     if isinstance(mechanism, Mechanism):
         source = random_source(rng)
-        return lambda data, size: as_raw(releases(mechanism, data, size, source))
+        return lambda data, size: as_raw(mechanism.outputs(data, size, source))
     if not callable(mechanism):
         _check.refuse("mechanism", "be a Mechanism or a callable", mechanism, "pass f(data) or f(data, size)")
     if _takes_size(mechanism) if batch is None else batch:
         return lambda data, size: _takes_many(mechanism, data, size)
     return _OneByOne(mechanism)
-
-
-@singledispatch
-def releases(mechanism: Any, data: Any, size: int, source: RandomSource) -> Any:
-    """Return the values of many independent releases of a mechanism of ours."""
-    return [mechanism.release(data, source).value for _ in range(size)]
-
-
-@releases.register
-def _(mechanism: AdditiveMechanism, data: Any, size: int, source: RandomSource) -> Any:
-    # Noise is drawn for each entry alone, so an array of copies is that many runs.
-    value = np.asarray(data) if isinstance(data, int | float | np.ndarray | np.number) else None
-    if value is None or value.dtype.kind not in "iuf":
-        return [mechanism.release(data, source).value for _ in range(size)]
-    return mechanism.release(np.repeat(value[None], size, axis=0), source).value
-
-
-@releases.register
-def _(mechanism: Measurement, data: Any, size: int, source: RandomSource) -> Any:
-    query = mechanism.query
-    if _transforms(query):
-        # A transformation may draw, as a lot does: each run draws its own.
-        return [mechanism.release(data, source).value for _ in range(size)]
-    steps = np.asarray(query.steps(data), dtype=np.int64)
-    release = mechanism.mechanism.release(np.repeat(steps[None], size, axis=0), source)
-    return replace(release, step=query.step).value
-
-
-def _transforms(query: Query) -> bool:
-    if not isinstance(query, TransformedQuery):
-        return False
-    return query.transformation is not None or _transforms(query.query)
-
-
-@releases.register
-def _(mechanism: RandomizedResponse, data: Any, size: int, source: RandomSource) -> Any:
-    # Respondents answer each for themselves.
-    many = data.ndim > 0 if isinstance(data, np.ndarray) else isinstance(data, list | tuple)
-    if many:
-        return [mechanism.release(data, source).value for _ in range(size)]
-    return mechanism.release([data] * size, source).value
 
 
 def _takes_size(function: Callable[..., Any]) -> bool:

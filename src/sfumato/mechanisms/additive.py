@@ -103,6 +103,15 @@ class AdditiveMechanism(Mechanism):
             simulated=source.simulated,
         )
 
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
+        """Draw the values of many releases at once; see `Mechanism.outputs`."""
+        copied = np.asarray(value) if isinstance(value, int | float | np.ndarray | np.number) else None
+        if copied is None or copied.dtype.kind not in "iuf":
+            return Mechanism.outputs(self, value, size, rng)
+        # Noise is drawn for each entry alone, so an array of copies is that many runs.
+        copies = np.repeat(copied[None], _check.integer("size", size, minimum=1), axis=0)
+        return self.release(copies, rng).value
+
     def _per_entry(self) -> int:
         """Return the most steps that one unit moves an entry, where ``sensitivity`` states it."""
         return self._lattice.shift(self.sensitivity or 0)

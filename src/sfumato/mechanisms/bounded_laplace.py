@@ -161,19 +161,24 @@ class BoundedLaplace(Mechanism):
             Of an int where values are whole numbers, else of a float. The noise's law depends on the value,
             so no error can be shown beside it.
         """
-        steps = Lattice(self.grid, self.integral).steps(value)
-        if not isinstance(steps, int):
-            _check.refuse("value", "be one number", type(value), "release one number after another")
-        lower, upper = self._ends()
         source = random_source(rng)
-        centre = np.array([min(max(steps, lower), upper)], np.int64)
-        drawn = int(bounded_laplace(Fraction(self.scale) / self.grid.step, centre, lower, upper, source)[0])
         return Release(
-            value=drawn if self.integral else float(drawn * self.grid.step),
+            value=self.outputs(value, 1, source)[0],
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,
         )
+
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
+        """Draw many answers at once; see `Mechanism.outputs`."""
+        steps = Lattice(self.grid, self.integral).steps(value)
+        if not isinstance(steps, int):
+            _check.refuse("value", "be one number", type(value), "release one number after another")
+        lower, upper = self._ends()
+        centre = np.full(_check.integer("size", size, minimum=1), min(max(steps, lower), upper), np.int64)
+        scale = Fraction(self.scale) / self.grid.step
+        drawn = bounded_laplace(scale, centre, lower, upper, random_source(rng)).tolist()
+        return drawn if self.integral else [float(step * self.grid.step) for step in drawn]
 
     def _ends(self) -> tuple[int, int]:
         if not self.integral:

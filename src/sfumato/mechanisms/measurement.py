@@ -6,6 +6,8 @@ from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import Any, Self, final
 
+import numpy as np
+
 from sfumato import _check
 from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.mechanisms.lattice_release import LatticeRelease
@@ -91,6 +93,14 @@ class Measurement(Mechanism):
         release = self.mechanism.release(self.query.steps(value), rng)
         simulated = release.simulated or self.query.simulated
         return replace(release, step=self.query.step, simulated=simulated)
+
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
+        """Draw the values of many releases at once; see `Mechanism.outputs`."""
+        if self.query.draws:
+            return Mechanism.outputs(self, value, size, rng)
+        size = _check.integer("size", size, minimum=1)
+        copies = np.repeat(np.asarray(self.query.steps(value), np.int64)[None], size, axis=0)
+        return replace(self.mechanism.release(copies, rng), step=self.query.step).value
 
 
 class MeasuringMechanism(AdditiveMechanism):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
+from sfumato import _check
 from sfumato.mechanisms.release import Release
-from sfumato.numerics.source import Rng
+from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
@@ -48,3 +49,23 @@ class Mechanism(ABC):
         -------
         Release
         """
+
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
+        """Draw the values of many independent releases of one exact value, for simulations and audits.
+
+        Parameters
+        ----------
+        value
+            As in ``release``. Made-up: each of the releases costs ``privacy_loss``.
+        size : int
+            How many.
+        rng : None, int, numpy Generator or RandomSource
+            As in ``release``.
+
+        Returns
+        -------
+        sequence or array
+            One value in each entry of its first axis.
+        """
+        source = random_source(rng)
+        return [self.release(value, source).value for _ in range(_check.integer("size", size, minimum=1))]

@@ -109,6 +109,15 @@ class Parallel(Mechanism):
         """Who is protected: the relation of all parts."""
         return next(iter(self.parts.values())).neighboring
 
+    def outputs(self, value: Sequence[object], size: int, rng: Rng = None) -> list[dict[Any, Any]]:
+        """Draw the values of many releases at once; see `Mechanism.outputs`."""
+        source = random_source(rng)
+        drawn = [
+            part.outputs(one, size, source)
+            for part, one in zip(self.parts.values(), self._values(value), strict=True)
+        ]
+        return [dict(zip(self.parts, told, strict=True)) for told in zip(*drawn, strict=True)]
+
     def release(self, value: Sequence[object], rng: Rng = None) -> ParallelRelease:
         """Draw one release of each part.
 
@@ -123,13 +132,7 @@ class Parallel(Mechanism):
         -------
         ParallelRelease
         """
-        given: object = value
-        if isinstance(given, Mapping | Set | str | bytes) or not isinstance(given, Iterable):
-            remedy = "pass a list, in the order of parts"
-            _check.refuse("value", "be a sequence of one value for each part", type(given).__name__, remedy)
-        values = list(value)
-        if len(values) != len(self.parts):
-            _check.refuse("value", f"hold {len(self.parts)} values, one for each part", len(values))
+        values = self._values(value)
         source = random_source(rng)
         told = {
             name: part.release(one, source)
@@ -142,3 +145,13 @@ class Parallel(Mechanism):
             neighboring=self.neighboring,
             simulated=source.simulated,
         )
+
+    def _values(self, given: object) -> list[object]:
+        """Return one value for each part."""
+        if isinstance(given, Mapping | Set | str | bytes) or not isinstance(given, Iterable):
+            remedy = "pass a list, in the order of parts"
+            _check.refuse("value", "be a sequence of one value for each part", type(given).__name__, remedy)
+        values = list(given)
+        if len(values) != len(self.parts):
+            _check.refuse("value", f"hold {len(self.parts)} values, one for each part", len(values))
+        return values

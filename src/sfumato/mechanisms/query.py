@@ -62,6 +62,11 @@ class Query(ABC):
         """
 
     @property
+    def draws(self) -> bool:
+        """Whether two answers to one dataset may differ, as a transformation may draw a lot."""
+        return False
+
+    @property
     def simulated(self) -> bool:
         """Whether the answer follows a seed, as a lot may; a release of it protects nobody."""
         return False
@@ -152,6 +157,11 @@ class TransformedQuery(Query):
     def entries(self) -> int:
         """How many numbers the answer holds."""
         return self.query.entries
+
+    @property
+    def draws(self) -> bool:
+        """Whether there is a transformation, which may draw."""
+        return self.transformation is not None or self.query.draws
 
     @property
     def simulated(self) -> bool:

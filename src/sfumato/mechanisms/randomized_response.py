@@ -251,7 +251,7 @@ class RandomizedResponse(Mechanism):
         ParameterError
             If the type does not fit; never for an answer.
         """
-        many = value.ndim > 0 if isinstance(value, np.ndarray) else isinstance(value, list | tuple)
+        many = _several(value)
         if isinstance(value, np.ndarray):
             if value.ndim > 1:
                 _check.refuse("value", "have one dimension", f"{value.ndim} axes", "pass one per respondent")
@@ -280,6 +280,13 @@ class RandomizedResponse(Mechanism):
             simulated=source.simulated,
         )
 
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
+        """Draw the values of many releases at once; see `Mechanism.outputs`."""
+        if _several(value):
+            return Mechanism.outputs(self, value, size, rng)
+        # Respondents report each for themselves.
+        return self.release([value] * _check.integer("size", size, minimum=1), rng).value
+
     def _places(self, values: Iterable[Any]) -> NDArray[np.int64]:
         """Return the places of the answers among the categories, -1 for what is none of them."""
         place = {category: index for index, category in enumerate(self.categories)}
@@ -288,6 +295,10 @@ class RandomizedResponse(Mechanism):
             known = [place.get(kind, -1) for kind in kinds.tolist()]
             return np.asarray(known, dtype=np.int64)[which.ravel()]
         return np.fromiter((_place(place, value) for value in values), dtype=np.int64)
+
+
+def _several(value: object) -> bool:
+    return value.ndim > 0 if isinstance(value, np.ndarray) else isinstance(value, list | tuple)
 
 
 def _place(places: dict[Hashable, int], value: Any) -> int:

@@ -9,6 +9,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any, ClassVar, Final, Literal, final
 
+import numpy as np
+
 from sfumato import _check
 from sfumato.mechanisms.additive import as_bound
 from sfumato.mechanisms.calibrate import Request, least_pure_noise
@@ -18,7 +20,7 @@ from sfumato.mechanisms.rational import Number, plain
 from sfumato.mechanisms.threshold_runs import ThresholdRuns
 from sfumato.numerics.rounding import fraction_down
 from sfumato.numerics.samplers import discrete_laplace, geometric
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.source import RandomSource, Rng, random_source
 from sfumato.privacy.leaves import sparse_vector as leaf
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.loss import PrivacyLoss
@@ -178,11 +180,31 @@ class SparseVector(ThresholdRuns):
         number = DiscreteLaplace(Fraction(self.answer_scale) / step, shift, neighboring=self.neighboring)
         return comparisons + number * self.positives
 
-    def _run(self, source: RandomSource) -> _Run:
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
+        """Draw the answers of many runs at once; see `Mechanism.outputs`."""
+        size, steps, source = (
+            _check.integer("size", size, minimum=1),
+            self._queries(value),
+            random_source(rng),
+        )
+        above = self._run(source, (size, 1)).above(np.broadcast_to(steps, (size, len(steps))))
+        # A run ends with its last positive.
+        lived = above.cumsum(axis=1) - above < self.positives
+        told = above & lived
+        lengths = lived.sum(axis=1).tolist()
+        if not self._numeric:
+            return [row[:length] for row, length in zip(told, lengths, strict=True)]
+        numbers = np.full(told.shape, np.nan)
+        exact = np.broadcast_to(steps, told.shape)[told]
+        noise = discrete_laplace(Fraction(self.answer_scale or 0) / self.grid.step, exact.size, source)
+        numbers[told] = [float(self._told(number)) for number in (exact + noise).tolist()]
+        return [row[:length] for row, length in zip(numbers, lengths, strict=True)]
+
+    def _run(self, source: RandomSource, shape: tuple[int, int] | None = None) -> _Run:
         step = self.grid.step
         draw = _SAMPLERS[self.noise]
         threshold = clamp(math.ceil(Fraction(self.threshold) / step))
-        least = threshold + int(draw(Fraction(self.threshold_scale) / step, None, source))
+        least = threshold + draw(Fraction(self.threshold_scale) / step, shape, source)
         return _Run(least, partial(draw, Fraction(self.query_scale) / step, rng=source))
 
     def _number(self, steps: int, source: RandomSource) -> int:
@@ -193,9 +215,9 @@ class SparseVector(ThresholdRuns):
 @final
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A noisy threshold in whole steps, and how the noise of queries is drawn."""
+    """A noisy threshold in whole steps, or one for each of many runs, and how queries' noise is drawn."""
 
-    least: int
+    least: Any
     draw: Callable[..., Any]
 
     def above(self, steps: Any) -> Any:

@@ -134,10 +134,7 @@ class ThresholdRuns(Mechanism):
             Of the answers up to the last positive: booleans, or floats where answers are numbers, with NaN
             for "below".
         """
-        steps = np.atleast_1d(self._lattice.steps(value))
-        if steps.ndim != 1:
-            _check.refuse("value", "have one dimension", steps.shape, "pass one query after another")
-        steps = steps[: self._cap]
+        steps = self._queries(value)
         source = random_source(rng)
         places = self._positives(steps, self._run(source))
         end = places[-1] + 1 if len(places) == self.positives else len(steps)
@@ -155,6 +152,13 @@ class ThresholdRuns(Mechanism):
             neighboring=self.neighboring,
             simulated=source.simulated,
         )
+
+    def _queries(self, value: Any) -> Steps:
+        """Return an array of queries in steps, no more than a run has."""
+        steps = np.atleast_1d(self._lattice.steps(value))
+        if steps.ndim != 1:
+            _check.refuse("value", "have one dimension", steps.shape, "pass one query after another")
+        return np.asarray(steps[: self._cap], np.int64)
 
     def _positives(self, steps: Steps, run: Run) -> Steps:
         """Return the places of the first positives, at most as many as the run has."""

@@ -170,6 +170,10 @@ class MatrixMechanism(Mechanism):
             simulated=measured.simulated,
         )
 
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> Array:
+        """Draw the answers of many releases at once; see `Mechanism.outputs`."""
+        return np.asarray(np.asarray(self.measurement.outputs(value, size, rng)) @ self._spread.T)
+
     def _error(self, greatest: float) -> LinearError:
         step, law = float(self.measurement.query.step), self.measurement.mechanism.law
         magnitudes = np.abs(self._spread).sum(axis=1)

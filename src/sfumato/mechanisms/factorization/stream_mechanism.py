@@ -96,6 +96,12 @@ class StreamMechanism(Mechanism):
         greatest = float(np.abs(noisy).max())
         return self._released(sums, told, greatest, self.privacy_loss, simulated=source.simulated)
 
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> Array:
+        """Draw all sums of many releases at once; see `Mechanism.outputs`."""
+        # Entries of a step's array are told with noise of their own.
+        copies = np.repeat(np.asarray(value)[..., None], _check.integer("size", size, minimum=1), axis=-1)
+        return np.moveaxis(np.asarray(self.release(copies, rng).value), -1, 0)
+
     def stream(self, rng: Rng = None) -> SumStream:
         """Return a fresh stream, to which values are sent step by step.
 

@@ -17,10 +17,10 @@ from sfumato.mechanisms.local_sensitivity.column import Column, as_share
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number
 from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.statistics.ranks import below_each
 from sfumato.numerics.choice import choose
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.source import Rng, random_source
-from sfumato.numerics.uniform import uniform_integers
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -155,15 +155,21 @@ class InverseSensitivity(Mechanism):
             Of an int for int bounds, else of a float.
         """
         source = random_source(rng)
-        runs = self._runs(value)
-        at = choose(runs.lengths, Fraction(self.epsilon) / 2, multiplicity=runs.counts, rng=source)
-        steps = int(runs.starts[at]) + int(uniform_integers(int(runs.counts[at]), 1, source)[0])
         return Release(
-            value=self._column.value(steps),
+            value=self.outputs(value, 1, source)[0],
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,
         )
+
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
+        """Draw many answers at once; see `Mechanism.outputs`."""
+        size = _check.integer("size", size, minimum=1)
+        source, runs, column = random_source(rng), self._runs(value), self._column
+        rate = Fraction(self.epsilon) / 2
+        at = choose(runs.lengths, rate, multiplicity=runs.counts, size=size, rng=source)
+        steps = runs.starts[at] + below_each(runs.counts[at], source)
+        return [column.value(step) for step in steps.tolist()]
 
     @property
     def _column(self) -> Column:

@@ -170,16 +170,22 @@ class SmoothStatistic(Mechanism):
             Of a number within the bounds; it has no interval, as its width would tell of the data.
         """
         source = random_source(rng)
-        centre, spread = self._around(value)
-        scale = Fraction(self.noise_multiplier) * spread
-        noisy = centre + rounded(_DRAWS[self.noise], scale, LIMIT, source)
-        lower, upper = self._column.ends
         return Release(
-            value=self._column.value(max(lower, min(upper, noisy))),
+            value=self.outputs(value, 1, source)[0],
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,
         )
+
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> list[int | float]:
+        """Draw many answers at once; see `Mechanism.outputs`."""
+        size = _check.integer("size", size, minimum=1)
+        source, column = random_source(rng), self._column
+        centre, spread = self._around(value)
+        scale = Fraction(self.noise_multiplier) * spread
+        lower, upper = column.ends
+        noisy = (centre + rounded(_DRAWS[self.noise], scale, LIMIT, source) for _ in range(size))
+        return [column.value(max(lower, min(upper, steps))) for steps in noisy]
 
     @property
     def _column(self) -> Column:

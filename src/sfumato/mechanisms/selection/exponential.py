@@ -72,8 +72,8 @@ class Exponential(Selection):
     def _price(self, scale: Fraction) -> PrivacyLoss:
         return leaf.Exponential(self.range / scale, neighboring=self.neighboring)  # type: ignore[arg-type]
 
-    def _answer(self, steps: Steps, source: RandomSource) -> Any:
-        return self._name(choose(-steps, self._rate, rng=source))
+    def _draw(self, steps: Steps, size: int, source: RandomSource) -> Steps:
+        return choose(-steps, self._rate, size=size, rng=source)
 
     def _shortfall(self, beta: float, candidates: int, scale: Fraction) -> int:
         return log_steps(scale, (candidates - 1) * (1 - beta) / beta)

@@ -119,17 +119,22 @@ class GaussianNoisyMax(Mechanism):
         Release
             Its value is the chosen candidate, or its index.
         """
-        noise = self.mechanism
-        steps = score_steps(Lattice(noise.grid, noise.integral), value, self.candidates)
-        some(len(steps))
         source = random_source(rng)
-        index = first_largest(steps + noise.law.sample(steps.size, source), source)
         return Release(
-            value=index if self.candidates is None else self.candidates[index],
+            value=self.outputs(value, 1, source)[0],
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,
         )
+
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
+        """Draw many choices at once; see `Mechanism.outputs`."""
+        size = _check.integer("size", size, minimum=1)
+        noise, source = self.mechanism, random_source(rng)
+        steps = score_steps(Lattice(noise.grid, noise.integral), value, self.candidates)
+        some(len(steps))
+        chosen = first_largest(steps + noise.law.sample((size, steps.size), source), source).tolist()
+        return chosen if self.candidates is None else [self.candidates[index] for index in chosen]
 
     def utility_bound(self, beta: float, *, candidates: int | None = None) -> float:
         """Return how far the chosen score may fall short of the best one.

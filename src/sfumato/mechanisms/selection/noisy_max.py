@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, final
-
-import numpy as np
+from typing import Literal, final
 
 from sfumato import _check
 from sfumato.mechanisms.selection.permute_and_flip import permute_and_flip, permute_and_flip_shortfall
-from sfumato.mechanisms.selection.selection import Selection, Steps, log_steps
+from sfumato.mechanisms.selection.selection import Selection, Steps, any_of, log_steps
 from sfumato.numerics.choice import choose
 from sfumato.numerics.rounding import fraction_down
 from sfumato.numerics.samplers import discrete_laplace
 from sfumato.numerics.source import RandomSource
-from sfumato.numerics.uniform import uniform_integers
 from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -83,12 +80,12 @@ class NoisyMax(Selection):
             neighboring=self.neighboring,
         )
 
-    def _answer(self, steps: Steps, source: RandomSource) -> Any:
+    def _draw(self, steps: Steps, size: int, source: RandomSource) -> Steps:
         if self.noise == "gumbel":
-            return self._name(choose(-steps, self._rate, rng=source))
+            return choose(-steps, self._rate, size=size, rng=source)
         if self.noise == "exponential":
-            return self._name(permute_and_flip(steps, self._rate, source))
-        return self._name(first_largest(steps + discrete_laplace(1 / self._rate, steps.size, source), source))
+            return permute_and_flip(steps, self._rate, size, source)
+        return first_largest(steps + discrete_laplace(1 / self._rate, (size, steps.size), source), source)
 
     def _shortfall(self, beta: float, candidates: int, scale: Fraction) -> int:
         if self.noise == "gumbel":
@@ -98,10 +95,9 @@ class NoisyMax(Selection):
         return _laplace_shortfall(beta, candidates, scale)
 
 
-def first_largest(noisy: Steps, source: RandomSource) -> int:
-    """Return the place of the largest, a uniform one of several."""
-    places = np.flatnonzero(noisy == noisy.max())
-    return int(places[uniform_integers(places.size, 1, source)[0]])
+def first_largest(noisy: Steps, source: RandomSource) -> Steps:
+    """Return the place of the largest in each row, a uniform one of several."""
+    return any_of(noisy == noisy.max(axis=1, keepdims=True), source)
 
 
 def _laplace_shortfall(beta: float, candidates: int, scale: Fraction) -> int:

@@ -10,12 +10,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.selection.selection import Selection, Steps, log_steps
+from sfumato.mechanisms.selection.selection import Selection, Steps, any_of, log_steps
 from sfumato.numerics.choice import flip
 from sfumato.numerics.powers import powers
 from sfumato.numerics.rounding import fraction_down
 from sfumato.numerics.source import RandomSource
-from sfumato.numerics.uniform import uniform_integers
 from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -93,17 +92,16 @@ class PermuteAndFlip(Selection):
             neighboring=self.neighboring,
         )
 
-    def _answer(self, steps: Steps, source: RandomSource) -> Any:
-        return self._name(permute_and_flip(steps, self._rate, source))
+    def _draw(self, steps: Steps, size: int, source: RandomSource) -> Steps:
+        return permute_and_flip(steps, self._rate, size, source)
 
     def _shortfall(self, beta: float, candidates: int, scale: Fraction) -> int:
         return permute_and_flip_shortfall(beta, candidates, scale)
 
 
-def permute_and_flip(steps: Steps, rate: Fraction, source: RandomSource) -> int:
-    """Return the index that permute-and-flip chooses."""
-    heads = np.flatnonzero(flip(steps.max() - steps, rate, source))
-    return int(heads[uniform_integers(heads.size, 1, source)[0]])
+def permute_and_flip(steps: Steps, rate: Fraction, size: int, source: RandomSource) -> Steps:
+    """Return the indices that permute-and-flip chooses in so many runs."""
+    return any_of(flip(np.tile(steps.max() - steps, size), rate, source).reshape(size, -1), source)
 
 
 def permute_and_flip_shortfall(beta: float, candidates: int, scale: Fraction) -> int:

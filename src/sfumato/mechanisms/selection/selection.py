@@ -22,12 +22,14 @@ from sfumato.mechanisms.rational import Number, plain
 from sfumato.mechanisms.release import Release
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.source import RandomSource, Rng, random_source
+from sfumato.numerics.uniform import uniform_integers
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = [
     "Selection",
     "Steps",
+    "any_of",
     "as_candidates",
     "chance_of_failure",
     "how_many",
@@ -173,10 +175,17 @@ class Selection(Mechanism):
         """
         steps, source = self._steps(value), random_source(rng)
         return Release(
-            value=self._answer(steps, source),
+            value=self._told(self._draw(steps, 1, source))[0],
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,
+        )
+
+    @final
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
+        """Draw many choices at once; see `Mechanism.outputs`."""
+        return self._told(
+            self._draw(self._steps(value), _check.integer("size", size, minimum=1), random_source(rng))
         )
 
     @final
@@ -212,8 +221,8 @@ class Selection(Mechanism):
         """Return the loss of a scale in steps."""
 
     @abstractmethod
-    def _answer(self, steps: Steps, source: RandomSource) -> Any:
-        """Return what is released for scores in steps."""
+    def _draw(self, steps: Steps, size: int, source: RandomSource) -> Steps:
+        """Return that many independent choices for scores in steps: an index each, or a row of them."""
 
     @abstractmethod
     def _shortfall(self, beta: float, candidates: int, scale: Fraction) -> int:
@@ -234,6 +243,13 @@ class Selection(Mechanism):
     def _rate(self) -> Fraction:
         """The inverse scale, in steps."""
         return self.grid.step / Fraction(self.scale)
+
+    def _told(self, chosen: Steps) -> list[Any]:
+        """Return what is released for each choice."""
+        listed = chosen.tolist()
+        if chosen.ndim > 1:
+            return [tuple(self._name(index) for index in row) for row in listed]
+        return listed if self.candidates is None else [self._name(index) for index in listed]
 
     def _name(self, index: int) -> Any:
         return index if self.candidates is None else self.candidates[index]
@@ -267,6 +283,16 @@ def as_candidates(given: Sequence[Any]) -> Sequence[Any]:
     if isinstance(given, str | bytes | Mapping | Set) or not hasattr(given, "__iter__"):
         _check.refuse("candidates", "be a sequence", type(given).__name__, "pass a list")  # in a known order
     return given if isinstance(given, range) else tuple(given)
+
+
+def any_of(places: NDArray[np.bool_], source: RandomSource) -> Steps:
+    """Return of each row of places a uniform one of those that are true."""
+    counts = places.sum(axis=1)
+    order = np.empty(len(places), np.int64)
+    for count in np.unique(counts).tolist():
+        rows = np.flatnonzero(counts == count)
+        order[rows] = uniform_integers(count, rows.size, source)
+    return np.asarray(np.nonzero(places)[1][counts.cumsum() - counts + order], np.int64)
 
 
 def how_many(given: Sequence[Any] | None, stated: int | None) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, final
 
@@ -147,17 +147,25 @@ class StabilityHistogram(Mechanism):
         ParameterError
             If it is no mapping, or a count no int; never for a key or a count.
         """
-        keys, counts = counted(value)
         source = random_source(rng)
-        noisy = counts + np.asarray(self.noise.law.sample(counts.size, source))
-        order = in_random_order(noisy, source.words(counts.size))
-        shown = order[noisy[order] >= self.threshold]
         return Release(
-            value={keys[place]: int(noisy[place]) for place in shown.tolist()},
+            value=self.outputs(value, 1, source)[0],
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,
         )
+
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> list[dict[Hashable, int]]:
+        """Draw many histograms at once; see `Mechanism.outputs`."""
+        size = _check.integer("size", size, minimum=1)
+        keys, counts = counted(value)
+        source = random_source(rng)
+        told = []
+        for noisy in counts + np.asarray(self.noise.law.sample((size, counts.size), source)):
+            order = in_random_order(noisy, source.words(counts.size))
+            shown = order[noisy[order] >= self.threshold]
+            told.append({keys[place]: int(noisy[place]) for place in shown.tolist()})
+        return told
 
     def utility_bound(self, beta: float) -> int:
         """Return the count from which on a key is shown with probability at least ``1 - beta``.

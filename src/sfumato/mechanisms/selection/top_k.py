@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import final
+
+import numpy as np
 
 from sfumato import _check
 from sfumato.mechanisms.selection.selection import Selection, Steps, log_steps
@@ -74,9 +76,9 @@ class TopK(Selection):
         one = leaf.Exponential(self.range / scale, neighboring=self.neighboring)  # type: ignore[arg-type]
         return one * self.count
 
-    def _answer(self, steps: Steps, source: RandomSource) -> Any:
-        chosen = choose_distinct(-steps, self._rate, self.count, rng=source)
-        return tuple(self._name(index) for index in chosen.tolist())
+    def _draw(self, steps: Steps, size: int, source: RandomSource) -> Steps:
+        runs = [choose_distinct(-steps, self._rate, self.count, rng=source) for _ in range(size)]
+        return np.array(runs, np.int64).reshape(size, self.count)
 
     def _shortfall(self, beta: float, candidates: int, scale: Fraction) -> int:
         share = beta / self.count

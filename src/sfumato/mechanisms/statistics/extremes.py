@@ -91,13 +91,18 @@ class Extreme(OfRanks):
             Of an int for int bounds, else of a float.
         """
         source = random_source(rng)
+        return self._released(self.outputs(value, 1, source)[0], source)
+
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
+        """Draw many answers at once; see `Mechanism.outputs`."""
+        size = _check.integer("size", size, minimum=1)
         lower, upper = self._ends()
         top = self.side == "max"
         draw = RankDraw(
             Fraction(int(top)), self._rate, lower, upper, -self.left_out if top else self.left_out
         )
         ranks = Partitioned(without_nan(value), self.grid, lower, upper)
-        return self._released(self._value(draw.draw(ranks, source)), source)
+        return [self._value(point) for point in draw.draws(ranks, size, random_source(rng)).tolist()]
 
     @property
     def _rate(self) -> Fraction:

@@ -161,10 +161,15 @@ class Quantile(OfRanks):
             Of an int for int bounds, else of a float.
         """
         source = random_source(rng)
+        return self._released(self.outputs(value, 1, source)[0], source)
+
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
+        """Draw many answers at once; see `Mechanism.outputs`."""
+        size = _check.integer("size", size, minimum=1)
         lower, upper = self._ends()
         ranks = Partitioned(without_nan(value), self.grid, lower, upper)
         draw = self._draw(Fraction(self.quantile), Fraction(self.epsilon), lower, upper)
-        return self._released(self._value(draw.draw(ranks, source)), source)
+        return [self._value(point) for point in draw.draws(ranks, size, random_source(rng)).tolist()]
 
     def rank_bound(self, beta: float) -> int:
         """Return by how many records the answer's rank is off at most, but with probability ``beta``.

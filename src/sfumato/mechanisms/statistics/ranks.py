@@ -15,7 +15,7 @@ from sfumato.numerics.choice import choose, flip
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["Partitioned", "RankDraw", "Ranks", "Sorted"]
+__all__ = ["Partitioned", "RankDraw", "Ranks", "Sorted", "below_each"]
 
 _Steps = NDArray[np.int64]
 _NEGLIGIBLE: Final = 45.0
@@ -111,6 +111,15 @@ class Partitioned:
         return np.clip(np.asarray(self.grid.round(values), np.int64), self.lower, self.upper)
 
 
+def below_each(bounds: _Steps, source: RandomSource) -> _Steps:
+    """Return for each bound an independent uniform integer from 0 to below it."""
+    found = np.empty(len(bounds), np.int64)
+    for bound in np.unique(bounds).tolist():
+        places = np.flatnonzero(bounds == bound)
+        found[places] = uniform_integers(bound, places.size, source)
+    return found
+
+
 class _Entries(NamedTuple):
     """Runs of points, each with its gap; of the lumped ones it is the least."""
 
@@ -157,16 +166,21 @@ class RankDraw:
 
     def draw(self, ranks: Ranks, source: RandomSource) -> int:
         """Return a point in steps."""
+        return int(self.draws(ranks, 1, source)[0])
+
+    def draws(self, ranks: Ranks, size: int, source: RandomSource) -> _Steps:
+        """Return that many independent points."""
         entries = self._near(ranks)
-        while True:
-            at = choose(entries.gaps, self.rate, multiplicity=entries.ends - entries.starts + 1, rng=source)
-            first, last = int(entries.starts[at]), int(entries.ends[at])
-            point = first + int(uniform_integers(last - first + 1, 1, source)[0])
-            if not entries.lumped[at]:
-                return point
-            beyond = self.gap(ranks, point) - int(entries.gaps[at])
-            if flip(np.array([beyond]), self.rate, source)[0]:
-                return point
+        found, left = np.empty(size, np.int64), np.arange(size)
+        while left.size:
+            counts = entries.ends - entries.starts + 1
+            at = choose(entries.gaps, self.rate, multiplicity=counts, size=left.size, rng=source)
+            found[left] = entries.starts[at] + below_each(counts[at], source)
+            left, at = left[entries.lumped[at]], at[entries.lumped[at]]
+            if left.size:
+                gaps = np.array([self.gap(ranks, int(point)) for point in found[left]], np.int64)
+                left = left[~flip(gaps - entries.gaps[at], self.rate, source)]
+        return found
 
     def gap(self, ranks: Ranks, point: int) -> int:
         """Return the gap of a point."""
