@@ -252,7 +252,7 @@ def _describe(error: ParseError) -> str:
         description = "the expression is incomplete"
     remedy = "correct the SQL there"
     if highlight == "=>":
-        remedy = "a named argument belongs to COUNT, SUM or AVG, and not behind DISTINCT"
+        remedy = "a named argument belongs to an aggregate, and not behind DISTINCT"
     return f"{place}: {description}, got {offending}; {remedy}"
 
 
