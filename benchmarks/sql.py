@@ -20,7 +20,7 @@ from typing import Any
 
 import sfumato as sf
 from benchmarks.data import visits
-from benchmarks.peers.measure import SQL
+from benchmarks.peers.measure import DELTA, SQL, UPPER
 from benchmarks.query import _FLOOR, _cpu, _job
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.sources import open_source
@@ -28,7 +28,8 @@ from sfumato.queries.sources import open_source
 __all__ = ["main"]
 
 _LIMIT_SECOND, _LIMIT_GROUPS, _LIMIT_LARGE = 0.1, 950, 2.5
-_OTHER = SQL.replace("(0, 100)", "(0, 90)")  # the same rows and groups under other bounds
+_OTHER = SQL.replace(f"(0, {UPPER})", "(0, 90)")  # the same rows and groups under other bounds
+_AGAIN = _OTHER.replace(f"delta={DELTA}", f"delta={2 * DELTA}")
 
 
 def _dashboard(pipe: Connection, rows: int) -> None:
@@ -38,7 +39,9 @@ def _dashboard(pipe: Connection, rows: int) -> None:
         answers: list[Any] = []
         first = _cpu(lambda: answers.append(session.sql(SQL)))
         other = _cpu(lambda: answers.append(session.sql(_OTHER)))
-        again = _cpu(lambda: answers.append(session.sql(_OTHER.replace("epsilon=1", "epsilon=1.5"))))
+        again = _cpu(lambda: answers.append(session.sql(_AGAIN)))
+    if any(answer.replayed for answer in answers):
+        raise RuntimeError("every query must be another one, or nothing is measured")
     groups = [answer.to_arrow().num_rows for answer in answers]
     pipe.send(json.dumps({"first": first, "other": other, "again": again, "groups": groups[0]}))
     pipe.close()

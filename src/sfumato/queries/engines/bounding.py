@@ -202,25 +202,31 @@ class Bounding:
         leaves = f"SELECT {', '.join((*self.keys, f'{self.slots.leaf(index)} AS leaf'))} FROM ({source}) AS r"
         return f"SELECT {by}, count(*) AS n FROM ({leaves}) AS r WHERE leaf IS NOT NULL GROUP BY {by}"
 
-    def totals(self, *, unit: bool, any_crowded: bool) -> str:
-        """Return the SELECT of the sums per group."""
+    def staying(self, *, unit: bool, any_crowded: bool) -> str:
+        """Return the SELECT of the parts that count: the keys, and the columns of a unit's part."""
         names = ", ".join((*self.keys, *self.slots.part_names))
         if not unit:
-            parts = f"SELECT {', '.join((*self.keys, *self.slots.single()))} FROM ({self.rows(None)}) AS r"
-        elif self.all_rows is not None:
+            return f"SELECT {', '.join((*self.keys, *self.slots.single()))} FROM ({self.rows(None)}) AS r"
+        if self.all_rows is not None:
             parts = f"SELECT {names} FROM parts"
             if any_crowded:
                 heavy = "(SELECT u, count(*) AS many FROM crowded GROUP BY u) AS o"
                 parts += f" LEFT JOIN {heavy} USING (u) WHERE many IS NULL"
                 parts += f" UNION ALL SELECT {names} FROM trimmed"
-        elif self.max_rows is None:
-            parts = f"SELECT {names} {self._kept('TRUE')}"
-        elif self.trims_rows:
-            parts = f"SELECT {names} {self._kept(f'n <= {self.max_rows}')}"
-            parts += f" UNION ALL SELECT {names} FROM trimmed" if any_crowded else ""
-        else:
-            cut = ", ".join((*self.keys, f"least(n, {self.max_rows}) AS n"))
-            parts = f"SELECT {cut} {self._kept('TRUE')}"
+            return parts
+        if self.max_rows is None:
+            return f"SELECT {names} {self._kept('TRUE')}"
+        if self.trims_rows:
+            trimmed = f" UNION ALL SELECT {names} FROM trimmed" if any_crowded else ""
+            return f"SELECT {names} {self._kept(f'n <= {self.max_rows}')}{trimmed}"
+        cut = ", ".join((*self.keys, f"least(n, {self.max_rows}) AS n"))
+        return f"SELECT {cut} {self._kept('TRUE')}"
+
+    def totals(self, *, unit: bool, any_crowded: bool, kept: str | None = None) -> str:
+        """Return the SELECT of the sums per group, of a table of the parts that count if one is named."""
+        names = ", ".join((*self.keys, *self.slots.part_names))
+        staying = self.staying(unit=unit, any_crowded=any_crowded)
+        parts = staying if kept is None else f"SELECT {names} FROM {kept}"
         slots, clamped = self.slots, self.dialect.clamped
         count = range(len(slots.measures))
         means = ", ".join((names, *slots.means()))

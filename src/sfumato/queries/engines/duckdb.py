@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from types import MappingProxyType
@@ -24,7 +24,7 @@ from sfumato.queries.engines.dialects.duckdb import DUCKDB
 from sfumato.queries.engines.engine import describe
 from sfumato.queries.engines.groups import numbered_groups
 from sfumato.queries.engines.identity import fingerprint, stamps
-from sfumato.queries.engines.layouts import Layout, Layouts
+from sfumato.queries.engines.layouts import KEPT, Layout, Layouts
 from sfumato.queries.engines.leaves import with_leaves
 from sfumato.queries.engines.prepared import GROUPS, Prepared, prepare
 from sfumato.queries.engines.storage import store
@@ -38,6 +38,7 @@ _FAILED: Final = (
     "disk space, check that the source is still there, then ask again"
 )
 _LISTED = "listed"
+_SERVED = ("parts", "trimmed")
 
 
 class DuckDBEngine:
@@ -231,13 +232,20 @@ class DuckDBEngine:
     def _laid_out(self, prepared: Prepared, secret: bytes, made: list[str]) -> Layout:
         if prepared.public:
             self._make(GROUPS, self._groups(prepared), made)
-        crowded = prepared.unit and self._bound(prepared.bounding(secret), made)
+        bounding = prepared.bounding(secret)
+        crowded = prepared.unit and self._bound(bounding, made)
+        if prepared.unit and self._layouts.most:
+            # Later jobs read what stays, and rows by bin; the rest has served.
+            self._make(KEPT, bounding.staying(unit=True, any_crowded=crowded), made)
+            self._drop([table for table in made if table in _SERVED], made)
         slots = prepared.slots
         return Layout(secret, tuple(slots.items), frozenset(slots.part_names), tuple(made), crowded)
 
     def _computed(self, prepared: Prepared, layout: Layout) -> pa.Table:
         bounding, crowded = prepared.bounding(layout.secret), layout.crowded
-        answer = self._connection.sql(prepared.answer(bounding, any_crowded=crowded)).to_arrow_table()
+        kept = KEPT if KEPT in layout.tables else None
+        select = prepared.answer(bounding, any_crowded=crowded, kept=kept)
+        answer = self._connection.sql(select).to_arrow_table()
         leaves = {
             index: self._connection.sql(select).to_arrow_table()
             for index, select in prepared.leaves(bounding, any_crowded=crowded).items()
@@ -270,9 +278,13 @@ class DuckDBEngine:
         try:
             yield
         finally:
-            for table in made:
-                self._connection.execute(f"DROP TABLE IF EXISTS {table}")
+            self._drop(list(made), made)
             self._connection.unregister(_LISTED)
+
+    def _drop(self, tables: Sequence[str], made: list[str]) -> None:
+        for table in tables:
+            self._connection.execute(f"DROP TABLE IF EXISTS {table}")
+            made.remove(table)
 
 
 def _remove(folder: str, process: int) -> None:

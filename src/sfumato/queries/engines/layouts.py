@@ -20,7 +20,10 @@ import pyarrow as pa
 from sfumato.queries.engines.slots import Slot, Slots
 from sfumato.queries.plan import Measure
 
-__all__ = ["Layout", "Layouts"]
+__all__ = ["KEPT", "Layout", "Layouts"]
+
+KEPT = "kept"
+"""The table of the parts that count."""
 
 _ANSWERS = 16  # small tables, one row for each group
 
@@ -76,7 +79,7 @@ class Layouts:
 
     def __init__(self, run: Callable[[str], object], most: int) -> None:
         self._run = run
-        self._most = most
+        self.most = most
         self._kept: OrderedDict[str, tuple[int, Layout]] = OrderedDict()
         self._next = 0
 
@@ -97,7 +100,7 @@ class Layouts:
 
     def keep(self, identity: str, layout: Layout) -> None:
         """Put the tables of a layout away; of too many, the one that was used least lately is dropped."""
-        if self._most == 0:
+        if self.most == 0:
             for table in layout.tables:
                 self._run(f"DROP TABLE IF EXISTS {table}")
             return
@@ -107,7 +110,7 @@ class Layouts:
         for table in layout.tables:
             self._run(f"ALTER TABLE {table} RENAME TO {_stored(table, self._next)}")
         self._kept[identity] = self._next, layout
-        while len(self._kept) > self._most:
+        while len(self._kept) > self.most:
             self._drop(next(iter(self._kept)))
 
     def _drop(self, identity: str) -> None:
