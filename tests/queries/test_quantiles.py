@@ -245,6 +245,21 @@ def test_only_groups_that_pass_the_threshold_are_shown() -> None:
     assert release.to_arrow()["g"].to_pylist() == ["big"]
 
 
+def test_no_group_at_all_may_pass_the_threshold() -> None:
+    table = pa.table({"id": [1, 2], "g": ["a", "b"], "x": [1.0, 2.0]})
+    calls = f"MEDIAN(x, {_ROW}(0, 2)) AS m, APPROX_QUANTILES(x, 4, {_ROW}(0, 2)) AS q"
+    options = "epsilon=1, delta=1e-8, max_groups_contributed=1"
+    release = _ask(table, f"g, {calls} FROM data GROUP BY g HAVING m > 1 ORDER BY m", options)
+    shown = release.to_arrow(intervals=True)
+    assert shown.num_rows == 0
+    assert shown.column_names == ["g", "m", "m_lower", "m_upper", "q", "q_lower", "q_upper"]
+    assert str(ReleaseRecord.from_bytes(release.record.to_bytes()).table.schema) == str(
+        release.record.table.schema
+    )
+    assert "g  m  q" in str(release)
+    assert release.to_polars(intervals=True).shape == (0, 7)
+
+
 def test_intervals_hold_the_quantile_of_the_bounded_rows() -> None:
     table = pa.table({"id": list(range(2000)), "x": [float(n % 1000) / 10 for n in range(2000)]})
     held, widths = 0, []
@@ -275,13 +290,13 @@ def test_what_is_computed_from_quantiles_is_free() -> None:
 _REFUSED: list[tuple[str, type[QueryError], str]] = [
     ("MEDIAN(x)", OptionError, "MEDIAN must have bounds"),
     ("MIN(i)", OptionError, "MIN must have bounds"),
-    ("MEDIAN(x, contribution_bounds_per_group => (0, 1))", OptionError, "must be bounded per row"),
+    ("MEDIAN(x, contribution_bounds_per_group => (0, 1))", OptionError, f"write {_ROW}"),
     (f"MEDIAN(x, {_ROW}(1, 0))", OptionError, "lower bound first"),
     (f"MEDIAN(x, {_ROW}(1e15, 1000000000000001))", OptionError, "closer together"),
     (f"MEDIAN(i, {_ROW}(0.25, 0.75))", OptionError, "must hold a whole number"),
     (f"MEDIAN(g, {_ROW}(0, 1))", SchemaError, "the argument of MEDIAN"),
     ("MEDIAN(DISTINCT x)", UnsupportedSql, "leave DISTINCT out"),
-    (f"PERCENTILE_CONT(x, {_ROW}(0, 1))", UnsupportedSql, "PERCENTILE_CONT must have"),
+    (f"PERCENTILE_CONT(x, {_ROW}(0, 1))", UnsupportedSql, r"write PERCENTILE_CONT\(x, 0.5\)"),
     (f"PERCENTILE_CONT(x, 1.5, {_ROW}(0, 1))", OptionError, "from 0 to 1"),
     (f"PERCENTILE_CONT(x, -0.5, {_ROW}(0, 1))", OptionError, "from 0 to 1"),
     (f"PERCENTILE_CONT(x, TRUE, {_ROW}(0, 1))", OptionError, "from 0 to 1"),

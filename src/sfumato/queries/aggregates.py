@@ -141,10 +141,6 @@ def _quantiles(
     call: Call, context: _Context, orders: tuple[float, ...], kind: AggregateKind = AggregateKind.QUANTILE
 ) -> Aggregate:
     expression, bounds = _number(call, context.rows), call.bounds(PER_ROW)
-    if PER_GROUP in call.named:
-        raise OptionError(
-            f"{call.name} must be bounded per row, got {PER_GROUP}; write {PER_ROW} => (lower, upper)"
-        )
     if bounds is None:
         raise OptionError(
             f"{call.name} must have bounds, got none; write {PER_ROW} => (lower, upper) with public numbers, "
@@ -220,13 +216,13 @@ _AGGREGATES: Final[MappingProxyType[str, tuple[Signature, _Reader]]] = MappingPr
         "COUNT": (Signature(1, (PER_GROUP, PER_ROW)), _count),
         "SUM": (Signature(1, (PER_GROUP, PER_ROW)), _sum),
         "AVG": (Signature(1, (PER_GROUP, PER_ROW)), _average),
-        "PERCENTILE_CONT": (Signature(2, (PER_ROW, PER_GROUP)), _percentile),
-        "MEDIAN": (Signature(1, (PER_ROW, PER_GROUP)), partial(_quantiles, orders=(0.5,))),
-        "MIN": (Signature(1, (PER_ROW, PER_GROUP)), partial(_quantiles, orders=(LEAST,))),
-        "MAX": (Signature(1, (PER_ROW, PER_GROUP)), partial(_quantiles, orders=(LARGEST,))),
-        "APPROX_QUANTILES": (Signature(2, (PER_ROW, PER_GROUP)), _approx_quantiles),
-        **dict.fromkeys(_OF_ONE, (Signature(1, (PER_ROW, PER_GROUP)), _variance)),
-        **dict.fromkeys(_OF_TWO, (Signature(2, (PER_ROW, PER_GROUP)), _covariance)),
+        "PERCENTILE_CONT": (Signature(2, (PER_ROW,), "x, 0.5"), _percentile),
+        "MEDIAN": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(0.5,))),
+        "MIN": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(LEAST,))),
+        "MAX": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(LARGEST,))),
+        "APPROX_QUANTILES": (Signature(2, (PER_ROW,), "x, 4"), _approx_quantiles),
+        **dict.fromkeys(_OF_ONE, (Signature(1, (PER_ROW,)), _variance)),
+        **dict.fromkeys(_OF_TWO, (Signature(2, (PER_ROW,)), _covariance)),
     }
 )
 """Each aggregate's signature and reader."""

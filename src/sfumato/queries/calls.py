@@ -27,10 +27,14 @@ _FARTHEST = 1e150  # with room for the rows of a unit and for the noise, so that
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """How an aggregate is called: how many plain arguments it takes, and which named ones."""
+    """How an aggregate is called: how many plain arguments it takes, and which named ones.
+
+    ``shown`` are the plain ones as a message shows them.
+    """
 
     plain: int
     named: tuple[str, ...]
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +136,8 @@ def read_call(node: exp.Expr, signatures: Mapping[str, Signature], hints: Mappin
             raise OptionError(f"{key} must be given once, got it twice; leave one out")
         named[key] = argument.expression
     if len(plain) != signature.plain:
-        wanted, shown = ("one argument", "x") if signature.plain == 1 else ("two arguments", "x, y")
+        wanted, usual = ("one argument", "x") if signature.plain == 1 else ("two arguments", "x, y")
+        shown = signature.shown or usual
         raise UnsupportedSql(
             f"{name} must have {wanted} besides its bounds, got {len(plain)}; write {name}({shown})"
         )

@@ -128,7 +128,7 @@ def noisy_quantiles(
         groups=len(column),
     )
     numbers = (found.leaves, found.lower, found.upper)
-    quantiles, low, high = (_lists(lower + each.reshape(len(column), -1)) for each in numbers)
+    quantiles, low, high = (_lists(lower + each) for each in numbers)
     return quantiles, low, high
 
 
@@ -139,7 +139,7 @@ def _row_bounds(measure: Measure) -> tuple[int, int]:
 
 
 def _lists(rows: NDArray[np.int64]) -> pa.Array:
-    return pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), rows.shape[1])
+    return pa.FixedSizeListArray.from_arrays(pa.array(rows.ravel()), math.prod(rows.shape[1:]))
 
 
 def quantile_ends(

@@ -102,7 +102,8 @@ def _quantiles(record: ReleaseRecord, column: ReleasedColumn, letter: str, each:
     A single quantile has no axis of its own.
     """
     lists = record.table[f"{letter}{column.total}"].combine_chunks()
-    steps = lists.flatten().to_numpy().reshape(len(lists), -1, each)[:, column.places]
+    many = lists.type.list_size // each
+    steps = lists.flatten().to_numpy().reshape(len(lists), many, each)[:, column.places]
     chosen = steps[:, 0] if column.kind is AggregateKind.QUANTILE else steps
     exponent = record.measures[column.total].exponent
     return np.asarray(chosen, dtype=np.float64) * float(Fraction(2) ** exponent)
