@@ -221,8 +221,8 @@ _AGGREGATES: Final[MappingProxyType[str, tuple[Signature, _Reader]]] = MappingPr
         "MIN": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(LEAST,))),
         "MAX": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(LARGEST,))),
         "APPROX_QUANTILES": (Signature(2, (PER_ROW,), "x, 4"), _approx_quantiles),
-        **dict.fromkeys(_OF_ONE, (Signature(1, (PER_ROW,)), _variance)),
-        **dict.fromkeys(_OF_TWO, (Signature(2, (PER_ROW,)), _covariance)),
+        **dict.fromkeys(_OF_ONE, (Signature(1, (PER_ROW, PER_GROUP)), _variance)),
+        **dict.fromkeys(_OF_TWO, (Signature(2, (PER_ROW, PER_GROUP)), _covariance)),
     }
 )
 """Each aggregate's signature and reader."""
