@@ -342,6 +342,24 @@ def test_a_user_who_may_only_read_cannot_charge(
         looking.charge(PureDP(0.1), delta=0.0)
 
 
+def test_a_user_with_the_documented_rights_charges(
+    ledger: Ledger, postgres: Cluster, postgres_url: str, open_ledger: Open
+) -> None:
+    del ledger
+    name = postgres_url.rpartition("/")[2]
+    postgres.run(f"CREATE ROLE {name}_service LOGIN PASSWORD 'p'")
+    run(
+        postgres_url,
+        f"GRANT USAGE ON SCHEMA sfumato TO {name}_service",
+        f"GRANT SELECT, INSERT ON ALL TABLES IN SCHEMA sfumato TO {name}_service",
+        f"GRANT UPDATE ON head TO {name}_service",
+    )
+    service = open_ledger(postgres.url(name, user=f"{name}_service", password="p"))
+    service.commit(service.charge(PureDP(0.1), delta=0.0, request="d"), b"answer")
+    service.grant("ada", Budget.pure(epsilon=0.5))
+    assert service.verify().charges == 4
+
+
 def test_a_thousand_threads_share_one_budget(postgres_url: str, open_ledger: Open) -> None:
     ledgers = [open_ledger(postgres_url) for _ in range(4)]
     won: list[int] = []
