@@ -238,8 +238,21 @@ def test_what_no_counter_can_tell_is_refused() -> None:
             book.counter(rows, **terms)
         with pytest.raises(UnsupportedSql, match="COUNT and SUM"):
             book.counter(book.table().agg(sf.mean("spent", bounds=(0, 9))), **terms)
+        plain = book.table().agg(n=sf.count())
+        grouped = book.table().group_by("place", public_groups={"place": GROUPS}).agg(n=sf.count())
+        for query, words in (
+            (plain.options(epsilon=0.1), "for all its periods"),
+            (plain.options(delta=1e-9), "for all its periods"),
+            (plain.having("n > 3"), "as they are"),
+            (plain.limit(3), "as they are"),
+            (book.table().agg(n=sf.count(epsilon=0.5)), "evenly"),
+            (grouped.options(max_rows_contributed=3), "bound groups"),
+        ):
+            with pytest.raises(sf.errors.QueryError, match=words):
+                book.counter(query, **terms)
         with pytest.raises(ParameterError, match="builder"):
             book.counter("SELECT COUNT(*) FROM data", **terms)  # type: ignore[arg-type]
+        assert book.ledger.entries() == ()
 
 
 def test_a_state_belongs_to_one_counter_at_a_time(tmp_path: Path) -> None:

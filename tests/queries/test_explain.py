@@ -44,6 +44,6 @@ def test_explain_may_be_written_before_the_query_and_costs_nothing() -> None:
         assert session.explain(f" explain\n{text}") == session.explain(text)
         with pytest.raises(UnsupportedSql, match=r"session\.explain"):
             session.sql(f"EXPLAIN {text}")
-        with pytest.raises(SqlSyntaxError, match="must be a string"):
+        with pytest.raises(SqlSyntaxError, match="must begin with SELECT"):
             session.explain(3)  # type: ignore[arg-type]
         assert session.ledger.entries() == ()

@@ -7,7 +7,6 @@ periods is added once for all, so that the sum after a thousand periods has litt
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,13 +18,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.errors import UnsupportedSql
 from sfumato.ledger.view import LedgerView
 from sfumato.mechanisms.factorization.continual import ContinualSum
 from sfumato.mechanisms.factorization.linear_release import LinearRelease
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.mechanisms.factorization.square_root import SquareRoot
-from sfumato.mechanisms.factorization.strategy import Strategy
 from sfumato.mechanisms.factorization.stream_mechanism import SumStream
 from sfumato.mechanisms.rational import sqrt_up
 from sfumato.numerics.source import RandomSource
@@ -33,13 +30,13 @@ from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.builder import PrivateQuery
 from sfumato.queries.columns import name_sql
 from sfumato.queries.counter_state import CounterState, RecordedSource
+from sfumato.queries.counter_terms import Terms, require_countable
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.plan import AggregationJob, Query
 from sfumato.queries.price import PricedQuery, price
 from sfumato.queries.schedule import Moment, Schedule
-from sfumato.queries.targets import ADDITIVE
 
-__all__ = ["Counter", "CounterDesk", "CounterRelease", "Terms", "open_counter"]
+__all__ = ["Counter", "CounterDesk", "CounterRelease", "open_counter"]
 
 _PLACE = "sfumato_period_place"
 
@@ -59,46 +56,6 @@ class CounterDesk:
     engine: Engine
     ledger: LedgerView
     source: RandomSource
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What a counter promises; the fields are the parameters of ``session.counter``."""
-
-    schedule: Schedule
-    epsilon: float
-    delta: float
-    max_periods: int | None
-    strategy: Strategy | None
-    state: str | os.PathLike[str] | None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "epsilon", _check.positive("epsilon", self.epsilon, "for all periods together")
-        )
-        remedy = "noise is Gaussian: write 1e-7, say"
-        object.__setattr__(self, "delta", _check.unit_interval("delta", self.delta, remedy))
-        if self.max_periods is not None:
-            _check.integer(
-                "max_periods", self.max_periods, minimum=1, remedy="in how many periods a unit counts"
-            )
-        if self.strategy is not None and self.strategy.steps != self.schedule.steps:
-            _check.refuse(
-                "strategy", f"have {self.schedule.steps} steps", self.strategy.steps, "as many as periods"
-            )
-
-    def participation(self, unit: str | None) -> Participation:
-        """Return the cap on the periods of one unit; a row is in one."""
-        if unit is None:
-            if self.max_periods not in (None, 1):
-                _check.refuse("max_periods", "be left out where each row is a unit", self.max_periods)
-            return Participation()
-        if self.max_periods is None:
-            _check.refuse(
-                "max_periods", "be given", None, "write in how many periods a unit counts, all its life"
-            )
-        return Participation(max_participations=self.max_periods)
 
 
 @final
@@ -315,7 +272,7 @@ def open_counter(query: PrivateQuery, terms: Terms, desk: CounterDesk) -> Counte
         )
     participation = terms.participation(query.table.unit)
     priced = price(_read_period(query, terms, (0, terms.schedule.steps), desk.read))
-    _require_additive(priced)
+    require_countable(priced, terms)
     streams = _streams(query, desk, terms, priced, participation)
     path = None if terms.state is None else Path(terms.state)
     state = CounterState.find(path, streams.identity, desk.ledger.ledger_id, desk.source)
@@ -343,20 +300,6 @@ def _read_period(query: PrivateQuery, terms: Terms, steps: tuple[int, int], read
         rows = rows.with_columns(**{_PLACE: window}).filter(f"{_PLACE} <= {terms.max_periods}")
     period = query.over(rows.filter(schedule.within(*steps)))
     return read(period.sql, query.public_groups, epsilon=terms.epsilon, delta=terms.delta)
-
-
-def _require_additive(priced: PricedQuery) -> None:
-    if priced.threshold is not None:
-        raise UnsupportedSql(
-            "a counter must have public groups, for new ones would pay a threshold in every period; list "
-            "them with public_groups=, or count without GROUP BY"
-        )
-    for reading in priced.readings:
-        if reading.kind not in ADDITIVE:
-            raise UnsupportedSql(
-                f"a counter tells COUNT and SUM, got {reading.kind.value} for {reading.name!r}; ask for sum "
-                "and count, and divide what is told"
-            )
 
 
 def _streams(

@@ -7,6 +7,7 @@ sqlglot (tokens, the FUNCTIONS table), never its private parse methods.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -17,7 +18,7 @@ from sqlglot.errors import ParseError, TokenError
 
 from sfumato.errors import SqlSyntaxError, UnsupportedSql
 
-__all__ = ["AGGREGATE_NAMES", "PrivateSql", "Statement", "parse"]
+__all__ = ["AGGREGATE_NAMES", "PrivateSql", "Statement", "parse", "without_explain"]
 
 AGGREGATE_NAMES = frozenset(
     {
@@ -122,6 +123,15 @@ def parse(text: str) -> Statement:
     if not isinstance(tree, exp.Select):
         raise UnsupportedSql("the statement must be one SELECT; write SELECT ... FROM ...")
     return Statement(tree, options)
+
+
+def without_explain(text: str) -> str:
+    """Return a text without the EXPLAIN that it begins with.
+
+    >>> without_explain(" explain SELECT 1")
+    'SELECT 1'
+    """
+    return re.sub(r"\A\s*EXPLAIN\s+", "", str(text), flags=re.IGNORECASE)
 
 
 def _tokens(text: str) -> list[Token]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -18,7 +17,9 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.answer import add_noise
 from sfumato.queries.builder import Door, PrivateQuery, Table, begin
 from sfumato.queries.catalog import Catalog
-from sfumato.queries.counter import Counter, CounterDesk, Terms, open_counter
+from sfumato.queries.counter import Counter, CounterDesk, open_counter
+from sfumato.queries.counter_terms import Terms
+from sfumato.queries.dialect import without_explain
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.explain import explain
 from sfumato.queries.front import read
@@ -33,7 +34,6 @@ from sfumato.queries.workload import Desk, Plan, Workload, plan_workload
 __all__ = ["Session"]
 
 _SECRET_BYTES = 32
-_EXPLAIN = re.compile(r"\s*EXPLAIN\s+", re.IGNORECASE)
 
 
 @final
@@ -157,8 +157,7 @@ class Session:
 
         The text may begin with ``EXPLAIN``.
         """
-        begins = _EXPLAIN.match(text) if isinstance(text, str) else None
-        priced = self._price(text if begins is None else text[begins.end() :], public_groups)
+        priced = self._price(without_explain(text), public_groups)
         return explain(priced, privacy_unit=self._privacy_unit, budget=self._account.budget)
 
     def table(self, name: str | None = None) -> Table:
