@@ -399,8 +399,8 @@ def test_the_fuzz_catches_float_sums(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(globals(), "_KINDS", _WITHOUT_BINS)
     totals = bounding.Bounding.totals
 
-    def float_totals(self: bounding.Bounding, *, unit: bool, any_crowded: bool) -> str:
-        sql = totals(self, unit=unit, any_crowded=any_crowded)
+    def float_totals(self: bounding.Bounding, **given: Any) -> str:
+        sql = totals(self, **given)
         return re.sub(r"sum\((m\d+)\)", r"CAST(CAST(sum(\1) AS FLOAT) / 8 AS BIGINT) * 8", sql)
 
     monkeypatch.setattr(bounding.Bounding, "totals", float_totals)
