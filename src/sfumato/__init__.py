@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         median,
         min,  # noqa: A004
         quantile,
+        quantiles,
         stddev,
         sum,  # noqa: A004
         variance,
@@ -50,6 +51,7 @@ __all__ = [
     "numerics",
     "privacy",
     "quantile",
+    "quantiles",
     "queries",
     "relative",
     "stddev",
@@ -82,6 +84,7 @@ __getattr__, __dir__ = attach(
         "numerics": "",
         "privacy": "",
         "quantile": "sfumato.queries.requests",
+        "quantiles": "sfumato.queries.requests",
         "queries": "",
         "relative": "sfumato.queries.targets",
         "stddev": "sfumato.queries.requests",

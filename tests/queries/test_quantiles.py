@@ -422,3 +422,24 @@ def test_rows_beyond_the_limit_are_caught(monkeypatch: pytest.MonkeyPatch) -> No
         lambda self, index, *, unit, any_crowded: leaves(self, index, unit=unit, any_crowded=False),
     )
     assert any(_neighbors(seed) for seed in range(12))
+
+
+def test_quantiles_are_asked_in_python_too() -> None:
+    import sfumato as sf  # noqa: PLC0415
+
+    with connect(_people(900), privacy_unit="id", epsilon=9, delta=1e-3, rng=3) as session:
+        asked = (
+            session.table("data")
+            .group_by("g")
+            .agg(
+                sf.median("x", bounds=(0, 100)),
+                sf.quantile("x", 0.9, bounds=(0, 100)),
+                sf.min("x", bounds=(0, 100)),
+                sf.max("x", bounds=(0, 100)),
+                sf.quantiles("x", 4, bounds=(0, 100)),
+            )
+            .options(epsilon=5, delta=1e-6, max_groups_contributed=2)
+        )
+        release = asked.release()
+    assert release.columns == ("g", "median_x", "quantile_x", "min_x", "max_x", "quantiles_x")
+    assert len(release.record.measures) == 2

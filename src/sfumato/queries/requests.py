@@ -22,6 +22,7 @@ __all__ = [
     "median",
     "min",
     "quantile",
+    "quantiles",
     "stddev",
     "sum",
     "variance",
@@ -139,6 +140,20 @@ def quantile(
     """
     written = f"PERCENTILE_CONT({expression_sql(x, 'x')}, {literal_sql(probability)}"
     return _written(written, _named("quantile", x), {_PER_ROW: bounds}, epsilon)
+
+
+def quantiles(
+    x: Expressible, parts: int, *, bounds: Bounds | None = None, epsilon: float | None = None
+) -> AggregateCall:
+    """Estimate the ends of ``x`` and the quantiles between so many even parts of the rows, as an array.
+
+    Examples
+    --------
+    >>> quantiles("age", 4, bounds=(0, 120)).sql
+    'APPROX_QUANTILES(age, 4, contribution_bounds_per_row => (0, 120))'
+    """
+    written = f"APPROX_QUANTILES({expression_sql(x, 'x')}, {literal_sql(parts)}"
+    return _written(written, _named("quantiles", x), {_PER_ROW: bounds}, epsilon)
 
 
 def median(x: Expressible, *, bounds: Bounds | None = None, epsilon: float | None = None) -> AggregateCall:
