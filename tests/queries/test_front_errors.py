@@ -206,8 +206,6 @@ AGGREGATES = [
     (DP + f"COVAR_POP(age, Income, {ROW} => ((0, 1), 3)) FROM data", OptionError, "bounds for each column"),
     (DP + "COVAR_SAMP(age, Income) FROM data", OptionError, "write contribution_bounds_per_row => ((lower"),
     (DP + f"CORR(age, married, {ROW} => ((0, 1), (0, 1))) FROM data", SchemaError, "write IF(condition"),
-    (DP + "COUNT(DISTINCT state) FROM data", UnsupportedSql, "write COUNT(DISTINCT person_id)"),
-    (DP + "COUNT(DISTINCT age) FROM lines", UnsupportedSql, "each row is a unit"),
     (DP + "SUM(age, age) FROM data", UnsupportedSql, "one argument besides its bounds, got 2"),
     (DP + "SUM(age) FROM data", OptionError, "SUM must have bounds"),
     (DP + "AVG(age) FROM data", OptionError, "AVG must have bounds"),

@@ -157,6 +157,8 @@ def _measure(draw: random.Random, schema: Schema, max_rows: int | None) -> Measu
         return Measure(kind, upper=most)
     if kind is MeasureKind.VALUE_UNITS:
         return Measure(kind, _expression(draw.choice(_ANY), schema))
+    if kind is MeasureKind.DISTINCT:
+        return Measure(kind, _expression(draw.choice(_ANY), schema), upper=draw.choice([1, 2, 4]))
     if kind is MeasureKind.VALUES:
         return Measure(kind, _expression(draw.choice(_ANY), schema), upper=most)
     if kind is MeasureKind.MOMENT:
@@ -227,6 +229,9 @@ def _job(draw: random.Random, schema: Schema) -> AggregationJob:
     return AggregationJob(relation, keys, together, most, max_rows, public)
 
 
+_BY_ROWS = (MeasureKind.ROWS, MeasureKind.VALUES, MeasureKind.LEAVES, MeasureKind.DISTINCT)
+
+
 def _in_all_groups(draw: random.Random, job: AggregationJob) -> AggregationJob:
     """Bound a unit's rows over all groups instead, and what it adds to all of them."""
     most = draw.choice([1, 2, 4, 9])
@@ -234,7 +239,7 @@ def _in_all_groups(draw: random.Random, job: AggregationJob) -> AggregationJob:
         replace(
             measure, upper=most if measure.kind is MeasureKind.LEAVES else min(measure.upper, most), l1=most
         )
-        if measure.kind in (MeasureKind.ROWS, MeasureKind.VALUES, MeasureKind.LEAVES)
+        if measure.kind in _BY_ROWS
         else measure
         for measure in job.measures
     )
@@ -450,4 +455,19 @@ def test_the_fuzz_catches_products_of_values_that_are_not_clamped(monkeypatch: p
 
     monkeypatch.setattr(slots.Slots, "_place_moment", loose)
     monkeypatch.setattr(DuckDB, "clamped", lambda self, column, bounds, known=None: column)
+    assert _caught()
+
+
+def test_the_fuzz_catches_distinct_values_of_units_that_may_not_bring_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every distinct value of a unit counts, not only so many."""
+    distinct = bounding.Bounding.distinct
+
+    def all_of_them(self: bounding.Bounding, index: int, *, unit: bool, any_crowded: bool) -> str:
+        return re.sub(
+            r"place <= \d+$", "TRUE", distinct(self, index, unit=unit, any_crowded=any_crowded)
+        ).replace(f"place <= {self.slots.measures[index].upper}", "TRUE")
+
+    monkeypatch.setattr(bounding.Bounding, "distinct", all_of_them)
     assert _caught()

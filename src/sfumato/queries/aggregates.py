@@ -32,6 +32,10 @@ _HINTS: Final = MappingProxyType(
 )
 
 _MOST_PARTS = 100  # of APPROX_QUANTILES: its ends, LEAST and LARGEST, are then no nearer than the others
+_MOST_VALUES = "max_contributions_per_group"
+_VALUES_BY_DEFAULT = 5  # of one unit in one group
+_STRATEGY = "contribution_bounding_strategy"
+_STRATEGIES = ("AUTO", "SAMPLING")
 _THINNEST = 1e10  # a grid over the range must reach from zero to it in 64 bits
 
 
@@ -185,7 +189,7 @@ def _count(call: Call, context: _Context) -> Aggregate:
             f"{PER_GROUP} of COUNT must reach from 1 to 2**40, got {bounds[1]:g}; write (0, upper)"
         )
     if isinstance(call.argument, exp.Distinct):
-        return _count_units(call, context)
+        return _count_distinct(call, context)
     if isinstance(call.argument, exp.Star):
         if any(call.argument.args.values()):
             raise UnsupportedSql("COUNT(*) must not carry EXCEPT or REPLACE; write COUNT(*)")
@@ -194,16 +198,48 @@ def _count(call: Call, context: _Context) -> Aggregate:
     return Aggregate(AggregateKind.COUNT_VALUES, context.name, expression, group_bounds=bounds)
 
 
-def _count_units(call: Call, context: _Context) -> Aggregate:
-    rows = context.rows
-    unit = rows.relation.unit
-    remedy = "write COUNT(*): each row is a unit" if unit is None else f"write COUNT(DISTINCT {unit})"
-    names = call.argument.expressions
-    if len(names) != 1 or not rows.names_unit(names[0].unnest()):
-        raise UnsupportedSql(f"COUNT(DISTINCT x) is supported for the privacy unit only; {remedy}")
+def _count_distinct(call: Call, context: _Context) -> Aggregate:
+    rows, names = context.rows, call.argument.expressions
+    if len(names) != 1:
+        raise UnsupportedSql(
+            f"COUNT(DISTINCT ...) must name one value, got {len(names)}; write COUNT(DISTINCT x)"
+        )
+    if rows.names_unit(names[0].unnest()):
+        return _count_units(call, context)
+    return _distinct(call, names[0], context)
+
+
+def _approximate_distinct(call: Call, context: _Context) -> Aggregate:
+    strategy = call.word(_STRATEGY) or "AUTO"
+    if strategy not in _STRATEGIES:
+        raise OptionError(
+            f"contribution_bounding_strategy must be 'AUTO' or 'SAMPLING', got {strategy!r}; a unit's values "
+            "are chosen at random, so write 'SAMPLING'"
+        )
+    if isinstance(call.argument, exp.Distinct):
+        raise UnsupportedSql("APPROX_COUNT_DISTINCT counts distinct values anyway; leave DISTINCT out")
+    if context.rows.names_unit(call.argument.unnest()):
+        return _count_units(call, context)
+    return _distinct(call, call.argument, context)
+
+
+def _distinct(call: Call, argument: exp.Expr, context: _Context) -> Aggregate:
+    """Count the distinct values of a column, of which a unit brings at most so many to a group."""
     if PER_GROUP in call.named:
         raise OptionError(
-            "COUNT(DISTINCT unit) takes no bounds: a unit counts once in a group; leave them out"
+            f"the values of a unit are bounded by their number, got {PER_GROUP}; write "
+            f"APPROX_COUNT_DISTINCT(x, {_MOST_VALUES} => 5)"
+        )
+    expression = read_expression(argument, context.rows, f"the argument of {call.name}")
+    given = call.whole(_MOST_VALUES, most=2**40)
+    most = 1 if context.rows.relation.unit is None else given or context.max_rows or _VALUES_BY_DEFAULT
+    return Aggregate(AggregateKind.COUNT_DISTINCT, context.name, expression, group_bounds=(0.0, float(most)))
+
+
+def _count_units(call: Call, context: _Context) -> Aggregate:
+    if PER_GROUP in call.named or _MOST_VALUES in call.named:
+        raise OptionError(
+            f"{call.name} of the unit takes no bounds: it counts once in a group; leave them out"
         )
     return Aggregate(AggregateKind.COUNT_UNITS, context.name)
 
@@ -216,6 +252,7 @@ _AGGREGATES: Final[MappingProxyType[str, tuple[Signature, _Reader]]] = MappingPr
         "COUNT": (Signature(1, (PER_GROUP, PER_ROW)), _count),
         "SUM": (Signature(1, (PER_GROUP, PER_ROW)), _sum),
         "AVG": (Signature(1, (PER_GROUP, PER_ROW)), _average),
+        "APPROX_COUNT_DISTINCT": (Signature(1, (_MOST_VALUES, _STRATEGY, PER_GROUP)), _approximate_distinct),
         "PERCENTILE_CONT": (Signature(2, (PER_ROW,), "x, 0.5"), _percentile),
         "MEDIAN": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(0.5,))),
         "MIN": (Signature(1, (PER_ROW,)), partial(_quantiles, orders=(LEAST,))),

@@ -85,6 +85,7 @@ def _aggregate(aggregate: Aggregate, unit: str | None) -> str:
     function, argument = aggregate.kind.value, ""
     if aggregate.expression is not None:
         function, argument = function.partition("(")[0], aggregate.expression.sql
+        argument = f"DISTINCT {argument}" if aggregate.kind is AggregateKind.COUNT_DISTINCT else argument
         argument += "" if aggregate.second is None else f", {aggregate.second.sql}"
     elif aggregate.kind is AggregateKind.COUNT_ROWS:
         function, argument = "COUNT", "*"

@@ -22,7 +22,7 @@ _GRID_BITS = 24  # a bound is about 2**24 grid steps: rounding is 1e-7 of it, fa
 _SPARE_GRID_BITS = 8  # a mean may give up this much of its grid to share a sum's
 _EXACT_INTEGER_BITS = 32  # integer bounds up to here keep the grid at 1, so integer sums stay exact
 _ROW_REACH = 2**62  # the engine's integers
-_ROWWISE = (MeasureKind.ROWS, MeasureKind.VALUES, MeasureKind.SUM)
+_ROWWISE = (MeasureKind.ROWS, MeasureKind.VALUES, MeasureKind.DISTINCT, MeasureKind.SUM)
 _LEAST_ROW_STEPS = 256  # a row's bound in steps; rounding a row is then at most 1/512 of it
 
 
@@ -79,7 +79,7 @@ class Draft:
                 return self._leaves()
             case MeasureKind.UNITS | MeasureKind.VALUE_UNITS:
                 return Measure(self.kind, self.expression)
-            case MeasureKind.ROWS | MeasureKind.VALUES:
+            case MeasureKind.ROWS | MeasureKind.VALUES | MeasureKind.DISTINCT:
                 lower, upper = (int(bound) for bound in self.range)
                 found = Measure(self.kind, self.expression, lower=lower, upper=upper)
             case MeasureKind.MEAN:

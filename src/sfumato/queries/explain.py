@@ -113,6 +113,9 @@ def _meaning(kind: AggregateKind, parts: list[Measure]) -> str:
         )
         shown = " and ".join(f"[{low:g}, {high:g}]" for low, high in bounds)
         return f"{kind.value}, of rows clamped to {shown}"
+    if kind is AggregateKind.COUNT_DISTINCT:
+        most = f"{total.upper} of them" if total.upper > 1 else "one of them"
+        return f"the number of distinct values, one unit brings at most {most} to a group"
     if kind is AggregateKind.AVG:
         return f"AVG, the mean of per-unit means, each clamped to [{low:g}, {high:g}]"
     return f"{kind.value}, one unit adds between {low:g} and {high:g} to a group"

@@ -120,8 +120,11 @@ def _drafts_of(aggregate: Aggregate, max_rows: int | None) -> tuple[Draft, ...]:
             return (Draft(MeasureKind.SUM, expression, bounds, aggregate.row_bounds, max_rows),)
         case AggregateKind.AVG:
             return Draft(MeasureKind.MEAN, expression, bounds), units
-        case AggregateKind.COUNT_VALUES:
-            return (units if one_row else Draft(MeasureKind.VALUES, expression, bounds, max_rows=max_rows),)
+        case AggregateKind.COUNT_VALUES | AggregateKind.COUNT_DISTINCT:
+            distinct = aggregate.kind is AggregateKind.COUNT_DISTINCT
+            kind = MeasureKind.DISTINCT if distinct else MeasureKind.VALUES
+            values = Draft(kind, expression, bounds, max_rows=max_rows)
+            return (units if one_row and not distinct else values,)
         case _:
             by_row = aggregate.kind is AggregateKind.COUNT_ROWS and not one_row
             rows = Draft(MeasureKind.ROWS, None, bounds, max_rows=max_rows)

@@ -130,7 +130,7 @@ def read_outputs(
         If two columns of the answer would have the same name.
     """
     shown = [None if item.computes else _key_place(item, keys, source) for item in items]
-    names = _names(items, shown, keys)
+    names = _names(items, shown, keys, source)
     _check_intervals(names, shown)
     key_names = {place: name for place, name in zip(shown, names, strict=True) if place is not None}
     if len(key_names) != sum(place is not None for place in shown):
@@ -172,7 +172,9 @@ def _plain(expression: Expression) -> str:
     return expression.sql.replace("`", "")
 
 
-def _names(items: Sequence[Item], shown: Sequence[int | None], keys: Sequence[Expression]) -> list[str]:
+def _names(
+    items: Sequence[Item], shown: Sequence[int | None], keys: Sequence[Expression], source: Source
+) -> list[str]:
     """Name the columns: aliases and columns keep their names, others get free ones."""
     fixed = [item.alias or _column_name(item, place, keys) for item, place in zip(items, shown, strict=True)]
     taken: set[str] = set()
@@ -181,7 +183,14 @@ def _names(items: Sequence[Item], shown: Sequence[int | None], keys: Sequence[Ex
             raise SchemaError(f"two columns of the answer are named {name!r}; rename one with AS")
         taken.add("" if name is None else name.casefold())
     return [
-        free(_default_name(item, number, place, keys), taken) if name is None else name
+        free(
+            _default_key_name(keys[place], place)
+            if place is not None
+            else _default_name(item, number, source),
+            taken,
+        )
+        if name is None
+        else name
         for number, (name, item, place) in enumerate(zip(fixed, items, shown, strict=True), 1)
     ]
 
@@ -205,10 +214,8 @@ def _column_name(item: Item, place: int | None, keys: Sequence[Expression]) -> s
     return tree.name if as_source else output_name(written)
 
 
-def _default_name(item: Item, number: int, place: int | None, keys: Sequence[Expression]) -> str:
-    if place is not None:
-        return _default_key_name(keys[place], place)
-    return aggregate_name(item.node) if item.aggregates else f"column_{number}"
+def _default_name(item: Item, number: int, source: Source) -> str:
+    return aggregate_name(item.node, source) if item.aggregates else f"column_{number}"
 
 
 def _default_key_name(key: Expression, place: int) -> str:

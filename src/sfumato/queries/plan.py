@@ -51,6 +51,7 @@ class AggregateKind(Enum):
     COUNT_UNITS = "COUNT(DISTINCT unit)"
     SUM = "SUM"
     AVG = "AVG"
+    COUNT_DISTINCT = "COUNT(DISTINCT x)"
     QUANTILE = "PERCENTILE_CONT"
     QUANTILES = "APPROX_QUANTILES"
     VAR_POP = "VAR_POP"
@@ -180,6 +181,7 @@ class MeasureKind(Enum):
     MEAN = "mean"
     LEAVES = "rows by bin"
     MOMENT = "moment"
+    DISTINCT = "distinct values"
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +206,8 @@ class Measure:
     value. SUM: sum over rows of the value on the grid. MEAN: rounded mean over rows with a value of the value
     on the grid, minus ``center``; nothing where no row has a value. MOMENT: sum over rows of the product of
     one or two ``factors``, each row's less ``offset``; a row without a value of either is left out, so both
-    must have one in the same rows, those where ``expression`` has.
+    must have one in the same rows, those where ``expression`` has. DISTINCT is no sum over units: the number
+    of distinct values of a group's units, of which each brings at most ``upper``.
 
     Parameters
     ----------

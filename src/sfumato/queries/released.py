@@ -41,12 +41,17 @@ def require_number(aggregate: Aggregate) -> None:
         )
 
 
-def aggregate_name(node: exp.Expr) -> str:
+def aggregate_name(node: exp.Expr, source: Source) -> str:
     """Return the name of an aggregate's column that has no alias."""
     function = node.name.lower()
     argument = next((part for part in node.expressions if not isinstance(part, exp.Kwarg)), None)
     if isinstance(argument, exp.Distinct):
-        return f"{function}_units"
+        value = argument.expressions[0]
+        if source.rows.names_unit(value):
+            return f"{function}_units"
+        return (
+            f"{function}_distinct_{value.name}" if isinstance(value, exp.Column) else f"{function}_distinct"
+        )
     return f"{function}_{argument.name}" if isinstance(argument, exp.Column) else function
 
 
@@ -93,7 +98,7 @@ class Answer:
             for known in self.aggregates:
                 if replace(known, name="") == read:
                     return known
-            read = replace(read, name=free(aggregate_name(node), self.taken))
+            read = replace(read, name=free(aggregate_name(node, self.source), self.taken))
         self.aggregates.append(read)
         return read
 

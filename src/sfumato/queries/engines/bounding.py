@@ -6,7 +6,7 @@ chains them in one WITH:
 ``parts``   one row per unit and group: rows, values and exact sums
 ``cuts``    for units in too many groups: the rank from which their groups are dropped
 ``crowded`` the parts that stay and hold too many rows
-``chosen``  their rows that stay, one by one: only where rows are counted by bins
+``chosen``  their rows that stay, one by one: only where rows are counted by bins, or values are told apart
 ``trimmed`` those parts again, from the rows that stay
 
 Most units need none of the last four, so only those that exceed a limit pay for it.
@@ -96,7 +96,7 @@ class Bounding:
         if self.max_groups is not None:
             steps.append(self.cuts())
         if self.trims_rows:
-            steps += [self.crowded(), *([self.chosen()] if self.slots.binned else []), self.trimmed()]
+            steps += [self.crowded(), *([self.chosen()] if self.slots.rowwise else []), self.trimmed()]
         return steps
 
     def parts(self) -> Step:
@@ -152,7 +152,7 @@ class Bounding:
     def trimmed(self) -> Step:
         """Return the step ``trimmed``."""
         key = ", ".join(("u", *self.keys))
-        source = "FROM chosen" if self.slots.binned else self._chosen()
+        source = "FROM chosen" if self.slots.rowwise else self._chosen()
         return Step("trimmed", f"SELECT {', '.join((key, *self.slots.grouped()))} {source} GROUP BY {key}")
 
     def _chosen(self) -> str:
@@ -179,12 +179,43 @@ class Bounding:
         return f"FROM ({places}) AS r WHERE place <= {most}"
 
     def leaves(self, index: int, *, unit: bool, any_crowded: bool) -> str:
-        """Return the SELECT of a measure's counts by bin: the keys, ``leaf`` and ``n``, empty bins left out.
+        """Return the SELECT of a measure's counts by bin: the keys, ``leaf`` and ``n``; no empty bins."""
+        source = self._staying((*self.keys, *self.slots.names), unit=unit, any_crowded=any_crowded)
+        by = ", ".join((*self.keys, "leaf"))
+        leaves = f"SELECT {', '.join((*self.keys, f'{self.slots.leaf(index)} AS leaf'))} FROM ({source}) AS r"
+        return f"SELECT {by}, count(*) AS n FROM ({leaves}) AS r WHERE leaf IS NOT NULL GROUP BY {by}"
 
-        The rows are those that the sums are of: all of a part that stays, the chosen ones where it is
-        crowded.
+    def distinct(self, index: int, *, unit: bool, any_crowded: bool) -> str:
+        """Return the SELECT of the numbers of distinct values of a measure: the keys and ``many``.
+
+        Notes
+        -----
+        Guarantee: a unit brings at most ``upper`` of its values to a group, chosen by a rank that depends on
+        its own values and on the secret only. So without it the set of a group's values loses at most so
+        many, and gains none: the other units choose as before.
         """
-        names = ", ".join((*self.keys, *self.slots.names))
+        value, most = self.slots.value(index), self.slots.measures[index].upper
+        by = ", ".join(self.keys)
+        columns = (*(["u"] if unit else []), *self.keys, value)
+        staying = self._staying(columns, unit=unit, any_crowded=any_crowded)
+        values = f"SELECT DISTINCT {', '.join(columns)} FROM ({staying}) AS r WHERE {value} IS NOT NULL"
+        if unit:
+            key = ("u", *self.keys)
+            rank = _rank(self.dialect, self.secret, f"values {index}", [*key, value])
+            ranked = f"SELECT {', '.join(columns)}, {rank} AS h FROM ({values}) AS r"
+            place = f"row_number() OVER (PARTITION BY {', '.join(key)} ORDER BY h, {value}) AS place"
+            placed = f"SELECT {', '.join((*self.keys, value))}, {place} FROM ({ranked}) AS r"
+            values = f"SELECT * FROM ({placed}) AS r WHERE place <= {most}"
+        grouping = f" GROUP BY {by}" if by else ""
+        counted = f"count(DISTINCT {value}) AS many"
+        return f"SELECT {', '.join((*self.keys, counted))} FROM ({values}) AS r{grouping}"
+
+    def _staying(self, columns: Sequence[str], *, unit: bool, any_crowded: bool) -> str:
+        """Return a SELECT of columns of the rows that stay, of which the sums are.
+
+        These are all rows of a part that stays, and the chosen ones where it is crowded.
+        """
+        names = ", ".join(columns)
         rows = f"({self.rows(None)}) AS r"
         if unit and self.max_groups is None:
             rows = f"{rows} WHERE u IS NOT NULL"
@@ -193,14 +224,12 @@ class Bounding:
             rows = f"{rows} LEFT JOIN cuts USING (u) WHERE u IS NOT NULL AND {stays}"
         source = f"SELECT {names} FROM {rows}"
         if any_crowded:
-            mine = ", ".join(f"r.{name}" for name in (*self.keys, *self.slots.names))
+            mine = ", ".join(f"r.{name}" for name in columns)
             on = " AND ".join(("r.u = o.u", *(self.dialect.same(f"r.{k}", f"o.{k}") for k in self.keys)))
-            kept = f"SELECT u, {names} FROM {rows}"
+            kept = f"SELECT {', '.join(dict.fromkeys(('u', *self.keys, *columns)))} FROM {rows}"
             source = f"SELECT {mine} FROM ({kept}) AS r LEFT JOIN crowded AS o ON {on} WHERE o.u IS NULL"
             source += f" UNION ALL SELECT {names} FROM chosen"
-        by = ", ".join((*self.keys, "leaf"))
-        leaves = f"SELECT {', '.join((*self.keys, f'{self.slots.leaf(index)} AS leaf'))} FROM ({source}) AS r"
-        return f"SELECT {by}, count(*) AS n FROM ({leaves}) AS r WHERE leaf IS NOT NULL GROUP BY {by}"
+        return source
 
     def staying(self, *, unit: bool, any_crowded: bool) -> str:
         """Return the SELECT of the parts that count: the keys, and the columns of a unit's part."""
@@ -237,4 +266,22 @@ class Bounding:
         summed = ", ".join((*self.keys, *sums))
         grouping = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
         contributions = f"SELECT {each} FROM (SELECT {means} FROM ({parts}) AS r) AS r"
-        return f"SELECT {ends} FROM (SELECT {summed} FROM ({contributions}) AS r{grouping}) AS r"
+        totals = f"SELECT {ends} FROM (SELECT {summed} FROM ({contributions}) AS r{grouping}) AS r"
+        return self.with_distinct(totals, unit=unit, any_crowded=any_crowded)
+
+    def with_distinct(self, totals: str, *, unit: bool, any_crowded: bool) -> str:
+        """Return the SELECT of the sums per group with the numbers of distinct values in their places."""
+        distinct = self.slots.distinct
+        if not distinct:
+            return totals
+        items = [f"t.{key}" for key in self.keys]
+        items += [
+            f"coalesce(d{index}.many, 0) AS m{index}" if index in distinct else f"t.m{index}"
+            for index in range(len(self.slots.measures))
+        ]
+        joined = f"({totals}) AS t"
+        for index in distinct:
+            same = " AND ".join(self.dialect.same(f"t.{key}", f"d{index}.{key}") for key in self.keys)
+            counts = self.distinct(index, unit=unit, any_crowded=any_crowded)
+            joined += f" LEFT JOIN ({counts}) AS d{index} ON {same or 'TRUE'}"
+        return f"SELECT {', '.join(items)} FROM {joined}"

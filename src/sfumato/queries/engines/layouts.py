@@ -62,7 +62,7 @@ class Layout:
 
     def serves(self, slots: Slots) -> bool:
         """Whether all that ``slots``, made with these known, needs is there."""
-        rows_by_bin = not (slots.binned and self.crowded) or "chosen" in self.tables
+        rows_by_bin = not (slots.rowwise and self.crowded) or "chosen" in self.tables
         return tuple(slots.items) == self.slots and self.columns.issuperset(slots.part_names) and rows_by_bin
 
 

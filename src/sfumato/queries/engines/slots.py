@@ -20,22 +20,27 @@ __all__ = ["Slot", "Slots"]
 _SUMMED = (MeasureKind.SUM, MeasureKind.MEAN)
 _GRIDDED = (*_SUMMED, MeasureKind.LEAVES)
 _FIRST = (*_GRIDDED, MeasureKind.MOMENT)
+_OF_VALUES = (MeasureKind.VALUES, MeasureKind.VALUE_UNITS, MeasureKind.DISTINCT)
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
     """One integer per row: the value of ``expression`` on the grid, NULL where there is none.
 
-    ``exponent`` None marks a slot that only tells whether there is a value.
+    ``exponent`` None marks a slot that only tells whether there is a value; ``whole`` one that has the value
+    itself, in its canonical form.
     """
 
     expression: Expression
     exponent: int | None
     lower: int = -REACH
     upper: int = REACH
+    whole: bool = False
 
     def sql(self, value: str, dialect: Dialect) -> str:
         """Return the integer of a column ``value`` of the expression's type."""
+        if self.whole:
+            return dialect.canonical(value, self.expression.type)
         real = self.expression.type is ColumnType.FLOAT
         if self.exponent is None:
             present = f"{value} IS NOT NULL" + (f" AND NOT {dialect.isnan(value)}" if real else "")
@@ -111,6 +116,7 @@ class Slots:
         self._summed: dict[int, int] = {}  # measure to slot
         self._counted: dict[int, int] = {}  # measure to the one slot that counts the values of its expression
         self._binned: dict[int, int] = {}  # measure to slot
+        self._whole: dict[int, int] = {}  # measure to slot
         self._products: list[tuple[tuple[int, int], tuple[int, int]]] = []  # slots and their centers
         self._multiplied: dict[int, int] = {}  # measure to product
         # sums first: a count of values reads off any slot of the same expression
@@ -120,6 +126,12 @@ class Slots:
     def _place(self, index: int) -> None:
         measure = self.measures[index]
         if measure.expression is None:
+            return
+        if measure.kind is MeasureKind.DISTINCT:
+            slot = Slot(measure.expression, None, whole=True)
+            if slot not in self.items:
+                self.items.append(slot)
+            self._whole[index] = self.items.index(slot)
             return
         if measure.kind is MeasureKind.MOMENT:
             self._place_moment(index)
@@ -210,6 +222,20 @@ class Slots:
         """The measures that are counts of rows by bin."""
         return sorted(self._binned)
 
+    @property
+    def distinct(self) -> list[int]:
+        """The measures that are numbers of distinct values."""
+        return sorted(self._whole)
+
+    @property
+    def rowwise(self) -> bool:
+        """Whether any measure needs the rows that stay, one by one."""
+        return bool(self._binned or self._whole)
+
+    def value(self, index: int) -> str:
+        """Return the column of the values that such a measure tells apart."""
+        return f"v{self._whole[index]}"
+
     def leaf(self, index: int) -> str:
         """Return the bin of a row for such a measure, from 0; NULL where it has no value."""
         lower = _row_range(self.measures[index])[0]
@@ -232,8 +258,10 @@ class Slots:
         integer, clamped = self.dialect.integer, self.dialect.clamped
         bounds, most = (measure.lower, measure.upper), REACH if self._rows is None else self._rows
         match measure.kind:
-            case MeasureKind.UNITS | MeasureKind.LEAVES:
-                present = int(measure.kind is MeasureKind.UNITS)  # bins take the place of the other
+            case MeasureKind.UNITS | MeasureKind.LEAVES | MeasureKind.DISTINCT:
+                present = int(
+                    measure.kind is MeasureKind.UNITS
+                )  # what is counted takes the place of the others
                 return integer(min(max(present, measure.lower), measure.upper))
             case MeasureKind.ROWS:
                 return clamped("n", bounds, (1, most))
@@ -299,7 +327,7 @@ def _check(measure: Measure) -> None:
             ColumnType.FLOAT,
         ):
             refuse("expression", f"be a number under {measure.kind.value}", measure.expression, "use CAST")
-    elif measure.kind in (MeasureKind.VALUES, MeasureKind.VALUE_UNITS) and measure.expression is None:
+    elif measure.kind in _OF_VALUES and measure.expression is None:
         refuse("expression", f"be given for {measure.kind.value}", None, "pass the counted expression")
 
 
