@@ -13,9 +13,18 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
+from sfumato.queries.derived import (
+    read_date,
+    read_ends_with,
+    read_left,
+    read_replace,
+    read_right,
+    read_width_bucket,
+)
 from sfumato.queries.literals import common
 from sfumato.queries.moments import read_cast, read_extract, read_truncate
 from sfumato.queries.plan import ColumnType
+from sfumato.queries.spans import last_day, read_date_diff, read_moved, read_timestamp_diff
 from sfumato.queries.terms import NUMERIC, Compile, Term, only, operand, require
 
 __all__ = ["FUNCTIONS", "FUNCTION_NAMES", "VOLATILE", "Reader", "join_text"]
@@ -23,9 +32,11 @@ __all__ = ["FUNCTIONS", "FUNCTION_NAMES", "VOLATILE", "Reader", "join_text"]
 Reader: TypeAlias = Callable[[exp.Expr, Compile], Term]
 
 FUNCTION_NAMES = (
-    *("ABS", "CAST", "CEIL", "COALESCE", "CONCAT", "DATE_TRUNC", "EXP", "EXTRACT", "FLOOR", "GREATEST", "IF"),
-    *("IFNULL", "LEAST", "LENGTH", "LN", "LOG10", "LOWER", "MOD", "NULLIF", "POWER", "ROUND", "SAFE_CAST"),
-    *("SIGN", "SQRT", "STARTS_WITH", "SUBSTR", "TIMESTAMP_TRUNC", "TRIM", "UPPER"),
+    *("ABS", "CAST", "CEIL", "COALESCE", "CONCAT", "DATE", "DATE_ADD", "DATE_DIFF", "DATE_SUB", "DATE_TRUNC"),
+    *("ENDS_WITH", "EXP", "EXTRACT", "FLOOR", "GREATEST", "IF", "IFNULL", "LAST_DAY", "LEAST", "LEFT"),
+    *("LENGTH", "LN", "LOG10", "LOWER", "MOD", "NULLIF", "POWER", "REPLACE", "RIGHT", "ROUND", "SAFE_CAST"),
+    *("SAFE_DIVIDE", "SIGN", "SQRT", "STARTS_WITH", "SUBSTR", "TIMESTAMP_ADD", "TIMESTAMP_DIFF"),
+    *("TIMESTAMP_SUB", "TIMESTAMP_TRUNC", "TRIM", "UPPER", "WIDTH_BUCKET"),
 )
 """The functions, as messages list them."""
 
@@ -80,6 +91,11 @@ def _mod(node: exp.Expr, compile_: Compile) -> Term:
     sides = _two(node, compile_, NUMERIC, "MOD")
     _, type_ = common(sides, "MOD")
     return Term(exp.Mod(this=operand(sides[0]), expression=operand(sides[1])), type_)
+
+
+def _safe_divide(node: exp.Expr, compile_: Compile) -> Term:
+    left, right = (operand(side) for side in _two(node, compile_, NUMERIC, "SAFE_DIVIDE"))
+    return Term(exp.Div(this=left, expression=right, typed=False, safe=False), ColumnType.FLOAT)
 
 
 def _starts_with(node: exp.Expr, compile_: Compile) -> Term:
@@ -178,14 +194,24 @@ FUNCTIONS: dict[type[exp.Expr], Reader] = {
     exp.Ceil: _Unary("CEIL", exp.Ceil, NUMERIC, ColumnType.FLOAT),
     exp.Coalesce: _Common("COALESCE", exp.Coalesce),
     exp.Concat: _concat,
+    exp.Date: read_date,
+    exp.DateAdd: read_moved(1, ColumnType.DATE),
+    exp.DateDiff: read_date_diff,
+    exp.DateSub: read_moved(-1, ColumnType.DATE),
     exp.DateTrunc: read_truncate,
+    exp.DatetimeAdd: read_moved(1, ColumnType.TIMESTAMP),
+    exp.DatetimeDiff: read_timestamp_diff,
+    exp.DatetimeSub: read_moved(-1, ColumnType.TIMESTAMP),
     exp.DatetimeTrunc: read_truncate,
+    exp.EndsWith: read_ends_with,
     exp.Exp: _Unary("EXP", exp.Exp, NUMERIC, ColumnType.FLOAT),
     exp.Extract: read_extract,
     exp.Floor: _Unary("FLOOR", exp.Floor, NUMERIC, ColumnType.FLOAT),
     exp.Greatest: _Common("GREATEST", exp.Greatest),
     exp.If: _if,
+    exp.LastDay: last_day,
     exp.Least: _Common("LEAST", exp.Least),
+    exp.Left: read_left,
     exp.Length: _Unary("LENGTH", exp.Length, _TEXT, ColumnType.INTEGER),
     exp.Ln: _Unary("LN", exp.Ln, NUMERIC, ColumnType.FLOAT),
     exp.Log: _log10,
@@ -193,14 +219,21 @@ FUNCTIONS: dict[type[exp.Expr], Reader] = {
     exp.Mod: _mod,
     exp.Nullif: _nullif,
     exp.Pow: _power,
+    exp.Replace: read_replace,
+    exp.Right: read_right,
     exp.Round: _round,
+    exp.SafeDivide: _safe_divide,
     exp.Sign: _Unary("SIGN", exp.Sign, NUMERIC),
     exp.Sqrt: _Unary("SQRT", exp.Sqrt, NUMERIC, ColumnType.FLOAT),
     exp.StartsWith: _starts_with,
     exp.Substring: _substring,
+    exp.TimestampAdd: read_moved(1, ColumnType.TIMESTAMP),
+    exp.TimestampDiff: read_timestamp_diff,
+    exp.TimestampSub: read_moved(-1, ColumnType.TIMESTAMP),
     exp.TimestampTrunc: read_truncate,
     exp.Trim: _trim,
     exp.TryCast: read_cast,
     exp.Upper: _Unary("UPPER", exp.Upper, _TEXT),
+    exp.WidthBucket: read_width_bucket,
 }
 """How each function of the parser's tree is read; a node that is not here is refused."""

@@ -7,6 +7,7 @@ from sqlglot import exp
 from sfumato.errors import SchemaError, UnsupportedSql
 from sfumato.queries.literals import temporal
 from sfumato.queries.plan import ColumnType
+from sfumato.queries.spans import weekday
 from sfumato.queries.terms import ANY, NUMERIC, TEMPORAL, Compile, Term, cast, listing, only, require
 
 __all__ = ["read_cast", "read_extract", "read_truncate"]
@@ -68,7 +69,9 @@ def read_extract(node: exp.Expr, compile_: Compile) -> Term:
     """Read EXTRACT(part FROM moment)."""
     only(node, "this", "expression", what="EXTRACT")
     moment = require(compile_(node.expression), TEMPORAL, "the argument of EXTRACT")
-    part = _part(node.this, moment, "EXTRACT", _DATE_PARTS | {"DAYOFYEAR"})
+    part = _part(node.this, moment, "EXTRACT", _DATE_PARTS | {"DAYOFWEEK", "DAYOFYEAR"})
+    if part == "DAYOFWEEK":
+        return weekday(moment)
     return Term(exp.Extract(this=exp.var(part), expression=moment.tree), ColumnType.INTEGER)
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 from sqlglot import exp
 
 from sfumato.errors import SchemaError, UnsupportedSql
+from sfumato.queries.derived import read_same, read_truth
 from sfumato.queries.functions import Reader, join_text
 from sfumato.queries.literals import common, is_constant, number, text
 from sfumato.queries.plan import ColumnType
+from sfumato.queries.spans import read_span
 from sfumato.queries.terms import NUMERIC, Compile, Term, only, operand, require
 
 __all__ = ["OPERATORS"]
@@ -43,6 +45,9 @@ def _negative(node: exp.Expr, compile_: Compile) -> Term:
 def _arithmetic(make: type[exp.Expression], sign: str) -> Reader:
     def read(node: exp.Expr, compile_: Compile) -> Term:
         only(node, "this", "expression", "typed", "safe", what=sign)
+        span = node.expression.unnest()
+        if isinstance(span, exp.Interval) and make is not exp.Div and make is not exp.Mul:
+            return read_span(compile_(node.this), span, 1 if make is exp.Add else -1)
         sides = [
             require(compile_(side), NUMERIC, f"an operand of {sign}") for side in (node.this, node.expression)
         ]
@@ -117,8 +122,10 @@ def _perhaps_negated(node: exp.Expr, tree: exp.Expression) -> Term:
 
 def _is(node: exp.Expr, compile_: Compile) -> Term:
     only(node, "this", "expression", "negate", what="IS")
+    if isinstance(node.expression, exp.Boolean):
+        return read_truth(node, compile_)
     if not isinstance(node.expression, exp.Null):
-        raise UnsupportedSql("IS must be followed by NULL or NOT NULL; write x, NOT x or x = y instead")
+        raise UnsupportedSql("IS must be followed by NULL, NOT NULL, TRUE or FALSE; write x = y instead")
     return _perhaps_negated(node, exp.Is(this=operand(compile_(node.this)), expression=exp.Null()))
 
 
@@ -204,6 +211,8 @@ OPERATORS: dict[type[exp.Expr], Reader] = {
     exp.Or: _connective(exp.Or, "OR"),
     exp.Not: _not,
     exp.Is: _is,
+    exp.NullSafeEQ: read_same(negated=False),
+    exp.NullSafeNEQ: read_same(negated=True),
     exp.In: _in,
     exp.Between: _between,
     exp.Like: _like,

@@ -276,3 +276,25 @@ class Dialect(ABC):
     @abstractmethod
     def truncated(self, unit: str, sql: str, type_: ColumnType | None) -> str:
         """Return the first moment of the YEAR, QUARTER, ..., SECOND, in the type it has."""
+
+    # Spans of time; what they lead to is known to be in the calendar
+
+    def days_later(self, sql: str, days: int) -> str:
+        """Return a date some days later."""
+        return f"({sql} + ({days}))"
+
+    @abstractmethod
+    def months_later(self, sql: str, months: int) -> str:
+        """Return the same day of another month, or the last day that it has."""
+
+    @abstractmethod
+    def microseconds_later(self, sql: str, count: int) -> str:
+        """Return a timestamp some microseconds later."""
+
+    @abstractmethod
+    def days_between(self, later: str, earlier: str) -> str:
+        """Return the days from one date to another, an integer of 64 bits."""
+
+    @abstractmethod
+    def microseconds_between(self, later: str, earlier: str) -> str:
+        """Return the microseconds from one timestamp to another, an integer of 64 bits."""

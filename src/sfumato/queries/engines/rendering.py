@@ -15,6 +15,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
+from sfumato.queries.engines.calendar import between, moved
 from sfumato.queries.engines.dialect import LONGEST_JOINED, Dialect
 from sfumato.queries.literals import is_constant
 from sfumato.queries.plan import ColumnType, Expression
@@ -316,6 +317,25 @@ def _truncate(node: exp.Expr, term: _Terms) -> Rendered:
     return Rendered(term.dialect.truncated(node.args["unit"].name, moment.sql, moment.type), moment.type)
 
 
+def _right(node: exp.Expr, term: _Terms) -> Rendered:
+    return Rendered(f"right({term(node.this).sql}, {int(node.expression.name)})", ColumnType.TEXT)
+
+
+def _replace(node: exp.Expr, term: _Terms) -> Rendered:
+    old, new = (term.dialect.text(node.args[slot].name) for slot in ("expression", "replacement"))
+    return Rendered(f"replace({term(node.this).sql}, {old}, {new})", ColumnType.TEXT)
+
+
+def _moved(node: exp.Expr, term: _Terms) -> Rendered:
+    moment = term(node.this)
+    return Rendered(moved(node, moment.sql, term.dialect), moment.type)
+
+
+def _between_moments(node: exp.Expr, term: _Terms) -> Rendered:
+    later, earlier = term(node.this).sql, term(node.expression).sql
+    return Rendered(between(node, later, earlier, term.dialect), ColumnType.INTEGER)
+
+
 _RULES: dict[type[exp.Expr], _Rule] = {
     exp.Literal: _literal,
     exp.Boolean: _boolean,
@@ -363,6 +383,10 @@ _RULES: dict[type[exp.Expr], _Rule] = {
     exp.DPipe: _concatenate,
     exp.TryCast: _cast,
     exp.Extract: _extract,
+    exp.Right: _right,
+    exp.Replace: _replace,
+    **dict.fromkeys((exp.DateAdd, exp.DateSub, exp.TimestampAdd, exp.TimestampSub), _moved),
+    **dict.fromkeys((exp.DateDiff, exp.TimestampDiff), _between_moments),
     exp.DateTrunc: _truncate,
     exp.TimestampTrunc: _truncate,
 }

@@ -184,6 +184,22 @@ class DuckDB(Dialect):
         type_ = ColumnType.TIMESTAMP if type_ is None else type_
         return f"TRY(CAST(date_trunc('{unit.lower()}', {sql}) AS {self.types[type_]}))"
 
+    def months_later(self, sql: str, months: int) -> str:
+        """Return the same day of another month."""
+        return f"CAST({sql} + to_months({months}) AS DATE)"
+
+    def microseconds_later(self, sql: str, count: int) -> str:
+        """Return a timestamp some microseconds later."""
+        return f"({sql} + to_microseconds({count}))"
+
+    def days_between(self, later: str, earlier: str) -> str:
+        """Return the days between dates."""
+        return f"date_diff('day', {earlier}, {later})"
+
+    def microseconds_between(self, later: str, earlier: str) -> str:
+        """Return the microseconds between timestamps."""
+        return f"(epoch_us({later}) - epoch_us({earlier}))"
+
 
 def _is_a(family: str, stored: str) -> bool:
     return stored.startswith(f"{family}(") and stored.endswith(")")

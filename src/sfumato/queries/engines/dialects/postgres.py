@@ -228,6 +228,24 @@ class PostgreSQL(Dialect):
         moment = f"date_trunc('{unit.lower()}', {self._moment(sql, type_)})"
         return f"CAST({moment} AS date)" if type_ is ColumnType.DATE else moment
 
+    def months_later(self, sql: str, months: int) -> str:
+        """Return the same day of another month."""
+        return f"CAST({sql} + INTERVAL '{months} months' AS date)"
+
+    def microseconds_later(self, sql: str, count: int) -> str:
+        """Return a timestamp some microseconds later; in two steps, each exact."""
+        days, rest = divmod(count, 86_400_000_000)
+        return f"({sql} + INTERVAL '{days} days' + INTERVAL '{rest} microseconds')"
+
+    def days_between(self, later: str, earlier: str) -> str:
+        """Return the days between dates."""
+        return f"CAST({later} - {earlier} AS bigint)"
+
+    def microseconds_between(self, later: str, earlier: str) -> str:
+        """Return the microseconds between timestamps, by way of exact numbers."""
+        ends = (f"CAST(EXTRACT(EPOCH FROM {sql}) * 1000000 AS bigint)" for sql in (later, earlier))
+        return f"({' - '.join(ends)})"
+
     def _moment(self, sql: str, type_: ColumnType | None) -> str:
         return sql if type_ is ColumnType.TIMESTAMP else f"CAST({sql} AS timestamp)"
 
