@@ -220,6 +220,10 @@ def test_an_answer_is_about_the_rows_of_its_period(column: str, every: str, peri
     [
         "data",
         "(SELECT * FROM data)",
+        "(SELECT id FROM data UNION ALL SELECT id FROM data)",
+        "(SELECT id, COUNT(*) AS n FROM data GROUP BY id)",
+        "data AS x JOIN data AS y ON x.id = y.id",
+        "(SELECT id, ROW_NUMBER() OVER (PARTITION BY id ORDER BY state) AS r FROM data)",
     ],
 )
 def test_rows_outside_of_the_period_are_read_by_no_form_of_query(source: str) -> None:
