@@ -116,10 +116,12 @@ class Bounding:
         heavy = f"SELECT u FROM parts GROUP BY u HAVING count(*) > {most}"
         crowd = f"parts {self.dialect.semi_join} ({heavy}) AS h USING (u)"
         ranked = f"SELECT u, {self._group_rank()} AS cut FROM {crowd}"
-        places = (
-            f"SELECT u, cut, row_number() OVER (PARTITION BY u ORDER BY cut) AS place FROM ({ranked}) AS r"
-        )
+        place = f"row_number() OVER (PARTITION BY {self._within(['u'])} ORDER BY cut) AS place"
+        places = f"SELECT u, cut, {place} FROM ({ranked}) AS r"
         return Step("cuts", f"SELECT u, cut FROM ({places}) AS r WHERE place = {most + 1}")
+
+    def _within(self, columns: Sequence[str]) -> str:
+        return ", ".join(self.dialect.partition(column) for column in columns)
 
     def _group_rank(self) -> str:
         return _rank(self.dialect, self.secret, "groups", ["u", *self.keys])
@@ -164,7 +166,7 @@ class Bounding:
         key, values = ["u", *self.keys], self.slots.names
         every = ", ".join(key + values)
         numbered = (
-            f"SELECT {every}, row_number() OVER (PARTITION BY {every} ORDER BY u) AS i "
+            f"SELECT {every}, row_number() OVER (PARTITION BY {self._within(key + values)} ORDER BY u) AS i "
             f"FROM ({self.rows('crowded')}) AS r"
         )
         rank = _rank(self.dialect, self.secret, "rows", [*key, *values, "i"])
@@ -172,10 +174,8 @@ class Bounding:
         within, most = (key, self.max_rows) if self.all_rows is None else (["u"], self.all_rows)
         # the values after the rank make the order total, so that equal ranks leave no choice to the engine
         order = ", ".join(["h", *(values if self.all_rows is None else [*self.keys, *values]), "i"])
-        places = (
-            f"SELECT {every}, row_number() OVER (PARTITION BY {', '.join(within)} ORDER BY {order}) AS place "
-            f"FROM ({ranked}) AS r"
-        )
+        place = f"row_number() OVER (PARTITION BY {self._within(within)} ORDER BY {order}) AS place"
+        places = f"SELECT {every}, {place} FROM ({ranked}) AS r"
         return f"FROM ({places}) AS r WHERE place <= {most}"
 
     def leaves(self, index: int, *, unit: bool, any_crowded: bool) -> str:

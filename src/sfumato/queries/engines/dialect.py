@@ -37,6 +37,7 @@ LONGEST_JOINED = 1 << 14
 LONGEST_NUMBER = 400
 """Characters of a text that is read as a number."""
 
+_LARGEST_STEP = 1000  # 2.0**1000 is a float
 _FIRST, _LAST = "0001-01-01", "9999-12-31"
 
 
@@ -100,6 +101,14 @@ class Dialect(ABC):
         """Return a float; infinities too."""
         return f"CAST('{value!r}' AS {self.types[ColumnType.FLOAT]})"
 
+    def powers_of_two(self, shift: int) -> list[str]:
+        """Return factors whose product is ``2**shift``: each a float, and each product exact if in range."""
+        steps = []
+        while abs(shift) > _LARGEST_STEP:
+            steps.append(_LARGEST_STEP if shift > 0 else -_LARGEST_STEP)
+            shift -= steps[-1]
+        return [self.real(2.0**step) for step in (*steps, shift)]
+
     def limit(self, value: int) -> str:
         """Return a bound to compare integers with; beyond 64 bits it is as infinity."""
         return self.integer(value) if -(2**63) <= value < 2**63 else self.real(math.copysign(math.inf, value))
@@ -158,6 +167,10 @@ class Dialect(ABC):
     def same(self, left: str, right: str) -> str:
         """Return the condition that two keys are equal or both NULL, as joins like it best."""
         return f"{left} IS NOT DISTINCT FROM {right}"
+
+    def partition(self, column: str) -> str:
+        """Return a unit or key as what windows are formed by."""
+        return column
 
     # Exact integers
 

@@ -194,7 +194,7 @@ class _Writer:
         sql = selected([*own, *computed], made.sql, self.dialect)
         forms = [f"{self.dialect.canonical(f'e{i}', key.type)} AS k{i}" for i, key in enumerate(keys)]
         sql = selected([*own, *forms], sql, self.dialect)
-        by = ", ".join(f"k{i}" for i in range(len(keys)))
+        by = ", ".join(self.dialect.partition(f"k{i}") for i in range(len(keys)))
         order = ", ".join(f"{column} ASC NULLS LAST" for column in own)
         first = f"row_number() OVER (PARTITION BY {by} ORDER BY {order}) AS place"
         sql = selected([*own, first], sql, self.dialect)

@@ -131,7 +131,7 @@ def windows_layer(node: UnitWindows, below: Layer, dialect: Dialect) -> Layer:
     values = [item for call in calls for item in call.value()]
     sql = selected(["u", *own, *values, *canonical], sql, dialect)
     pairs = zip(calls, node.windows, strict=True)
-    parts = [part for call, window in pairs for part in call.parts(_over(call.place, window, own))]
+    parts = [part for call, window in pairs for part in call.parts(_over(call.place, window, own, dialect))]
     sql = selected(["u", *own, *parts], sql, dialect)
     made = [*own, *(call.result() for call in calls)]
     return _numbered(made, node.schema, replace(below, sql=sql), dialect)
@@ -143,7 +143,7 @@ def _by(place: int, window: UnitWindow) -> dict[str, Expression]:
     return parts | {f"o{place}_{i}": term.expression for i, term in enumerate(window.order)}
 
 
-def _over(place: int, window: UnitWindow, own: Sequence[str]) -> str:
+def _over(place: int, window: UnitWindow, own: Sequence[str], dialect: Dialect) -> str:
     by = ["u", *(f"p{place}_{i}" for i in range(len(window.partition)))]
     terms = [
         f"o{place}_{i} {'DESC' if term.descending else 'ASC'} NULLS {'FIRST' if term.nulls_first else 'LAST'}"
@@ -152,7 +152,7 @@ def _over(place: int, window: UnitWindow, own: Sequence[str]) -> str:
     if window.aggregate.function is UnitFunction.ROW_NUMBER:
         terms += [f"{column} ASC NULLS LAST" for column in own]
     order = f" ORDER BY {', '.join(terms)}" if terms else ""
-    return f" OVER (PARTITION BY {', '.join(by)}{order})"
+    return f" OVER (PARTITION BY {', '.join(map(dialect.partition, by))}{order})"
 
 
 def _numbered(made: Sequence[str], schema: Schema, below: Layer, dialect: Dialect) -> Layer:

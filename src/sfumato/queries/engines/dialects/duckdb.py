@@ -6,11 +6,11 @@ vector again row by row.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
 from sfumato.queries.engines.dialect import LONGEST_NUMBER, Dialect, StoredColumn
+from sfumato.queries.engines.dialects.shapes import DATE, FLOAT, INTEGER, TIMESTAMP
 from sfumato.queries.plan import ColumnType
 
 __all__ = ["DUCKDB", "DuckDB"]
@@ -22,16 +22,12 @@ _MOMENTS = _ZONED_NANOSECONDS | {
     *("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE")
 }
 _WHITE_SPACE = "chr(32) || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
-_LARGEST_STEP = 1000  # 2.0**1000 is a float; larger scalings take two steps, each exact
 _DOMAINS = {"sqrt": ">= 0", "ln": "> 0", "log10": "> 0"}
-_CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?"
 _SHAPES = {
-    ColumnType.INTEGER: "[+-]?[0-9]+",
-    ColumnType.FLOAT: "[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})?",
-    ColumnType.DATE: "[0-9]{4}-[0-9]{2}-[0-9]{2}",
-    ColumnType.TIMESTAMP: (
-        f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}([ T]{_CLOCK}(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])?)?"
-    ),
+    ColumnType.INTEGER: INTEGER,
+    ColumnType.FLOAT: FLOAT,
+    ColumnType.DATE: DATE,
+    ColumnType.TIMESTAMP: TIMESTAMP,
 }
 
 
@@ -103,12 +99,7 @@ class DuckDB(Dialect):
 
     def gridded(self, value: str, exponent: int) -> str:
         """Return the nearest integer on the grid; scaling is exact but for results far below one half."""
-        steps, shift = [], -exponent
-        while abs(shift) > _LARGEST_STEP:
-            step = int(math.copysign(_LARGEST_STEP, shift))
-            steps.append(step)
-            shift -= step
-        scaled = " * ".join([value, *(self.real(2.0**step) for step in (*steps, shift))])
+        scaled = " * ".join([value, *self.powers_of_two(-exponent)])
         return f"TRY_CAST({scaled} AS BIGINT)"
 
     def arithmetic(self, sign: str, left: str, right: str, type_: ColumnType | None) -> str:

@@ -10,6 +10,7 @@ from sfumato.errors import UnsupportedSql
 from sfumato.queries.engines.dialect import LONGEST_NUMBER, Dialect, StoredColumn
 from sfumato.queries.engines.dialects import postgres_floats as floats
 from sfumato.queries.engines.dialects.postgres_floats import let
+from sfumato.queries.engines.dialects.shapes import FLOAT, REAL_DATE, REAL_TIMESTAMP
 from sfumato.queries.plan import ColumnType
 
 __all__ = ["PostgreSQL"]
@@ -22,15 +23,7 @@ _WHITE_SPACE = "chr(32) || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
 # From this number on a text is beyond the floats; up to that one it is nearest to zero.
 _TOO_LARGE = "CAST('1.797693134862315807937289714053e308' AS numeric)"
 _TOO_SMALL = "CAST('2.4703282292062328e-324' AS numeric)"
-_LEAP_DAY = "([0-9]{2}(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29"
-_DAY = (
-    "([0-9]{4}-((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)"
-    f"|02-(0[1-9]|1[0-9]|2[0-8]))|{_LEAP_DAY})"
-)
-_CLOCK = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9]([.][0-9]{1,6})?)?"
-_MOMENT = f"{_DAY}([ T]{_CLOCK}(Z|[+-](0[0-9]|1[0-4]):[0-5][0-9])?)?"
 _WHOLE = "[+-]?0*[0-9]{1,19}"
-_NUMBER = "[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]{1,4})?"
 
 
 @final
@@ -303,7 +296,7 @@ def _read_whole(a: str) -> str:
 def _read_float(a: str) -> str:
     size = f"abs(CAST({a} AS numeric))"
     return (
-        f"(CASE WHEN octet_length({a}) <= {LONGEST_NUMBER} AND {a} ~ '^{_NUMBER}$' THEN "
+        f"(CASE WHEN octet_length({a}) <= {LONGEST_NUMBER} AND {a} ~ '^{FLOAT}$' THEN "
         f"CASE WHEN {size} >= {_TOO_LARGE} THEN NULL WHEN {size} <= {_TOO_SMALL} "
         f"THEN {floats.real(0.0)} ELSE CAST({a} AS double precision) END END)"
     )
@@ -316,14 +309,14 @@ def _read_boolean(a: str) -> str:
 
 
 def _read_date(a: str) -> str:
-    return f"(CASE WHEN {a} ~ '^{_DAY}$' AND {a} >= '0001' THEN CAST({a} AS date) END)"
+    return f"(CASE WHEN {a} ~ '^{REAL_DATE}$' AND {a} >= '0001' THEN CAST({a} AS date) END)"
 
 
 def _read_timestamp(a: str) -> str:
     # a text may carry an offset: it is read as an instant, then as the clock of UTC
     clock = f"(CAST({a} AS timestamptz) AT TIME ZONE 'UTC')"
     return (
-        f"(CASE WHEN {a} ~ '^{_MOMENT}$' AND {a} >= '0001' THEN "
+        f"(CASE WHEN {a} ~ '^{REAL_TIMESTAMP}$' AND {a} >= '0001' THEN "
         f"CASE WHEN {clock} BETWEEN CAST('0001-01-01' AS timestamp) "
         f"AND CAST('9999-12-31 23:59:59.999999' AS timestamp) THEN {clock} END END)"
     )

@@ -1,0 +1,115 @@
+"""What a query computes over the rows, as SQL for a database that this process does not reach."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from sfumato._check import refuse
+from sfumato.numerics.source import random_source
+from sfumato.queries.catalog import Catalog
+from sfumato.queries.engines.chaining import chained
+from sfumato.queries.engines.dialect import Dialect, StoredColumn, StoredTable
+from sfumato.queries.engines.dialects.bigquery import BIGQUERY
+from sfumato.queries.engines.dialects.duckdb import DUCKDB
+from sfumato.queries.engines.dialects.postgres import PostgreSQL
+from sfumato.queries.engines.dialects.snowflake import SNOWFLAKE
+from sfumato.queries.engines.prepared import prepare
+from sfumato.queries.front import read
+from sfumato.queries.plan import Scan
+from sfumato.queries.price import price
+from sfumato.queries.sources import ROW, Row, check_names, require_unit
+
+__all__ = ["DIALECTS", "render_sql"]
+
+DIALECTS: Final[Mapping[str, Dialect]] = {
+    each.name: each for each in (BIGQUERY, SNOWFLAKE, PostgreSQL(), DUCKDB)
+}
+"""The dialects of SQL that queries are rendered in, by name."""
+
+
+def render_sql(
+    text: str,
+    dialect: str,
+    *,
+    tables: Mapping[str, Mapping[str, str]],
+    privacy_unit: str | Row,
+    public: Mapping[str, Mapping[str, str]] | None = None,
+    places: Mapping[str, str] | None = None,
+    defaults: Mapping[str, object] | None = None,
+    public_groups: Mapping[str, Sequence[object]] | None = None,
+    secret: bytes | None = None,
+) -> tuple[str, ...]:
+    """Write the bounded, exact sums of a private query in the SQL of a warehouse.
+
+    What the statements return is exact and private: noise, thresholds and the ledger's charge come after
+    them, and only in sfumato. Nothing is executed here, and nothing is charged.
+
+    Parameters
+    ----------
+    text : str
+        ``SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(...) ...``
+    dialect : str
+        One of ``"bigquery"``, ``"snowflake"``, ``"postgres"``, ``"duckdb"``.
+    tables, public : mapping of str to mapping of str to str
+        Private and public tables: the columns of each, with the types that the warehouse gives them.
+    privacy_unit : str or ROW
+        The unit column of every private table.
+    places : mapping of str to str, optional
+        Where tables lie, such as ``{"people": "project.dataset.people"}``. Default: their own names.
+    defaults : mapping of str to object, optional
+        Values of OPTIONS that the query leaves out.
+    public_groups : mapping, optional
+        Groups known without the data, as for :meth:`sfumato.queries.session.Session.sql`.
+    secret : bytes, optional
+        Keys the choice of rows and groups, and stands in the text. Default: 32 fresh bytes.
+
+    Returns
+    -------
+    tuple of str
+        One statement of the sums per group, then one for each aggregate that reads a quantile: its counts by
+        bin.
+
+    Raises
+    ------
+    QueryError
+        If the query is refused.
+    ParameterError
+        If there is no such dialect.
+
+    Notes
+    -----
+    The texts for BigQuery and Snowflake are parsed by the tests, not run by them.
+
+    Examples
+    --------
+    >>> query = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=0) COUNT(*) AS n FROM people"
+    >>> columns = {"people": {"person": "INT64", "age": "INT64"}}
+    >>> (sql,) = render_sql(query, "bigquery", tables=columns, privacy_unit="person", secret=bytes(32))
+    >>> print(sql[:40])
+    WITH parts AS (
+    SELECT u, count(*) AS n
+    """
+    written = DIALECTS.get(dialect)
+    if written is None:
+        refuse("dialect", f"be one of {', '.join(DIALECTS)}", dialect, "name one of them")
+    stored = {name: _stored(written, name, columns, places or {}) for name, columns in tables.items()}
+    listed = {name: _stored(written, name, columns, places or {}) for name, columns in (public or {}).items()}
+    unit = None if privacy_unit is ROW else str(privacy_unit)
+    private = {
+        name: Scan(name, table.schema, None if unit is None else require_unit(table.schema, name, unit))
+        for name, table in stored.items()
+    }
+    catalog = Catalog(private, {name: table.schema for name, table in listed.items()})
+    job = price(read(text, catalog, defaults=defaults or {}, public_groups=public_groups)).job
+    key = random_source(None).bytes(32) if secret is None else secret
+    return chained(prepare(job, {**stored, **listed}, written), key)
+
+
+def _stored(
+    dialect: Dialect, name: str, columns: Mapping[str, str], places: Mapping[str, str]
+) -> StoredTable:
+    check_names(name, list(columns))
+    place = ".".join(dialect.identifier(part) for part in places.get(name, name).split("."))
+    items = (StoredColumn(column, type_, dialect.column_type(type_)) for column, type_ in columns.items())
+    return StoredTable(place, tuple(items))

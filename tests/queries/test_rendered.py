@@ -1,0 +1,229 @@
+"""Queries as text for other databases: golden files, their syntax, and what they compute where they can run.
+
+``SFUMATO_GOLDEN=write pytest tests/queries/test_rendered.py`` writes the files anew: read them, then commit.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pytest
+import sqlglot
+from sqlglot import exp
+
+from sfumato.errors import ParameterError, SchemaError, UnsupportedSql
+from sfumato.queries.catalog import Catalog
+from sfumato.queries.engines.dialects.bigquery import BigQuery
+from sfumato.queries.engines.dialects.duckdb import DUCKDB, DuckDB
+from sfumato.queries.engines.dialects.snowflake import Snowflake
+from sfumato.queries.engines.duckdb import DuckDBEngine
+from sfumato.queries.front import read
+from sfumato.queries.plan import ColumnType, Scan
+from sfumato.queries.price import price
+from sfumato.queries.rendered import DIALECTS, render_sql
+from sfumato.queries.sources import ROW, open_source
+from tests.queries.one_order import rank_alike
+from tests.queries.test_engine_expressions import EXPRESSIONS
+
+_GOLDEN = Path(__file__).parent / "golden"
+_SECRET = bytes(range(32))
+_CLAUSE = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-8, {}) "
+_TYPES = {
+    "bigquery": ["INT64", "STRING", "FLOAT64", "INT64", "DATE", "TIMESTAMP", "BOOL", "STRING"],
+    "snowflake": [
+        "NUMBER(38,0)",
+        "VARCHAR",
+        "FLOAT",
+        "NUMBER(18,0)",
+        "DATE",
+        "TIMESTAMP_NTZ",
+        "BOOLEAN",
+        "TEXT",
+    ],
+    "postgres": ["int8", "text", "float8", "int4", "date", "timestamp", "bool", "varchar"],
+    "duckdb": ["BIGINT", "VARCHAR", "DOUBLE", "BIGINT", "DATE", "TIMESTAMP", "BOOLEAN", "VARCHAR"],
+}
+_NAMES = ["person", "state", "income", "age", "day", "seen", "well", "note"]
+CASES = {
+    "count": ("max_groups_contributed=2", "state, COUNT(*) AS n FROM people GROUP BY state"),
+    "sums": (
+        "max_groups_contributed=1, max_rows_per_group=2",
+        """ROUND(income) AS k, SUM(income, contribution_bounds_per_row => (0, 100)) AS s,
+        AVG(age, contribution_bounds_per_group => (0, 100)) AS a FROM people WHERE age >= 18 GROUP BY k""",
+    ),
+    "total": (
+        "max_rows_per_group=3",
+        "VAR_POP(income, contribution_bounds_per_row => (0, 64)) AS v, COUNT(*) AS n FROM people",
+    ),
+    "public": (
+        "max_groups_contributed=1, group_selection_strategy=PUBLIC_GROUPS",
+        """state, COUNT(*) AS n FROM people RIGHT JOIN UNNEST(['CA', 'N"Y\\'']) AS k ON state = k
+        GROUP BY state""",
+    ),
+    "moments": (
+        "max_groups_contributed=1",
+        """DATE_TRUNC(day, MONTH) AS k, COUNT(*) AS n FROM people
+        WHERE CAST(note AS DATE) < day AND EXTRACT(HOUR FROM seen) > 8 AND well GROUP BY k""",
+    ),
+}  # fmt: skip
+
+
+def _columns(dialect: str) -> dict[str, dict[str, str]]:
+    return {"people": dict(zip(_NAMES, _TYPES[dialect], strict=True))}
+
+
+def _render(dialect: str, case: str) -> tuple[str, ...]:
+    options, select = CASES[case]
+    return render_sql(
+        _CLAUSE.format(options) + select,
+        dialect,
+        tables=_columns(dialect),
+        privacy_unit="person",
+        places={"people": "shop.raw.people"} if dialect in ("bigquery", "snowflake") else None,
+        secret=_SECRET,
+    )
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("dialect", ["bigquery", "snowflake"])
+def test_the_text_is_the_golden_one(dialect: str, case: str) -> None:
+    (text,) = _render(dialect, case)
+    file = _GOLDEN / dialect / f"{case}.sql"
+    if os.environ.get("SFUMATO_GOLDEN") == "write":
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text + "\n", encoding="utf-8")
+    assert text + "\n" == file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_the_text_is_one_select_of_its_dialect(dialect: str, case: str) -> None:
+    for text in _render(dialect, case):
+        (tree,) = sqlglot.parse(text, read=dialect)
+        assert isinstance(tree, exp.Select)
+        tables = {table.name for table in tree.find_all(exp.Table)} - {cte.alias for cte in tree.ctes}
+        assert tables == {"people"}
+
+
+@pytest.mark.parametrize("dialect", ["bigquery", "snowflake"])
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_every_expression_has_a_text(dialect: str, text: str) -> None:
+    spelled = dict(zip(ColumnType, _by_type(dialect), strict=True))
+    types = {
+        "u": spelled[ColumnType.INTEGER],
+        **dict.fromkeys("ij", spelled[ColumnType.INTEGER]),
+        **dict.fromkeys("xy", spelled[ColumnType.FLOAT]),
+        **dict.fromkeys("st", spelled[ColumnType.TEXT]),
+        **dict.fromkeys("de", spelled[ColumnType.DATE]),
+        **dict.fromkeys("mn", spelled[ColumnType.TIMESTAMP]),
+        "b": spelled[ColumnType.BOOLEAN],
+    }
+    inside = f"SELECT u, {text} AS k FROM data"
+    query = _CLAUSE.format("max_groups_contributed=1") + f"k, COUNT(*) AS n FROM ({inside}) GROUP BY k"
+    arguments: dict[str, Any] = {"tables": {"data": types}, "privacy_unit": "u", "secret": _SECRET}
+    if text == "MOD(x, y)":
+        with pytest.raises(UnsupportedSql, match="INT64"):
+            render_sql(query, dialect, **arguments)
+    else:
+        assert len(sqlglot.parse(render_sql(query, dialect, **arguments)[0], read=dialect)) == 1
+
+
+def _by_type(dialect: str) -> list[str]:
+    types = _TYPES[dialect]
+    return [types[6], types[0], types[2], types[1], types[4], types[5]]
+
+
+def _table() -> pa.Table:
+    count = 400
+    return pa.table({
+        "person": [i % 37 for i in range(count)],
+        "state": [["CA", "NY", 'N"Y\'', None][(i * i) % 4] for i in range(count)],
+        "income": [[0.0, 12.5, 99.0, 1e9, float("nan"), None, 0.00390625][(i * 3) % 7] for i in range(count)],
+        "age": [i % 90 for i in range(count)],
+        "day": [dt.date(2024, 1 + i % 12, 1 + i % 28) for i in range(count)],
+        "seen": [dt.datetime(2024, 1, 1, i % 24) for i in range(count)],
+        "well": [i % 5 > 0 for i in range(count)],
+        "note": [["2023-05-06", "x", "2025-01-01"][i % 3] for i in range(count)],
+    })  # fmt: skip
+
+
+def _engine(case: str) -> pa.Table:
+    options, select = CASES[case]
+    with DuckDBEngine(open_source({"people": _table()}), threads=1) as engine:
+        catalog = Catalog({"people": Scan("people", engine.schemas["people"], "person")})
+        return engine.aggregate(price(read(_CLAUSE.format(options) + select, catalog)).job, _SECRET)
+
+
+def _run(text: str) -> list[tuple[Any, ...]]:
+    people = _table()
+    with duckdb.connect() as connection:
+        connection.register("people", people)
+        connection.execute("SET TimeZone = 'UTC'")
+        for name, sign in (("safe_add", "+"), ("safe_subtract", "-"), ("safe_multiply", "*")):
+            connection.execute(f"CREATE MACRO {name}(a, b) AS TRY(a {sign} b)")
+        return connection.execute(text).fetchall()
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_one_statement_computes_what_the_engine_does_in_steps(case: str) -> None:
+    (text,) = _render("duckdb", case)
+    expected = [tuple(row.values()) for row in _engine(case).to_pylist()]
+    assert _run(text) == expected
+
+
+@pytest.mark.parametrize("case", ["count", "sums", "total", "public"])
+@pytest.mark.parametrize(("dialect", "kind"), [("bigquery", BigQuery), ("snowflake", Snowflake)])
+def test_read_by_sqlglot_they_compute_the_same(
+    dialect: str, kind: type[BigQuery | Snowflake], case: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A translation of the text to DuckDB, by another hand, gives the engine's integers."""
+    rank_alike(monkeypatch, DuckDB, kind)
+    (text,) = _render(dialect, case)
+    (translated,) = sqlglot.transpile(
+        text.replace("shop", "memory").replace("raw", "main"), read=dialect, write="duckdb"
+    )
+    expected = [tuple(row.values()) for row in _engine(case).to_pylist()]
+    assert _run(translated) == expected
+
+
+def test_quantiles_have_a_statement_of_their_own() -> None:
+    query = _CLAUSE.format("max_rows_per_group=2") + (
+        "PERCENTILE_CONT(income, 0.5, contribution_bounds_per_row => (0, 100)) AS m FROM people"
+    )
+    sums, bins = render_sql(query, "duckdb", tables=_columns("duckdb"), privacy_unit="person", secret=_SECRET)
+    assert len(_run(sums)) == 1
+    assert 0 < sum(row[1] for row in _run(bins)) <= 2 * 37
+
+
+def test_rows_as_units_need_no_steps() -> None:
+    query = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=0) COUNT(*) AS n FROM people"
+    (text,) = render_sql(query, "duckdb", tables=_columns("duckdb"), privacy_unit=ROW)
+    assert "WITH" not in text
+    assert _run(text) == [(400,)]
+
+
+def test_a_secret_is_drawn_where_none_is_given() -> None:
+    options, select = CASES["count"]
+    texts = {
+        render_sql(
+            _CLAUSE.format(options) + select, "bigquery", tables=_columns("bigquery"), privacy_unit="person"
+        )
+        for _ in range(2)
+    }
+    assert len(texts) == 2
+
+
+def test_bad_arguments_are_refused() -> None:
+    query = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=0) COUNT(*) AS n FROM people"
+    with pytest.raises(ParameterError, match="bigquery, snowflake"):
+        render_sql(query, "mysql", tables=_columns("bigquery"), privacy_unit="person")
+    with pytest.raises(SchemaError, match="privacy_unit"):
+        render_sql(query, "bigquery", tables=_columns("bigquery"), privacy_unit="nobody")
+    with pytest.raises(SchemaError, match="plain column"):
+        render_sql(query, "bigquery", tables={"people": {"person": "ARRAY<INT64>"}}, privacy_unit="person")
+    assert DUCKDB is DIALECTS["duckdb"]
