@@ -9,6 +9,7 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato import audit, errors, ledger, mechanisms, numerics, privacy, queries
     from sfumato.privacy.neighboring import Neighboring
+    from sfumato.queries.clusters import SparkSource
     from sfumato.queries.columns import col
     from sfumato.queries.connecting import connect
     from sfumato.queries.databases import PostgresSource
@@ -35,6 +36,7 @@ __all__ = [
     "Neighboring",
     "PostgresSource",
     "Session",
+    "SparkSource",
     "audit",
     "col",
     "connect",
@@ -68,6 +70,7 @@ __getattr__, __dir__ = attach(
         "Neighboring": "sfumato.privacy.neighboring",
         "PostgresSource": "sfumato.queries.databases",
         "Session": "sfumato.queries.session",
+        "SparkSource": "sfumato.queries.clusters",
         "audit": "",
         "col": "sfumato.queries.columns",
         "connect": "sfumato.queries.connecting",

@@ -15,6 +15,7 @@ from sfumato.ledger.view import LedgerView
 from sfumato.numerics.source import Rng
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.queries.catalog import Catalog
+from sfumato.queries.clusters import SparkSource
 from sfumato.queries.databases import PostgresSource, as_database
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.engines.opening import open_engine
@@ -42,7 +43,7 @@ def connect(
     analyst: str = "",
     renewal: Renewal | None = None,
     period: str = "",
-    public: Mapping[str, object] | PostgresSource | None = None,
+    public: Mapping[str, object] | PostgresSource | SparkSource | None = None,
     defaults: Mapping[str, object] | None = None,
     new_version: bool = False,
     rng: Rng = None,
@@ -53,10 +54,11 @@ def connect(
 
     Parameters
     ----------
-    source : path, pyarrow Table, DataFrame, mapping of str to these, address, or PostgresSource
+    source : path, pyarrow Table, DataFrame, mapping of str to these, address, PostgresSource or SparkSource
         The private data: Parquet, CSV, a DuckDB file, or a frame. A single source is the table ``data``. Or
         tables of PostgreSQL by their own names, all of its schema ``public`` for an address
-        ``postgresql://...``: these stay there and are read as they are now until the session ends.
+        ``postgresql://...``: these stay there and are read as they are now until the session ends. Or
+        DataFrames of Spark, whose session computes.
     privacy_unit : str, ROW, or mapping of str to these
         The column that names the person (or other unit) a row belongs to; ``sfumato.ROW`` where each row is a
         unit of its own. A mapping gives it table by table. Left out where ``policy`` names it.
@@ -80,7 +82,7 @@ def connect(
     period : str, optional
         With ``renewal``, the period that all questions of this session are about, such as ``"2026-01"``: the
         private rows of other periods are not read.
-    public : mapping of str to source, or PostgresSource, optional
+    public : mapping of str to source, PostgresSource or SparkSource, optional
         Tables that hold nothing private; they can list groups. They lie where the private ones do.
     defaults : mapping of str to object, optional
         Values of OPTIONS that a query leaves out, such as ``{"epsilon": 0.1, "delta": 1e-9}``.
@@ -130,7 +132,7 @@ def connect(
         refuse("privacy_unit", "be given, or a policy", None, "name the column of the person")
     budget = _budget(epsilon, delta, rho, mu)
     _require_mapping("defaults", defaults, "{'epsilon': 0.1, 'delta': 1e-9}")
-    if as_database(public) is None:
+    if as_database(public) is None and not isinstance(public, SparkSource):
         _require_mapping("public", public, "{'regions': 'regions.csv'}")
     if rng is not None and ledger is not None:
         raise SimulatedCharge(

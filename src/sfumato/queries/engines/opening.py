@@ -1,4 +1,4 @@
-"""Which engine a source asks for: files and frames are DuckDB's, a database computes by itself."""
+"""Which engine a source asks for: DuckDB for files and frames; databases and clusters have their own."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 from sfumato._check import refuse
 from sfumato.errors import SchemaError
+from sfumato.queries.clusters import SparkSource, as_cluster
 from sfumato.queries.databases import PostgresSource, as_database
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.engines.postgres import PostgresEngine
+from sfumato.queries.engines.spark import SparkEngine
 from sfumato.queries.sources import open_source
 
 __all__ = ["Opened", "open_engine"]
@@ -42,8 +44,11 @@ def open_engine(source: object, public: object, *, memory_limit: str | None, thr
     database, listed = as_database(source), as_database(public)
     if database is not None:
         return _in_database(database, listed, public, memory_limit, threads)
-    if listed is not None:
-        refuse("public", "be files or frames like source", listed, "load the lists of groups as frames")
+    cluster, lists = as_cluster(source), as_cluster(public)
+    if cluster is not None:
+        return _on_cluster(cluster, lists, public, memory_limit, threads)
+    if listed is not None or lists is not None:
+        refuse("public", "be files or frames like source", listed or lists, "load the lists as such frames")
     private, tables = open_source(source), open_source(public) if public else {}
     _check_apart(private, tables)
     engine = DuckDBEngine(
@@ -66,7 +71,26 @@ def _in_database(
     for name, value in (("memory_limit", memory_limit), ("threads", threads)):
         if value is not None:
             refuse(name, "be left out for PostgreSQL", value, "set work_mem on the server or in the address")
-    engine = PostgresEngine(source, listed)
+    return _apart(PostgresEngine(source, listed))
+
+
+def _on_cluster(
+    source: SparkSource,
+    lists: SparkSource | None,
+    public: object,
+    memory_limit: str | None,
+    threads: int | None,
+) -> Opened:
+    if public and lists is None:
+        refuse("public", "be tables of the same session", type(public).__name__, "use spark.createDataFrame")
+    for name, value in (("memory_limit", memory_limit), ("threads", threads)):
+        if value is not None:
+            refuse(name, "be left out for Spark", value, "set what the cluster may use in the Spark session")
+    return _apart(SparkEngine(source, lists))
+
+
+def _apart(engine: PostgresEngine | SparkEngine) -> Opened:
+    """Return an engine whose private and public tables have different names."""
     try:
         _check_apart(dict.fromkeys(engine.private), dict.fromkeys(engine.public))
     except BaseException:

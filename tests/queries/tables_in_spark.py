@@ -1,0 +1,26 @@
+"""Arrow tables as DataFrames of a Spark session."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+__all__ = ["frame"]
+
+_TYPES = {
+    "int64": "BIGINT",
+    "double": "DOUBLE",
+    "string": "STRING",
+    "bool": "BOOLEAN",
+    "date32[day]": "DATE",
+    "timestamp[us]": "TIMESTAMP_NTZ",
+}
+
+
+def frame(session: Any, table: pa.Table, **types: str) -> Any:
+    """Return the rows as a DataFrame, in the types that Spark has for them, or in those given."""
+    names = (field.name.replace("`", "``") for field in table.schema)
+    made = (types.get(field.name) or _TYPES[str(field.type)] for field in table.schema)
+    schema = ", ".join(f"`{name}` {type_}" for name, type_ in zip(names, made, strict=True))
+    return session.createDataFrame(table, schema=schema)
