@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import OptionError
+from sfumato.mechanisms.laplace import Laplace
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.front import read
@@ -313,3 +314,56 @@ def test_gaussian_noise_is_hardly_more_than_continuous_noise_needs(epsilon: floa
     least = analytic_gaussian_stddev(sensitivity=math.sqrt(groups), epsilon=epsilon, delta=5e-9)
     stddev = float(priced.mechanisms[0].stddev)
     assert least <= stddev <= least * (1.002 if stddev > 5 else 1.15)
+
+
+_TOGETHER = "max_rows_contributed"
+
+
+@given(
+    epsilon=st.floats(0.05, 10),
+    delta=st.floats(1e-12, 1e-4),
+    rows=st.integers(1, 60),
+    strategy=st.sampled_from(["LAPLACE_THRESHOLD", "GAUSSIAN_THRESHOLD", "TRUNCATED_GEOMETRIC"]),
+)
+def test_the_whole_loss_meets_options_where_all_rows_are_bounded(
+    epsilon: float, delta: float, rows: int, strategy: str
+) -> None:
+    columns = (
+        f"COUNT(*, {_GROUP} (0, 7)) AS n, SUM(x, {_ROW} (-3, 9)) AS s, SUM(x, {_GROUP} (0, 4)) AS t, "
+        f"AVG(x, {_GROUP} (0, 9)) AS a, VAR_POP(x, {_ROW} (0, 9)) AS v, COUNT(DISTINCT x) AS d"
+    )
+    options = f"epsilon={epsilon}, delta={delta}, {_TOGETHER}={rows}, group_selection_strategy={strategy}"
+    priced = _priced(columns, options)
+    assert priced.loss.quick_epsilon(delta) <= epsilon
+    assert priced.job.max_rows_contributed == rows
+    assert priced.job.max_groups is None
+
+
+@pytest.mark.parametrize(
+    ("column", "spread"),
+    [
+        (f"COUNT(*, {_GROUP} (0, 12))", 1.0),
+        (f"COUNT(x, {_GROUP} (0, 3))", 4.0),
+        (f"COUNT(x, {_GROUP} (2, 12))", 2.0),
+        (f"SUM(x, {_ROW} (-3, 9))", 1.0),
+        (f"SUM(x, {_ROW} (0, 5), {_GROUP} (0, 20))", 3.0),
+        (f"SUM(x, {_ROW} (0, 5), {_GROUP} (30, 40))", 9.0),
+        (f"SUM(x, {_GROUP} (0, 5))", 12.0),
+        ("COUNT(DISTINCT x)", 1.0),
+        ("APPROX_COUNT_DISTINCT(x, max_contributions_per_group => 4)", 3.0),
+    ],
+)
+def test_laplace_noise_is_for_what_twelve_rows_add_to_all_groups(column: str, spread: float) -> None:
+    """By hand: the most that 12 rows add to all groups together, over the most that they add to one."""
+    options = f"epsilon=1, delta=1e-8, {_TOGETHER}=12, group_selection_strategy=LAPLACE_THRESHOLD"
+    priced = _priced(f"{column} AS c", options)
+    mechanism, measure = priced.mechanisms[1], priced.measures[1]
+    assert isinstance(mechanism, Laplace)
+    assert float(mechanism.scale) / measure.sensitivity == pytest.approx(2 * spread, rel=1e-4)
+
+
+def test_gaussian_noise_is_for_the_norm_of_what_rows_add_to_all_groups() -> None:
+    options = f"epsilon=1, delta=1e-8, {_TOGETHER}=12, group_selection_strategy=GAUSSIAN_THRESHOLD"
+    units, rows = _priced(f"COUNT(*, {_GROUP} (0, 3)) AS c", options).mechanisms
+    # 12 groups of one unit each: the root of 12; at most 3 rows in each of 4 groups: the root of 4 * 9
+    assert float(rows.stddev) / float(units.stddev) == pytest.approx(math.sqrt(36 / 12), rel=1e-4)

@@ -190,7 +190,7 @@ def on_grids(drafts: tuple[Draft, ...], multipliers: tuple[Fraction, ...]) -> tu
         Of each draft's noise: its parameter over the sensitivity.
     """
     sums = {
-        draft.expression.sql: draft.exponent(multiplier)
+        draft.expression: draft.exponent(multiplier)
         for draft, multiplier in zip(drafts, multipliers, strict=True)
         if draft.kind is MeasureKind.SUM and draft.expression is not None and draft.row_bounds is None
     }
@@ -199,7 +199,7 @@ def on_grids(drafts: tuple[Draft, ...], multipliers: tuple[Fraction, ...]) -> tu
     return tuple(
         draft.moment.on_grid(exponents, draft.all_rows)
         if draft.moment
-        else draft.on_grid(multiplier, shared=sums.get(draft.expression.sql) if draft.expression else None)
+        else draft.on_grid(multiplier, shared=sums.get(draft.expression) if draft.expression else None)
         for draft, multiplier in pairs
     )
 

@@ -70,7 +70,7 @@ def drafts_and_readings(query: Query) -> tuple[tuple[Draft, ...], tuple[Reading,
 def _counted(aggregates: Sequence[Aggregate], drafts: Sequence[Draft]) -> Draft | None:
     """Return the count of the units with a value, if it can serve as the count of units."""
     counts = [draft for draft in drafts if draft.kind is MeasureKind.VALUE_UNITS]
-    expressions = {None if a.expression is None else a.expression.sql for a in aggregates}
+    expressions = {aggregate.expression for aggregate in aggregates} if counts else set()
     return counts[0] if counts and len(expressions) == 1 else None
 
 

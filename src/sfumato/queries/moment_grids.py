@@ -30,11 +30,6 @@ class Bounded:
     expression: Expression
     bounds: tuple[float, float]
 
-    @property
-    def key(self) -> tuple[str, tuple[float, float]]:
-        """What tells columns on one grid."""
-        return self.expression.sql, self.bounds
-
     def exponent(self, bits: int) -> int:
         """Return the exponent of the grid where the bounds are some ``2**bits`` steps from their middle."""
         reach = (self.bounds[1] - self.bounds[0]) / 2
@@ -61,9 +56,7 @@ class Moment:
             _check.refuse("max_rows_per_group", "leave room for the noise", self.max_rows, "use fewer rows")
         return bits
 
-    def on_grid(
-        self, exponents: Mapping[tuple[str, tuple[float, float]], int], all_rows: int | None
-    ) -> Measure:
+    def on_grid(self, exponents: Mapping[Bounded, int], all_rows: int | None) -> Measure:
         """Return the measure on the grids of its columns.
 
         Notes
@@ -71,7 +64,7 @@ class Moment:
         Guarantee: one unit adds to a group the sum of at most ``max_rows`` terms, each within
         ``Measure.terms``; where all its rows are bounded, their number times the greatest to all groups.
         """
-        factors = tuple(_factor(column, exponents[column.key]) for column in self.columns)
+        factors = tuple(_factor(column, exponents[column]) for column in self.columns)
         made = Measure(
             MeasureKind.MOMENT,
             self.columns[0].expression,
@@ -90,12 +83,12 @@ def _factor(column: Bounded, exponent: int) -> Factor:
     return Factor(column.expression, exponent, lower, upper, (lower + upper) // 2)
 
 
-def moment_grids(wanted: Iterable[tuple[Moment, Fraction]]) -> dict[tuple[str, tuple[float, float]], int]:
+def moment_grids(wanted: Iterable[tuple[Moment, Fraction]]) -> dict[Bounded, int]:
     """Return each column's exponent: the coarsest that one of its sums needs under its noise multiplier."""
-    found: dict[tuple[str, tuple[float, float]], int] = {}
+    found: dict[Bounded, int] = {}
     for moment, multiplier in wanted:
         bits = moment.bits(multiplier)
         for column in moment.columns:
             exponent = column.exponent(bits)
-            found[column.key] = max(found.get(column.key, exponent), exponent)
+            found[column] = max(found.get(column, exponent), exponent)
     return found

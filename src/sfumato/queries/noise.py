@@ -16,11 +16,12 @@ m - 1: then a group of m units is what a group of one was, and for groups of mor
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
+from statistics import NormalDist
 from typing import TypeAlias
 
 from sfumato import _check
@@ -37,13 +38,12 @@ from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.drafts import Draft, on_grids
 from sfumato.queries.plan import Measure
 
-__all__ = ["AnyMechanism", "Demand", "Law", "NoisePlan", "law_of", "met", "start"]
+__all__ = ["AnyMechanism", "Demand", "Law", "NoisePlan", "law_of", "met", "promising", "start"]
 
 AnyMechanism: TypeAlias = Laplace | Gaussian | TruncatedLaplace
 
 _SCALE_GRID = 1 << 24  # scales are multiples of 2**-24, so their denominators stay small
 _ROUNDING_SLACK = 1 + Fraction(1, 1 << 30)  # outweighs every outward rounding in the loss that is read back
-_LEAST_ERROR = 1e-12  # noise that is hardly ever anything but zero
 _LATTICE_SLACK = 1 + Fraction(1, 1 << 16)  # what noise on the integers costs more, where it is wide
 
 
@@ -126,33 +126,57 @@ class NoisePlan:
     threshold: int | None
     loss: PrivacyLoss
 
-    @property
-    def badness(self) -> float:
-        """The mean logarithm of standard deviations over sensitivities, plus that of the threshold."""
-        errors = (
-            math.log(max(_LEAST_ERROR, float(mechanism.stddev) / max(1, measure.sensitivity)))
-            for mechanism, measure in zip(self.mechanisms, self.measures, strict=True)
-        )
-        return math.fsum(errors) / len(self.measures) + math.log(self.threshold or 1)
+
+def promising(laws: Iterable[Law], demand: Demand) -> list[Law]:
+    """Return the laws in the order of what they cost in accuracy, by closed forms, the best first.
+
+    What is compared is the mean logarithm of standard deviations over sensitivities, plus that of the
+    threshold.
+    """
+    return sorted(laws, key=lambda law: _badness(law, demand))
+
+
+def _badness(law: Law, demand: Demand) -> float:
+    factor = _factor(law, demand)
+    per_group = _selection_delta(law, demand) / demand.max_groups if demand.unknown_groups else 1.0
+    if factor is None or per_group <= 0:
+        return math.inf
+    gaussian = law is Law.GAUSSIAN
+    moved = [float(draft.moved(demand.max_groups)) for draft in demand.drafts]
+    noise = [
+        float(factor) * (math.sqrt(many) if gaussian else many) / float(weight)
+        for many, weight in zip(moved, demand.weights, strict=True)
+    ]
+    error = math.fsum(map(math.log, noise)) / len(noise) + (0.0 if gaussian else math.log(2) / 2)
+    if not demand.unknown_groups:
+        return error
+    tail = -NormalDist().inv_cdf(min(per_group, 0.5)) if gaussian else max(0.0, -math.log(2 * per_group))
+    return error + math.log(1 + noise[0] * tail)
+
+
+def _factor(law: Law, demand: Demand) -> Fraction | None:
+    """Return the noise of one entry of share one: by the sum of epsilons for Laplace, or continuous noise."""
+    if law is not Law.GAUSSIAN:
+        return 1 / Fraction(demand.epsilon) * _ROUNDING_SLACK
+    delta = demand.delta - (_selection_delta(law, demand) if demand.unknown_groups else 0.0)
+    try:
+        stddev = analytic_gaussian_stddev(sensitivity=demand.norm, epsilon=demand.epsilon, delta=delta)
+    except ParameterError:
+        return None
+    return Fraction(stddev) * _LATTICE_SLACK
+
+
+def _selection_delta(law: Law, demand: Demand) -> float:
+    return demand.delta * (0.5 if law is Law.GAUSSIAN else 1.0)
 
 
 def start(law: Law, demand: Demand) -> NoisePlan | None:
-    """Calibrate by closed forms: the sum of epsilons for Laplace, continuous noise for Gaussian.
-
-    None where the law's noise or threshold would be out of reach.
-    """
-    share = 0.5 if law is Law.GAUSSIAN else 1.0
-    selection_delta = demand.delta * share if demand.unknown_groups else None
+    """Calibrate by closed forms; None where the law's noise or threshold would be out of reach."""
+    factor = _factor(law, demand)
+    if factor is None:
+        return None
     try:
-        if law is Law.GAUSSIAN:
-            continuous = analytic_gaussian_stddev(
-                sensitivity=demand.norm,
-                epsilon=demand.epsilon,
-                delta=demand.delta - (selection_delta or 0.0),
-            )
-            factor = Fraction(continuous) * _LATTICE_SLACK
-        else:
-            factor = 1 / Fraction(demand.epsilon) * _ROUNDING_SLACK
+        selection_delta = _selection_delta(law, demand) if demand.unknown_groups else None
         return _with_factor(law, demand, factor, selection_delta)
     except ParameterError:
         return None
@@ -254,6 +278,7 @@ def _truncated(scale: Fraction, entries: int, delta: float) -> TruncatedLaplace:
     scale = _on_scale_grid(scale)
     delta = _check.unit_interval("delta", delta)
 
+    @lru_cache
     def enough(limit: int) -> bool:
         return TruncatedLaplaceLaw(scale, limit).pmf(limit).upper <= delta
 
@@ -261,10 +286,10 @@ def _truncated(scale: Fraction, entries: int, delta: float) -> TruncatedLaplace:
     # the solution of P(limit) = delta in reals; in integers it is next to it
     odds = math.log(rate / 2) - math.log(delta)
     guess = (max(odds, 0.0) + math.log1p(math.exp(-abs(odds))) - math.log1p(rate / 2)) * float(scale)
-    high, step = max(1, math.floor(guess)), 1
+    high, step = max(1, math.ceil(guess)), 1
     while not enough(high):
         high, step = high + step, 2 * step
-    low, step = high, 1
+    low, step = high - 1, 1
     while low and enough(low):
         high, low, step = low, max(0, low - step), 2 * step
     while high - low > 1:

@@ -17,7 +17,7 @@ from sfumato.errors import OptionError
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.drafts import Draft, require_rows_on_grid
 from sfumato.queries.measures import Reading, drafts_and_readings
-from sfumato.queries.noise import AnyMechanism, Demand, Law, met, start
+from sfumato.queries.noise import AnyMechanism, Demand, Law, met, promising, start
 from sfumato.queries.plan import AggregationJob, GroupSelection, Measure, Options, Query
 from sfumato.queries.shares import Party, divided
 
@@ -84,9 +84,10 @@ def price(query: Query) -> PricedQuery:
     drafts, readings = drafts_and_readings(query)
     options = query.options
     demand = _demand(query, drafts, readings)
-    starts = (start(law, demand) for law in _allowed_laws(options, unknown=demand.unknown_groups))
-    plans = sorted((plan for plan in starts if plan is not None), key=lambda plan: plan.badness)
-    best = next((plan for plan in (met(plan, demand) for plan in plans) if plan is not None), None)
+    laws = promising(_allowed_laws(options, unknown=demand.unknown_groups), demand)
+    plans = (start(law, demand) for law in laws)
+    found = (met(plan, demand) for plan in plans if plan is not None)
+    best = next((plan for plan in found if plan is not None), None)
     if best is None:
         raise _out_of_reach(options)
     require_rows_on_grid(drafts, best.measures)
