@@ -20,6 +20,12 @@ Open = Callable[..., Ledger]
 APPROXIMATE = Budget.approximate(epsilon=2.0, delta=1e-7)
 
 
+@pytest.fixture
+def open_ledger(open_anywhere: Open) -> Open:
+    """Every test runs on each store."""
+    return open_anywhere
+
+
 @pytest.mark.parametrize(
     "budget",
     [APPROXIMATE, Budget.pure(epsilon=1.0), Budget.zcdp(rho=0.1), Budget.gaussian(mu=0.5, delta=1e-6)],

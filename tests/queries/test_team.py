@@ -12,11 +12,19 @@ import pyarrow as pa
 import pytest
 
 from sfumato import connect
-from sfumato.errors import BudgetExceeded, LedgerMismatch, OptionError, ParameterError, SchemaError
+from sfumato.errors import (
+    BudgetExceeded,
+    LedgerMismatch,
+    LedgerUnavailable,
+    OptionError,
+    ParameterError,
+    SchemaError,
+)
 from sfumato.ledger import Budget, Ledger, Renewal
 from sfumato.queries.plan import Options
 from sfumato.queries.policy import PrivacyPolicy
 from sfumato.queries.session import Session
+from tests.postgres import Cluster
 
 PEOPLE = pa.table(
     {
@@ -41,7 +49,8 @@ GROUPED = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({}) state, COUNT(*) AS n FRO
 
 
 def open_session(**changes: Any) -> Session:
-    return connect(PEOPLE, **({"privacy_unit": "id", "epsilon": 1.0} | changes))
+    usual: dict[str, Any] = {"privacy_unit": "id", "epsilon": 1.0}
+    return connect(PEOPLE, **(usual | changes))
 
 
 @pytest.fixture(params=["file", pytest.param("postgres", marks=pytest.mark.postgres)])
@@ -265,3 +274,33 @@ def test_each_period_has_its_own_budget_and_its_own_answers(place: Any) -> None:
 def test_a_period_that_cannot_be_told_is_refused(changes: dict[str, Any], error: type[Exception]) -> None:
     with pytest.raises(error):
         open_session(**changes)
+
+
+@pytest.mark.postgres
+def test_an_answer_that_cannot_be_stored_stays_charged_and_is_asked_anew(
+    postgres: Cluster, postgres_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger's server lets nobody in between charge and answer: the error says what was charged."""
+    name = postgres_url.rpartition("/")[2]
+    with open_session(ledger=postgres_url) as session:
+        aggregate = type(session._engine).aggregate
+
+        def while_the_ledger_is_lost(*arguments: Any) -> Any:
+            postgres.run(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
+            postgres.run(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+            return aggregate(*arguments)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(type(session._engine), "aggregate", while_the_ledger_is_lost)
+            with pytest.raises(
+                LedgerUnavailable, match="charge 1 stays, and its answer is not safely stored"
+            ):
+                session.sql(COUNT.format(0.25))
+        with pytest.raises(LedgerUnavailable, match="nothing was charged"):
+            session.sql(COUNT.format(0.25))
+        postgres.run(f"ALTER DATABASE {name} ALLOW_CONNECTIONS true")
+        again = session.sql(COUNT.format(0.25))
+        assert not again.replayed
+        assert session.sql(COUNT.format(0.25)).record.to_bytes() == again.record.to_bytes()
+        assert [entry.committed for entry in session.ledger.entries()] == [False, True]
+        assert session.ledger.verify().sound

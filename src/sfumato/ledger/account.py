@@ -156,21 +156,21 @@ class Account:
         """
         with self._store.transaction(write=False) as connection:
             self._keep_books(connection, self._state(connection))
-        return self._books.holding(Key(check_analyst(analyst), ""), self.budget).budget
+            return self._books.holding(Key(check_analyst(analyst), ""), self.budget).budget
 
     def accounts(self) -> tuple[AnalystAccount, ...]:
         """Return the accounts of all analysts, by name."""
         with self._store.transaction(write=False) as connection:
             self._keep_books(connection, self._state(connection))
-        return tuple(
-            AnalystAccount(
-                analyst=analyst,
-                budget=budget,
-                charges=self._books.charges.get(analyst, 0),
-                periods=tuple(filter(None, self._books.periods(analyst))),
+            return tuple(
+                AnalystAccount(
+                    analyst=analyst,
+                    budget=budget,
+                    charges=self._books.charges.get(analyst, 0),
+                    periods=tuple(filter(None, self._books.periods(analyst))),
+                )
+                for analyst, budget in sorted(self._books.budgets.items())
             )
-            for analyst, budget in sorted(self._books.budgets.items())
-        )
 
     def entries(self) -> tuple[Entry, ...]:
         """Return all charges in order, after checking every link of the chain."""

@@ -156,10 +156,13 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
             self._connection.exec_driver_sql("COMMIT")
 
     def _undo(self, *, failed: bool) -> None:
+        rolled_back = False
         with contextlib.suppress(*self._own):
             if self._connection is not None and not self._connection.invalidated:
                 self._connection.exec_driver_sql("ROLLBACK")
-        if failed:
+                rolled_back = True
+        if failed or not rolled_back:
+            # Nothing is begun again on a connection of which it is not known where it stands.
             self._drop_connection()
 
     def _close_connection(self, connection: sqlalchemy.Connection) -> None:
