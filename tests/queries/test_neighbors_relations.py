@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 
@@ -12,7 +12,6 @@ from sfumato.queries.engines import relations, unitwise
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.engines.layer import Layer
 from sfumato.queries.front import read
-from sfumato.queries.nodes import UnitWindow
 from sfumato.queries.plan import Scan
 from sfumato.queries.price import PricedQuery, price
 from sfumato.queries.sources import open_source
@@ -106,10 +105,12 @@ def caught(place: int) -> bool:
 
 
 def test_a_window_that_leaves_its_unit_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = unitwise._over
+    real: Callable[..., str] = unitwise._over
 
-    def wider(place: int, window: UnitWindow, own: Sequence[str]) -> str:
-        return real(place, window, own).replace("PARTITION BY u", "PARTITION BY 1")
+    def wider(*given: object) -> str:
+        made = real(*given)
+        assert "PARTITION BY u" in made
+        return made.replace("PARTITION BY u", "PARTITION BY 1")
 
     monkeypatch.setattr(unitwise, "_over", wider)
     assert caught(10)

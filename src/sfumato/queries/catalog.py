@@ -132,6 +132,8 @@ class Tables:
         for cte in clause.expressions:
             only(cte, "this", "alias", what="WITH")
             only(cte.args["alias"], "this", what="a name in WITH")
+            if not isinstance(cte.this, exp.Query):
+                raise UnsupportedSql(f"{cte.alias!r} in WITH must be a SELECT; write name AS (SELECT ...)")
             tables = replace(tables, common=(*tables.common, (cte.alias, CommonTable(cte.this, tables))))
         return tables
 

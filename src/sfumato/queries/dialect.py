@@ -17,6 +17,7 @@ from sqlglot.dialects.bigquery import BigQuery
 from sqlglot.errors import ParseError, TokenError
 
 from sfumato.errors import SqlSyntaxError, UnsupportedSql
+from sfumato.queries.pipes import unpiped
 
 __all__ = ["AGGREGATE_NAMES", "PrivateSql", "Statement", "parse", "without_explain"]
 
@@ -114,6 +115,7 @@ def parse(text: str) -> Statement:
     """
     tokens = _tokens(text)
     _check_statement(tokens)
+    tokens = unpiped(tokens, lambda words: list(_DIALECT.tokenize(words)))
     rest, options = _cut_clause(tokens)
     tree = _tree(rest, text)
     while isinstance(tree, exp.Subquery) and tree.is_wrapper:
@@ -171,9 +173,11 @@ def _check_statement(tokens: Sequence[Token]) -> None:
         )
     if word in _OTHER_STATEMENTS:
         raise UnsupportedSql(f"{word} is not answered; only a SELECT that aggregates private rows is")
-    if first.token_type is TokenType.FROM or any(token.token_type is TokenType.PIPE_GT for token in tokens):
-        raise UnsupportedSql("pipe syntax is not answered; write SELECT ... FROM ...")
-    if first.token_type not in (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN):
+    piped = any(token.token_type is TokenType.PIPE_GT for token in tokens)
+    if first.token_type is TokenType.FROM and not piped:
+        raise UnsupportedSql("FROM alone is not answered; add |> AGGREGATE, or write SELECT ... FROM ...")
+    beginnings = (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN, TokenType.FROM)
+    if first.token_type not in beginnings:
         raise SqlSyntaxError(
             f"{_position(first)}: a query must begin with SELECT, got {_excerpt(first.text)}"
         )
@@ -257,7 +261,7 @@ def _describe(error: ParseError) -> str:
     column = int(first.get("col") or 1) - max(len(highlight) - 1, 0)
     place = f"line {first.get('line')}, column {max(column, 1)}"
     offending = _excerpt(highlight or "the end of the text")
-    description = _one_line(str(first.get("description")))
+    description = _one_line(str(first.get("description")).partition(" but got ")[0])
     if description.startswith("Required keyword"):  # names the parser's own classes, not SQL
         description = "the expression is incomplete"
     remedy = "correct the SQL there"

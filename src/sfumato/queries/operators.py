@@ -130,7 +130,9 @@ def _is(node: exp.Expr, compile_: Compile) -> Term:
 
 
 def _in(node: exp.Expr, compile_: Compile) -> Term:
-    if node.args.get("query") is not None or node.args.get("unnest") is not None:
+    if node.args.get("unnest") is not None:
+        raise UnsupportedSql("IN UNNEST is not answered; list the values, as in x IN (1, 2)")
+    if node.args.get("query") is not None:
         raise UnsupportedSql(
             "IN with a subquery must be a condition of its own in WHERE, joined by AND, over a public table; "
             "else list the values"

@@ -1,0 +1,138 @@
+"""Pipe syntax: ``FROM t |> WHERE ... |> AGGREGATE WITH DIFFERENTIAL_PRIVACY ... GROUP BY ...`` as a SELECT.
+
+The words are put into another order and nothing else: what they mean is read as for any other query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from sqlglot import Token, TokenType
+
+from sfumato.errors import UnsupportedSql
+
+__all__ = ["unpiped"]
+
+_Words: TypeAlias = list[Token]
+_Tokenize: TypeAlias = Callable[[str], _Words]
+
+_JOINS = frozenset({"JOIN", "LEFT", "RIGHT", "INNER", "CROSS", "FULL"})
+_OPERATORS = "WHERE, SELECT, EXTEND, DISTINCT, JOIN, and one AGGREGATE, after it WHERE, ORDER BY, LIMIT"
+
+
+def unpiped(words: Sequence[Token], tokenize: _Tokenize) -> _Words:
+    """Return the words of a query in pipe syntax as those of a SELECT; others as they are.
+
+    Raises
+    ------
+    UnsupportedSql
+        If an operator is not supported, or stands where it cannot.
+    """
+    if not any(word.token_type is TokenType.PIPE_GT for word in words):
+        return list(words)
+    first, *operators = _split(words, TokenType.PIPE_GT)
+    place = next((i for i, word in _outside(first) if word.token_type is TokenType.FROM), None)
+    if place is None or _text(first, 0) not in ("FROM", "WITH"):
+        raise UnsupportedSql("pipe syntax must begin with FROM; write FROM table |> AGGREGATE ...")
+    pipe = _Pipe(tokenize, first[place + 1 :])
+    for operator in operators:
+        pipe.take(operator)
+    return first[:place] + pipe.select()
+
+
+def _outside(words: Sequence[Token]) -> list[tuple[int, Token]]:
+    """Return the words outside of parentheses, with their places."""
+    depth, found = 0, []
+    for place, word in enumerate(words):
+        depth -= word.token_type is TokenType.R_PAREN
+        if depth < 0:
+            raise UnsupportedSql("a parenthesis is closed that was never opened; leave it out")
+        if depth == 0:
+            found.append((place, word))
+        depth += word.token_type is TokenType.L_PAREN
+    return found
+
+
+def _split(words: Sequence[Token], mark: TokenType) -> list[_Words]:
+    marks = [place for place, word in _outside(words) if word.token_type is mark]
+    if mark is TokenType.PIPE_GT and len(marks) < sum(word.token_type is mark for word in words):
+        raise UnsupportedSql("pipe syntax in parentheses is not answered; write a SELECT there")
+    ends = [*marks, len(words)]
+    return [list(words[a:b]) for a, b in zip([0, *(m + 1 for m in marks)], ends, strict=True)]
+
+
+def _text(words: Sequence[Token], place: int) -> str:
+    return words[place].text.upper() if place < len(words) else ""
+
+
+@dataclass(slots=True)
+class _Pipe:
+    """What the operators so far have made: FROM and WHERE, then what stands behind them."""
+
+    tokenize: _Tokenize
+    source: _Words
+    tests: list[_Words] = field(default_factory=list)
+    head: _Words = field(default_factory=list)
+    keys: int = 0
+    kept: list[_Words] = field(default_factory=list)
+    tail: _Words = field(default_factory=list)
+
+    def take(self, operator: _Words) -> None:
+        """Apply one operator."""
+        name = _text(operator, 0).partition(" ")[0]
+        if name == "WHERE" and not self.tail:
+            (self.kept if self.head else self.tests).append(operator[1:])
+        elif self.head and name in ("ORDER", "LIMIT"):
+            self.tail += operator
+        elif self.head or name not in (*_JOINS, "SELECT", "EXTEND", "DISTINCT", "AGGREGATE"):
+            shown = name if name.isidentifier() else "an operator"
+            raise UnsupportedSql(f"|> {shown} is not answered here; the operators are {_OPERATORS}")
+        elif name in _JOINS:
+            if self.tests:
+                self._wrap(self.tokenize("*"))
+            self.source += operator
+        elif name == "AGGREGATE":
+            self._aggregate(operator[1:])
+        else:
+            start = {"SELECT": "", "EXTEND": "*,", "DISTINCT": "DISTINCT *"}[name]
+            self._wrap(self.tokenize(start) + operator[1:])
+
+    def _wrap(self, items: _Words) -> None:
+        inner = self.tokenize("SELECT") + items + self._read()
+        self.source, self.tests = self.tokenize("(") + inner + self.tokenize(")"), []
+
+    def _read(self) -> _Words:
+        return self.tokenize("FROM") + self.source + self._all("WHERE", self.tests)
+
+    def _all(self, word: str, tests: list[_Words]) -> _Words:
+        made: _Words = []
+        for test in tests:
+            made += self.tokenize("AND" if made else word) + self.tokenize("(") + test + self.tokenize(")")
+        return made
+
+    def _aggregate(self, words: _Words) -> None:
+        clause = 0
+        if _text(words, 0) == "WITH":
+            clause = 2
+            if _text(words, 2) == "OPTIONS":
+                after = (place for place, word in _outside(words) if place > 3)
+                clause = next(after, len(words)) + 1  # behind the closing parenthesis
+        group = next((p for p, w in _outside(words) if w.token_type is TokenType.GROUP_BY), len(words))
+        items = _split(words[clause:group], TokenType.COMMA) if group > clause else []
+        keys = _split(words[group + 1 :], TokenType.COMMA) if group < len(words) else []
+        self.keys = len(keys)
+        comma = self.tokenize(",")
+        listed = [word for item in (*keys, *items) for word in (*comma, *item)][1:]
+        self.head = self.tokenize("SELECT") + words[:clause] + listed
+
+    def select(self) -> _Words:
+        """Return the SELECT."""
+        if not self.head:
+            raise UnsupportedSql(
+                "pipe syntax must end in one aggregation; write |> AGGREGATE WITH DIFFERENTIAL_PRIVACY ..."
+            )
+        places = ", ".join(str(place + 1) for place in range(self.keys))
+        group = self.tokenize(f"GROUP BY {places}") if places else []
+        return self.head + self._read() + group + self._all("HAVING", self.kept) + self.tail
