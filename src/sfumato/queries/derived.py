@@ -9,10 +9,11 @@ from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
 from sfumato.queries.literals import common, is_constant, number, python_value, text
-from sfumato.queries.schema import ColumnType
+from sfumato.queries.schema import ColumnType, Expression
 from sfumato.queries.terms import NUMERIC, Compile, Term, cast, only, operand, require
 
 __all__ = [
+    "buckets",
     "read_date",
     "read_ends_with",
     "read_left",
@@ -26,6 +27,7 @@ __all__ = [
 _TEXT: Final = frozenset({ColumnType.TEXT})
 _LONGEST: Final = 1_000_000
 _MOST_BUCKETS: Final = 1_000_000
+_BUCKETS: Final = "buckets"
 
 
 def read_width_bucket(node: exp.Expr, compile_: Compile) -> Term:
@@ -59,7 +61,15 @@ def read_width_bucket(node: exp.Expr, compile_: Compile) -> Term:
             true=number(str(int(count) + 1)).tree,
         ),
     ]
-    return Term(exp.Case(ifs=ifs, default=inside.tree), ColumnType.INTEGER)
+    tree = exp.Case(ifs=ifs, default=inside.tree)
+    tree.meta[_BUCKETS] = int(count)
+    return Term(tree, ColumnType.INTEGER)
+
+
+def buckets(expression: Expression) -> int | None:
+    """Return n where an expression is a bare WIDTH_BUCKET into n parts, whose values are 0 to n + 1."""
+    found = expression.tree.meta.get(_BUCKETS)
+    return found if isinstance(found, int) else None
 
 
 def _number(node: exp.Expr | None, compile_: Compile) -> float:

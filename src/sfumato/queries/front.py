@@ -15,13 +15,22 @@ from sqlglot import exp
 from sfumato.errors import OptionError, UnsupportedSql
 from sfumato.queries.canonical import canonical_text
 from sfumato.queries.catalog import Catalog, Tables
+from sfumato.queries.derived import buckets
 from sfumato.queries.dialect import parse
 from sfumato.queries.groups import groups_from_caller
 from sfumato.queries.joins import Source, read_from
 from sfumato.queries.moment_readings import MOMENT_KINDS
 from sfumato.queries.options import Situation, given_options, resolve_options
 from sfumato.queries.outputs import read_having, read_items, read_keys, read_order, read_outputs
-from sfumato.queries.plan import AggregateKind, PublicGroups, Query, Relation
+from sfumato.queries.plan import (
+    AggregateKind,
+    Expression,
+    GroupSelection,
+    PublicGroups,
+    PublicValues,
+    Query,
+    Relation,
+)
 from sfumato.queries.relations import filtered
 from sfumato.queries.released import Answer
 from sfumato.queries.terms import only
@@ -117,11 +126,13 @@ def _read(
     source = read_from(select, tables)
     relation = _filtered(select, source, tables)
     keys = read_keys(select, items, source)
-    situation = Situation(relation.unit, bool(keys), _how_listed(source, public_groups, grouped=bool(keys)))
+    listed = _how_listed(source, public_groups, grouped=bool(keys))
+    bins = None if listed else _bins(keys, {**defaults, **(given or {})})
+    situation = Situation(relation.unit, bool(keys), "argument" if bins else listed)
     options = resolve_options(given, defaults, situation)
     max_rows = 1 if relation.unit is None else options.most_rows
     answer = read_outputs(items, keys, source, max_rows=max_rows)
-    groups = _listed_groups(source, public_groups, answer)
+    groups = bins or _listed_groups(source, public_groups, answer)
     having, order = read_having(select, answer), read_order(select, answer)
     if max_rows is None and any(aggregate.kind in _OVER_ROWS for aggregate in answer.aggregates):
         options = replace(options, max_rows_per_group=_ROWS_BY_DEFAULT)
@@ -169,6 +180,19 @@ def _how_listed(
     if source.groups is not None:
         return "join"
     return "" if public_groups is None else "argument"
+
+
+def _bins(keys: Sequence[Expression], options: Mapping[str, object]) -> PublicGroups | None:
+    """Return the buckets of a histogram as public groups, if that is what is asked for.
+
+    They are public, for they follow from the query. Rows without a value are in none of them.
+    """
+    strategy = options.get("group_selection_strategy")
+    public = GroupSelection.PUBLIC_GROUPS
+    if len(keys) != 1 or not (strategy is public or str(strategy).upper() == public.value):
+        return None
+    many = buckets(keys[0])
+    return None if many is None else PublicValues(tuple((place,) for place in range(many + 2)))
 
 
 def _listed_groups(
