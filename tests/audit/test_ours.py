@@ -316,7 +316,7 @@ ONE_BY_ONE: dict[str, Entry] = {
             answer_scale=2.5,
         ),
         pair((np.array([0, 1, 2, 2]), np.eye(3)), (np.array([0, 1, 2, 2, 2]), np.eye(3))),
-        trials=4000,
+        trials=1200,
     ),
     "median by smooth sensitivity": one_by_one(
         SmoothQuantile.calibrated(bounds=(0, 5), epsilon=1.0), [*RECORDS, *LEAP], trials=4000
