@@ -264,13 +264,20 @@ ONE_BY_ONE: dict[str, Entry] = {
     "quartiles": one_by_one(
         Quantiles(bounds=(0, 5), epsilon=1.0, quantiles=(0.25, 0.5, 0.75)), RECORDS, trials=4000
     ),
-    "quartiles by a tree": one_by_one(
-        QuantileTree.calibrated(bounds=(0, 5), epsilon=1.0, quantiles=(0.25, 0.5, 0.75)),
-        RECORDS,
-        trials=4000,
-        reaches=0.1,
+    "quartiles by a tree": many(
+        QuantileTree.calibrated(bounds=(0, 5), epsilon=1.0, quantiles=(0.25, 0.5, 0.75)), RECORDS, 0.7
     ),
-    "quartiles by a tree, two records replaced": one_by_one(
+    "quartiles by a tree, five records": many(
+        QuantileTree.calibrated(bounds=(0, 5), epsilon=1.0, quantiles=(0.25, 0.5, 0.75), records=5),
+        pair(np.array([1.0] * 3 + [4.0] * 5), np.array([1.0] * 3)),
+        0.7,
+    ),
+    "median by a tree of two levels": many(
+        QuantileTree.calibrated(bounds=(0, 20), epsilon=1.0, quantiles=(0.5,)),
+        pair(np.array([4.0]), np.zeros(0)),
+        0.5,
+    ),
+    "quartiles by a tree, two records replaced": many(
         QuantileTree.calibrated(
             bounds=(0, 40),
             epsilon=1.0,
@@ -280,8 +287,8 @@ ONE_BY_ONE: dict[str, Entry] = {
             neighboring=REPLACE,
         ),
         pair(np.array([1.0, 4.0, 30.0, 30.0]), np.array([1.0, 4.0, 4.0, 8.0])),
+        0.0,
         delta=2e-2,
-        trials=2000,
     ),
     "private bounds": one_by_one(
         PrivateBounds.calibrated(epsilon=1.0, exponents=(-2, 4)), RECORDS, trials=4000, reaches=0.1

@@ -30,6 +30,7 @@ from sfumato.mechanisms import (
     Parallel,
     PermuteAndFlip,
     Quantile,
+    QuantileTree,
     RandomizedResponse,
     SmoothQuantile,
     SparseVector,
@@ -72,6 +73,10 @@ CASES: dict[str, tuple[Mechanism, Any]] = {
     ),
     "median": (Quantile(bounds=(0, 5), epsilon=1.0), RECORDS),
     "median of many": (Quantile(bounds=(0, 5), epsilon=0.1), np.repeat([0, 3, 5], [4990, 20, 4990])),
+    "quartiles by a tree": (
+        QuantileTree.calibrated(quantiles=(0.25, 0.75), bounds=(0, 20), epsilon=1.0),
+        RECORDS,
+    ),
     "largest": (Extreme(bounds=(0, 5), epsilon=1.0, left_out=1), RECORDS),
     "inverse sensitivity": (InverseSensitivity(bounds=(0, 5), epsilon=1.0), RECORDS),
     "smooth sensitivity": (SmoothQuantile.calibrated(bounds=(0, 5), epsilon=1.0), RECORDS),

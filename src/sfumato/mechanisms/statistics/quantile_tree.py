@@ -18,9 +18,9 @@ from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number, ceil_log2
 from sfumato.mechanisms.release import Release, sealed
 from sfumato.mechanisms.shift import Shift
-from sfumato.mechanisms.statistics.count_tree import TreeCounts, TreeShape
+from sfumato.mechanisms.statistics.count_tree import CountTree, TreeCounts, TreeShape
 from sfumato.mechanisms.statistics.quantiles import fractions, without_nan
-from sfumato.mechanisms.statistics.tree_quantiles import LEVELS, find_quantiles
+from sfumato.mechanisms.statistics.tree_quantiles import LEVELS, find_leaves, find_quantiles
 from sfumato.mechanisms.sums import checked_bounds
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.source import Rng, random_source
@@ -30,6 +30,7 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["QuantileTree", "QuantilesRelease"]
 
 _BITS: Final = 16
+_AT_ONCE: Final = 1 << 16
 
 
 @final
@@ -216,12 +217,8 @@ class QuantileTree(Mechanism):
             Of an array of shape (m,), not falling.
         """
         source = random_source(rng)
-        lower, upper = self.grid.inside(self.bounds)
-        steps = np.clip(self.grid.round(without_nan(value)), lower, upper)
-        leaves, counts = np.unique(steps - lower, return_counts=True)
-        exact = TreeCounts(np.zeros_like(leaves), leaves, counts.astype(np.int64))
-        wanted = np.array([float(quantile) for quantile in self.quantiles])
-        found = find_quantiles(self.shape, self.noise.law, exact, wanted, source, groups=1)
+        exact = self._counts(value)
+        found = find_quantiles(self.shape, self.noise.law, exact, self._orders, source, groups=1)
         return QuantilesRelease(
             value=self._values(found.leaves[0]),
             lower=self._values(found.lower[0]),
@@ -231,6 +228,35 @@ class QuantileTree(Mechanism):
             neighboring=self.neighboring,
             simulated=source.simulated,
         )
+
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> NDArray[Any]:
+        """Draw many answers at once, as the trees of so many groups; see `Mechanism.outputs`."""
+        source, size = random_source(rng), _check.integer("size", size, minimum=1)
+        exact, many = self._counts(value), len(self._orders)
+        bins = len(exact.leaves)
+        at_once = max(1, _AT_ONCE // max(bins, many))
+        found = []
+        for first in range(0, size, at_once):
+            groups = np.arange(min(at_once, size - first))
+            counts = TreeCounts(
+                np.repeat(groups, bins),
+                np.tile(exact.leaves, len(groups)),
+                np.tile(exact.counts, len(groups)),
+            )
+            tree = CountTree(self.shape, self.noise.law, counts, source)
+            leaves = find_leaves(tree, np.repeat(groups, many), np.tile(self._orders, len(groups)))
+            found.append(leaves.reshape(-1, many))
+        return self._values(np.concatenate(found))
+
+    @property
+    def _orders(self) -> NDArray[np.float64]:
+        return np.array([float(quantile) for quantile in self.quantiles])
+
+    def _counts(self, value: Any) -> TreeCounts:
+        lower, upper = self.grid.inside(self.bounds)
+        steps = np.clip(self.grid.round(without_nan(value)), lower, upper)
+        leaves, counts = np.unique(steps - lower, return_counts=True)
+        return TreeCounts(np.zeros_like(leaves), leaves, counts.astype(np.int64))
 
     def _values(self, leaves: NDArray[np.int64]) -> NDArray[Any]:
         steps = self.grid.inside(self.bounds)[0] + leaves
