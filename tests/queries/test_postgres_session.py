@@ -25,6 +25,7 @@ from sfumato.errors import (
     SourceError,
 )
 from sfumato.queries.databases import PostgresSource
+from sfumato.queries.engines.dialects.postgres import PostgreSQL
 from sfumato.queries.engines.postgres import PostgresEngine
 from tests.postgres import Cluster
 from tests.queries.tables_in_postgres import load
@@ -304,3 +305,36 @@ def test_a_ledger_may_lie_beside_the_data(url: str) -> None:
         session.sql(_COUNT)
     with sf.connect(_people(url), ledger=url, **_BUDGET) as session:
         assert _spent(session) > 0.4
+
+
+def test_settings_hold_in_every_transaction(url: str) -> None:
+    """Behind a pool, a transaction may find a session of the server that another client has left."""
+    with sf.connect(_people(url), **_BUDGET) as session:
+        engine = session._engine
+        assert isinstance(engine, PostgresEngine)
+        assert engine._worker is not None
+        for setting in (
+            "TimeZone = 'Asia/Tokyo'",
+            "DateStyle = 'SQL, DMY'",
+            "search_path = public",
+            "jit = on",
+        ):
+            engine._worker.execute(f"SET {setting}")
+        with engine._transaction() as connection:
+            found = [
+                connection.execute(f"SHOW {name}").fetchall()[0][0]
+                for name in ("TimeZone", "DateStyle", "search_path", "row_security", "jit")
+            ]
+    assert found == ["UTC", "ISO, YMD", "pg_catalog", "off", "off"]
+
+
+def test_what_the_server_cannot_plan_is_refused_before_the_charge(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PostgreSQL, "absolute", lambda self, sql, type_: f"no_such_function({sql})")
+    sql = _COUNT.replace("COUNT(*)", "SUM(ABS(income), contribution_bounds_per_group => (0, 1))")
+    with sf.connect(_people(url), **_BUDGET) as session:
+        with pytest.raises(SchemaError, match="suit the engine"):
+            session.sql(sql)
+        assert _spent(session) == 0
+        assert session.sql(_COUNT).to_arrow().num_rows == 1

@@ -23,6 +23,7 @@ from sfumato.queries.engines.postgres_catalog import (
     find_tables,
     library,
     open_connection,
+    settle,
     stamp,
 )
 from sfumato.queries.engines.postgres_content import content
@@ -155,8 +156,7 @@ class PostgresEngine:
             self._holder.execute("SELECT 1")
             with self._transaction() as connection:
                 self._check_unchanged(connection)
-                with suppress(library().ProgrammingError, library().DataError):
-                    connection.execute(f"EXPLAIN {select}")
+                if self._explains(connection, select):
                     return
         raise SchemaError(
             "the query must suit the engine, got an expression it refuses; simplify the expression"
@@ -192,6 +192,15 @@ class PostgresEngine:
             raise EngineError(_FAILED)
         return answer
 
+    def _explains(self, connection: psycopg.Connection[Any], select: str) -> bool:
+        try:
+            connection.execute(f"EXPLAIN {select}")
+        except library().Error:
+            if connection.broken:
+                raise
+            return False
+        return True
+
     @contextmanager
     def _transaction(self) -> Iterator[psycopg.Connection[Any]]:
         """Yield a connection that sees the snapshot; what is done on it is rolled back."""
@@ -201,6 +210,7 @@ class PostgresEngine:
         try:
             connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
             connection.execute(f"SET TRANSACTION SNAPSHOT '{self._snapshot}'")
+            settle(connection, local=True)
             yield connection
             connection.execute("ROLLBACK")
         except BaseException:

@@ -2,7 +2,7 @@
 
 Read are ordinary and partitioned tables. Views are refused, for their expressions could fail over some
 rows, or make rows of several units into one; so are foreign tables, and tables whose rows a policy would
-choose.
+choose. Columns that are computed when they are read (virtual ones) are left out, for the same reason.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from sfumato.queries.sources import check_names
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["check_server", "find_tables", "library", "open_connection", "stamp"]
+__all__ = ["check_server", "find_tables", "library", "open_connection", "settle", "stamp"]
 
 _OLDEST: Final = 150_000
 _SETTINGS: Final = {
@@ -61,7 +61,7 @@ WHERE n.nspname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY c.relna
 _COLUMNS: Final = """
 WITH RECURSIVE base AS (
     SELECT a.attnum, a.attname, a.atttypid AS type FROM pg_catalog.pg_attribute AS a
-    WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped
+    WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated <> 'v'
     UNION
     SELECT b.attnum, b.attname, t.typbasetype FROM base AS b
     JOIN pg_catalog.pg_type AS t ON t.oid = b.type WHERE t.typtype = 'd')
@@ -101,8 +101,7 @@ def open_connection(source: PostgresSource) -> psycopg.Connection[Any]:
     try:
         made = driver.connect(source.url, autocommit=True)
         made.prepare_threshold = None
-        for name, value in _SETTINGS.items():
-            made.execute("SELECT pg_catalog.set_config(%s, %s, false)", [name, value])
+        settle(made, local=False)
     except driver.Error:
         if made is not None:
             made.close()
@@ -113,6 +112,16 @@ def open_connection(source: PostgresSource) -> psycopg.Connection[Any]:
             "user and the password"
         )
     return made
+
+
+def settle(connection: psycopg.Connection[Any], *, local: bool) -> None:
+    """Make the settings that texts rely on, for the transaction or for the session.
+
+    Behind a pool of connections only a transaction is sure to stay on one session of the server.
+    """
+    calls = ", ".join("pg_catalog.set_config(%s, %s, %s)" for _ in _SETTINGS)
+    arguments = [word for name, value in _SETTINGS.items() for word in (name, value, local)]
+    connection.execute(f"SELECT {calls}", arguments)
 
 
 def check_server(connection: psycopg.Connection[Any]) -> PostgreSQL:
