@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sfumato.errors import SchemaError, UnsupportedSql
+from sfumato.queries import connect
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.front import read
@@ -395,3 +396,33 @@ def test_only_the_unit_is_counted_as_the_unit() -> None:
     assert read(f"{CLAUSE} COUNT(DISTINCT d.id) FROM data d JOIN public p USING (g)", public).aggregates
     with pytest.raises(UnsupportedSql, match="COUNT"):
         read(f"{CLAUSE} COUNT(DISTINCT p.id) FROM data d JOIN public p USING (g)", public)
+
+
+def test_a_session_answers_over_its_tables_joined() -> None:
+    people = pa.table({"id": range(900), "g": ["a", "b", "c"] * 300})
+    visits = pa.table({"id": [n % 900 for n in range(2700)], "cost": [float(n % 10) for n in range(2700)]})
+    regions = pa.table({"g": ["a", "b", "c"], "w": ["north", "north", "south"]})
+    text = (
+        "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=50, delta=1e-6, max_groups_contributed=1) w, "
+        "COUNT(*) AS units, SUM(cost, contribution_bounds_per_group => (0, 30)) / COUNT(*) AS each "
+        "FROM people JOIN (SELECT id, SUM(cost) AS cost FROM visits GROUP BY id) USING (id) "
+        "JOIN regions USING (g) GROUP BY w HAVING units > 10 ORDER BY w"
+    )
+    with connect(
+        {"people": people, "visits": visits},
+        privacy_unit="id",
+        public={"regions": regions},
+        epsilon=1000,
+        delta=1e-3,
+        rng=3,
+    ) as session:
+        told = session.explain(text)
+        table = session.sql(text).to_arrow(intervals=True)
+    assert "joined with the public table regions" in told
+    assert "one row for each id of table visits" in told
+    assert table["w"].to_pylist() == ["north", "south"]
+    assert table["units"].to_pylist() == pytest.approx([600, 300], abs=5)
+    assert table["each"].to_pylist() == pytest.approx([13.5, 13.5], rel=0.05)
+    assert all(low < 13.5 < high for low, high in zip(
+        table["each_lower"].to_pylist(), table["each_upper"].to_pylist(), strict=True
+    ))  # fmt: skip

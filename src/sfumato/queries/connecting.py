@@ -240,6 +240,11 @@ def _units(
             "add or drop tables"
         )
     for unit in given.values():
+        if isinstance(unit, (tuple, list, set, frozenset)):
+            raise ParameterError(
+                "privacy_unit must be one column: bounds for several at once, as a user and a device, need a "
+                "proof for each; make a column that numbers the users and devices that are connected"
+            )
         if unit is not ROW and not isinstance(unit, str):
             raise ParameterError(
                 f"privacy_unit must be a column name or sfumato.ROW, got {unit!r}; "
