@@ -240,20 +240,22 @@ def _units(
             "add or drop tables"
         )
     for unit in given.values():
-        if isinstance(unit, (tuple, list, set, frozenset)):
-            raise ParameterError(
-                "privacy_unit must be one column: bounds for several at once, as a user and a device, need a "
-                "proof for each; make a column that numbers the users and devices that are connected"
-            )
         if unit is not ROW and not isinstance(unit, str):
-            raise ParameterError(
-                f"privacy_unit must be a column name or sfumato.ROW, got {unit!r}; "
-                "name the column of the person"
-            )
+            raise ParameterError(_no_unit(unit))
     return {
         table: None if unit is ROW else require_unit(engine.schemas[table], table, str(unit))
         for table, unit in given.items()
     }
+
+
+def _no_unit(unit: object) -> str:
+    """Say why a value is no privacy unit."""
+    if isinstance(unit, (tuple, list, set, frozenset)):
+        return (
+            "privacy_unit must be one column: bounds for several at once, as a user and a device, need a proof "
+            "for each; make a column that numbers the users and devices that are connected"
+        )
+    return f"privacy_unit must be a column name or sfumato.ROW, got {unit!r}; name the column of the person"
 
 
 def _in_words(units: Mapping[str, str | None]) -> str:
