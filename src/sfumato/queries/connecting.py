@@ -255,7 +255,7 @@ def _no_unit(unit: object) -> str:
             "privacy_unit must be one column: bounds for several at once, as a user and a device, need a proof "
             "for each; make a column that numbers the users and devices that are connected"
         )
-    return f"privacy_unit must be a column name or sfumato.ROW, got {unit!r}; name the column of the person"
+    return f"privacy_unit must be a column name or sfumato.ROW, got {unit!r}; name that of the person"
 
 
 def _in_words(units: Mapping[str, str | None]) -> str:
