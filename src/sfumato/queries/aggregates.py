@@ -25,7 +25,6 @@ _HINTS: Final = MappingProxyType(
     {
         "COUNTIF": "write COUNT(IF(condition, 1, NULL))",
         "GROUPING": "there is one grouping only, so leave it out",
-        "report_format": "every answer carries its interval; leave it out",
         "max_contributions_per_group": "write max_rows_per_group in OPTIONS; leave it out",
         "contribution_bounding_strategy": "units above the bounds are sampled; leave it out",
     }
@@ -76,7 +75,12 @@ def read_aggregate(node: exp.Expr, name: str, rows: Rows, *, max_rows: int | Non
     """
     call = read_call(node, {name: signature for name, (signature, _) in _AGGREGATES.items()}, _HINTS)
     _, reader = _AGGREGATES[call.name]
-    return replace(reader(call, _Context(name, rows, max_rows)), epsilon=call.epsilon())
+    read = replace(reader(call, _Context(name, rows, max_rows)), epsilon=call.epsilon(), report=call.report())
+    if read.report and read.kind is AggregateKind.QUANTILES:
+        raise OptionError(
+            f"{call.name} has no report_format; write to_arrow(intervals=True) for its intervals"
+        )
+    return read
 
 
 def _number(call: Call, rows: Rows, place: int = 0) -> Expression:

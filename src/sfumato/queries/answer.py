@@ -63,6 +63,7 @@ def add_noise(
             ReleasedColumn(
                 *(r.name, r.kind, r.total, r.count, r.more),
                 places=tuple(orders[r.total].index(order) for order in r.quantiles),
+                report=r.report,
             )
             for r in priced.readings
         ),

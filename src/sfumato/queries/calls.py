@@ -21,7 +21,7 @@ PER_ROW = "contribution_bounds_per_row"
 
 Bounds: TypeAlias = tuple[float, float]
 
-_ALWAYS = ("epsilon",)
+_ALWAYS = ("epsilon", "report_format")
 _FARTHEST = 1e150  # with room for the rows of a unit and for the noise, so that an answer is always a number
 
 
@@ -64,6 +64,13 @@ class Call:
             return _check.positive("epsilon", value, remedy)
         except ParameterError as error:
             raise OptionError(f"{self.name}: {error}") from None
+
+    def report(self) -> bool:
+        """Return whether value and interval are wanted as one JSON text."""
+        form = self.word("report_format")
+        if form not in (None, "JSON"):
+            raise OptionError(f"report_format must be 'JSON', got {form!r}; write 'JSON', or leave it out")
+        return form is not None
 
     def whole(self, key: str, *, most: int) -> int | None:
         """Return a whole number from 1 on; None where it is not given."""

@@ -100,6 +100,7 @@ def _aggregate(aggregate: Aggregate, unit: str | None) -> str:
         several = aggregate.kind is AggregateKind.QUANTILES
         argument += f", {len(aggregate.quantiles) - 1 if several else aggregate.quantiles[0]}"
     named += [] if aggregate.second_bounds is None else [f"second => {aggregate.second_bounds}"]
+    named += ["report_format => 'JSON'"] if aggregate.report else []
     named += [] if aggregate.epsilon is None else [f"epsilon => {aggregate.epsilon}"]
     return f"{function}({', '.join([argument, *named])})"
 

@@ -33,6 +33,7 @@ class Reading:
     count: int | None = None
     more: tuple[int, ...] = ()
     quantiles: tuple[float, ...] = ()
+    report: bool = False
 
     @property
     def measures(self) -> tuple[int, ...]:
@@ -61,9 +62,8 @@ def drafts_and_readings(query: Query) -> tuple[tuple[Draft, ...], tuple[Reading,
     for aggregate, several in zip(query.aggregates, wanted, strict=True):
         total, *others = (drafts.index(draft) for draft in several)
         count = others[0] if others else None
-        readings.append(
-            Reading(aggregate.name, aggregate.kind, total, count, tuple(others[1:]), aggregate.quantiles)
-        )
+        more = tuple(others[1:]), aggregate.quantiles, aggregate.report
+        readings.append(Reading(aggregate.name, aggregate.kind, total, count, *more))
     return tuple(drafts), tuple(readings)
 
 

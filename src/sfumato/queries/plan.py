@@ -69,7 +69,8 @@ class Aggregate:
 
     ``group_bounds`` clamp what one unit adds to one group, ``row_bounds`` clamp one row's value; ``epsilon``
     is the part of the query's epsilon that was asked for. ``quantiles`` are the orders of those it estimates.
-    ``second`` is the other column of what is read off two, with ``second_bounds`` for one row's value of it.
+    ``second`` is the other column of what is read off two, with ``second_bounds`` for one row's value of it;
+    ``report`` says that value and interval are wanted as one JSON text.
     """
 
     kind: AggregateKind
@@ -81,6 +82,7 @@ class Aggregate:
     quantiles: tuple[float, ...] = ()
     second: Expression | None = None
     second_bounds: tuple[float, float] | None = None
+    report: bool = False
 
 
 class GroupSelection(Enum):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from typing import Any, TypeAlias
 
@@ -16,7 +17,7 @@ from sfumato.queries.plan import AggregateKind
 from sfumato.queries.quantiles import quantile_ends
 from sfumato.queries.record import ReleasedColumn, ReleaseRecord
 
-__all__ = ["from_numpy", "interval", "values"]
+__all__ = ["from_numpy", "interval", "reports", "values"]
 
 _Ends: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
@@ -63,6 +64,29 @@ def interval(record: ReleaseRecord, column: ReleasedColumn, level: float) -> _En
         if column.kind is not AggregateKind.SUM:
             ends = np.maximum(0, ends[0]), np.maximum(0, ends[1])  # a count is not negative
     return _scaled(ends[0], total.exponent), _scaled(ends[1], total.exponent)
+
+
+def reports(record: ReleaseRecord, column: ReleasedColumn, level: float) -> list[str]:
+    """Return a column's values with their intervals as JSON, in the shape that ZetaSQL reports them.
+
+    There is no report on bounding: counts of rows beyond the bounds would cost privacy of their own.
+    """
+    found = values(record, column), *interval(record, column, level)
+    return [
+        json.dumps(
+            {
+                "result": {
+                    "value": value,
+                    "noise_confidence_interval": {
+                        "lower_bound": lower,
+                        "upper_bound": upper,
+                        "confidence_level": level,
+                    },
+                }
+            }
+        )
+        for value, lower, upper in zip(*(from_numpy(each).to_pylist() for each in found), strict=True)
+    ]
 
 
 def from_numpy(column: NDArray[Any]) -> pa.Array:

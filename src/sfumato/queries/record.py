@@ -56,7 +56,7 @@ class NoisyMeasure:
 
 
 _LATER = ("limit", "row_lower", "row_upper")
-_LATER_NAMES = frozenset({*_LATER, "more", "places"})
+_LATER_NAMES = frozenset({*_LATER, "more", "places", "report"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class ReleasedColumn:
     """How an answer column is read: ``total``, over ``count`` for an average (indices of measures).
 
     ``more`` are the further measures of what is read off several sums; ``places`` where the quantiles of the
-    column are among those of ``total``.
+    column are among those of ``total``; ``report`` says that it is told as JSON, with its interval.
     """
 
     name: str
@@ -73,11 +73,12 @@ class ReleasedColumn:
     count: int | None
     more: tuple[int, ...] = ()
     places: tuple[int, ...] = ()
+    report: bool = False
 
     def to_facts(self) -> dict[str, Any]:
         """Return what JSON can hold."""
         facts = {**asdict(self), "kind": self.kind.name}
-        return {name: value for name, value in facts.items() if name not in ("more", "places") or value}
+        return {name: value for name, value in facts.items() if name not in _LATER_NAMES or value}
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from sfumato.queries.display import as_html, as_text, printable
 from sfumato.queries.engines.groups import ARROW_TYPES
 from sfumato.queries.plan import AggregateKind, ColumnType, Named
 from sfumato.queries.postprocessing import column_types, ends, evaluate, named_columns, parsed
-from sfumato.queries.readings import from_numpy, interval
+from sfumato.queries.readings import from_numpy, interval, reports
 from sfumato.queries.readings import values as values_of
 from sfumato.queries.record import ComputedColumn, ReleaseRecord
 from sfumato.queries.released import released_type
@@ -121,13 +121,17 @@ class TableRelease:
             Coverage of the intervals, strictly between 0 and 1. Each interval is for the bounded answer; for
             a group that a threshold let through, its count's coverage holds given that it was shown. A
             computed column has ends where they follow from those of its parts, else NULL or none; rows that
-            HAVING, or LIMIT after ORDER BY, chose by their noise are covered less often.
+            HAVING, or LIMIT after ORDER BY, chose by their noise are covered less often. A column that was
+            asked for with ``report_format => 'JSON'`` holds its interval itself.
         """
         level = _check.unit_interval("level", level, "write 0.95, say")
         noised = {column.name: column for column in self.record.columns}
         computed = {column.name: column for column in self.record.computed}
         made: dict[str, Any] = {}
         for name in self.record.output:
+            if name in noised and noised[name].report:
+                made[name] = pa.array(reports(self.record, noised[name], level))
+                continue
             made[name] = self._column(name)
             if intervals and name in noised:
                 made[f"{name}_lower"], made[f"{name}_upper"] = map(

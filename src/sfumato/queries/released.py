@@ -33,7 +33,12 @@ def released_type(kind: AggregateKind) -> ColumnType:
 
 
 def require_number(aggregate: Aggregate) -> None:
-    """Refuse an aggregate that is an array where a single value is needed."""
+    """Refuse an aggregate that is an array, or a report, where a single value is needed."""
+    if aggregate.report:
+        raise UnsupportedSql(
+            "an aggregate with report_format is a text, which can only be shown; write it without "
+            "report_format there, which reads the same noise"
+        )
     if aggregate.kind is AggregateKind.QUANTILES:
         raise UnsupportedSql(
             "APPROX_QUANTILES makes an array, which can only be shown; use PERCENTILE_CONT(x, 0.5), say, "
@@ -145,7 +150,7 @@ class Answer:
 
     def _aliases(self) -> Mapping[str, Term]:
         terms = {key.name: Term(column(key.name, None).tree, key.expression.type) for key in self.keys}
-        numbers = (a for a in self.aggregates if a.kind is not AggregateKind.QUANTILES)
+        numbers = (a for a in self.aggregates if not (a.report or a.kind is AggregateKind.QUANTILES))
         terms |= {a.name: column(a.name, released_type(a.kind)) for a in numbers}
         for named in self.computed:
             whole = Term(named.expression.tree, named.expression.type)
