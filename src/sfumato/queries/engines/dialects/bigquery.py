@@ -182,7 +182,8 @@ class BigQuery(Dialect):
             return self._written(sql, source)
         if source is ColumnType.INTEGER and target is ColumnType.BOOLEAN:
             return f"({sql} <> 0)"
-        return f"SAFE_CAST({sql} AS {self.types[target]})"
+        value = f"ROUND({sql})" if source is ColumnType.FLOAT and target is ColumnType.INTEGER else sql
+        return f"SAFE_CAST({value} AS {self.types[target]})"
 
     def _read(self, sql: str, target: ColumnType) -> str:
         if target is ColumnType.BOOLEAN:

@@ -163,7 +163,8 @@ class Snowflake(Dialect):
         size = f"{exponent} * LN(ABS({base}))"
         return (
             f"(CASE WHEN {base} = 0 AND {exponent} < 0 THEN {self.real(float('inf'))} "
-            f"WHEN {base} < 0 AND {exponent} <> FLOOR({exponent}) THEN {self.real(float('nan'))} "
+            f"WHEN {base} < 0 AND {base} > {self.real(float('-inf'))} AND {exponent} <> FLOOR({exponent}) "
+            f"THEN {self.real(float('nan'))} "
             f"WHEN {base} <> 0 AND {size} > {self.real(709.7827128)} AND {base} > 0 "
             f"THEN {self.real(float('inf'))} ELSE POWER({base}, {exponent}) END)"
         )
