@@ -59,16 +59,16 @@ def query(draw: random.Random, source: str) -> str:
     return f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS({options}) k, {columns} FROM {source} GROUP BY k"
 
 
-def answer(data: Data, text: str) -> tuple[PricedQuery, dict[object, list[int]]]:
+def answer(data: Data, text: str, unit: str | None) -> tuple[PricedQuery, dict[object, list[int]]]:
     with DuckDBEngine(open_source(tables(data)), threads=1) as engine:
-        private = {name: Scan(name, engine.schemas[name], "id") for name in ("data", "visits")}
+        private = {name: Scan(name, engine.schemas[name], unit) for name in ("data", "visits")}
         priced = price(read(text, Catalog(private, {"public": engine.schemas["public"]})))
         exact = engine.aggregate(priced.job, SECRET)
     names = [f"m{n}" for n in range(len(priced.measures))]
     return priced, {row["k0"]: [row[name] for name in names] for row in exact.to_pylist()}
 
 
-def violations(seed: int, source: str) -> list[str]:
+def violations(seed: int, source: str, unit: str | None = "id") -> list[str]:
     draw = random.Random(seed)
     data, text = some_data(seed), query(draw, source)
     leaver = draw.choice([0, 1])
@@ -77,8 +77,10 @@ def violations(seed: int, source: str) -> list[str]:
         [row for row in data.visits if row.id != leaver],
         data.public,
     )
-    priced, whole = answer(data, text)
-    _, without = answer(less, text)
+    if unit is None:
+        less = Data(data.rows[1:], data.visits, data.public)
+    priced, whole = answer(data, text, unit)
+    _, without = answer(less, text, unit)
     zero = [0] * len(priced.measures)
     found, moved = [], 0
     for key in whole.keys() | without.keys():
@@ -90,7 +92,7 @@ def violations(seed: int, source: str) -> list[str]:
                 found.append(f"{seed} {text}: a measure moved by more than its noise is made for")
         if key not in without and abs(one[0]) > 1:
             found.append(f"{seed} {text}: a group of one unit counts more than one")
-    if moved > (priced.query.options.max_groups_contributed or 1):
+    if moved > ((priced.query.options.max_groups_contributed or 1) if unit is not None else 1):
         found.append(f"{seed} {text}: too many groups moved")
     return found
 
@@ -125,3 +127,23 @@ def test_a_join_that_forgets_the_unit_is_caught(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(relations._Writer, "_join", looser)
     assert caught(4)
+
+
+ROWS = [
+    "(SELECT w AS k, i, x FROM data JOIN public USING (g))",
+    "(SELECT w AS k, i, x FROM public p RIGHT JOIN data d ON d.i = p.k)",
+    "(SELECT q.w AS k, i, x FROM data LEFT JOIN public p USING (g) LEFT JOIN public q ON q.k = p.k)",
+]
+
+
+@pytest.mark.parametrize("source", ROWS, ids=range(len(ROWS)))
+def test_a_row_that_is_a_unit_moves_one_group_whatever_it_joins(source: str) -> None:
+    assert [line for seed in range(8) for line in violations(seed, source, None)] == []
+
+
+def test_a_row_that_comes_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    def all_of_them(writer: object, right: Layer, *_: object) -> Layer:
+        return right
+
+    monkeypatch.setattr(relations._Writer, "_single", all_of_them)
+    assert any(violations(seed, ROWS[0], None) for seed in range(40))

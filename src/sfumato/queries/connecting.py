@@ -252,10 +252,10 @@ def _no_unit(unit: object) -> str:
     """Say why a value is no privacy unit."""
     if isinstance(unit, (tuple, list, set, frozenset)):
         return (
-            "privacy_unit must be one column: bounds for several at once, as a user and a device, need a proof "
-            "for each; make a column that numbers the users and devices that are connected"
+            "privacy_unit must be one column: bounds for several at once, as a user and a device, need a "
+            "proof for each; make a column that numbers the users and devices that are connected"
         )
-    return f"privacy_unit must be a column name or sfumato.ROW, got {unit!r}; name that of the person"
+    return f"privacy_unit must be a column name or sfumato.ROW, got {unit!r}; name the column of the person"
 
 
 def _in_words(units: Mapping[str, str | None]) -> str:
