@@ -151,3 +151,59 @@ def test_options_of_choosing_groups_stand_only_where_groups_are_chosen(entry: st
     priced = price(read(plain, _CATALOG, defaults={name: float(value) if "." in value else int(value)}))
     assert priced.query.options.min_privacy_units == 1
     assert priced.query.options.group_selection_epsilon is None
+
+
+ALL_ROWS = "max_rows_contributed"
+
+
+@pytest.mark.parametrize(
+    ("defaults", "entries", "expected"),
+    [
+        ({"max_groups_contributed": 3, "max_rows_per_group": 2}, f"{ALL_ROWS}=5", (None, None, 5)),
+        ({ALL_ROWS: 5}, "max_groups_contributed=3", (3, None, None)),
+        ({ALL_ROWS: 5, "max_rows_per_group": None}, "", (None, None, 5)),
+    ],
+)
+def test_what_a_query_bounds_goes_before_the_sessions_other_bounds(
+    defaults: dict[str, object], entries: str, expected: tuple[int | None, ...]
+) -> None:
+    given = ", ".join(filter(None, ["epsilon=1, delta=1e-8", entries]))
+    text = f"{DP}{given}) g, COUNT(*) AS n FROM data GROUP BY g"
+    options = read(text, _CATALOG, defaults=defaults).options
+    assert (
+        options.max_groups_contributed,
+        options.max_rows_per_group,
+        options.max_rows_contributed,
+    ) == expected
+
+
+def test_without_keys_all_rows_are_those_of_the_one_group() -> None:
+    options = read(f"{DP}epsilon=1, delta=0, {ALL_ROWS}=4) COUNT(*) AS n FROM data", _CATALOG).options
+    assert (options.max_rows_per_group, options.max_rows_contributed) == (4, None)
+
+
+def test_a_unit_keeps_so_many_rows_in_all_groups() -> None:
+    rows = [(unit, f"g{unit % 3 + i % 5}") for unit in range(400) for i in range(10)]
+    table = pa.table({"id": [unit for unit, _ in rows], "g": [g for _, g in rows], "x": [1.0] * len(rows)})
+    per_group = "contribution_bounds_per_group => (0, 6)"
+    text = (
+        f"{DP}epsilon=60, delta=1e-6, {ALL_ROWS}=6) g, COUNT(*, {per_group}) AS n, "
+        "SUM(x, contribution_bounds_per_row => (0, 1)) AS s FROM data GROUP BY g"
+    )
+    with sf.connect(table, privacy_unit="id", epsilon=90, delta=1e-5, rng=3) as session:
+        release = session.sql(text)
+    answer = release.to_arrow()
+    assert sum(answer["n"].to_pylist()) == pytest.approx(6 * 400, abs=20)
+    assert sum(answer["s"].to_pylist()) == pytest.approx(6 * 400, abs=20)
+    assert "at most 6 rows in all groups together" in release.explain()
+
+
+def test_what_needs_no_new_word_is_written_as_it_always_was() -> None:
+    table = pa.table({"id": list(range(90)), "g": ["a"] * 90})
+    options = "epsilon=1, delta=1e-6, max_groups_contributed=1, group_selection_strategy=LAPLACE_THRESHOLD"
+    text = f"{DP}{options}) g, COUNT(*) AS n FROM data GROUP BY g"
+    with sf.connect(table, privacy_unit="id", epsilon=9, delta=1e-5, rng=3) as session:
+        payload = session.sql(text).record.to_bytes()
+    assert b'{"version": 1,' in payload
+    for word in (b'"limit": null', b"least_units", b"row_lower", b'"more"', b"report"):
+        assert (word in payload) is (word == b'"limit": null')  # that of the query's LIMIT

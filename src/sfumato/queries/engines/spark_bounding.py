@@ -108,10 +108,10 @@ class SparkBounding(Bounding):
         grouping = f" GROUP BY {', '.join(by)}" if by else ""
         return f"SELECT {', '.join((*by, *sums))} FROM ({contributions}) AS r{grouping}"
 
-    def totals(self, *, unit: bool, any_crowded: bool) -> str:
+    def totals(self, *, unit: bool, any_crowded: bool, kept: str | None = None) -> str:
         """Return the SELECT of the sums per group."""
         if not unit or not self.twice:
-            return Bounding.totals(self, unit=unit, any_crowded=any_crowded)
+            return Bounding.totals(self, unit=unit, any_crowded=any_crowded, kept=kept)
         count = range(len(self.slots.measures))
         names = ", ".join((*self.keys, *(f"m{i}" for i in count)))
         source = f"SELECT {names} FROM {self.summed} WHERE crowd IS NULL"
