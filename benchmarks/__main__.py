@@ -18,6 +18,7 @@ BENCHMARKS = {
     "quantiles": "benchmarks.quantiles",
     "query": "benchmarks.query",
     "refusal": "benchmarks.refusal",
+    "spark": "benchmarks.spark",
     "sql": "benchmarks.sql",
 }
 

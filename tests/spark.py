@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 WORKERS = 2
 MEMORY = "1g"
-"""Of each worker, of the executor in it, and of the driver."""
 
 PATIENCE = 120.0
 """Seconds for a process to say that it is there."""
@@ -50,9 +49,7 @@ FOUND = {
 SETTINGS = {
     "spark.driver.bindAddress": HOST,
     "spark.driver.host": HOST,
-    "spark.driver.memory": MEMORY,
     "spark.executor.cores": "1",
-    "spark.executor.memory": MEMORY,
     "spark.sql.shuffle.partitions": "4",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -80,10 +77,17 @@ def find_home() -> Path:
 
 
 class Cluster:
-    """A running cluster, from ``with`` to the end of its block; at most one session of a process uses it."""
+    """A running cluster, from ``with`` to the end of its block; at most one session of a process uses it.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    memory : str
+        Of each worker, of the executor in it, and of the driver.
+    """
+
+    def __init__(self, *, memory: str = MEMORY) -> None:
         self.home = find_home()
+        self._memory = memory
         self._guard: subprocess.Popen[str] | None = None
         self._session: SparkSession | None = None
         self._remote: SparkSession | None = None
@@ -95,7 +99,7 @@ class Cluster:
     def __enter__(self) -> Self:
         pipe = subprocess.PIPE
         # A session of its own: an interrupt at the keyboard is for the tests, which then let go of it.
-        command = [sys.executable, __file__, str(self.home)]
+        command = [sys.executable, __file__, str(self.home), self._memory]
         self._guard = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, start_new_session=True)
         try:
             self._listen()
@@ -136,7 +140,12 @@ class Cluster:
     def _driver(self) -> SparkSession:
         library = importlib.import_module("pyspark.sql")
         builder = library.SparkSession.builder.master(self.url).appName("sfumato")
-        settings = {**SETTINGS, "spark.sql.warehouse.dir": str(self.folder / "warehouse")}
+        settings = {
+            **SETTINGS,
+            "spark.driver.memory": self._memory,
+            "spark.executor.memory": self._memory,
+            "spark.sql.warehouse.dir": str(self.folder / "warehouse"),
+        }
         for name, value in settings.items():
             builder = builder.config(name, value)
         session: SparkSession = builder.getOrCreate()
@@ -195,7 +204,7 @@ def environment(home: Path, folder: Path) -> dict[str, str]:
     }
 
 
-def guard(home: Path) -> None:
+def guard(home: Path, memory: str) -> None:
     """Start a cluster, say where it is, add a worker for each line read, stop it when input ends."""
     folder = Path(tempfile.mkdtemp(prefix="sfumato-spark-"))
     around = {**os.environ, **environment(home, folder)}
@@ -230,7 +239,7 @@ def guard(home: Path) -> None:
 
     try:
         url = _said(start("master"), FOUND["master"], started[0])
-        worker = "worker", "--cores", "1", "--memory", MEMORY, url
+        worker = "worker", "--cores", "1", "--memory", memory, url
         logs = [start(*worker) for _ in range(WORKERS)]  # side by side
         while True:
             for log, process in zip(logs, started[-len(logs) :], strict=True):
@@ -263,4 +272,4 @@ def _said(log: Path, words: re.Pattern[str], process: subprocess.Popen[bytes]) -
 
 if __name__ == "__main__":
     with contextlib.suppress(KeyboardInterrupt):
-        guard(Path(sys.argv[1]))
+        guard(Path(sys.argv[1]), sys.argv[2])

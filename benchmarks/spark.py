@@ -1,0 +1,94 @@
+"""CPU time of a bounded aggregation on Spark, beside Spark's own GROUP BY of unit and key.
+
+Both are asked of one cluster of two workers with one core each, of one Parquet file, in turns; the CPU time
+is that of all processes together: the cluster's, the driver's and this one's.
+``python -m benchmarks.spark [--rows N] [--runs K] [--memory SIZE]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from benchmarks.data import visits
+from benchmarks.peers.measure import SQL, tree
+from sfumato.queries.catalog import Catalog
+from sfumato.queries.clusters import SparkSource
+from sfumato.queries.engines.spark import SparkEngine
+from sfumato.queries.front import read
+from sfumato.queries.plan import AggregationJob, Scan
+from sfumato.queries.price import price
+from tests.spark import Cluster
+
+__all__ = ["main", "measure"]
+
+_LIMIT = 1.5
+_FLOOR = (
+    "SELECT count(*), sum(n), sum(s) FROM "
+    "(SELECT person, place, count(*) AS n, sum(spent) AS s FROM visits GROUP BY person, place) AS g"
+)
+
+
+def _job(engine: SparkEngine) -> AggregationJob:
+    """Read and price the query, as a session does, and return the engine's part."""
+    scan = Scan("data", engine.schemas["data"], "person")
+    return price(read(SQL, Catalog({"data": scan}))).job
+
+
+def _cost(run: Callable[[], object]) -> tuple[float, float]:
+    """Return CPU and clock seconds; no process of the cluster may end meanwhile."""
+    before, start = tree(os.getpid()), time.perf_counter()
+    run()
+    clock, after = time.perf_counter() - start, tree(os.getpid())
+    return sum(after.values()) - sum(before.values()), clock
+
+
+def measure(rows: int, runs: int, memory: str) -> dict[str, list[tuple[float, float]]]:
+    """Return the costs of each job, run by run, after two runs of each to warm up."""
+    path = visits(rows)
+    with Cluster(memory=memory) as cluster:
+        session: Any = cluster.session()
+        session.read.parquet(str(path)).createOrReplaceTempView("visits")
+        with SparkEngine(SparkSource(session, {"data": Path(path)})) as engine:
+            jobs: dict[str, Callable[[], object]] = {
+                "plain GROUP BY unit, key": lambda: session.sql(_FLOOR).toArrow(),
+                "bounded sums": partial(engine.aggregate, _job(engine), bytes(32)),
+                "fingerprint of the content": partial(engine.fingerprint, bytes(32)),
+            }
+            for run in (run for run in jobs.values() for _ in range(2)):
+                run()
+            costs: dict[str, list[tuple[float, float]]] = {name: [] for name in jobs}
+            for _ in range(runs):
+                for name, run in jobs.items():
+                    costs[name].append(_cost(run))
+    return costs
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the table; return 0 if the limit holds."""
+    parser = argparse.ArgumentParser(prog="spark", description=__doc__)
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--memory", default="1g", help="of each executor and of the driver")
+    options = parser.parse_args(argv)
+    costs = measure(options.rows, options.runs, options.memory)
+    medians = {
+        name: [statistics.median(side) for side in zip(*each, strict=True)] for name, each in costs.items()
+    }
+    floor = medians["plain GROUP BY unit, key"]
+    print(f"{options.rows:,} rows; count, sum and mean; 10 groups a unit, 5 rows a group, unknown keys")
+    print(f"{'what':<32}{'CPU s':>10}{'ratio':>8}{'clock s':>10}{'ratio':>8}{'limit':>8}")
+    for name, (cpu, clock) in medians.items():
+        limit = f"{_LIMIT:.2f}" if name == "bounded sums" else ""
+        print(f"{name:<32}{cpu:>10.2f}{cpu / floor[0]:>8.2f}{clock:>10.2f}{clock / floor[1]:>8.2f}{limit:>8}")
+    return 0 if medians["bounded sums"][0] <= _LIMIT * floor[0] else 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
