@@ -128,11 +128,17 @@ def test_the_content_is_known_wherever_rows_lie(
         "DROP TABLE people",
         "ALTER TABLE people ALTER income TYPE real",
         "DROP TABLE people; CREATE TABLE people (person bigint, state text, income double precision)",
+        "ALTER TABLE people RENAME person TO who",
+        "ALTER TABLE people RENAME TO persons; ALTER TABLE others RENAME TO people",
+        """ALTER TABLE people RENAME person TO x; ALTER TABLE people RENAME income TO person;
+        ALTER TABLE people RENAME x TO income""",
+        "CREATE TABLE more () INHERITS (people)",
     ],
 )
 def test_a_table_that_is_no_longer_the_same_is_not_asked(
     change: str, url: str, database: psycopg.Connection[Any]
 ) -> None:
+    database.execute("CREATE TABLE others AS SELECT * FROM people")
     with sf.connect(_people(url), **_BUDGET) as session:
         database.execute(change)
         with pytest.raises(SourceError, match="connect again"):
@@ -177,6 +183,13 @@ def test_a_connection_that_ends_in_mid_query_charges_once(
     with sf.connect(_people(url), ledger=ledger, **_BUDGET) as session:
         assert session.sql(_COUNT).to_arrow().equals(again.to_arrow())
     assert database.execute("SELECT count(*) FROM pg_class WHERE relname = 'parts'").fetchall() == [(0,)]
+
+
+def test_changes_that_a_snapshot_outlives_are_no_concern(url: str, database: psycopg.Connection[Any]) -> None:
+    with sf.connect(_people(url), **_BUDGET) as session:
+        database.execute("ALTER TABLE people ADD COLUMN more int; CREATE INDEX ON people (person)")
+        database.execute("UPDATE people SET state = 'WA'; ANALYZE people")
+        assert abs(session.sql(_COUNT).to_arrow()["n"][0].as_py() - 3000) < 200
 
 
 def test_a_session_whose_snapshot_is_lost_charges_nothing(
@@ -242,14 +255,17 @@ def test_what_cannot_be_read_soundly_is_refused(
         database.execute("REASSIGN OWNED BY reader TO sfumato; DROP OWNED BY reader; DROP ROLE reader")
 
 
-def test_partitions_are_read_with_their_table(url: str, database: psycopg.Connection[Any]) -> None:
+@pytest.mark.parametrize("change", ["TRUNCATE late", "ALTER TABLE visits DETACH PARTITION late"])
+def test_partitions_are_read_with_their_table(
+    change: str, url: str, database: psycopg.Connection[Any]
+) -> None:
     database.execute("CREATE TABLE visits (person int, day date) PARTITION BY RANGE (day)")
     database.execute("CREATE TABLE early PARTITION OF visits FOR VALUES FROM (MINVALUE) TO ('2024-01-01')")
     database.execute("CREATE TABLE late PARTITION OF visits FOR VALUES FROM ('2024-01-01') TO (MAXVALUE)")
     database.execute("INSERT INTO visits SELECT i, DATE '2023-01-01' + i FROM generate_series(0, 999) AS i")
     with sf.connect(PostgresSource(url, tables=["visits"]), **_BUDGET) as session:
         assert abs(session.sql(_COUNT.replace("people", "visits")).to_arrow()["n"][0].as_py() - 1000) < 200
-        database.execute("TRUNCATE late")
+        database.execute(change)
         with pytest.raises(SourceError, match="connect again"):
             session.sql(_COUNT.replace("people", "visits").replace("0.5", "0.4"))
 

@@ -96,7 +96,7 @@ class PostgresEngine:
                 self._holder.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
                 self._snapshot = str(self._holder.execute("SELECT pg_export_snapshot()").fetchall()[0][0])
                 with self._transaction() as connection:
-                    self._stamp = stamp(connection, self._tables)
+                    self._stamp = stamp(connection, self._tables, self._dialect)
         except BaseException:
             self.close()
             raise
@@ -218,7 +218,7 @@ class PostgresEngine:
             raise
 
     def _check_unchanged(self, connection: psycopg.Connection[Any]) -> None:
-        if stamp(connection, self._tables) != self._stamp:
+        if stamp(connection, self._tables, self._dialect) != self._stamp:
             raise SourceError(_CHANGED)
 
     @contextmanager

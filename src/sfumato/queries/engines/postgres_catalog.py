@@ -46,13 +46,9 @@ WITH RECURSIVE family AS (
 SELECT count(*) FROM family AS f JOIN pg_catalog.pg_class AS c ON c.oid = f.oid
 WHERE c.relkind NOT IN ('r', 'p') OR c.relpersistence = 't'
 """
-_STAMP: Final = """
-WITH RECURSIVE family AS (
-    SELECT %s::pg_catalog.regclass::pg_catalog.oid AS oid
-    UNION
-    SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i JOIN family AS f ON i.inhparent = f.oid)
-SELECT f.oid, pg_catalog.pg_relation_filenode(f.oid) FROM family AS f ORDER BY f.oid
-"""
+_FILES: Final = (
+    "SELECT r::pg_catalog.oid, pg_catalog.pg_relation_filenode(r) FROM (SELECT %s::regclass AS r) AS t"
+)
 _TABLES: Final = """
 SELECT c.oid, c.relname, c.relkind FROM pg_catalog.pg_class AS c
 JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
@@ -192,17 +188,42 @@ def find_tables(
     return tables
 
 
-def stamp(connection: psycopg.Connection[Any], tables: Mapping[str, StoredTable]) -> tuple[object, ...]:
+def stamp(
+    connection: psycopg.Connection[Any], tables: Mapping[str, StoredTable], dialect: PostgreSQL
+) -> tuple[object, ...]:
     """Lock tables against being altered, until the transaction ends, and return what tells that they were.
 
-    A snapshot outlives changes of rows, but not TRUNCATE, DROP and most of ALTER TABLE: these give a table,
-    or a part of it, other files.
+    A snapshot outlives changes of rows, but neither TRUNCATE nor DROP nor a new name of a table or column,
+    nor a partition that comes or goes: what is looked at is what the server's planner sees now, not the
+    catalogs' rows of the snapshot. Nothing is returned for tables that are gone.
     """
     found: list[object] = []
-    for table in tables.values():
-        connection.execute(f"LOCK TABLE {table.name} IN ACCESS SHARE MODE")
-        found += connection.execute(_STAMP, [table.name]).fetchall()
+    try:
+        for table in tables.values():
+            connection.execute(f"LOCK TABLE {table.name} IN ACCESS SHARE MODE")
+            items = ", ".join(dialect.identifier(column.name) for column in table.columns)
+            columns = connection.execute(f"SELECT {items} FROM {table.name} LIMIT 0").pgresult
+            if columns is not None:
+                found += [(columns.ftable(i), columns.ftablecol(i)) for i in range(columns.nfields)]
+                found += [(columns.ftype(i), columns.fmod(i)) for i in range(columns.nfields)]
+            plan = connection.execute(f"EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) SELECT FROM {table.name}")
+            for name in sorted(_relations(plan.fetchall()[0][0], dialect)):
+                found += connection.execute(_FILES, [name]).fetchall()
+    except library().ProgrammingError:
+        return ()
     return tuple(found)
+
+
+def _relations(plan: object, dialect: PostgreSQL) -> set[str]:
+    """Return the tables and partitions that a plan reads."""
+    if isinstance(plan, list):
+        return {name for part in plan for name in _relations(part, dialect)}
+    if not isinstance(plan, dict):
+        return set()
+    here = {name for part in plan.values() for name in _relations(part, dialect)}
+    if "Relation Name" in plan:
+        here.add(".".join(dialect.identifier(str(plan[key])) for key in ("Schema", "Relation Name")))
+    return here
 
 
 def _check_readable(
