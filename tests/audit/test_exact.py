@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sfumato.audit import exact_audit
 from sfumato.errors import ParameterError
-from sfumato.mechanisms import Exponential, Gaussian, Laplace
+from sfumato.mechanisms import Exponential, Gaussian, Laplace, RandomizedResponse
 from sfumato.numerics import Interval
 
 weights = st.lists(st.integers(0, 50), min_size=2, max_size=6).filter(any)
@@ -106,6 +106,19 @@ def test_half_the_noise_is_caught() -> None:
     good = Laplace.calibrated(sensitivity=1, epsilon=1.0)
     assert exact_audit(good, epsilon=1.0, pairs=[(0, 2)]).violated
     assert exact_audit(good, epsilon=0.999).violated
+
+
+def test_randomized_response_tells_its_law() -> None:
+    mechanism = RandomizedResponse(categories=("a", "b", "c"), truth=Fraction(3, 4))
+    found = exact_audit(mechanism, epsilon=1.8)
+    assert math.isclose(found.epsilon_lower, math.log(6), rel_tol=1e-12)
+    assert math.isclose(found.epsilon_upper, math.log(6), rel_tol=1e-12)
+    assert not found.violated
+    assert exact_audit(mechanism, epsilon=1.0).violated
+    # What is no category is reported evenly.
+    assert exact_audit(mechanism, epsilon=1.0, pairs=[("a", None)]).epsilon_upper < math.log(3)
+    with pytest.raises(ParameterError, match="answer must be one category"):
+        exact_audit(mechanism, epsilon=1.0, pairs=[(["a"], ["b"])])
 
 
 class Told:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato import Neighboring
-from sfumato.audit import array_pairs, score_pairs, vector_pairs
+from sfumato.audit import array_pairs, audit, score_pairs, vector_pairs
 from sfumato.audit.own_pairs import default_pairs
 from sfumato.audit.record_pairs import column_pairs, key_pairs, line_pairs
 from sfumato.errors import ParameterError
@@ -26,6 +26,7 @@ from sfumato.mechanisms import (
     Mean,
     Norm,
     Parallel,
+    Quantile,
 )
 
 relations = st.sampled_from(list(Neighboring))
@@ -137,6 +138,14 @@ def test_columns_differ_in_one_record(relation: Neighboring, bounds: tuple[Any, 
             continue
         changed = [(a, b) for a, b in zip(first, second, strict=True) if a != b]
         assert changed == [(bounds[1], 0 if relation is Neighboring.ZERO_OUT else bounds[0])]
+
+
+@pytest.mark.parametrize("relation", list(Neighboring))
+def test_a_median_is_tried_hard(relation: Neighboring) -> None:
+    """With all records at the ends of the bounds every answer would have the same rank."""
+    mechanism = Quantile(bounds=(0.0, 1.0), epsilon=1.0, neighboring=relation)
+    found = audit(mechanism, epsilon=1.0, trials=20_000, confidence=1 - 1e-10, rng=1)
+    assert 0.4 < found.epsilon_lower <= 1.0
 
 
 @pytest.mark.parametrize("relation", list(Neighboring))

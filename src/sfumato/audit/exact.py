@@ -194,7 +194,7 @@ def _laws(law: Any, pairs: Iterable[Any] | None) -> Iterable[tuple[InputPair, _T
 
 
 def _terms(law: Any) -> _Terms:
-    if not isinstance(law, Mapping) or not law:  # what a user's function returned may be anything
+    if not isinstance(law, Mapping):  # what a user's function returned may be anything
         _check.refuse("law", "map outputs to probabilities", type(law), "pass a dict")
     terms: _Terms = {}
     for output, probability in law.items():

@@ -26,12 +26,14 @@ def column_pairs(bounds: tuple[Any, Any], neighboring: Neighboring) -> list[Inpu
     -------
     list of InputPair
         One of few records, which any one moves far; one of equal halves, of which one record decides what is
-        in the middle.
+        in the middle; one of records between the bounds, on whose sides answers differ in rank.
     """
     kind = np.int64 if all(isinstance(bound, int) for bound in bounds) else np.float64
     lower, upper = np.array(bounds).astype(kind)
+    middle = np.array(lower / 2 + upper / 2).astype(kind)
     few, halves = np.array([lower, upper]), np.repeat(np.array([lower, upper]), [8, 7])
-    return [neighbors(shared, upper, lower, neighboring) for shared in (few, halves)]
+    between = np.repeat(np.array([lower, middle]), [3, 5])
+    return [neighbors(shared, upper, lower, neighboring) for shared in (few, halves, between)]
 
 
 def key_pairs(keys: int) -> list[InputPair]:

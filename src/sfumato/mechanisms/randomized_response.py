@@ -280,6 +280,26 @@ class RandomizedResponse(Mechanism):
             simulated=source.simulated,
         )
 
+    def probabilities(self, answer: Any) -> dict[Hashable, Fraction]:
+        """Return the probability of each report of one respondent: private, for tests and for the respondent.
+
+        Parameters
+        ----------
+        answer : one category
+            Of what is no category every report is equally likely.
+
+        Returns
+        -------
+        dict
+            From each category to its exact probability.
+        """
+        if _several(answer):
+            _check.refuse("answer", "be one category", type(answer).__name__, "pass that of one respondent")
+        place, count = int(self._places([answer])[0]), len(self.categories)
+        truth = Fraction(self.truth) if place >= 0 else Fraction(1, count)
+        lie = (1 - truth) / (count - 1)
+        return {name: truth if k == place else lie for k, name in enumerate(self.categories)}
+
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
         """Draw the values of many releases at once; see `Mechanism.outputs`."""
         if _several(value):
