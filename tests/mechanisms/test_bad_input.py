@@ -152,6 +152,27 @@ def test_what_nothing_can_be_chosen_from_is_refused(make: Make, message: str) ->
         make()
 
 
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Laplace(sensitivity=-1, scale=1), "^sensitivity must .*; state the most that one unit"),
+        (lambda: Laplace(sensitivity=1, scale=1).release([1, 2]), "^value must .*; convert it with numpy"),
+        (lambda: Quantile(quantile=-0.1, bounds=(0, 1), epsilon=1.0), "^quantile must"),
+        (lambda: Quantile(quantile=1.5, bounds=(0, 1), epsilon=1.0), "^quantile must .*; pass 0.5 for"),
+        (lambda: TopK(sensitivity=1, scale=1, count=3).release([1, 2]), "^count must .*; ask for fewer"),
+        (
+            lambda: ProposeTestRelease.calibrated(
+                statistic=StableQuantile(bounds=(0.0, 5.0)), bound=-1.0, epsilon=1.0, delta=1e-3
+            ),
+            "^bound must",
+        ),
+    ],
+)
+def test_an_error_names_what_was_passed_and_what_helps(make: Make, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        make()
+
+
 COLUMNS: dict[str, Mechanism] = {
     "quantile": Quantile(bounds=(0.0, 5.0), epsilon=1.0),
     "quantiles": Quantiles(bounds=(0.0, 5.0), epsilon=1.0, quantiles=(0.25, 0.5)),

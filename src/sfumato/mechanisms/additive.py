@@ -182,4 +182,4 @@ def as_bound(name: str, value: object) -> Number:
     """Return a sensitivity as a number; an infinite one is refused as such."""
     if value == math.inf:
         raise UnboundedSensitivity(f"{name} must be finite, got {value!r}; bound what one unit contributes")
-    return as_number(name, value)
+    return as_number(name, value, "state the most that one unit can move")

@@ -197,6 +197,8 @@ def whole(value: Any, *, name: str = "value", remedy: str = "") -> Any:
         return clamp(int(value))
     array = np.asarray(value)
     if array.dtype.kind not in "iu" or isinstance(value, list | tuple):
+        if isinstance(value, list | tuple):
+            remedy = "convert it with numpy.asarray"
         _check.refuse(name, "be an int or a numpy array of integers", _kind(value), remedy)
     # Unsigned numbers are cut from above only: -LIMIT has no place in their type.
     lowest = -LIMIT if array.dtype.kind == "i" else 0

@@ -225,8 +225,8 @@ def test_answers_do_not_pass_bounds_that_are_no_grid_points(grid: Grid | None) -
         (Quantile, {"bounds": (0.0, 1e308), "epsilon": 1}, ParameterError, "bounds must be at most"),
         (Quantile, {"bounds": (0, 1), "epsilon": 0}, ParameterError, "epsilon must"),
         (Quantile, {"bounds": (0, 1), "epsilon": 1e-12}, ParameterError, "epsilon must be at least"),
-        (Quantile, {"bounds": (0, 1), "epsilon": 1, "quantile": 0.0}, ParameterError, "quantiles must"),
-        (Quantile, {"bounds": (0, 1), "epsilon": 1, "quantile": 1.0}, ParameterError, "quantiles must"),
+        (Quantile, {"bounds": (0, 1), "epsilon": 1, "quantile": 0.0}, ParameterError, "quantile must"),
+        (Quantile, {"bounds": (0, 1), "epsilon": 1, "quantile": 1.0}, ParameterError, "quantile must"),
         (Quantiles, {"bounds": (0, 1), "epsilon": 1}, ParameterError, "quantiles must"),
         (
             Quantiles,

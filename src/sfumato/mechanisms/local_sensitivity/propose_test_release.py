@@ -183,7 +183,7 @@ class ProposeTestRelease(Mechanism):
         -------
         ProposeTestRelease
         """
-        request = Request(epsilon=epsilon, delta=delta)
+        request, bound = Request(epsilon=epsilon, delta=delta), as_bound("bound", bound)
         if not request.delta:
             _check.refuse("delta", "be positive", delta, "the test may fail to refuse")
 

@@ -67,7 +67,8 @@ class TopK(Selection):
 
     def _check_number(self, candidates: int) -> None:
         if candidates < _check.integer("count", self.count, minimum=1):
-            _check.refuse("count", f"be at most {candidates}, the number of candidates", self.count)
+            rule = f"be at most {candidates}, the number of candidates"
+            _check.refuse("count", rule, self.count, "ask for fewer, or name more candidates")
 
     def _total(self) -> int:
         return self.range * self.count

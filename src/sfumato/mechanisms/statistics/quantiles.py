@@ -136,7 +136,11 @@ class Quantile(OfRanks):
     quantile: Number = Fraction(1, 2)
 
     def _check_rates(self) -> None:
-        object.__setattr__(self, "quantile", fractions((self.quantile,))[0])
+        quantile = _check.fraction("quantile", self.quantile).limit_denominator(_DENOMINATOR)
+        if not 0 < quantile < 1:
+            rule = "be a number strictly between 0 and 1, to 2**-20"
+            _check.refuse("quantile", rule, self.quantile, "pass 0.5 for the median")
+        object.__setattr__(self, "quantile", quantile)
         if self._draw(Fraction(self.quantile), Fraction(self.epsilon), *self._ends()).rate < LEAST_RATE:
             _check.refuse("epsilon", "be at least about 2**-15", self.epsilon, "such an answer tells nothing")
 
