@@ -246,6 +246,27 @@ def test_stated_errors(dimension: int, scale: float) -> None:
         assert inside > level - 7 * math.sqrt(level * (1 - level) / 2500)
 
 
+@pytest.mark.parametrize("joint", [False, True])
+@pytest.mark.parametrize("level", [0.3, 0.95, 0.999])
+@pytest.mark.parametrize(("dimension", "scale"), [(1, 0.4), (2, 1.3), (3, 2.0)])
+def test_intervals_are_the_narrowest_of_whole_steps(
+    dimension: int, scale: float, level: float, joint: bool
+) -> None:
+    """By enumeration of the law on the points of a large cube."""
+    release = KNorm(dimension=dimension, sensitivity=1, scale=scale).release(np.full(dimension, 7), rng=3)
+    assert isinstance(release, CubeRelease)
+    lower, upper, _ = release.interval(level, joint=joint)
+    half = (upper - lower)[0] / 2
+    assert half == int(half)
+    assert ((lower + upper) / 2 == release.value).all()
+    axis = np.arange(-60, 61)
+    points = np.abs(np.stack(np.meshgrid(*[axis] * dimension), axis=-1).reshape(-1, dimension))
+    weights = np.exp(-points.max(axis=1) / scale)
+    reach = points.max(axis=1) if joint else points[:, 0]
+    coverage = [weights[reach <= t].sum() / weights.sum() for t in (half - 1, half)]
+    assert coverage[0] < level <= coverage[1]
+
+
 def test_its_largest_error_is_below_that_of_laplace_noise() -> None:
     source = SimulatedSource(2)
     dimension = 200

@@ -33,6 +33,8 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["CubeRelease", "KNorm"]
 
 _MOST: Final = 1024
+_RADII: Final = 1 << 20
+_WHOLE: Final = 1 << 52  # below it, numbers of steps are exact floats
 _MOST_ROUND: Final = 8
 
 
@@ -67,14 +69,26 @@ class CubeRelease(Release):
 
         Notes
         -----
-        The noise is the rounding of a uniform point of the cube :math:`[-r-1/2, r+1/2]^d`, with :math:`r \le
+        The noise is uniform on the whole points of a cube :math:`[-r, r]^d`, in steps, for a random r of
+        weight :math:`(2r+1)^d e^{-r/s}`. Up to a million radii are summed, which makes the interval the
+        narrowest of whole steps. For finer grids: the noise is the rounding of a uniform point of
+        :math:`[-r-1/2, r+1/2]^d`, with :math:`r \le
         d + s\Gamma` for a Gamma variable of shape d + 1: a geometric number is an exponential one rounded
         down. So its largest entry is at most :math:`s\Gamma + d + 1`; and one entry at most :math:`sU\Gamma +
         d + 1` with U uniform, where :math:`P(U\Gamma > x) = Q(d+1, x) - x Q(d, x)/d`.
         """
         outside = 1 - _check.unit_interval("level", level)
-        d = np.size(self.value)
+        d, scale = np.size(self.value), self.scale / self.step
+        if (2 * d + 100) * scale < _RADII and outside > 1e-12:
+            half = _cube_reach(d, scale, outside, joint) * self.step
+        else:
+            half = self._bound_on_reach(d, outside, joint)
+        lower, upper = self.value - half, self.value + half
+        if half.is_integer() and np.abs(self.value).max() < _WHOLE and self.value.dtype.kind == "i":
+            return Interval(lower, upper)
+        return Interval(np.nextafter(lower, -np.inf), np.nextafter(upper, np.inf))
 
+    def _bound_on_reach(self, d: int, outside: float, joint: bool) -> float:
         def excess(x: float) -> float:
             whole = float(gammaincc(d + 1, x))
             return (whole if joint else whole - x * float(gammaincc(d, x)) / d) - outside
@@ -83,8 +97,7 @@ class CubeRelease(Release):
         while excess(top) > 0:
             top *= 2
         quantile = float(brentq(excess, 0.0, top, rtol=1e-12)) * (1 + 1e-9)
-        half = self.scale * quantile + (d + 1) * self.step
-        return Interval(np.nextafter(self.value - half, -np.inf), np.nextafter(self.value + half, np.inf))
+        return self.scale * quantile + (d + 1) * self.step
 
 
 @final
@@ -332,3 +345,28 @@ def _cube_stddev(d: int, scale: Fraction) -> float:
     # The noise is uniform on 2r + 1 integers: its variance is r (r + 1) / 3.
     squares = square + 2 * mean * sums + spread + sums**2
     return math.sqrt((squares + mean + sums) / 3)
+
+
+@lru_cache(maxsize=64)
+def _cube_reach(d: int, scale: float, outside: float, joint: bool) -> int:
+    """Return the least t that one entry of cube noise, or the largest of all, exceeds with so little chance.
+
+    Weights fall at least like :math:`e^{-r/2s}` from r = 2 d s on: those left out are below 1e-15 of all.
+    """
+    wide = 2.0 * np.arange(math.ceil((2 * d + 100) * scale) + 64) + 1
+    logs = d * np.log(wide) - wide / (2 * scale)
+    chances = np.exp(logs - logs.max())
+    chances /= chances.sum()
+
+    def beyond(t: int) -> float:
+        inside = (2 * t + 1) / wide[t + 1 :]
+        return float(chances[t + 1 :] @ (1 - (inside**d if joint else inside)))
+
+    low, high = -1, len(wide) - 1  # nothing is beyond the latter
+    while high - low > 1:
+        middle = (low + high) // 2
+        if beyond(middle) <= outside * (1 - 1e-9) - 1e-14:
+            high = middle
+        else:
+            low = middle
+    return high
