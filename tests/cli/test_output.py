@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import os
 import shutil
 import subprocess
@@ -148,3 +150,25 @@ def test_commands_that_spend_nothing_fail_in_words_too(folder: Path) -> None:
             assert done.returncode == 1
             (line,) = done.stderr.splitlines()
             assert line.startswith("sfumato: standard output must")
+
+
+@pytest.mark.parametrize("style", ["table", "csv", "json", "parquet"])
+def test_arrays_are_written_in_every_format(folder: Path, style: str) -> None:
+    bounds = "contribution_bounds_per_row => (0, 200)"
+    query = COUNT.replace("COUNT(*) AS n", f"APPROX_QUANTILES(id, 2, {bounds}) AS q")
+    target = folder / f"arrays.{style}"
+    named = ("sql", str(folder / "people.parquet"), *UNIT, "--format", style, "--output", str(target), query)
+    assert CliRunner().invoke(app, named).exit_code == 0
+    if style == "parquet":
+        (values,) = pq.read_table(target)["q"].to_pylist()
+    elif style == "json":
+        (values,) = (row["q"] for row in json.loads(target.read_text()))
+    elif style == "csv":
+        head, (first, *_) = csv.reader(target.read_text().splitlines())
+        assert head == ["q", "q_lower", "q_upper"]
+        values = json.loads(first)
+    else:
+        assert "q" in target.read_text()
+        return
+    assert len(values) == 3
+    assert 0 <= values[0] <= values[1] <= values[2] <= 200

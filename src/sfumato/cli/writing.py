@@ -115,10 +115,19 @@ def _content(answer: pa.Table, style: Format) -> bytes:
         return (json.dumps(rows, indent=2, default=str, ensure_ascii=False) + "\n").encode()
     sink = BytesIO()
     if style is Format.CSV:
-        pa_csv.write_csv(answer, sink)
+        pa_csv.write_csv(_flat(answer), sink)
     else:
         pq.write_table(answer, sink)
     return sink.getvalue()
+
+
+def _flat(answer: pa.Table) -> pa.Table:
+    """Return a table with arrays as JSON in a text, for CSV knows no arrays."""
+    for place, field in enumerate(answer.schema):
+        if pa.types.is_list(field.type):
+            texts = [None if value is None else json.dumps(value) for value in answer[place].to_pylist()]
+            answer = answer.set_column(place, field.name, pa.array(texts, pa.string()))
+    return answer
 
 
 def _finite(value: object) -> object:
