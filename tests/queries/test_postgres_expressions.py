@@ -159,3 +159,13 @@ def test_capital_letters_beyond_ascii_are_unicodes(both: _Both) -> None:
 def test_the_remainder_of_floats_is_refused(both: _Both) -> None:
     with pytest.raises(UnsupportedSql, match="INT64"):
         both.check("MOD(x, y)")
+
+
+def test_letters_never_outgrow_what_the_server_holds(both: _Both) -> None:
+    """In capitals this letter takes three times its bytes."""
+    text = both.postgres._dialect.text_function("upper", "t")
+    for count, expected in ((1 << 10, 6 << 10), ((1 << 25) + 1, None)):
+        made = f'SELECT repeat(chr(912), {count}) COLLATE "C" AS t'
+        assert both.connection.execute(f"SELECT octet_length({text}) FROM ({made}) AS r").fetchall() == [
+            (expected,)
+        ]

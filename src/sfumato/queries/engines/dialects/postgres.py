@@ -19,6 +19,7 @@ _INTEGERS = frozenset({"int2", "int4", "int8"})
 _FLOATS = frozenset({"float4", "float8"})
 _TEXTS = frozenset({"text", "varchar", "bpchar", "name", "uuid"})
 _LEAST, _MOST = "-9223372036854775808", "9223372036854775807"
+_LONGEST = 1 << 26
 _WHITE_SPACE = "chr(32) || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
 # From this number on a text is beyond the floats; up to that one it is nearest to zero.
 _TOO_LARGE = "CAST('1.797693134862315807937289714053e308' AS numeric)"
@@ -96,11 +97,10 @@ class PostgreSQL(Dialect):
         return self.standard(column) if column.type is ColumnType.TEXT else sql
 
     def rank(self, words: tuple[int, int], columns: Sequence[str]) -> str:
-        """Return a 64-bit hash of the row's text, seeded by a word, and its hash, seeded by the other."""
+        """Return a 64-bit hash of the columns' hashes, these seeded by one word and it by the other."""
         first, second = (f"CAST('{word - 2**63}' AS bigint)" for word in words)
-        row = f'CAST(ROW({", ".join(columns)}) AS text) COLLATE "C"'
-        once = f'CAST(hashtextextended({row}, {first}) AS text) COLLATE "C"'
-        return f"hashtextextended({once}, {second})"
+        hashes = (f'hashtextextended(CAST({c} AS text) COLLATE "C", {first})' for c in columns)
+        return f'hashtextextended(CAST(ROW({", ".join(hashes)}) AS text) COLLATE "C", {second})'
 
     def same(self, left: str, right: str) -> str:
         """Return the condition on arrays: NULLs in them are equal, and joins can hash them."""
@@ -187,11 +187,13 @@ class PostgreSQL(Dialect):
             return f"btrim({sql}, {_WHITE_SPACE})"
         if name == "length":
             return f"CAST(char_length({sql}) AS bigint)"
-        return f'({name}({sql} COLLATE "{self.letters}") COLLATE "C")'
+        # other letters may take more bytes, and a text of more than 2**30 is an error
+        made = f'({name}({{0}} COLLATE "{self.letters}") COLLATE "C")'
+        return let(lambda a: f"(CASE WHEN octet_length({a}) <= {_LONGEST} THEN {made.format(a)} END)", sql)
 
     def bytes_of(self, sql: str) -> str:
         """Return the length of a text in bytes."""
-        return f"octet_length({sql})"
+        return f"CAST(octet_length({sql}) AS bigint)"
 
     def like(self, sql: str, pattern: str) -> str:
         """Return whether a text matches a pattern in which nothing is escaped."""
