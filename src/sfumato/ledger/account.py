@@ -15,7 +15,7 @@ from sfumato.ledger.export import export_lines, public_key_of
 from sfumato.ledger.filters import Spent
 from sfumato.ledger.head import Head
 from sfumato.ledger.identity import keyed
-from sfumato.ledger.log import CHARGE, COMMIT, State, corrupt, event_at, events_after, last_state, walk
+from sfumato.ledger.log import CHARGE, COMMIT, State, events_after, last_state, walk
 from sfumato.ledger.pricing import price_of
 from sfumato.ledger.refusal import Holding, all_hold, remaining_of
 from sfumato.ledger.registration import check_text, read_identity
@@ -276,12 +276,7 @@ class Account:
 
     def _state(self, connection: Transaction) -> State:
         """Read the last event and check that the log still holds what this process has already seen."""
-        state = last_state(connection)
-        position, digest = self._seen
-        if position:
-            seen = event_at(connection, position)
-            if seen is None or seen.digest != digest:
-                raise corrupt("never go back", f"another event {position} than was there before")
+        state = last_state(connection, self._seen)
         self._see(state.event)
         return state
 

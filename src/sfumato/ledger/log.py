@@ -40,6 +40,8 @@ OPENED, VERSION, CHARGE, COMMIT, ACCOUNT = "opened", "version", "charge", "commi
 """The kinds of events."""
 
 COLUMNS = "SELECT position, kind, charge, body, previous, digest FROM event"
+LATEST = "(SELECT max(position) FROM event)"
+LAST = f"{COLUMNS} WHERE position = {LATEST} OR position = :seen ORDER BY position DESC"
 INSERT = """INSERT INTO event (position, kind, charge, body, previous, digest)
     VALUES (:position, :kind, :charge, :body, :previous, :digest)"""
 
@@ -102,17 +104,22 @@ def append(
     return event
 
 
-def last_state(connection: Transaction) -> State:
-    """Read the last event, and nothing else, and check that it is whole."""
-    row = connection.execute(f"{COLUMNS} ORDER BY position DESC LIMIT 1").fetchone()
+def last_state(connection: Transaction, seen: tuple[int, str] = (0, "")) -> State:
+    """Read the last event, and nothing else, and check that it is whole.
+
+    With ``seen``, position and digest of an event that was there before, also that it still is.
+    """
+    rows = [Event(*row) for row in connection.execute(LAST, {"seen": seen[0]})]
     highest = connection.highest()
-    if row is None or highest is None:
+    if not rows or highest is None:
         raise corrupt("hold at least one event", "none")
-    event = Event(*row)
+    event = rows[0]
     if highest != event.position:
         raise corrupt("end with its last event", f"event {event.position} of {highest} at the end")
     if not event.intact:
         raise corrupt("hold unaltered events", f"an altered event {event.position}")
+    if seen[0] and (rows[-1].position, rows[-1].digest) != seen:
+        raise corrupt("never go back", f"another event {seen[0]} than was there before")
     return state_of(event)
 
 
