@@ -354,3 +354,18 @@ def test_what_the_server_cannot_plan_is_refused_before_the_charge(
             session.sql(sql)
         assert _spent(session) == 0
         assert session.sql(_COUNT).to_arrow().num_rows == 1
+
+
+def test_names_and_texts_may_hold_anything(url: str, database: psycopg.Connection[Any]) -> None:
+    database.execute("""CREATE TABLE "we""ird %s {0} ; \\ name" ("per""son %" int, "st'ate {0}" text)""")
+    database.execute(
+        """INSERT INTO "we""ird %s {0} ; \\ name" SELECT i, 'a\\%''{}' FROM generate_series(1, 500) AS i"""
+    )
+    source = PostgresSource(url, tables=['we"ird %s {0} ; \\ name'])
+    text = """
+        SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=1e-7, max_groups_contributed=1)
+        UPPER(`st'ate {0}`) AS k, COUNT(*) AS n FROM `we"ird %s {0} ; \\\\ name`
+        WHERE `st'ate {0}` = 'a\\\\%\\'{}' AND `st'ate {0}` <> '%s' GROUP BY k"""
+    budget = {**_BUDGET, "privacy_unit": 'per"son %'}
+    with sf.connect(source, **budget) as session:
+        assert session.sql(text).to_arrow()["k"].to_pylist() == ["A\\%'{}"]
