@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -112,7 +113,7 @@ def test_outputs_have_the_law_of_releases(case: tuple[Mechanism, Any]) -> None:
     mechanism, value = case
     generator = np.random.default_rng(20261121)
     few, many = 1_000, 20_000
-    if isinstance(mechanism, TopK | SmoothQuantile | Measurement | RandomizedResponse):
+    if isinstance(mechanism, SmoothQuantile | Measurement | RandomizedResponse):
         many = 2_000
     singly = Counter(coarse(mechanism.release(value, generator).value) for _ in range(few))
     outputs = mechanism.outputs(value, many, generator)
@@ -134,6 +135,20 @@ def test_runs_of_the_sparse_vector_technique_have_its_exact_law() -> None:
     assert set(found) <= set(law)
     for run, chance in law.items():
         assert abs(found[run] - runs * chance) < 7 * np.sqrt(runs * chance)
+
+
+def test_runs_of_choices_have_their_exact_law() -> None:
+    """Each of the ordered pairs and triples within 7 standard errors."""
+    scores, runs = np.array([0, 2, 3, 3]), 200_000
+    weights = np.exp(scores / 2)
+    for count in (2, 3):
+        found = TopK(sensitivity=1, scale=2, count=count).outputs(scores, runs, rng=20261121)
+        told = Counter(found)
+        for run in permutations(range(4), count):
+            chance, rest = 1.0, weights.sum()
+            for index in run:
+                chance, rest = chance * weights[index] / rest, rest - weights[index]
+            assert abs(told[run] - runs * chance) < 7 * np.sqrt(runs * chance), run
 
 
 @pytest.mark.parametrize("size", [0, -1, 1.5, None])

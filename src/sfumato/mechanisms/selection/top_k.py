@@ -10,6 +10,7 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.mechanisms.selection.selection import Selection, Steps, log_steps
+from sfumato.numerics.choice import choose
 from sfumato.numerics.race import choose_distinct
 from sfumato.numerics.source import RandomSource
 from sfumato.privacy.leaves import exponential as leaf
@@ -78,8 +79,23 @@ class TopK(Selection):
         return one * self.count
 
     def _draw(self, steps: Steps, size: int, source: RandomSource) -> Steps:
-        runs = [choose_distinct(-steps, self._rate, self.count, rng=source) for _ in range(size)]
-        return np.array(runs, np.int64).reshape(size, self.count)
+        told = np.zeros((size, self.count), np.int64)
+        # Runs that began alike, what is left for them, and how many they have told.
+        alike = [(np.arange(size), np.arange(steps.size), 0)]
+        while alike:
+            runs, left, place = alike.pop()
+            if len(runs) == 1:
+                rest = choose_distinct(-steps[left], self._rate, self.count - place, rng=source)
+                told[runs[0], place:] = left[rest]
+                continue
+            chosen = choose(-steps[left], self._rate, size=len(runs), rng=source)
+            told[runs, place] = left[chosen]
+            if place + 1 < self.count:
+                alike.extend(
+                    (runs[chosen == index], np.delete(left, index), place + 1)
+                    for index in np.unique(chosen).tolist()
+                )
+        return told
 
     def _shortfall(self, beta: float, candidates: int, scale: Fraction) -> int:
         share = beta / self.count
