@@ -1,4 +1,4 @@
-"""A ledger's log for a third party: every event, signed, and nothing that is secret to the analysts.
+"""A ledger's log for a third party: every event, signed, without the ledger's key and the answers.
 
 One line of JSON each: what is exported, every event of the chain, and at last the head with its Ed25519
 signature. The curator's key and the stored releases stay behind; of a release there is the hash. Any program
