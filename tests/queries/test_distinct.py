@@ -189,3 +189,11 @@ def test_each_mistake_has_its_error(call: str, kind: type[Exception], phrase: st
     with pytest.raises(kind) as caught:
         read(f"{DP}{call} FROM data", CATALOG)
     assert phrase in str(caught.value)
+
+
+def test_the_error_to_expect_is_known_beforehand() -> None:
+    table = pa.table({"id": list(range(300)), "c": [f"v{i % 70}" for i in range(300)]})
+    text = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(delta=0) COUNT(DISTINCT c) AS d FROM data"
+    with sf.connect(table, privacy_unit="id", epsilon=2, rng=4) as session:
+        plan = session.plan([text], epsilon=1.0)
+        assert "d: not known" not in str(plan)

@@ -22,6 +22,9 @@ PARTS = """SELECT WITH DIFFERENTIAL_PRIVACY
     OPTIONS(epsilon={}, delta={}, max_groups_contributed=1, group_selection_epsilon=0.2)
     state, COUNT(*, epsilon => 0.05) AS n, AVG(income, contribution_bounds_per_group => (0, 200000)) AS income
     FROM data GROUP BY state"""
+SPREAD = """SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon={}, delta={}, max_rows_contributed=4)
+    state, STDDEV(income, contribution_bounds_per_row => (0, 200000)) AS s, COUNT(DISTINCT age) AS ages
+    FROM data GROUP BY state"""
 BUDGETS: list[dict[str, float]] = [
     {"epsilon": 2.0, "delta": 1e-7},
     {"epsilon": 2.0},
@@ -31,7 +34,9 @@ BUDGETS: list[dict[str, float]] = [
 
 
 @pytest.mark.parametrize("budget", BUDGETS, ids=str)
-@pytest.mark.parametrize("query", [COUNT, MEANS, GROUPS, PARTS], ids=["count", "laplace", "gauss", "parts"])
+@pytest.mark.parametrize(
+    "query", [COUNT, MEANS, GROUPS, PARTS, SPREAD], ids=["count", "laplace", "gauss", "parts", "spread"]
+)
 @pytest.mark.parametrize("spent", [None, 0.1, 0.2])
 def test_the_epsilon_that_a_refusal_offers_is_accepted_as_it_is_typed(
     budget: dict[str, float], query: str, spent: float | None

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import sfumato as sf
+from sfumato.errors import OptionError
 from sfumato.numerics.source import random_source
 from sfumato.queries.answer import add_noise
 from sfumato.queries.catalog import Catalog
@@ -194,3 +195,9 @@ def test_whole_numbers_stay_on_a_grid_of_ones() -> None:
         "epsilon=1, delta=0, max_groups_contributed=1",
     )
     assert all(factor.exponent == 0 for measure in priced.measures for factor in measure.factors)
+
+
+def test_rows_too_many_for_any_grid_are_refused() -> None:
+    options = "epsilon=1, delta=0, max_groups_contributed=1, max_rows_per_group=100000000000"
+    with pytest.raises(OptionError, match="fewer groups or rows"):
+        _exact(_table(0), f"VAR_POP(x, {ONE})", options)

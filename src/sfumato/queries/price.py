@@ -133,5 +133,5 @@ def _allowed_laws(options: Options, *, unknown: bool) -> tuple[Law, ...]:
 def _out_of_reach(options: Options) -> OptionError:
     return OptionError(
         f"epsilon must leave the noise within 2**40 grid steps, got {options.epsilon!r} with delta "
-        f"{options.delta!r}; use a larger epsilon or delta, or fewer groups"
+        f"{options.delta!r}; use a larger epsilon or delta, or fewer groups or rows"
     )

@@ -18,6 +18,7 @@ ADDITIVE: Final = (
     AggregateKind.COUNT_ROWS,
     AggregateKind.COUNT_VALUES,
     AggregateKind.COUNT_UNITS,
+    AggregateKind.COUNT_DISTINCT,
     AggregateKind.SUM,
 )
 """Aggregates whose error is that of one measure's noise."""
