@@ -276,7 +276,16 @@ def test_canonical_text_reads_as_itself(select: str) -> None:
 def test_the_queries_of_the_documentation_are_answered(pytestconfig: pytest.Config) -> None:
     page = (pytestconfig.rootpath / "docs" / "sql.md").read_text(encoding="utf-8")
     blocks = re.findall(r"^ *```sql\n(.*?)^ *```", page, flags=re.DOTALL | re.MULTILINE)
-    public = {"states": Schema((Column("state", ColumnType.TEXT),))}
+    public = {"states": Schema((Column("state", ColumnType.TEXT), Column("region", ColumnType.TEXT)))}
     assert len(blocks) >= 2
     for block in blocks:
         assert read(block, Catalog(CATALOG.private, public)).aggregates
+
+
+def test_having_in_a_subquery_may_name_its_columns() -> None:
+    grouped = "SELECT person_id, COUNT(*) + 1 AS n FROM data GROUP BY person_id HAVING {} * 2 > 3"
+    texts = [
+        read(f"SELECT COUNT(*) FROM ({grouped.format(name)})", CATALOG, defaults={"epsilon": 1.0}).text
+        for name in ("n", "(COUNT(*) + 1)")
+    ]
+    assert texts[0] == texts[1]

@@ -161,7 +161,7 @@ def _refuse(node: exp.Expr) -> NoReturn:
 _REFUSALS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
     (
         (exp.Window, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls),
-        "a window function mixes the rows of several units; aggregate with GROUP BY instead",
+        "a window function mixes the rows of several units; GROUP BY, or PARTITION BY the unit in a subquery",
     ),
     (
         (exp.Query, exp.SubqueryPredicate),

@@ -49,7 +49,8 @@ def read_items(select: exp.Select) -> list[Item]:
             raise UnsupportedSql("SELECT * would show raw rows; name GROUP BY items and aggregates")
         if isinstance(item.node, exp.Window):
             raise UnsupportedSql(
-                "a window function mixes the rows of several units; aggregate with GROUP BY instead"
+                "a window function mixes the rows of several units; GROUP BY, or PARTITION BY the unit in a "
+                "subquery"
             )
     return items
 

@@ -28,7 +28,7 @@ from sfumato.queries.nodes import (
 from sfumato.queries.perunit import Groups, Windows, groups_units, has_window, named_item
 from sfumato.queries.rows import Rows, output_name
 from sfumato.queries.schema import ColumnType, Expression, Named
-from sfumato.queries.terms import Term, cast, column, only, require
+from sfumato.queries.terms import Term, cast, column, only, operand, require
 
 __all__ = ["Rows", "filtered", "output_name", "read_item", "table_source", "unwrapped"]
 
@@ -262,11 +262,22 @@ def _grouped(select: exp.Select, rows: Rows) -> Relation:
     having = select.args.get("having")
     condition = None
     if having is not None:
-        condition = read_expression(having.this, groups, "the condition of HAVING", whole=groups.whole)
+        aliases = {named.name.casefold(): named.expression for named in columns}
+
+        def whole_or_alias(node: exp.Expr) -> Term | None:
+            named = isinstance(node, exp.Column) and not node.table and not rows.has(node.name)
+            found = aliases.get(node.name.casefold()) if named else None
+            return groups.whole(node) if found is None else Term(operand(_term(found)).copy(), found.type)
+
+        condition = read_expression(having.this, groups, "the condition of HAVING", whole=whole_or_alias)
     relation: Relation = groups.relation
     if condition is not None:
         relation = Filter(relation, _boolean(condition))
     return _project(columns, relation, private=True)
+
+
+def _term(expression: Expression) -> Term:
+    return Term(expression.tree, expression.type)
 
 
 def _boolean(condition: Expression) -> Expression:
