@@ -232,3 +232,9 @@ def test_rows_are_joined_with_public_and_with_other_private_tables() -> None:
         visited = session.table("visits").join("people", on=["person"]).filter(col("age") == 80)
         made = visited.agg(n=sf.count(bounds=(0, 5))).release(epsilon=20, delta=0)
         assert abs(made.to_arrow()["n"][0].as_py() - 225) < 15
+
+
+@pytest.mark.parametrize("type_", ["", "INT64) OR (TRUE", "INT64 -- ", "DECIMAL(9, 2)", "ÍNT64", None, 3])
+def test_a_type_cannot_break_out_of_its_cast(type_: Any) -> None:
+    with pytest.raises(ParameterError, match="type_ must be the name of a type"):
+        col("age").cast(type_)

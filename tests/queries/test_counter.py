@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -267,3 +269,69 @@ def test_a_state_belongs_to_one_counter_at_a_time(tmp_path: Path) -> None:
             opened(book, state=state)
         with pytest.raises(SourceError, match="folder"):
             opened(book, state=tmp_path / "no" / "folder")
+
+
+def test_a_counter_that_was_closed_tells_nothing_more(tmp_path: Path) -> None:
+    """Whoever opened its state since would tell the same period with other noise."""
+    with session(visits(), ledger=tmp_path / "l", rng=None) as book:
+        first = opened(book, state=tmp_path / "s")
+        first.refresh(START + dt.timedelta(2))
+        first.close()
+        with opened(book, state=tmp_path / "s") as second:
+            second.refresh(START + dt.timedelta(3))
+            with pytest.raises(SourceError, match="open"):
+                first.refresh(START + dt.timedelta(3))
+
+
+def test_a_forked_child_tells_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with session(visits()) as book, opened(book) as counter:
+        mine = os.getpid()
+        monkeypatch.setattr(os, "getpid", lambda: mine + 1)
+        with pytest.raises(SourceError, match="process"):
+            counter.refresh(START + dt.timedelta(3))
+        assert counter.told == 0
+        monkeypatch.undo()
+
+
+def test_threads_that_ask_at_once_tell_every_period_once() -> None:
+    with session(visits(), epsilon=2000) as book, opened(book, epsilon=1000, max_groups=3) as counter:
+        begin, answers = threading.Barrier(4), []
+
+        def ask() -> None:
+            begin.wait()
+            answers.append(counter.refresh(START + dt.timedelta(DAYS)).to_arrow())
+
+        asking = [threading.Thread(target=ask) for _ in range(4)]
+        for each in asking:
+            each.start()
+        for each in asking:
+            each.join()
+        assert counter.told == DAYS
+    assert all(answer == answers[0] for answer in answers)
+    assert len(answers) == 4
+
+
+def test_a_state_is_locked_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another process tells between reading and locking would be told again with other noise."""
+    with session(visits(), ledger=tmp_path / "l", rng=None) as book:
+        with opened(book, state=tmp_path / "s") as counter:
+            counter.refresh(START + dt.timedelta(2))
+        read = np.load
+
+        def load(*args: Any, **kwargs: Any) -> Any:
+            with pytest.raises(SourceError, match="another counter holds"):
+                opened(book, state=tmp_path / "s")
+            return read(*args, **kwargs)
+
+        monkeypatch.setattr(np, "load", load)
+        with opened(book, state=tmp_path / "s") as again:
+            assert again.told == 2
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04", b"{}"])
+def test_a_damaged_state_is_refused(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "s").write_bytes(content)
+    with session(visits(), ledger=tmp_path / "l", rng=None) as book:
+        for _ in range(2):  # the first leaves no lock behind
+            with pytest.raises(SourceError, match="cannot be read"):
+                opened(book, state=tmp_path / "s")

@@ -122,6 +122,9 @@ class ColumnExpression:
 
     def cast(self, type_: str) -> ColumnExpression:
         """Return the value in another type, such as ``"INT64"``; NULL where it has none there."""
+        given: object = type_
+        if not isinstance(given, str) or not given.isascii() or not given.isidentifier():
+            refuse("type_", "be the name of a type", given, "write 'INT64', 'FLOAT64' or 'STRING', say")
         return ColumnExpression(f"CAST({self.sql} AS {type_})")
 
     def _with(self, sign: str, other: object) -> ColumnExpression:

@@ -7,6 +7,8 @@ periods is added once for all, so that the sum after a thousand periods has litt
 from __future__ import annotations
 
 import json
+import os
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,6 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.errors import SourceError
 from sfumato.ledger.view import LedgerView
 from sfumato.mechanisms.factorization.continual import ContinualSum
 from sfumato.mechanisms.factorization.linear_release import LinearRelease
@@ -129,8 +132,8 @@ class Counter:
     ``max_groups_contributed`` groups of each, which is a function of its own rows; periods that were told are
     never computed again; so over all periods a unit moves each measure as `ContinualSum` presupposes, whose
     theorem is Denisov et al. 2022, Theorem 2.1, for noise on the integers. Rows of periods that were told
-    must stay in the table as long as the counter lives: a unit whose early rows are taken away would count in
-    later periods instead.
+    must stay in the table as long as the counter lives, and so must the public rows that they are joined
+    with: a unit whose early rows are taken away, or match no more, would count in later periods instead.
 
     A unit's rows that arrive after their period was told are not counted.
     """
@@ -141,6 +144,8 @@ class Counter:
         self._state = state
         self._streams = [SumStream(mechanism, state.source) for mechanism in plan.mechanisms]
         self._told: list[list[LinearRelease]] = [[] for _ in plan.mechanisms]
+        self._one_at_a_time = threading.Lock()
+        self._process: int | None = os.getpid()
         for step in state.steps:
             self._send(step)
 
@@ -166,7 +171,19 @@ class Counter:
         ------
         EngineError
             If the engine fails; the periods before it are told, asking again goes on from there.
+        SourceError
+            If the counter is closed, or is another process's: whoever goes on with its state would tell the
+            same period with other noise.
         """
+        if self._process != os.getpid():
+            raise SourceError(
+                "a counter must be open, and used in the process that opened it; nothing was told: open it "
+                "again with its state"
+            )
+        with self._one_at_a_time:
+            return self._refreshed(until)
+
+    def _refreshed(self, until: Moment) -> CounterRelease:
         for step in range(self.told, self._plan.schedule.complete(until)):
             exact = self._desk.engine.aggregate(self._plan.job(step, self._desk.read), self._state.secret())
             keys = exact.select([f"k{i}" for i in range(len(self._plan.keys))])
@@ -181,7 +198,9 @@ class Counter:
 
     def close(self) -> None:
         """Let another process go on with the state; calling it again does nothing."""
-        self._state.close()
+        with self._one_at_a_time:
+            self._process = None
+            self._state.close()
 
     def __enter__(self) -> Self:
         return self

@@ -10,6 +10,7 @@ import fcntl
 import io
 import json
 import os
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, Self, final
@@ -82,20 +83,32 @@ class CounterState:
         What the counter is, and the id of the ledger that it was charged to.
     source : RecordedSource
         Where its noise comes from.
+    lock : int or None
+        The file's lock, where it is held already.
     """
 
-    def __init__(self, path: Path | None, identity: str, ledger: str, source: RecordedSource) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        identity: str,
+        ledger: str,
+        source: RecordedSource,
+        lock: int | None = None,
+    ) -> None:
         self.path = path
         self.identity = identity
         self.ledger = ledger
         self.source = source
         self.steps: list[list[Integers]] = []
         self.keys: pa.Table = pa.table({})
-        self._lock = None if path is None else _locked(path)
+        self._lock = _locked(path) if lock is None and path is not None else lock
 
     @classmethod
     def find(cls, path: Path | None, identity: str, ledger: str, fresh: RandomSource) -> Self | None:
         """Read the state of a counter, None where there is none yet.
+
+        The file is locked before it is read: another process could else tell a period in between, and this
+        one would tell it again with other noise.
 
         Raises
         ------
@@ -106,22 +119,32 @@ class CounterState:
         """
         if path is None or not path.exists():
             return None
+        lock = _locked(path)
         try:
-            with np.load(path, allow_pickle=False) as held:
+            return cls._read(path, identity, ledger, fresh, lock)
+        except BaseException:
+            os.close(lock)
+            raise
+
+    @classmethod
+    def _read(cls, path: Path, identity: str, ledger: str, fresh: RandomSource, lock: int) -> Self:
+        try:
+            with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as held:
                 facts: dict[str, Any] = json.loads(held["facts"].tobytes())
                 arrays = {name: held[name] for name in held.files}
-        except (OSError, ValueError, KeyError):
+            found = facts["version"], facts["identity"], facts["ledger"]
+        except (OSError, EOFError, ValueError, TypeError, KeyError, zipfile.BadZipFile):
             raise SourceError(
                 f"state must be a counter's, got {str(path)!r}, which cannot be read; name another file, and "
                 "the counter is charged again"
             ) from None
-        if (facts["version"], facts["identity"], facts["ledger"]) != (_VERSION, identity, ledger):
+        if found != (_VERSION, identity, ledger):
             raise LedgerMismatch(
                 f"state must be of this counter, this ledger and this version, got another's in "
                 f"{str(path)!r}; open it with the query and parameters that it was made with, or name "
                 "another file"
             )
-        state = cls(path, identity, ledger, RecordedSource(fresh, arrays["words"]))
+        state = cls(path, identity, ledger, RecordedSource(fresh, arrays["words"]), lock)
         with pa.ipc.open_stream(arrays["keys"].tobytes()) as reader:
             state.keys = reader.read_all()
         measures = facts["measures"]
