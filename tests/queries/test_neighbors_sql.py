@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from fractions import Fraction
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from sfumato.queries.catalog import Catalog
 from sfumato.queries.drafts import Draft
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.front import read
+from sfumato.queries.moment_grids import Moment
 from sfumato.queries.plan import Measure, Scan
 from sfumato.queries.price import PricedQuery, price
 from sfumato.queries.sources import open_source
@@ -131,6 +133,24 @@ def test_noise_made_for_fewer_rows_is_caught(monkeypatch: pytest.MonkeyPatch) ->
 
     monkeypatch.setattr(Draft, "on_grid", smaller)
     assert any(_violations(seed) for seed in range(20))
+
+
+def test_noise_made_for_fewer_rows_in_all_groups_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Draft._within
+
+    def smaller(draft: Draft, measure: Measure, all_rows: int) -> Measure:
+        made = real(draft, measure, all_rows)
+        return made if made.l1 is None else replace(made, l1=made.l1 // 2)
+
+    monkeypatch.setattr(Draft, "_within", smaller)
+    assert any(_violations(seed) for seed in range(20))
+
+
+@pytest.mark.slow
+def test_noise_made_for_smaller_products_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = Moment.on_grid
+    monkeypatch.setattr(Moment, "on_grid", lambda moment, *given: _understated(real(moment, *given)))
+    assert any(_violations(seed) for seed in range(60))
 
 
 def _understated(measure: Measure) -> Measure:
