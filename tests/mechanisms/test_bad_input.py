@@ -157,8 +157,11 @@ def test_what_nothing_can_be_chosen_from_is_refused(make: Make, message: str) ->
     [
         (lambda: Laplace(sensitivity=-1, scale=1), "^sensitivity must .*; state the most that one unit"),
         (lambda: Laplace(sensitivity=1, scale=1).release([1, 2]), "^value must .*; convert it with numpy"),
-        (lambda: Quantile(quantile=-0.1, bounds=(0, 1), epsilon=1.0), "^quantile must"),
-        (lambda: Quantile(quantile=1.5, bounds=(0, 1), epsilon=1.0), "^quantile must .*; pass 0.5 for"),
+        (
+            lambda: Quantile(quantile=-0.1, bounds=(0, 1), epsilon=1.0),
+            "^quantile must .*; pass a share below 1",
+        ),
+        (lambda: Quantile(quantile=1.5, bounds=(0, 1), epsilon=1.0), "^quantile must .* 0.5 for the median"),
         (lambda: TopK(sensitivity=1, scale=1, count=3).release([1, 2]), "^count must .*; ask for fewer"),
         (
             lambda: ProposeTestRelease.calibrated(

@@ -136,10 +136,10 @@ class Quantile(OfRanks):
     quantile: Number = Fraction(1, 2)
 
     def _check_rates(self) -> None:
-        quantile = _check.fraction("quantile", self.quantile).limit_denominator(_DENOMINATOR)
+        remedy = "pass a share below 1, 0.5 for the median"
+        quantile = _check.fraction("quantile", self.quantile, remedy).limit_denominator(_DENOMINATOR)
         if not 0 < quantile < 1:
-            rule = "be a number strictly between 0 and 1, to 2**-20"
-            _check.refuse("quantile", rule, self.quantile, "pass 0.5 for the median")
+            _check.refuse("quantile", "be strictly between 0 and 1, to 2**-20", self.quantile, remedy)
         object.__setattr__(self, "quantile", quantile)
         if self._draw(Fraction(self.quantile), Fraction(self.epsilon), *self._ends()).rate < LEAST_RATE:
             _check.refuse("epsilon", "be at least about 2**-15", self.epsilon, "such an answer tells nothing")
@@ -327,7 +327,7 @@ def fractions(given: object) -> tuple[Fraction, ...]:
         _check.refuse("quantiles", rule, given, "pass a list, (0.25, 0.5, 0.75) for quartiles")
     found: list[Fraction] = []
     for number in given:
-        exact = _check.fraction("quantiles", number)
+        exact = _check.fraction("quantiles", number, "pass shares below 1, 0.5 for the median")
         nearest = exact.limit_denominator(_DENOMINATOR)
         if not (found[-1] if found else 0) < nearest < 1:
             _check.refuse("quantiles", rule, number)
