@@ -221,7 +221,11 @@ class Session:
         self._check_usable()
         return plan_workload(
             queries,
-            Desk(self._read, self._answer, lambda loss, delta: self._account.would_accept(loss, delta=delta)),
+            Desk(
+                self._read,
+                self._answer_planned,
+                lambda loss, delta: self._account.would_accept(loss, delta=delta),
+            ),
             Aim(target=target, epsilon=epsilon, units=units, level=level, pilot=pilot),
         )
 
@@ -331,7 +335,6 @@ class Session:
             return read_back(committed)
         source = random_source(self._rng)
         explanation = explain(priced, privacy_unit=self._privacy_unit)
-        self._engine.check(priced.job)
         receipt = self._account.charge(
             priced.loss,
             delta=priced.query.options.delta,
@@ -344,6 +347,12 @@ class Session:
         record = add_noise(priced, exact, source, privacy_unit=self._privacy_unit, explanation=explanation)
         self._account.commit(receipt, record.to_bytes())
         return TableRelease(record, receipt)
+
+    def _answer_planned(self, priced: PricedQuery, description: str) -> TableRelease:
+        """Answer a query that was priced by a plan, and that the engine has not seen."""
+        self._check_usable()
+        self._engine.check(priced.job)
+        return self._answer(priced, description)
 
     def _check_usable(self) -> None:
         if self._closed:
