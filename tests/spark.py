@@ -155,13 +155,17 @@ class Cluster:
     def remote(self) -> SparkSession:
         """Return a session of the same driver through Spark Connect."""
         if self._remote is None:
-            library = importlib.import_module("pyspark.sql.connect.session")
-            java: Any = self.session().sparkContext._jvm
-            service = java.java.lang.Class.forName(SERVICE).getField("MODULE$").get(None)
-            port = service.localPort()
-            made: Any = library.SparkSession.builder.remote(f"sc://{HOST}:{port}").getOrCreate()
-            self._remote = made
+            self._remote = self.new_remote()
         return self._remote
+
+    def new_remote(self) -> SparkSession:
+        """Return another such session, for its caller to stop."""
+        library = importlib.import_module("pyspark.sql.connect.session")
+        java: Any = self.session().sparkContext._jvm
+        service = java.java.lang.Class.forName(SERVICE).getField("MODULE$").get(None)
+        builder = library.SparkSession.builder.remote(f"sc://{HOST}:{service.localPort()}")
+        made: SparkSession = builder.create()
+        return made
 
     def close(self) -> None:
         """End the sessions, let go of the cluster and wait until it is gone."""

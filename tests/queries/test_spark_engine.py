@@ -118,6 +118,25 @@ def _compare(seed: int, jobs: int, session: Any, monkeypatch: pytest.MonkeyPatch
             assert spark.aggregate(job, secret).equals(duckdb.aggregate(job, secret)), job
 
 
+def test_all_rows_of_a_unit_are_bounded_together(session: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    rank_alike(monkeypatch, DuckDB, Spark)
+    draw = random.Random(4)
+    rows = 300
+    table = pa.table({
+        "u": [draw.choice([1, 1, 2, 3, 4, 5]) for _ in range(rows)],
+        "k": [draw.choice(["a", "b", None]) for _ in range(rows)],
+        "x": [draw.choice([0.5, 2.0, -7.25, None]) for _ in range(rows)],
+    })  # fmt: skip
+    key, x = Named("k", _column("k", ColumnType.TEXT)), _column("x", ColumnType.FLOAT)
+    measures = (Measure(MeasureKind.ROWS, upper=3), Measure(MeasureKind.SUM, x, -4, -30, 30, -10, 10))
+    with DuckDBEngine(open_source({"data": table})) as duckdb, _engine(session, data=table) as spark:
+        scan = Scan("data", spark.schemas["data"], "u")
+        job = AggregationJob(scan, (key,), measures, None, None, None, max_rows_contributed=3)
+        answer = spark.aggregate(job, _SECRET)
+        assert answer.equals(duckdb.aggregate(job, _SECRET))
+        assert sum(answer["m0"].to_pylist()) == 5 * 3
+
+
 def _fuzz(seed: int, session: Any, jobs: int) -> list[str]:
     """Draw a table, take one unit out, and return the violations of random jobs."""
     draw = random.Random(seed)
@@ -423,6 +442,21 @@ def test_a_failure_says_nothing_and_leaves_nothing(
         assert capfd.readouterr() == ("", "")
         assert len(_left(session)) == 1
     assert _left(session) == []
+
+
+def test_a_session_that_is_lost_is_told_from_a_query_that_is_refused(spark_cluster: Cluster) -> None:
+    session = spark_cluster.new_remote()
+    engine = _engine(session, data=pa.table({"u": [1, 2]}))
+    job = AggregationJob(Scan("data", engine.schemas["data"], "u"), (), (_UNITS,), None, None, None)
+    engine.check(job)
+    session.stop()
+    with pytest.raises(SourceError, match="nothing was charged"):
+        engine.check(job)
+    with pytest.raises(SourceError, match="nothing was charged"):
+        engine.fingerprint(b"k" * 32)
+    with pytest.raises(EngineError, match="the charge stays"):
+        engine.aggregate(job, _SECRET)
+    engine.close()
 
 
 def test_bad_input_is_refused(spark_cluster: Cluster, session: Any, tmp_path: Path) -> None:
