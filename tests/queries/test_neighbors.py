@@ -458,6 +458,7 @@ def test_the_fuzz_catches_products_of_values_that_are_not_clamped(monkeypatch: p
     assert _caught()
 
 
+@pytest.mark.slow
 def test_the_fuzz_catches_distinct_values_of_units_that_may_not_bring_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
