@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -367,3 +369,30 @@ def test_gaussian_noise_is_for_the_norm_of_what_rows_add_to_all_groups() -> None
     units, rows = _priced(f"COUNT(*, {_GROUP} (0, 3)) AS c", options).mechanisms
     # 12 groups of one unit each: the root of 12; at most 3 rows in each of 4 groups: the root of 4 * 9
     assert float(rows.stddev) / float(units.stddev) == pytest.approx(math.sqrt(36 / 12), rel=1e-4)
+
+
+@pytest.mark.parametrize("spread", [0.35, 0.7, 1.6])
+@pytest.mark.parametrize("gaussian", [True, False])
+def test_rows_in_several_bins_tell_no_more_than_rows_in_one(spread: float, *, gaussian: bool) -> None:
+    """Hockey sticks of a move by 4 in one number, and of the same move split over several numbers."""
+    places = np.arange(-24, 25).astype(np.float64)
+    weights = np.exp(-(places**2) / (2 * spread**2)) if gaussian else np.exp(-np.abs(places) / spread)
+    law = weights / weights.sum()
+    odds = np.exp(np.linspace(0, 24 / spread, 120))
+
+    def sticks(moves: tuple[int, ...]) -> np.ndarray[Any, Any]:
+        still, moved = np.ones(1), np.ones(1)
+        for move in moves:
+            zeros = np.zeros(move)
+            still = np.outer(still, np.concatenate([law, zeros])).ravel()
+            moved = np.outer(moved, np.concatenate([zeros, law])).ravel()
+            kept = still + moved > 1e-12
+            still, moved = still[kept], moved[kept]
+        return np.array([np.maximum(still - odd * moved, 0).sum() for odd in odds])
+
+    together = sticks((4,))
+    assert together[0] > 0.5
+    for split in ((3, 1), (2, 2), (2, 1, 1), (1, 1, 1, 1)):
+        assert (sticks(split) <= together + 1e-7).all()
+    # what the proof needs is that the moves add up: in the L2 norm alone more numbers tell more
+    assert not gaussian or (sticks((2, 2, 2, 2)) > together + 1e-3).any()
