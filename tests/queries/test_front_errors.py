@@ -343,6 +343,11 @@ SUBQUERIES = [
         "must not mix the rows of several units; write GROUP BY person_id",
     ),
     (
+        DP + "COUNT(*) FROM (SELECT person_id, COUNT(*) AS n FROM data GROUP BY person_id, 'a')",
+        UnsupportedSql,
+        "a GROUP BY item must name a column",
+    ),
+    (
         DP + "COUNT(*) FROM (SELECT COUNT(*) AS n FROM data GROUP BY person_id + 1)",
         UnsupportedSql,
         "must not mix the rows of several units",

@@ -173,6 +173,8 @@ def test_what_a_function_gives_is_what_python_gives(text: str) -> None:
         ("LPAD(s, 100000000, 'a')", UnsupportedSql, "the function LPAD is not supported"),
         ("NULL IS DISTINCT FROM NULL", UnsupportedSql, "must compare a column"),
         ("d IS DISTINCT FROM x", SchemaError, "values of one type"),
+        ("DATE(x)", SchemaError, "CAST cannot turn FLOAT64 into DATE"),
+        ("DATE(b)", SchemaError, "CAST cannot turn BOOL into DATE"),
     ],
 )
 def test_what_is_not_answered_is_named(text: str, error: type[QueryError], phrase: str) -> None:

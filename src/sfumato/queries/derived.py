@@ -9,8 +9,9 @@ from sqlglot import exp
 
 from sfumato.errors import UnsupportedSql
 from sfumato.queries.literals import common, is_constant, number, python_value, text
+from sfumato.queries.moments import read_cast
 from sfumato.queries.schema import ColumnType, Expression
-from sfumato.queries.terms import NUMERIC, Compile, Term, cast, only, operand, require
+from sfumato.queries.terms import DATA_TYPES, NUMERIC, Compile, Term, cast, only, operand, require
 
 __all__ = [
     "buckets",
@@ -173,4 +174,4 @@ def read_truth(node: exp.Expr, compile_: Compile) -> Term:
 def read_date(node: exp.Expr, compile_: Compile) -> Term:
     """Read DATE(x): a cast."""
     only(node, "this", what="DATE")
-    return cast(require(compile_(node.this), set(ColumnType), "the argument of DATE"), ColumnType.DATE)
+    return read_cast(exp.Cast(this=node.this, to=DATA_TYPES[ColumnType.DATE].copy()), compile_)

@@ -125,6 +125,8 @@ class Groups:
         keys: list[Named] = []
         for node in group.expressions:
             read = read_expression(_meant(node.unnest(), select.expressions, rows), rows, "a GROUP BY item")
+            if not read.tree.find(exp.Column):
+                raise UnsupportedSql("a GROUP BY item must name a column; leave the constant out")
             if any(key.expression == read for key in keys):
                 continue
             name = str(read.tree.name) if isinstance(read.tree, exp.Column) else f"key_{len(keys) + 1}"
