@@ -8,13 +8,13 @@ group that only the one unit is in shows up with probability at most delta_selec
 without that unit differs in the set of groups with probability at most delta_selection (a union bound over l0
 groups): an additive ``ApproximateDP(0, delta_selection)``.
 
-Rows that are counted by bin may lie in several bins of a level: then more numbers than ``entries`` move, those
-of a level together by at most the sensitivity. That tells no more than one number that moves by all of it, for
-log-concave noise, which both laws are. Let f_a be the trade-off function between the noise and itself moved by
-a. The pairs on the way (0, 0), (a, 0), (a, b) have f_a and f_b, so its ends have at least f_b(1 - f_a), as in
-group privacy (Dong, Roth, Su, "Gaussian differential privacy", 2022). And that is f_(a + b): a test by one
-threshold is best at each level for every move, so the best test of a move by a + b is best on both parts of
-the way. By induction the same holds for any number of bins.
+Rows that are counted by bin may lie in several bins of a level: then more numbers than ``entries`` move,
+those of a level together by at most the sensitivity. That tells no more than one number that moves by all of
+it, for log-concave noise, which both laws are. Let f_a be the trade-off function between the noise and itself
+moved by a. The pairs on the way (0, 0), (a, 0), (a, b) have f_a and f_b, so its ends have at least
+f_b(1 - f_a), as in group privacy (Dong, Roth, Su, "Gaussian differential privacy", 2022). And that is
+f_(a + b): a test by one threshold is best at each level for every move, so the best test of a move by a + b
+is best on both parts of the way. By induction the same holds for any number of bins.
 """
 
 from __future__ import annotations
