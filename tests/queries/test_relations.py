@@ -368,6 +368,21 @@ def test_public_integers_that_are_one_float_are_one_public_row() -> None:
         assert engine.aggregate(priced.job, SECRET)["m0"].to_pylist() == [1]
 
 
+def test_a_public_row_of_equal_ones_is_chosen_whatever_their_order() -> None:
+    """0.0 and -0.0 are equal in every order, and differ as text."""
+    data = pa.table({"g": ["a", "a"]})
+    found = []
+    for zeros in ([0.0, -0.0], [-0.0, 0.0]):
+        public = pa.table({"g": ["a", "a"], "w": zeros})
+        with DuckDBEngine(open_source({"data": data, "public": public})) as engine:
+            catalog = Catalog({"data": Scan("data", engine.schemas["data"], None)},
+                              {"public": engine.schemas["public"]})  # fmt: skip
+            text = CLAUSE + "CAST(w AS STRING) AS t, COUNT(*) AS n FROM data JOIN public USING (g) GROUP BY t"
+            priced = price(read(text, catalog))
+            found.append(engine.aggregate(priced.job, SECRET)["k0"].to_pylist())
+    assert found[0] == found[1] == ["0.0"]
+
+
 def test_units_that_are_stored_differently_do_not_meet() -> None:
     text = pa.table({"id": ["1"], "i": [1]})
     whole = pa.table({"id": [1], "i": [1]})

@@ -142,14 +142,8 @@ class _Writer:
     def distinct(self, node: Distinct) -> Layer:
         """Return each row of each unit once."""
         below = self.layer(node.child)
-        columns = node.schema.columns
-        forms = [
-            self.dialect.canonical(sql, column.type)
-            for sql, column in zip(_named(below, node.schema), columns, strict=True)
-            if column.type is not None
-        ]
-        made = self._columns(below, forms, node.schema)
-        items = [*_unit(below), *(f"c{i}" for i in range(len(columns)))]
+        made = self._columns(below, self._canonical(below, node.schema), node.schema)
+        items = [*_unit(below), *(f"c{i}" for i in range(len(node.schema.columns)))]
         return self._same(made, selected([f"DISTINCT {items[0]}", *items[1:]], made.sql, self.dialect))
 
     def per_unit(self, node: PerUnit) -> Layer:
@@ -170,6 +164,11 @@ class _Writer:
         columns = {column.name.casefold(): Rendered(f"c{i}", column.type) for i, column in pairs}
         return Layer(selected(items, below.sql, self.dialect), columns, below.unit, below.stored)
 
+    def _canonical(self, layer: Layer, schema: Schema) -> list[str]:
+        """Return the usable columns of a schema in their one form."""
+        pairs = zip(_named(layer, schema), schema.usable.columns, strict=True)
+        return [self.dialect.canonical(sql, known.type) for sql, known in pairs if known.type is not None]
+
     def _join(
         self, left: Layer, right: Layer, node: JoinPublic | JoinOnUnit, added: Schema, tests: list[str]
     ) -> Layer:
@@ -187,8 +186,11 @@ class _Writer:
         return Layer(f"SELECT {', '.join(items)} FROM {both}", columns, left.unit, left.stored)
 
     def _single(self, right: Layer, keys: Sequence[Expression], schema: Schema) -> Layer:
-        """Return the first public row of those with the same keys, in the order of all columns."""
-        made = self._columns(right, _named(right, schema), schema)
+        """Return the first public row of those with the same keys, in the order of all columns.
+
+        Floats are in one form, so that rows that no order can tell apart are the same in all they show.
+        """
+        made = self._columns(right, self._canonical(right, schema), schema)
         own = [f"c{i}" for i in range(len(schema.usable.columns))]
         computed = [f"{render(key, made.columns, self.dialect)} AS e{i}" for i, key in enumerate(keys)]
         sql = selected([*own, *computed], made.sql, self.dialect)
