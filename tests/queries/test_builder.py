@@ -18,6 +18,7 @@ from sfumato.queries.catalog import Catalog
 from sfumato.queries.columns import ColumnExpression, col, literal_sql
 from sfumato.queries.front import read
 from sfumato.queries.plan import Column, ColumnType, Scan, Schema
+from sfumato.queries.requests import AggregateCall
 
 COLUMNS = Schema(
     (
@@ -238,3 +239,17 @@ def test_rows_are_joined_with_public_and_with_other_private_tables() -> None:
 def test_a_type_cannot_break_out_of_its_cast(type_: Any) -> None:
     with pytest.raises(ParameterError, match="type_ must be the name of a type"):
         col("age").cast(type_)
+
+
+def test_nothing_made_by_hand_leaves_its_place_in_the_query() -> None:
+    """A counter puts its caps behind the caller's rows: no part may comment them out or close them."""
+    people = table()
+    for written in ("TRUE) -- ", "TRUE /* */", "TRUE) OR (TRUE", "SELECT 1", "age AS x", ""):
+        with pytest.raises(SqlSyntaxError, match="one SQL expression"):
+            people.filter(ColumnExpression(written))
+        with pytest.raises(SqlSyntaxError, match="one SQL expression"):
+            people.agg(AggregateCall(written, "n"))
+    query = people.agg(sf.count())
+    for name in ("epsilon=1) COUNT(*) FROM data -- ", "epsilon = 1, delta", "épsilon"):
+        with pytest.raises(ParameterError, match="options must have names"):
+            query.options(**{name: 1})

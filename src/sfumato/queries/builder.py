@@ -14,7 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias, final
 from sfumato._check import refuse
 from sfumato.errors import SchemaError
 from sfumato.queries.catalog import Catalog, PublicSource, Tables
-from sfumato.queries.columns import Expressible, expression_sql, literal_sql, name_sql
+from sfumato.queries.columns import Expressible, expression_sql, literal_sql, name_sql, require_call
 from sfumato.queries.plan import Scan, Schema
 from sfumato.queries.release import TableRelease
 from sfumato.queries.requests import AggregateCall
@@ -201,6 +201,9 @@ class PrivateQuery:
 
     def options(self, **options: object) -> PrivateQuery:
         """Set what stands in OPTIONS, such as ``epsilon=0.5, delta=1e-8, max_groups_contributed=1``."""
+        for name in options:
+            if not (name.isascii() and name.isidentifier()):
+                refuse("options", "have names of letters and underscores", name, "write epsilon=0.5, say")
         return replace(self, _options=tuple({**dict(self._options), **options}.items()))
 
     def having(self, *conditions: Expressible) -> PrivateQuery:
@@ -276,7 +279,8 @@ def _asked(
 ) -> PrivateQuery:
     calls = [*aggregates, *(call.alias(name) for name, call in named.items() if _is_call(call))]
     for call in calls:
-        _is_call(call)
+        if _is_call(call):
+            require_call(call.sql, "an aggregate")
     items = (*keys, *(f"{call.sql} AS {name_sql(call.name)}" for call in calls))
     if not items:
         refuse("aggregates", "hold at least one", "none", "write sf.count(), say")

@@ -19,7 +19,15 @@ from sfumato._check import refuse
 from sfumato.errors import SqlSyntaxError
 from sfumato.queries.dialect import PrivateSql
 
-__all__ = ["ColumnExpression", "Expressible", "col", "expression_sql", "literal_sql", "name_sql"]
+__all__ = [
+    "ColumnExpression",
+    "Expressible",
+    "col",
+    "expression_sql",
+    "literal_sql",
+    "name_sql",
+    "require_call",
+]
 
 
 @final
@@ -172,19 +180,36 @@ def expression_sql(value: Expressible, what: str) -> str:
         If a string does not hold one expression, or holds a comment.
     """
     if isinstance(value, ColumnExpression):
+        _single(value.sql, what)
         return value.sql
     if not isinstance(value, str):
         refuse(what, "be SQL in a string or a column expression", value, "write 'age >= 18', say")
+    tree = _single(value, what)
+    return value.strip() if isinstance(tree, (exp.Column, exp.Literal)) else f"({value.strip()})"
+
+
+def require_call(sql: str, what: str) -> None:
+    """Refuse the SQL of an aggregate that is not a single whole expression.
+
+    Raises
+    ------
+    SqlSyntaxError
+        If it is more, or holds a comment.
+    """
+    _single(sql, what)
+
+
+def _single(sql: str, what: str) -> exp.Expr:
     try:
-        trees = parse(value, dialect=PrivateSql())
+        trees = parse(sql, dialect=PrivateSql())
     except (SqlglotError, RecursionError):
         trees = []
     tree = trees[0] if len(trees) == 1 else None
     if tree is None or isinstance(tree, (exp.Query, exp.Alias, exp.Command, exp.DDL)) or _has_comment(tree):
         raise SqlSyntaxError(
-            f"{what} must be one SQL expression without comments, got {value[:40]!r}; write 'age >= 18', say"
+            f"{what} must be one SQL expression without comments, got {sql[:40]!r}; write 'age >= 18', say"
         )
-    return value.strip() if isinstance(tree, (exp.Column, exp.Literal)) else f"({value.strip()})"
+    return tree
 
 
 def _has_comment(tree: exp.Expr) -> bool:
