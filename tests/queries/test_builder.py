@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
@@ -253,3 +254,14 @@ def test_nothing_made_by_hand_leaves_its_place_in_the_query() -> None:
     for name in ("epsilon=1) COUNT(*) FROM data -- ", "epsilon = 1, delta", "épsilon"):
         with pytest.raises(ParameterError, match="options must have names"):
             query.options(**{name: 1})
+
+
+def test_a_number_is_written_in_digits_whatever_it_calls_itself() -> None:
+    class Level(IntEnum):
+        LOW = -2
+
+    class Loud(float):
+        def __repr__(self) -> str:
+            return "1) -- "
+
+    assert (literal_sql(Level.LOW), literal_sql(Loud(0.5))) == ("(-2)", "0.5")

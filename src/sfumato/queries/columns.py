@@ -244,10 +244,12 @@ def literal_sql(value: object) -> str:
     )
 
 
-def _number(value: float) -> str:
+def _number(value: int | float) -> str:
     if not math.isfinite(value):
         refuse("value", "be finite", value, "write the largest number that is meant")
-    return f"({value!r})" if value < 0 else repr(value)
+    # the digits, whatever a subclass calls itself: an IntEnum is a number, too
+    digits = float.__repr__(value) if isinstance(value, float) else int.__repr__(value)
+    return f"({digits})" if value < 0 else digits
 
 
 def _moment(value: dt.datetime) -> str:
