@@ -186,8 +186,7 @@ class SparkEngine:
             bounding = SparkBounding.of(prepared, secret, _name())
             crowded = prepared.unit and bounding.trims_rows
             if prepared.unit and bounding.twice:
-                first = with_steps([*groups, bounding.parts()], bounding.sums())
-                kept = self._session.sql(first).persist()
+                kept = self._session.sql(bounding.sums(groups)).persist()
                 self._view(kept, bounding.summed, views)
                 found = run(f"SELECT count(*) AS n FROM {bounding.summed} WHERE crowd IS NOT NULL")
                 crowded = found["n"][0].as_py() > 0

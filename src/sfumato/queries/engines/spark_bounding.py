@@ -24,6 +24,8 @@ from sfumato.queries.engines.prepared import GROUPS, Prepared
 
 __all__ = ["SparkBounding", "with_steps"]
 
+_SMALL = 2**27
+
 
 def with_steps(steps: Sequence[Step], select: str) -> str:
     """Return a SELECT behind the steps that it reads."""
@@ -87,26 +89,40 @@ class SparkBounding(Bounding):
         columns = ", ".join(("crowd AS u", *self.keys))
         return Step("crowded", f"SELECT {columns} FROM {self.summed} WHERE crowd IS NOT NULL")
 
-    def sums(self) -> str:
-        """Return the first statement's SELECT: sums of parts that hold no more rows than they may.
+    def sums(self, groups: Sequence[Step]) -> str:
+        """Return the first statement: sums of parts that hold no more rows than they may.
 
-        A part that does is a row of its own, known by its unit in ``crowd``; what it sums means nothing.
+        A part that does is a row of its own, known by its unit in ``crowd``; what it sums means nothing. The
+        steps before it are written into it, for Spark does not find again what it keeps of a WITH.
         """
         fits = f"n <= {self.max_rows}"
         values = (f"CASE WHEN {fits} THEN {name} END AS {name}" for name in self.slots.part_names)
         crowd = f"CASE WHEN {fits} THEN NULL ELSE u END AS crowd"
-        parts = f"SELECT {', '.join((*self.keys, crowd, *values))} FROM parts"
+        source = self.parts().select
+        for step in groups:
+            source = source.replace(f"JOIN {step.name} AS ", f"JOIN ({step.select}) AS ")
+        parts = f"SELECT {', '.join((*self.keys, crowd, *values))} FROM ({source}) AS parts"
         return self._summed(parts, [*self.keys, "crowd"])
 
     def _summed(self, parts: str, by: Sequence[str]) -> str:
-        """Return the SELECT of the exact sums of contributions, wide, by some columns."""
+        """Return the SELECT of the exact sums of contributions by some columns."""
         slots, count = self.slots, range(len(self.slots.measures))
         means = ", ".join((*by, *slots.part_names, *slots.means()))
         each = ", ".join((*by, *(f"{slots.contribution(i)} AS m{i}" for i in count)))
-        sums = (f"{self.dialect.total(f'm{i}', narrow=False)} AS m{i}" for i in count)
+        sums = (f"{self._total(i)} AS m{i}" for i in count)
         contributions = f"SELECT {each} FROM (SELECT {means} FROM ({parts}) AS r) AS r"
         grouping = f" GROUP BY {', '.join(by)}" if by else ""
         return f"SELECT {', '.join((*by, *sums))} FROM ({contributions}) AS r{grouping}"
+
+    def _total(self, index: int) -> str:
+        """Return the exact sum of a measure: in 64 bits where 2**36 units cannot leave these.
+
+        Wide sums are put together from several; with many of them Java compiles no loop of that length any
+        more, and all takes several times as long.
+        """
+        if self.slots.measures[index].sensitivity < _SMALL:
+            return f"try_sum(m{index})"
+        return self.dialect.total(f"m{index}", narrow=False)
 
     def totals(self, *, unit: bool, any_crowded: bool, kept: str | None = None) -> str:
         """Return the SELECT of the sums per group."""
