@@ -213,23 +213,22 @@ def _as_arrow(name: str, source: Any) -> pa.Table | None:
 
 
 def _other_frame(source: Any) -> pa.Table | None:
-    """Return the rows of a frame of another library: one that narwhals knows, or that gives an Arrow stream.
+    """Return the rows of a frame of another library: one that gives an Arrow stream, or that narwhals knows.
 
     A lazy frame is computed. Frames of Spark stay where they are: they are no source of this kind.
     """
     if type(source).__module__.partition(".")[0] in ("pyspark", "builtins"):
         return None
+    if callable(getattr(source, "__arrow_c_stream__", None)):
+        return pa.table(source)
     try:
         import narwhals.stable.v2 as narwhals  # noqa: PLC0415 - an optional library
     except ImportError:
-        pass
-    else:
-        known = narwhals.from_native(source, pass_through=True)
-        if isinstance(known, narwhals.LazyFrame):
-            known = known.collect(backend="pyarrow")
-        if isinstance(known, narwhals.DataFrame):
-            return known.to_arrow()
-    return pa.table(source) if callable(getattr(source, "__arrow_c_stream__", None)) else None
+        return None
+    known = narwhals.from_native(source, pass_through=True)
+    if isinstance(known, narwhals.LazyFrame):
+        known = known.collect(backend="pyarrow")
+    return known.to_arrow() if isinstance(known, narwhals.DataFrame) else None
 
 
 def _sound(name: str, frame: pa.Table) -> pa.Table:
