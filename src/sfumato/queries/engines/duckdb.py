@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Final
 
 import duckdb
@@ -21,14 +20,14 @@ from sfumato.errors import EngineError, SchemaError, SourceError
 from sfumato.queries.engines.bounding import Bounding
 from sfumato.queries.engines.connection import connect, lock
 from sfumato.queries.engines.dialects.duckdb import DUCKDB
-from sfumato.queries.engines.engine import describe
 from sfumato.queries.engines.groups import numbered_groups
 from sfumato.queries.engines.identity import fingerprint, stamps
 from sfumato.queries.engines.layouts import KEPT, Layout, Layouts
 from sfumato.queries.engines.leaves import with_leaves
 from sfumato.queries.engines.prepared import GROUPS, Prepared, prepare
 from sfumato.queries.engines.storage import store
-from sfumato.queries.plan import AggregationJob, Schema
+from sfumato.queries.engines.tables import TablesEngine, require_secret
+from sfumato.queries.plan import AggregationJob
 from sfumato.queries.sources import Source
 
 __all__ = ["DuckDBEngine"]
@@ -41,7 +40,7 @@ _LISTED = "listed"
 _SERVED = ("parts", "trimmed")
 
 
-class DuckDBEngine:
+class DuckDBEngine(TablesEngine):
     """Computes jobs over sources with a private DuckDB in this process.
 
     The database lies in memory, reads nothing but its sources, and never writes to them; what does not fit
@@ -110,23 +109,6 @@ class DuckDBEngine:
         except BaseException:
             self.close()
             raise
-        self._schemas = MappingProxyType({name: table.schema for name, table in self._tables.items()})
-
-    def __enter__(self) -> DuckDBEngine:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @property
-    def schemas(self) -> Mapping[str, Schema]:
-        """The tables by name, with their columns."""
-        return self._schemas
-
-    @property
-    def schema_text(self) -> str:
-        """Canonical text of all tables, columns and types, for the identity of a dataset."""
-        return describe(self._schemas)
 
     def fingerprint(self, key: bytes) -> str:
         """Return the keyed HMAC-SHA-256 of the content of all tables, in hexadecimal.
@@ -205,8 +187,7 @@ class DuckDBEngine:
         EngineError
             If the database fails; the message is fixed.
         """
-        if len(secret) < 16:
-            refuse("secret", "have at least 16 bytes", f"{len(secret)} bytes", "draw it from a secure source")
+        require_secret(secret)
         fresh = prepare(job, self._tables, DUCKDB)
         known = self._layouts.known(fresh.identity)
         again = prepare(job, self._tables, DUCKDB, known) if known is not None else None

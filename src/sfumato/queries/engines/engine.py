@@ -10,7 +10,7 @@ from sfumato.queries.plan import AggregationJob, Schema
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Engine", "describe"]
+__all__ = ["Engine"]
 
 
 class Engine(Protocol):
@@ -62,15 +62,3 @@ class Engine(Protocol):
     def close(self) -> None:
         """Release what the engine holds; calling it again does nothing."""
         ...
-
-
-def describe(schemas: Mapping[str, Schema]) -> str:
-    """Return the canonical text of all tables, columns and types."""
-    lines = []
-    for name in sorted(schemas):
-        lines.append(f"table {name!r}")
-        lines += [
-            f"  {column.name!r} {'-' if column.type is None else column.type.value}"
-            for column in schemas[name].columns
-        ]
-    return "\n".join(lines)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -15,7 +14,6 @@ from sfumato._check import refuse
 from sfumato.errors import EngineError, SchemaError, SourceError
 from sfumato.queries.databases import PostgresSource
 from sfumato.queries.engines.bounding import Bounding, Step
-from sfumato.queries.engines.engine import describe
 from sfumato.queries.engines.groups import numbered_groups
 from sfumato.queries.engines.leaves import with_leaves
 from sfumato.queries.engines.postgres_catalog import (
@@ -28,7 +26,8 @@ from sfumato.queries.engines.postgres_catalog import (
 )
 from sfumato.queries.engines.postgres_content import content
 from sfumato.queries.engines.prepared import GROUPS, Prepared, prepare
-from sfumato.queries.plan import AggregationJob, Schema
+from sfumato.queries.engines.tables import TablesEngine, require_secret
+from sfumato.queries.plan import AggregationJob
 
 if TYPE_CHECKING:
     import psycopg
@@ -50,7 +49,7 @@ _CHANGED: Final = (
 _LISTED: Final = "listed"
 
 
-class PostgresEngine:
+class PostgresEngine(TablesEngine):
     """Computes jobs in a PostgreSQL database, over the tables as they were when the engine opened.
 
     One connection holds a snapshot of the database from opening to closing; each job runs on another one,
@@ -100,23 +99,6 @@ class PostgresEngine:
         except BaseException:
             self.close()
             raise
-        self._schemas = MappingProxyType({name: table.schema for name, table in self._tables.items()})
-
-    def __enter__(self) -> PostgresEngine:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @property
-    def schemas(self) -> Mapping[str, Schema]:
-        """The tables by name, with their columns."""
-        return self._schemas
-
-    @property
-    def schema_text(self) -> str:
-        """Canonical text of all tables, columns and types, for the identity of a dataset."""
-        return describe(self._schemas)
 
     def fingerprint(self, key: bytes) -> str:
         """Return a keyed digest of the content of all tables, in hexadecimal; it streams every row once.
@@ -181,8 +163,7 @@ class PostgresEngine:
         EngineError
             If the database fails, or the connection to it; the message is fixed.
         """
-        if len(secret) < 16:
-            refuse("secret", "have at least 16 bytes", f"{len(secret)} bytes", "draw it from a secure source")
+        require_secret(secret)
         prepared = prepare(job, self._tables, self._dialect)
         answer = None
         with suppress(Exception), self._lock, self._transaction() as connection:

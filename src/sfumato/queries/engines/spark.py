@@ -5,10 +5,9 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, final
 
 import pyarrow as pa
@@ -20,13 +19,13 @@ from sfumato.queries.clusters import SparkSource
 from sfumato.queries.engines.bounding import Step
 from sfumato.queries.engines.dialect import StoredColumn, StoredTable
 from sfumato.queries.engines.dialects.spark import SPARK
-from sfumato.queries.engines.engine import describe
 from sfumato.queries.engines.groups import numbered_groups
 from sfumato.queries.engines.leaves import with_leaves
 from sfumato.queries.engines.prepared import GROUPS, Prepared, prepare
 from sfumato.queries.engines.spark_bounding import SparkBounding, with_steps
 from sfumato.queries.engines.spark_content import content
-from sfumato.queries.plan import AggregationJob, Schema
+from sfumato.queries.engines.tables import TablesEngine, require_secret
+from sfumato.queries.plan import AggregationJob
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -47,7 +46,7 @@ _PLANNED: Final = "Error occurred during query planning"
 
 
 @final
-class SparkEngine:
+class SparkEngine(TablesEngine):
     """Computes jobs in a Spark session, classic or Connect, over tables that stay where they are.
 
     Everything is SQL on DataFrames: no RDDs, no Python on the workers, no setting of the session changed or
@@ -91,23 +90,6 @@ class SparkEngine:
         except BaseException:
             self.close()
             raise
-        self._schemas = MappingProxyType({name: table.schema for name, table in self._tables.items()})
-
-    def __enter__(self) -> SparkEngine:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    @property
-    def schemas(self) -> Mapping[str, Schema]:
-        """The tables by name, with their columns."""
-        return self._schemas
-
-    @property
-    def schema_text(self) -> str:
-        """Canonical text of all tables, columns and types, for the identity of a dataset."""
-        return describe(self._schemas)
 
     def fingerprint(self, key: bytes) -> str:
         """Return a keyed digest of the content of all tables, in hexadecimal; every row is read once.
@@ -167,8 +149,7 @@ class SparkEngine:
         EngineError
             If Spark fails, or the connection to it; the message is fixed.
         """
-        if len(secret) < 16:
-            refuse("secret", "have at least 16 bytes", f"{len(secret)} bytes", "draw it from a secure source")
+        require_secret(secret)
         prepared = prepare(job, self._tables, SPARK)
         answer = None
         with suppress(Exception), self._lock, _silent():
