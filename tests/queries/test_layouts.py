@@ -106,6 +106,15 @@ def test_what_does_not_serve_is_made_anew(select: str, limits: str, public: bool
         assert second == plain.aggregate(job(plain, select, limits=limits, public=public), OTHER)
 
 
+def test_rows_by_other_bins_are_chosen_anew() -> None:
+    """The rows that were chosen for one measure by bins do not carry the values of another."""
+    wide, narrow = (f"MEDIAN(pay, contribution_bounds_per_row => (0, {most})) AS m" for most in (90, 50))
+    with engines() as (keeping, plain):
+        first = keeping.aggregate(job(keeping, wide), SECRET)
+        assert keeping.aggregate(job(keeping, wide), OTHER) == first
+        assert keeping.aggregate(job(keeping, narrow), OTHER) == plain.aggregate(job(plain, narrow), OTHER)
+
+
 def test_only_the_last_few_are_kept() -> None:
     with engines() as (keeping, plain):
         sizes = []
