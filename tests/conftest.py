@@ -1,9 +1,12 @@
-"""Hypothesis without wall-clock limits, and the same examples every time where CI runs."""
+"""Hypothesis without wall-clock limits, the same examples every time in CI; where torch is absent, nothing of it."""
 
 from __future__ import annotations
 
+import importlib.util
 import os
+from pathlib import Path
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.postgres import postgres, postgres_url
@@ -18,3 +21,20 @@ settings.register_profile(
     derandomize=bool(os.environ.get("CI")),
 )
 settings.load_profile("sfumato")
+
+NEED_TORCH = {"adapters", "clipping", "engine", "federated", "noise", "training"}
+"""The parts of the room ``learning`` that load torch; the mirror of each in the tests has the same name."""
+
+
+class _WithoutTorch:
+    """Leaves out, doctests too, what cannot be imported: the tests install torch on one CPython only."""
+
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        room, part = collection_path.parent.name, collection_path.name
+        return True if room == "learning" and part in NEED_TORCH else None
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Put the plugin in for all paths: this file's own hooks would see none but the tests'."""
+    if importlib.util.find_spec("torch") is None:
+        config.pluginmanager.register(_WithoutTorch(), "without torch")
