@@ -1,4 +1,4 @@
-"""Hypothesis without wall-clock limits, the same examples every time in CI; where torch is absent, nothing of it."""
+"""Hypothesis without wall-clock limits, and the same examples each time in CI; no torch, no tests that need it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ settings.register_profile(
 )
 settings.load_profile("sfumato")
 
-NEED_TORCH = {"adapters", "clipping", "engine", "federated", "noise", "training"}
+NEED_TORCH = {"adapters", "checks", "clipping", "engine", "federated", "noise", "training"}
 """The parts of the room ``learning`` that load torch; the mirror of each in the tests has the same name."""
 
 
