@@ -1,4 +1,4 @@
-"""Hypothesis without wall-clock limits, and the same examples each time in CI; no torch, no tests that need it."""
+"""Hypothesis without clocks and the same examples each time in CI; without torch, no tests that need it."""
 
 from __future__ import annotations
 

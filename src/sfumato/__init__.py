@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
-    from sfumato import audit, errors, ledger, mechanisms, numerics, privacy, queries
+    from sfumato import audit, errors, learning, ledger, mechanisms, numerics, privacy, queries
     from sfumato.privacy.neighboring import Neighboring
     from sfumato.queries.clusters import SparkSource
     from sfumato.queries.columns import col
@@ -44,6 +44,7 @@ __all__ = [
     "count",
     "count_distinct",
     "errors",
+    "learning",
     "ledger",
     "max",
     "mean",
@@ -78,6 +79,7 @@ __getattr__, __dir__ = attach(
         "count": "sfumato.queries.requests",
         "count_distinct": "sfumato.queries.requests",
         "errors": "",
+        "learning": "",
         "ledger": "",
         "max": "sfumato.queries.requests",
         "mean": "sfumato.queries.requests",
