@@ -6,6 +6,7 @@
     +-- ParameterError             a parameter breaks its rule          (also a ValueError)
     |   +-- NeighboringMismatch    two losses protect different things
     |   +-- UnboundedSensitivity   no finite sensitivity can be stated
+    |   +-- UnfitModule            a module on which no clipping of single examples holds
     +-- UnsupportedView            a loss cannot be seen in that notion (also a TypeError)
     +-- QueryError                 a query was refused before anything was charged (also a ValueError)
     |   +-- SqlSyntaxError         the text is not SQL
@@ -16,6 +17,7 @@
     +-- EngineError                the engine failed after the charge; the charge stays
     +-- LedgerError
     |   +-- BudgetExceeded         the charge does not fit; nothing was charged
+    |   +-- RunExhausted           all steps that a run reserved were claimed
     |   +-- LedgerMismatch         the ledger belongs to another dataset, unit or budget
     |   +-- LedgerCorrupt          the file is damaged or was altered
     |   +-- LedgerUnavailable      the file cannot be read or written
@@ -47,12 +49,14 @@ __all__ = [
     "ParameterError",
     "PrecisionWarning",
     "QueryError",
+    "RunExhausted",
     "SchemaError",
     "SfumatoError",
     "SimulatedCharge",
     "SourceError",
     "SqlSyntaxError",
     "UnboundedSensitivity",
+    "UnfitModule",
     "UnsupportedSql",
     "UnsupportedView",
 ]
@@ -72,6 +76,10 @@ class NeighboringMismatch(ParameterError):
 
 class UnboundedSensitivity(ParameterError):
     """One unit may move the result without limit, so no noise can hide it."""
+
+
+class UnfitModule(ParameterError):
+    """A module, its loss or how they were used, on which no clipping of single examples holds."""
 
 
 class UnsupportedView(SfumatoError, TypeError):
@@ -131,6 +139,10 @@ class BudgetExceeded(LedgerError):
         super().__init__(message)
         self.remaining = remaining
         self.requested = requested
+
+
+class RunExhausted(LedgerError):
+    """All steps that a training run reserved were claimed; it goes on when more are charged."""
 
 
 class LedgerMismatch(LedgerError):
