@@ -1,0 +1,1 @@
+"""Which examples each step of training sees, drawn so that its loss is known."""
