@@ -1,0 +1,1 @@
+"""Noise for sums of clipped gradients: keyed, counted by step and parameter."""

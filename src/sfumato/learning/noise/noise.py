@@ -1,0 +1,75 @@
+"""What every noise for training is: added in place, and known by its key, step and parameter."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from sfumato import _check
+
+__all__ = ["Noise"]
+
+_FLOATS = {torch.float32, torch.float64, torch.bfloat16, torch.float16}
+_MOST = 1 << 31
+
+
+class Noise(ABC):
+    """Normal noise for sums of clipped gradients.
+
+    Notes
+    -----
+    The noise of an entry is a function of the key, the step, the parameter's place in the list and the
+    entry's place in the parameter: the same call gives the same noise again, so a step must never be run on
+    other gradients with the same key. Two gradients with one noise differ by no noise at all.
+    """
+
+    @property
+    @abstractmethod
+    def simulated(self) -> bool:
+        """Whether the noise follows from a seed; then it protects nobody."""
+
+    @property
+    def float_safe(self) -> bool:
+        """Whether the noisy sums have the law that is priced exactly, not only up to float arithmetic."""
+        return False
+
+    def add_(self, gradients: Sequence[Tensor], *, step: int, stddevs: Sequence[float]) -> None:
+        """Add a step's noise to sums of clipped gradients, in place.
+
+        Parameters
+        ----------
+        gradients : sequence of Tensor
+            Sums over examples, in the same order at every step.
+        step : int
+            The logical batch, from 0.
+        stddevs : sequence of float
+            Standard deviation of the noise on each tensor's entries.
+
+        Raises
+        ------
+        ParameterError
+            If a tensor is not floating, or the numbers of tensors and deviations differ.
+        """
+        _check.integer("step", step)
+        if step >= _MOST:
+            _check.refuse("step", "be below 2**31", step, "start a new run with a new key")
+        if len(gradients) != len(stddevs):
+            _check.refuse("stddevs", f"have one entry for each of {len(gradients)} gradients", len(stddevs))
+        for gradient, stddev in zip(gradients, stddevs, strict=True):
+            _check.non_negative("stddevs", stddev)
+            if gradient.dtype not in _FLOATS or gradient.layout is not torch.strided:
+                shown = f"{gradient.dtype}, {gradient.layout}"
+                _check.refuse("gradients", "be dense tensors of floats", shown, "call to_dense() first")
+        with torch.no_grad():
+            self._add(gradients, step, stddevs)
+
+    @abstractmethod
+    def _add(self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float]) -> None:
+        """Add noise to checked gradients."""
+
+    @abstractmethod
+    def scalar(self, *, step: int, stddev: float) -> float:
+        """Return the noise of a step's one number beside the gradients, such as a count of those clipped."""
