@@ -1,0 +1,155 @@
+"""Random batches in the form of a given one: its shapes, types and devices are read, never its values."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from sfumato.learning.checks.batches import batch_size, is_example, leaves, mapped
+
+__all__ = ["Drawing", "drawing_for"]
+
+_FEW = 2
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawing:
+    """How a random batch is drawn.
+
+    Parameters
+    ----------
+    like : object
+        The batch whose form is taken; a tensor without a row for each example is kept as it is.
+    limits : mapping of str to int
+        Path of an integer tensor to the number of values it may take.
+    fractions : frozenset of str
+        Paths of float tensors with entries in [0, 1); all others are standard normal.
+    """
+
+    like: Any
+    limits: Mapping[str, int] = field(default_factory=dict)
+    fractions: frozenset[str] = frozenset()
+
+    def batch(self, size: int, seed: int) -> Any:
+        """Return ``size`` random examples; a pure function of the seed."""
+        generator = torch.Generator().manual_seed(seed)
+        given = batch_size(self.like)
+
+        def fresh(path: str, tensor: Tensor) -> Tensor:
+            if not is_example(tensor, given):
+                return tensor
+            shape = (size, *tensor.shape[1:])
+            return self._drawn(path, tensor, shape, generator).to(device=tensor.device)
+
+        return mapped(fresh, self.like)
+
+    def _drawn(self, path: str, like: Tensor, shape: tuple[int, ...], generator: torch.Generator) -> Tensor:
+        if like.dtype.is_floating_point or like.dtype.is_complex:
+            wide = torch.float32 if like.dtype.itemsize < 4 else like.dtype
+            make = torch.rand if path in self.fractions else torch.randn
+            return make(shape, generator=generator, dtype=wide).to(like.dtype)
+        is_mask = like.dtype == torch.bool or path.rpartition(".")[2].endswith("mask")
+        limit = _FEW if is_mask else self.limits.get(path, _FEW)
+        drawn = torch.randint(limit, shape, generator=generator)
+        if is_mask and drawn.ndim > 1 and drawn.shape[-1] > 1:
+            drawn[..., 0], drawn[..., 1] = 1, 0  # whichever value hides an entry, one stays to be seen
+        return drawn.to(like.dtype)
+
+
+def drawing_for(batch: Any, run: Callable[[Any], Any]) -> Drawing:
+    """Find the range of each integer tensor by running once on zeros.
+
+    A tensor of integers ranges over the rows of the table that it is looked up in, or over the classes of the
+    loss that it is given to; one that is seen by neither (a copy, say) ranges over the least such number.
+
+    Parameters
+    ----------
+    batch : object
+        Only its form is read.
+    run : callable of a batch
+        What the batches are for.
+    """
+    size = batch_size(batch)
+    zeros = mapped(lambda _, t: torch.zeros_like(t) if is_example(t, size) else t, batch)
+    watched = {t.untyped_storage().data_ptr(): path for path, t in leaves(zeros) if is_example(t, size)}
+    watch = _Lookups(watched)
+    try:
+        with watch:
+            run(zeros)
+    except Exception:  # noqa: S110 - what zeros cannot run on may run on what is drawn
+        pass
+    least = min(watch.limits.values(), default=_FEW)
+    whole = {path for path, t in leaves(zeros) if not t.dtype.is_floating_point and t.dtype != torch.bool}
+    limits = {path: watch.limits.get(path, least) for path in whole}
+    return Drawing(like=batch, limits=limits, fractions=frozenset(watch.fractions))
+
+
+class _Lookups(TorchFunctionMode):
+    """Sees which tensors are looked up in tables, or are the classes of a loss."""
+
+    def __init__(self, watched: Mapping[int, str]) -> None:
+        super().__init__()
+        self._watched = watched
+        self.limits: dict[str, int] = {}
+        self.fractions: set[str] = set()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func in _TABLES:
+            index, limit = _TABLES[func](*args, **kwargs)
+            if isinstance(index, Tensor) and (path := self._path(index)) is not None:
+                self.limits[path] = min(limit, self.limits.get(path, limit))
+        elif func in (F.binary_cross_entropy, F.binary_cross_entropy_with_logits):
+            target = kwargs.get("target", args[1] if len(args) > 1 else None)
+            if isinstance(target, Tensor) and (path := self._path(target)) is not None:
+                self.fractions.add(path)
+        return func(*args, **kwargs)
+
+    def _path(self, tensor: Tensor) -> str | None:
+        return self._watched.get(tensor.untyped_storage().data_ptr())
+
+
+def _rows(input: Tensor, weight: Tensor, *_: Any, **__: Any) -> tuple[Any, int]:  # noqa: A002
+    return input, weight.shape[0]
+
+
+def _classes(input: Tensor, target: Tensor, *_: Any, **__: Any) -> tuple[Any, int]:  # noqa: A002
+    return target, input.shape[1 if input.ndim > 1 else 0]
+
+
+def _one_hot(tensor: Tensor, num_classes: int = -1) -> tuple[Any, int]:
+    return (tensor, num_classes) if num_classes > 0 else (None, 0)
+
+
+def _along(input: Tensor, dim: Any, index: Any = None, **__: Any) -> tuple[Any, int]:  # noqa: A002
+    return index, input.shape[dim] if isinstance(dim, int) and input.ndim else 0
+
+
+def _indexed(table: Tensor, index: Any) -> tuple[Any, int]:
+    entries = index if isinstance(index, tuple) else (index,)
+    found = [place for place, entry in enumerate(entries) if isinstance(entry, Tensor)]
+    plain = bool(found) and all(isinstance(entry, Tensor | slice) for entry in entries)
+    return (entries[found[0]], table.shape[found[0]]) if plain and table.ndim else (None, math.inf)  # type: ignore[return-value]
+
+
+_TABLES: dict[Any, Callable[..., tuple[Any, int]]] = {
+    F.embedding: _rows,
+    F.embedding_bag: _rows,
+    F.cross_entropy: _classes,
+    F.nll_loss: _classes,
+    F.multi_margin_loss: _classes,
+    F.one_hot: _one_hot,
+    torch.gather: _along,
+    Tensor.gather: _along,
+    torch.index_select: _along,
+    Tensor.index_select: _along,
+    Tensor.__getitem__: _indexed,
+}
