@@ -148,7 +148,7 @@ class Module:
             return None
         homes: dict[str, str] = {}
 
-        def attach(_: str, given: Mapping[str, str]) -> tuple[None, None]:
+        def attach(_: str, given: Mapping[str, str], **__: object) -> tuple[None, None]:
             homes.update(given)
             return None, None
 
