@@ -4,6 +4,8 @@
 
 #include "_kernels.h"
 
+#include "_keyed.h"
+
 #define TABLE_NAME "sfumato.numerics._kernels.Table"
 /* Shorter requests are done before another thread could use the lock. */
 #define RELEASE_FROM 2048
@@ -12,13 +14,17 @@ typedef struct {
     const char *name;
     Progress (*direct)(const Table *, const uint64_t *, int64_t *, ptrdiff_t);
     Progress (*cells)(const Table *, Cell, const uint64_t *, int64_t *, ptrdiff_t);
+    void (*group)(const Keyed *, uint64_t, uint32_t *);
+    void (*transform)(const uint64_t *, double *);
+    uint64_t (*round)(const uint64_t *, double, int64_t *, uint64_t *);
+    void (*add_normals)(const Keyed *, uint64_t, void *, int, ptrdiff_t, double);
 } Variant;
 
 static const Variant VARIANTS[] = {
-    {"portable", direct_portable, cells_portable},
+    {"portable", direct_portable, cells_portable, group_portable, transform_portable, round_portable, add_normals_portable},
 #if WIDE
-    {"avx2", direct_avx2, cells_avx2},
-    {"avx512", direct_avx512, cells_avx512},
+    {"avx2", direct_avx2, cells_avx2, group_avx2, transform_avx2, round_avx2, add_normals_avx2},
+    {"avx512", direct_avx512, cells_avx512, group_avx512, transform_avx512, round_avx512, add_normals_avx512},
 #endif
 };
 #define VARIANT_COUNT ((int)(sizeof VARIANTS / sizeof *VARIANTS))
@@ -141,6 +147,128 @@ static PyObject *py_cells(PyObject *self, PyObject *args) {
     return result;
 }
 
+/* A key of 32 bytes, little-endian; 0, or -1 with an error set. */
+static int keyed_from(const Py_buffer *key, unsigned long long stream, Keyed *keyed) {
+    if (key->len != 32) {
+        PyErr_SetString(PyExc_ValueError, "a key must have 32 bytes");
+        return -1;
+    }
+    const uint8_t *byte = key->buf;
+    for (int i = 0; i < 8; i++, byte += 4)
+        keyed->key[i] = byte[0] | (uint32_t)byte[1] << 8 | (uint32_t)byte[2] << 16 | (uint32_t)byte[3] << 24;
+    keyed->stream = stream;
+    return 0;
+}
+
+static PyObject *py_keystream(PyObject *self, PyObject *args) {
+    (void)self;
+    Py_buffer key, out;
+    unsigned long long stream, counter;
+    Keyed keyed;
+    if (!PyArg_ParseTuple(args, "y*KKw*:keystream", &key, &stream, &counter, &out)) return NULL;
+    int bad = keyed_from(&key, stream, &keyed);
+    uint32_t words[GROUP_WORDS];
+    uint8_t *byte = out.buf;
+    for (Py_ssize_t at = 0; !bad && at < out.len; at++, byte++) {
+        uint64_t block = counter + (uint64_t)at / 64;
+        if (at == 0 || (at % 64 == 0 && block % ROW == 0))
+            VARIANTS[chosen].group(&keyed, block - block % ROW, words);
+        *byte = (uint8_t)(words[at % 64 / 4 * ROW + (ptrdiff_t)(block % ROW)] >> (at % 4 * 8));
+    }
+    PyBuffer_Release(&key);
+    PyBuffer_Release(&out);
+    return bad ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *py_add_normals(PyObject *self, PyObject *args) {
+    (void)self;
+    Py_buffer key, out;
+    unsigned long long stream, start;
+    double scale;
+    int wide;
+    Keyed keyed;
+    if (!PyArg_ParseTuple(args, "y*KKw*pd:add_normals", &key, &stream, &start, &out, &wide, &scale)) return NULL;
+    int size = wide ? 8 : 4, bad = keyed_from(&key, stream, &keyed);
+    if (!bad && (out.len % size || (uintptr_t)out.buf % (uintptr_t)size)) {
+        PyErr_SetString(PyExc_ValueError, "out must hold whole, aligned floats");
+        bad = -1;
+    }
+    if (!bad) {
+        Py_ssize_t n = out.len / size;
+        PyThreadState *state = n >= RELEASE_FROM ? PyEval_SaveThread() : NULL;
+        VARIANTS[chosen].add_normals(&keyed, start, out.buf, wide, n, scale);
+        if (state) PyEval_RestoreThread(state);
+    }
+    PyBuffer_Release(&key);
+    PyBuffer_Release(&out);
+    return bad ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *py_normals_of(PyObject *self, PyObject *args) {
+    (void)self;
+    Py_buffer words, out;
+    if (!PyArg_ParseTuple(args, "y*w*:normals_of", &words, &out)) return NULL;
+    Py_ssize_t have = entries(&words, "words"), room = have < 0 ? -1 : entries(&out, "out");
+    int bad = room < 0;
+    if (!bad && (have != GROUP || room != GROUP)) {
+        PyErr_Format(PyExc_ValueError, "words and out must have %d entries", GROUP);
+        bad = 1;
+    }
+    if (!bad) VARIANTS[chosen].transform(words.buf, out.buf);
+    PyBuffer_Release(&words);
+    PyBuffer_Release(&out);
+    return bad ? NULL : Py_NewRef(Py_None);
+}
+
+/* Rounded numbers from a place on; the places that are open, as many as there is room for. Returns how many are. */
+static ptrdiff_t rounded_normals(const Keyed *keyed, uint64_t start, double scale, int64_t *out, ptrdiff_t n,
+                                 int64_t *places, ptrdiff_t room) {
+    uint32_t words[GROUP_WORDS];
+    uint64_t q[GROUP], open[GROUP];
+    int64_t whole[GROUP];
+    ptrdiff_t found = 0;
+    for (ptrdiff_t at = 0, m; at < n; at += m) {
+        uint64_t place = start + (uint64_t)at;
+        ptrdiff_t from = (ptrdiff_t)(place % GROUP);
+        m = GROUP - from < n - at ? GROUP - from : n - at;
+        VARIANTS[chosen].group(keyed, place / GROUP * ROW, words);
+        paired(words, q);
+        uint64_t any = VARIANTS[chosen].round(q, scale, whole, open);
+        memcpy(out + at, whole + from, sizeof *out * (size_t)m);
+        for (ptrdiff_t i = 0; any && i < m; i++) {
+            if (!open[from + i]) continue;
+            if (found < room) places[found] = at + i;
+            found++;
+        }
+    }
+    return found;
+}
+
+static PyObject *py_rounded_normals(PyObject *self, PyObject *args) {
+    (void)self;
+    Py_buffer key, out, places;
+    unsigned long long stream, start;
+    double scale;
+    Keyed keyed;
+    if (!PyArg_ParseTuple(args, "y*KKw*dw*:rounded_normals", &key, &stream, &start, &out, &scale, &places)) return NULL;
+    int bad = keyed_from(&key, stream, &keyed);
+    Py_ssize_t n = bad ? -1 : entries(&out, "out"), room = n < 0 ? -1 : entries(&places, "places");
+    if (room >= 0 && !(scale >= 0 && scale <= 0x1p46)) {
+        PyErr_SetString(PyExc_ValueError, "scale must be at least 0 and at most 2**46");
+        room = -1;
+    }
+    ptrdiff_t found = 0;
+    if (room >= 0) {
+        PyThreadState *state = n >= RELEASE_FROM ? PyEval_SaveThread() : NULL;
+        found = rounded_normals(&keyed, start, scale, out.buf, n, places.buf, room);
+        if (state) PyEval_RestoreThread(state);
+    }
+    PyBuffer_Release(&key);
+    PyBuffer_Release(&out);
+    PyBuffer_Release(&places);
+    return room < 0 ? NULL : PyLong_FromSsize_t(found);
+}
+
 static PyObject *py_variants(PyObject *self, PyObject *unused) {
     (void)self;
     (void)unused;
@@ -182,6 +310,15 @@ static PyMethodDef methods[] = {
     {"cells", py_cells, METH_VARARGS,
      "cells(table, words, out, low_bits, alpha, beta, delta) -> (consumed, produced): signed draws by cell and "
      "rejection, two words each, up to the first open one."},
+    {"keystream", py_keystream, METH_VARARGS,
+     "keystream(key, stream, counter, out): ChaCha20's bytes from a block on, the stream being the nonce."},
+    {"normals_of", py_normals_of, METH_VARARGS,
+     "normals_of(words, out): the 128 normal numbers of a group's words."},
+    {"add_normals", py_add_normals, METH_VARARGS,
+     "add_normals(key, stream, start, out, wide, scale): add normal numbers to floats, from a place on."},
+    {"rounded_normals", py_rounded_normals, METH_VARARGS,
+     "rounded_normals(key, stream, start, out, scale, places) -> int: normal numbers rounded to integers; how many, of "
+     "which the places are in `places`, are not decided."},
     {"variants", py_variants, METH_NOARGS, "variants() -> list: instruction sets that this processor can run."},
     {"use", py_use, METH_VARARGS, "use(variant): run this one from now on; the bits stay the same."},
     {NULL, NULL, 0, NULL},
