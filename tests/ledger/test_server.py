@@ -189,8 +189,8 @@ def test_an_empty_schema_made_beforehand_is_used(postgres_url: str, open_ledger:
 
 def test_a_format_of_a_later_version_is_named(ledger: Ledger, postgres_url: str) -> None:
     del ledger
-    run(postgres_url, "UPDATE head SET format = 3")
-    with pytest.raises(LedgerUnavailable, match=r"got 3 in .*; upgrade sfumato"):
+    run(postgres_url, "UPDATE head SET format = 4")
+    with pytest.raises(LedgerUnavailable, match=r"got 4 in .*; upgrade sfumato"):
         Ledger.read(postgres_url)
 
 

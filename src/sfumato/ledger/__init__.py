@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sfumato.ledger.ledger import Ledger
     from sfumato.ledger.odometer import Odometer
     from sfumato.ledger.renewal import Renewal
+    from sfumato.ledger.runs import Run
     from sfumato.ledger.verification import Verification
     from sfumato.ledger.view import LedgerView
 
@@ -40,6 +41,7 @@ __all__ = [
     "Odometer",
     "PrivacyFilter",
     "Renewal",
+    "Run",
     "Spent",
     "Verification",
 ]
@@ -59,6 +61,7 @@ __getattr__, __dir__ = attach(
         "Odometer": "sfumato.ledger.odometer",
         "PrivacyFilter": "sfumato.ledger.in_memory",
         "Renewal": "sfumato.ledger.renewal",
+        "Run": "sfumato.ledger.runs",
         "Spent": "sfumato.ledger.filters",
         "Verification": "sfumato.ledger.verification",
     },

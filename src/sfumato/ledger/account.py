@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
@@ -273,6 +275,13 @@ class Account:
     def _keep_books(self, connection: Transaction, state: State) -> None:
         if (state.accounts or self.renewal is not None) and self._books.position < state.event.position:
             self._books.read_on(events_after(connection, self._books.position))
+
+    @contextlib.contextmanager
+    def _checked(self, *, write: bool) -> Iterator[Transaction]:
+        """Run one transaction, after checking that the log still holds what this process has seen."""
+        with self._store.transaction(write=write) as connection:
+            self._state(connection)
+            yield connection
 
     def _state(self, connection: Transaction) -> State:
         """Read the last event and check that the log still holds what this process has already seen."""

@@ -50,6 +50,8 @@ class Entry:
         Whose account was charged as well as the dataset's; "" if nobody's.
     period : str
         Which period's budget was charged, where the budget renews.
+    steps : int
+        How many steps of a training run it reserved; 0 for all other charges.
     """
 
     sequence: int
@@ -66,6 +68,7 @@ class Entry:
     digest: str
     analyst: str = ""
     period: str = ""
+    steps: int = 0
 
 
 def entry_of(event: Event, budget: Budget, *, committed: bool) -> Entry:
@@ -94,6 +97,7 @@ def _read(event: Event, content: Mapping[str, Any], budget: Budget, *, committed
         digest=event.digest,
         analyst=content.get("analyst", ""),
         period=content.get("period", ""),
+        steps=content.get("steps", 0),
     )
 
 

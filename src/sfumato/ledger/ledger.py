@@ -4,25 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from typing import Any, final
+from typing import final
 
 from sfumato import _check
-from sfumato.errors import LedgerMismatch, LedgerUnavailable, SimulatedCharge
-from sfumato.ledger.account import Account
+from sfumato.errors import LedgerMismatch
 from sfumato.ledger.accounts import account_content, check_analyst
 from sfumato.ledger.budget import Budget
-from sfumato.ledger.chain import Event, encode_number
+from sfumato.ledger.charging import Charging
 from sfumato.ledger.failures import outcome
 from sfumato.ledger.identity import Dataset, Identity
-from sfumato.ledger.log import ACCOUNT, CHARGE, append, encode_spent
-from sfumato.ledger.offer import LossAt, Question
+from sfumato.ledger.log import ACCOUNT, append
+from sfumato.ledger.offer import LossAt
 from sfumato.ledger.places import Place, made_store, opened_store
-from sfumato.ledger.pricing import price_of
-from sfumato.ledger.refusal import all_hold, refusal
 from sfumato.ledger.registration import (
     admit,
     check_opening,
-    check_text,
     closed_on_error,
     first_event,
     known_versions,
@@ -30,18 +26,17 @@ from sfumato.ledger.registration import (
 )
 from sfumato.ledger.releases import check_payload, store_release
 from sfumato.ledger.renewal import Renewal
+from sfumato.ledger.runs import Run
 from sfumato.ledger.schema import APART
-from sfumato.ledger.store import Store
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
-from sfumato.privacy.serial import loss_from_json
 
 __all__ = ["Ledger"]
 
 
 @final
-class Ledger(Account):
+class Ledger(Charging):
     """The account of everything ever answered about one dataset; made by `open` or `read`.
 
     A charge is recorded, durably, before the data is touched, and is never given back. Everything is safe to
@@ -182,10 +177,6 @@ class Ledger(Account):
                 version = len(known_versions(connection))
             return cls(store, version, has_dataset=False)
 
-    def __init__(self, store: Store[Any], version: int, *, has_dataset: bool = True) -> None:
-        super().__init__(store, version)
-        self._has_dataset = has_dataset
-
     def grant(self, analyst: str, budget: Budget | None) -> None:
         """Open an analyst's account, or change its budget; for the curator.
 
@@ -273,55 +264,83 @@ class Ledger(Account):
             charge may have been recorded without a receipt, and the error says so; it is never the other way
             round.
         """
-        if not self._has_dataset:
-            raise LedgerUnavailable(
-                f"ledger must be opened with its dataset to be charged, got {self._store.name} opened "
-                "without; use Ledger.open"
-            )
-        epsilon, delta, cost = price_of(self, loss, delta)
-        if simulated and not self.simulated:
-            raise SimulatedCharge(
-                "rng must be the operating system's entropy when a real budget is charged, got a simulated "
-                "source; pass rng=None, or open a ledger with simulated=True"
-            )
-        text = loss.to_json()
-        # A loss that is not read back as it is could never be verified: refused before anything is recorded.
-        if loss_from_json(text) != loss:
-            _check.refuse("loss", "be what its JSON says", loss, "pass a mechanism's privacy_loss")
-        content = {
-            "loss": text,
-            "epsilon": encode_number(epsilon),
-            "delta": delta,
-            "costs": encode_spent(cost),
-            "description": check_text("description", description),
-            "request": self._request(request, analyst, period),
-            "version": self._version,
-            "simulated": bool(simulated),
-            # A charge to no account is written as it always was.
-            **{name: value for name, value in (("analyst", analyst), ("period", period)) if value},
-        }
-        event: Event | None = None
-        with self._store.transaction(write=True) as connection:
-            state = self._state(connection)
-            holdings = self._holdings(connection, state, analyst, period)
-            if all_hold(holdings, cost):
-                totals = self.budget.filters.after(state.totals, cost)
-                number = state.charges + 1
-                event = append(connection, state, CHARGE, content, totals=totals, charge=number)
-        if event is None:
-            question = None if loss_at is None else Question(loss_at, epsilon, delta, cost)
-            raise refusal(self.neighboring, holdings, cost, delta, question)
-        self._see(event)
-        return Receipt(
-            ledger=self.ledger_id,
-            sequence=number,
-            digest=event.digest,
-            neighboring=self.neighboring,
-            privacy_unit=self.privacy_unit,
+        return self._record(
+            loss,
+            delta=delta,
+            request=request,
+            description=description,
+            simulated=simulated,
+            loss_at=loss_at,
             analyst=analyst,
             period=period,
-            lifetime=None if self.renewal is None else self._sum(totals),
         )
+
+    def reserve(
+        self,
+        loss: PrivacyLoss,
+        *,
+        steps: int,
+        delta: float,
+        description: str = "",
+        simulated: bool = False,
+        analyst: str = "",
+        period: str = "",
+    ) -> Run:
+        """Charge a whole training run before its first step, and keep a durable record of its steps.
+
+        Parameters
+        ----------
+        loss : PrivacyLoss
+            Of all the steps together.
+        steps : int
+            How many there are; the record lets no more of them be claimed.
+        delta, description, simulated, analyst, period
+            As for `charge`.
+
+        Returns
+        -------
+        Run
+            Whose steps are claimed before their noise is drawn.
+
+        Raises
+        ------
+        BudgetExceeded, SimulatedCharge, NeighboringMismatch, LedgerMismatch, LedgerUnavailable, LedgerCorrupt
+            As for `charge`.
+
+        Notes
+        -----
+        Nothing is given back for steps that were not run. From the first reservation on, the ledger is of a
+        format that versions of sfumato without runs refuse to open.
+        """
+        receipt = self._record(
+            loss,
+            delta=delta,
+            description=description,
+            simulated=simulated,
+            analyst=analyst,
+            period=period,
+            run={"steps": _check.integer("steps", steps, minimum=1)},
+        )
+        return self.run(receipt.sequence)
+
+    def run(self, number: int, *, digest: str = "") -> Run:
+        """Return the run that a charge reserved, to go on with it in another process.
+
+        Parameters
+        ----------
+        number : int
+            Of its first charge.
+        digest : str
+            That charge's hash, as its receipt or a checkpoint has it: shows that it is the same run.
+
+        Raises
+        ------
+        LedgerMismatch
+            No such charge, or one that reserved no steps.
+        LedgerCorrupt
+            The ledger does not hold the charge with this hash: it was rolled back, or is another one.
+        """
+        return Run(self, _check.integer("number", number, minimum=1), digest)
 
     def commit(self, receipt: Receipt, payload: bytes) -> None:
         """Store the noised release of a charge, durably; to be done before it is delivered.

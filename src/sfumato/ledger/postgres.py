@@ -20,8 +20,14 @@ from sfumato import _check
 from sfumato.errors import LedgerUnavailable, MissingExtra
 from sfumato.ledger.failures import NOTHING_CHARGED
 from sfumato.ledger.postgres_failures import explained, unsure
-from sfumato.ledger.postgres_schema import APPLICATION, FIRST_HEAD, check_schema, statements
-from sfumato.ledger.schema import PLAIN
+from sfumato.ledger.postgres_schema import (
+    APPLICATION,
+    FIRST_HEAD,
+    check_schema,
+    run_statements,
+    statements,
+)
+from sfumato.ledger.schema import PLAIN, RUNS
 from sfumato.ledger.store import Fill, Rows, Store
 
 if TYPE_CHECKING:
@@ -79,6 +85,10 @@ class _Work:
         return True
 
     def require_format(self, version: int) -> None:
+        marked, schema = self.execute("SELECT format, current_schema() FROM head WHERE id = 1").fetchone()
+        if version >= RUNS > marked:
+            for statement in run_statements(f'"{schema}"'):
+                self._connection.exec_driver_sql(statement)
         self.execute("UPDATE head SET format = :version WHERE format < :version", {"version": version})
 
 

@@ -7,13 +7,13 @@ owns the tables can drop the triggers, which is found when the ledger is opened,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
-from sfumato.ledger.schema import FORMAT
+from sfumato.ledger.schema import FORMAT, RUNS
 from sfumato.ledger.store import Transaction
 
-__all__ = ["APPLICATION", "FIRST_HEAD", "check_schema", "statements"]
+__all__ = ["APPLICATION", "FIRST_HEAD", "check_schema", "run_statements", "statements"]
 
 APPLICATION = "sfumato ledger"
 FIRST_HEAD = "INSERT INTO head VALUES (1, :application, :format, 0)"
@@ -53,19 +53,52 @@ TRIGGERS = {
     for table in TABLES
 }
 
+FOLLOWING = "(SELECT coalesce(max(last), -1) + 1 FROM claim WHERE run = NEW.run)"
+IS_LAST = "NOT EXISTS (SELECT 1 FROM claim WHERE run = OLD.run AND first > OLD.first)"
+APPENDED_CLAIM = f"""BEGIN
+    IF NEW.first <> {FOLLOWING} THEN {REFUSE} END IF;
+    RETURN NEW;
+END"""
+GROWN_CLAIM = f"""BEGIN
+    IF NEW.run <> OLD.run OR NEW.first <> OLD.first OR NEW.last < OLD.last OR NEW.digest <> OLD.digest
+        OR NOT {IS_LAST} THEN {REFUSE} END IF;
+    RETURN NEW;
+END"""
+CLAIM = """run bigint NOT NULL, first bigint NOT NULL, last bigint NOT NULL CHECK (last >= first),
+    digest text NOT NULL CHECK (digest = '' OR first = last), PRIMARY KEY (run, first)"""
+RUN_FUNCTIONS = {"append_claim": APPENDED_CLAIM, "grow_claim": GROWN_CLAIM}
+RUN_TRIGGERS = {
+    "claim_appended": ("BEFORE INSERT ON claim FOR EACH ROW", "append_claim"),
+    "claim_grown": ("BEFORE UPDATE ON claim FOR EACH ROW", "grow_claim"),
+    "claim_refused": ("BEFORE DELETE OR TRUNCATE ON claim", "refuse_change"),
+}
+"""What a ledger with runs has besides, as in a file."""
+
 
 def statements(schema: str) -> Iterable[str]:
     """Yield what makes the tables in a schema, given as a quoted name, that is first on the search path."""
     for name, columns in COLUMNS.items():
         yield f"CREATE TABLE {name} ({columns})"
     yield from INDEXES.values()
-    for name, body in FUNCTIONS.items():
+    yield from _guards(schema, FUNCTIONS, TRIGGERS)
+
+
+def run_statements(schema: str) -> Iterable[str]:
+    """Yield what makes the table of the steps of runs, beside the others."""
+    yield f"CREATE TABLE claim ({CLAIM})"
+    yield from _guards(schema, RUN_FUNCTIONS, RUN_TRIGGERS)
+
+
+def _guards(
+    schema: str, functions: Mapping[str, str], triggers: Mapping[str, tuple[str, str]]
+) -> Iterable[str]:
+    for name, body in functions.items():
         # The path is fixed: what a session's own path begins with must not stand in for the ledger's tables.
         yield (
             f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql "
             f"SET search_path = {schema}, pg_temp AS $body${body}$body$"
         )
-    for name, (event, function) in TRIGGERS.items():
+    for name, (event, function) in triggers.items():
         yield f"CREATE TRIGGER {name} {event} EXECUTE FUNCTION {function}()"
 
 
@@ -91,11 +124,14 @@ def check_schema(transaction: Transaction, schema: str, name: str) -> None:
         )
     functions = {tuple(row) for row in transaction.execute(KEPT_FUNCTIONS, {"schema": schema})}
     triggers = {tuple(row) for row in transaction.execute(KEPT_TRIGGERS, {"schema": schema})}
+    has_runs = marked[1] >= RUNS
+    made = (COLUMNS | ({"claim": CLAIM} if has_runs else {})).keys()
+    bodies = FUNCTIONS | (RUN_FUNCTIONS if has_runs else {})
     expected = {
         (trigger, event.split(" ON ")[1].split()[0], function, "O")
-        for trigger, (event, function) in TRIGGERS.items()
+        for trigger, (event, function) in (TRIGGERS | (RUN_TRIGGERS if has_runs else {})).items()
     }
-    if not (COLUMNS.keys() <= kept and set(FUNCTIONS.items()) <= functions and triggers == expected):
+    if not (made <= kept and set(bodies.items()) <= functions and triggers == expected):
         raise LedgerCorrupt(
             f"ledger must have the tables and triggers it was made with, got an altered {name}; "
             "restore the schema from a backup"

@@ -6,7 +6,7 @@ import sqlite3
 
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
 
-__all__ = ["APART", "FORMAT", "PLAIN", "check_schema", "mark_format", "write_schema"]
+__all__ = ["APART", "FORMAT", "PLAIN", "RUNS", "check_schema", "mark_format", "write_schema"]
 
 PLAIN = 1
 """Format of a ledger with one budget for all: the one that every version of sfumato reads."""
@@ -14,7 +14,10 @@ PLAIN = 1
 APART = 2
 """Format of a ledger that keeps accounts of analysts or periods, which an older version would overdraw."""
 
-FORMAT = APART
+RUNS = 3
+"""Format of a ledger with training runs: their steps have a table, made with the first of them."""
+
+FORMAT = RUNS
 """The latest format known, in the file's header; a file of a later one is refused."""
 
 APPLICATION = 0x53464C47
@@ -60,6 +63,28 @@ STATEMENTS = {
     for action in ("update", "delete")
 }
 
+RUN_STATEMENTS = {
+    # Steps [first, last] of one run, each claimed once, before its noise is drawn. A row grows at its end; a
+    # step with a digest of what it will compute has a row of its own.
+    "claim": """CREATE TABLE claim (
+        run INTEGER NOT NULL CHECK (typeof(run) = 'integer'),
+        first INTEGER NOT NULL CHECK (typeof(first) = 'integer'),
+        last INTEGER NOT NULL CHECK (typeof(last) = 'integer' AND last >= first),
+        digest TEXT NOT NULL CHECK (typeof(digest) = 'text' AND (digest = '' OR first = last)),
+        PRIMARY KEY (run, first)
+    )""",
+    "claim_appended": """CREATE TRIGGER claim_appended BEFORE INSERT ON claim
+        WHEN NEW.first <> (SELECT coalesce(max(last), -1) + 1 FROM claim WHERE run = NEW.run)
+        BEGIN SELECT raise(ABORT, 'a ledger is append-only'); END""",
+    "claim_grown": """CREATE TRIGGER claim_grown BEFORE UPDATE ON claim
+        WHEN NEW.run <> OLD.run OR NEW.first <> OLD.first OR NEW.last < OLD.last OR NEW.digest <> OLD.digest
+            OR EXISTS (SELECT 1 FROM claim WHERE run = OLD.run AND first > OLD.first)
+        BEGIN SELECT raise(ABORT, 'a ledger is append-only'); END""",
+    "claim_delete_refused": """CREATE TRIGGER claim_delete_refused BEFORE delete ON claim
+        BEGIN SELECT raise(ABORT, 'a ledger is append-only'); END""",
+}
+"""What a ledger with runs has besides."""
+
 
 def write_schema(connection: sqlite3.Connection) -> None:
     """Make the tables in an empty database, inside the caller's transaction."""
@@ -70,8 +95,11 @@ def write_schema(connection: sqlite3.Connection) -> None:
 
 
 def mark_format(connection: sqlite3.Connection, version: int) -> None:
-    """Raise the format to ``version``, inside the caller's transaction; never lowers it."""
+    """Raise the format to ``version``, inside the caller's transaction, with its tables; never lowers it."""
     (marked,) = connection.execute("PRAGMA user_version").fetchone()
+    if version >= RUNS > marked:
+        for statement in RUN_STATEMENTS.values():
+            connection.execute(statement)
     if version > marked:
         connection.execute(f"PRAGMA user_version = {version:d}")
 
@@ -96,7 +124,8 @@ def check_schema(connection: sqlite3.Connection, name: str) -> None:
         )
     stored = connection.execute("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
     kept = {name: _words(sql) for name, sql in stored}
-    if version < PLAIN or kept != {name: _words(sql) for name, sql in STATEMENTS.items()}:
+    expected = STATEMENTS | (RUN_STATEMENTS if version >= RUNS else {})
+    if version < PLAIN or kept != {name: _words(sql) for name, sql in expected.items()}:
         raise LedgerCorrupt(
             f"ledger must have the tables and triggers it was made with, got an altered {name}; "
             "restore the file from a backup"

@@ -10,6 +10,7 @@ from typing import Any
 from sfumato.errors import LedgerError, LedgerMismatch, ParameterError
 from sfumato.ledger.accounts import Books, check_analyst, check_budget, keys_of
 from sfumato.ledger.chain import Event
+from sfumato.ledger.claims import check_claims, reserved_by
 from sfumato.ledger.entry import entry_of
 from sfumato.ledger.filters import Spent
 from sfumato.ledger.head import Head
@@ -92,11 +93,25 @@ def verify_log(connection: Transaction, identity: Identity, key: bytes, head: He
         row = connection.execute(RELEASE, {"charge": charge}).fetchone()
         return None if row is None else [row[0], row[1], payload_digest(row[2])]
 
-    found = verify_events(walk(connection), identity, last, head, stored)
+    reserved: dict[int, int] = {}
+    found = verify_events(_noting(walk(connection), reserved), identity, last, head, stored)
+    if reserved:
+        check_claims(connection, reserved)
     (releases,) = connection.execute("SELECT count(*) FROM release").fetchone()
     if releases != found.releases:
         raise corrupt("hold one release per commit", f"{releases} releases for {found.releases} commits")
     return found
+
+
+def _noting(events: Iterable[Event], reserved: dict[int, int]) -> Iterable[Event]:
+    """Pass events on, and add up the steps that each run reserved."""
+    for event in events:
+        run, steps = reserved_by(event)
+        if steps and run != event.charge and run not in reserved:
+            raise corrupt("extend runs that there are", f"another run at event {event.position}")
+        if steps:
+            reserved[run] = reserved.get(run, 0) + steps
+        yield event
 
 
 def verify_events(

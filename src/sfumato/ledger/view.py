@@ -10,6 +10,7 @@ from sfumato.ledger.entry import Entry
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.offer import LossAt
 from sfumato.ledger.renewal import check_period
+from sfumato.ledger.runs import Run
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -125,6 +126,30 @@ class LedgerView:
             analyst=self._analyst,
             period=self._period,
         )
+
+    def reserve(
+        self,
+        loss: PrivacyLoss,
+        *,
+        steps: int,
+        delta: float,
+        description: str = "",
+        simulated: bool = False,
+    ) -> Run:
+        """Charge a whole training run, to the dataset and the analyst; as `Ledger.reserve`."""
+        return self._ledger.reserve(
+            loss,
+            steps=steps,
+            delta=delta,
+            description=description,
+            simulated=simulated,
+            analyst=self._analyst,
+            period=self._period,
+        )
+
+    def run(self, number: int, *, digest: str = "") -> Run:
+        """Return a run that was reserved, to go on with it; as `Ledger.run`."""
+        return self._ledger.run(number, digest=digest)
 
     def commit(self, receipt: Receipt, payload: bytes) -> None:
         """Store the release of one of the charges made here; as `Ledger.commit`."""

@@ -1,0 +1,238 @@
+"""Training runs: steps that were charged together beforehand, and the durable record of those that began.
+
+The record is a table beside the chain, of rows (run, first, last): a run of a hundred thousand steps is one
+row that grows. A step is claimed, durably, before its noise is drawn, so no step's noise is drawn twice, by
+whatever processes, on whatever copies of a checkpoint; a step that was claimed counts as run.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, final
+
+from sfumato import _check
+from sfumato.errors import LedgerMismatch, RunExhausted
+from sfumato.ledger.charging import Charging
+from sfumato.ledger.claims import reserved_by
+from sfumato.ledger.log import CHARGE, content_of, corrupt, event_of_charge, events_after
+from sfumato.ledger.store import Transaction
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.receipt import Receipt
+
+__all__ = ["Run"]
+
+LAST = "SELECT first, last, digest FROM claim WHERE run = :run ORDER BY first DESC LIMIT 1"
+AT = "SELECT first, last, digest FROM claim WHERE run = :run AND first <= :step ORDER BY first DESC LIMIT 1"
+INSERT = "INSERT INTO claim (run, first, last, digest) VALUES (:run, :first, :last, :digest)"
+GROW = "UPDATE claim SET last = :last WHERE run = :run AND first = :first"
+
+
+@final
+class Run:
+    """The steps that `Ledger.reserve` charged, numbered from 0, each to be claimed before it is run.
+
+    Safe to use from several threads and processes at once: each claim is one transaction, and no two are
+    given the same step.
+
+    Parameters
+    ----------
+    ledger : Ledger
+        Where it was charged.
+    number : int
+        Of the charge that began it.
+    digest : str
+        That charge's hash, or "" not to compare it.
+
+    Notes
+    -----
+    Guarantee: at most as many steps are claimed as were charged, each of them once. What is run under a claim
+    is then within the loss that was charged, if a step is claimed before it draws noise, and its number
+    determines its sample and its noise.
+
+    Examples
+    --------
+    >>> from sfumato.ledger import Budget, Dataset, Ledger
+    >>> from sfumato.privacy import Gaussian, Neighboring, PoissonSubsampled
+    >>> ledger = Ledger.open(
+    ...     None,
+    ...     budget=Budget.approximate(epsilon=2.0, delta=1e-5),
+    ...     privacy_unit="person_id",
+    ...     neighboring=Neighboring.ADD_REMOVE,
+    ...     dataset=Dataset(schema="people(age BIGINT)", fingerprint=lambda key: "0" * 64),
+    ... )
+    >>> step = PoissonSubsampled(Gaussian(1.0), sampling_probability=0.01)
+    >>> run = ledger.reserve(step * 1000, steps=1000, delta=5e-6, description="train")
+    >>> run.claim(10), run.left
+    (range(0, 10), 990)
+    >>> round(ledger.entries()[0].epsilon, 2)
+    1.92
+    >>> ledger.close()
+    """
+
+    def __init__(self, ledger: Charging, number: int, digest: str = "") -> None:
+        self._ledger = ledger
+        self.number = number
+        with self._transaction(write=False) as connection:
+            first = event_of_charge(connection, CHARGE, number)
+            if first is None and digest:
+                raise corrupt("hold every charge that it gave a receipt for", f"none for run {number}")
+            if first is None or "steps" not in content_of(first):
+                raise LedgerMismatch(
+                    f"run must be a charge that reserved steps, got {number}; pass the number of a run's "
+                    "first charge"
+                )
+            if digest not in ("", first.digest):
+                raise corrupt("hold every charge that it gave a receipt for", f"another run {number}")
+            self._first = first
+            self._reserved = self._count(connection)
+
+    @property
+    def ledger_id(self) -> str:
+        """The random id of the ledger."""
+        return self._ledger.ledger_id
+
+    @property
+    def digest(self) -> str:
+        """The hash of the charge that began the run."""
+        return self._first.digest
+
+    @property
+    def reserved(self) -> int:
+        """How many steps were charged, with those by which the run was extended."""
+        with self._transaction(write=False) as connection:
+            self._reserved = self._count(connection)
+        return self._reserved
+
+    @property
+    def claimed(self) -> int:
+        """How many steps were claimed: they count as run, whether or not they were."""
+        with self._transaction(write=False) as connection:
+            return self._next(connection)
+
+    @property
+    def left(self) -> int:
+        """How many steps may still be claimed."""
+        with self._transaction(write=False) as connection:
+            self._reserved = self._count(connection)
+            return self._reserved - self._next(connection)
+
+    def claim(self, count: int = 1) -> range:
+        """Claim the next steps, durably; fewer if fewer are left.
+
+        Raises
+        ------
+        RunExhausted
+            All that were charged were claimed.
+        LedgerUnavailable, LedgerCorrupt
+            The ledger cannot be written or is damaged; a failure at the very end of the write may have
+            claimed the steps, which are then lost.
+        """
+        count = _check.integer("count", count, minimum=1)
+        with self._transaction(write=True) as connection:
+            start = self._require_left(connection)
+            stop = min(start + count, self._reserved)
+            row = connection.execute(LAST, {"run": self.number}).fetchone()
+            if row is not None and not row[2]:
+                connection.execute(GROW, {"run": self.number, "first": row[0], "last": stop - 1})
+            else:
+                self._insert(connection, start, stop - 1, "")
+        return range(start, stop)
+
+    def claim_replayable(self, step: int, digest: str) -> bool:
+        """Claim one step together with a digest of all that it will compute, or claim it a second time.
+
+        Parameters
+        ----------
+        step : int
+            The next step, or one claimed before.
+        digest : str
+            SHA-256, in hexadecimal, of everything that determines the step's result but its noise.
+
+        Returns
+        -------
+        bool
+            Whether it was claimed before with this very digest: the same noise then gives the same result,
+            which tells nothing new.
+
+        Raises
+        ------
+        LedgerMismatch
+            The step was claimed before, with another digest or none: its noise must not be drawn again.
+        RunExhausted, LedgerUnavailable, LedgerCorrupt
+            As for `claim`.
+        """
+        step = _check.integer("step", step)
+        if not re.fullmatch("[0-9a-f]{64}", digest):
+            _check.refuse("digest", "be 64 hexadecimal digits", digest)
+        with self._transaction(write=True) as connection:
+            if step < self._next(connection):
+                row = connection.execute(AT, {"run": self.number, "step": step}).fetchone()
+                if row[2] == digest and row[0] == step:
+                    return True
+                raise LedgerMismatch(
+                    f"step {step} must be computed as when it was claimed to use its noise again, got "
+                    "another state, batch, device or kernels; claim a fresh step"
+                )
+            if step != self._require_left(connection):
+                _check.refuse("step", "be the next, or one claimed before", step, "claim steps in order")
+            self._insert(connection, step, step, digest)
+        return False
+
+    def extend(self, loss: PrivacyLoss, *, steps: int, delta: float | None = None) -> Receipt:
+        """Charge more steps, to the same account as the run.
+
+        Parameters
+        ----------
+        loss : PrivacyLoss
+            Of the further steps.
+        steps : int
+            How many they are.
+        delta : float, optional
+            Where the charge's own guarantee is read; as for the run by default.
+
+        Raises
+        ------
+        BudgetExceeded, NeighboringMismatch, LedgerMismatch, LedgerUnavailable, LedgerCorrupt
+            As for `Ledger.charge`; the run goes on being what it was.
+        """
+        content = content_of(self._first)
+        return self._ledger._record(  # noqa: SLF001 - the one way to charge
+            loss,
+            delta=content["delta"] if delta is None else delta,
+            description=content["description"],
+            simulated=content["simulated"],
+            analyst=content.get("analyst", ""),
+            period=content.get("period", ""),
+            run={"steps": _check.integer("steps", steps, minimum=1), "run": self.number},
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"<Run {self.number} of ledger {self.ledger_id}, {self.claimed} of {self.reserved} steps claimed>"
+        )
+
+    def _transaction(self, *, write: bool) -> Any:
+        return self._ledger._checked(write=write)  # noqa: SLF001
+
+    def _count(self, connection: Transaction) -> int:
+        """Return how many steps the run's charges reserved."""
+        later = events_after(connection, self._first.position)
+        return sum(steps for run, steps in map(reserved_by, (self._first, *later)) if run == self.number)
+
+    def _next(self, connection: Transaction) -> int:
+        row = connection.execute(LAST, {"run": self.number}).fetchone()
+        return 0 if row is None else int(row[1]) + 1
+
+    def _require_left(self, connection: Transaction) -> int:
+        """Return the next step, if it was charged."""
+        start = self._next(connection)
+        if start >= self._reserved:
+            self._reserved = self._count(connection)
+        if start >= self._reserved:
+            raise RunExhausted(
+                f"run must have steps left, got all {self._reserved} claimed; charge more with extend()"
+            )
+        return start
+
+    def _insert(self, connection: Transaction, first: int, last: int, digest: str) -> None:
+        connection.execute(INSERT, {"run": self.number, "first": first, "last": last, "digest": digest})
