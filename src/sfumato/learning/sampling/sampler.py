@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
 from sfumato.learning.sampling.seed import KeyedStream, Seed, SeedLike
+from sfumato.learning.sampling.step import gaussian_step
 from sfumato.mechanisms.factorization.participation import Participation
-from sfumato.numerics.rounding import fraction_down
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -42,9 +41,9 @@ class Sampler(ABC):
     A batch is a pure function of the seed and of the step: whoever resumes a run needs the number of the
     next step only. All laws are exact, decided by integers, up to how well AES-256 passes for random.
 
-    The indices number the examples (or the users) from 0 to ``population - 1``. Where a guarantee is for
-    adding and removing, ``population`` of the two neighbors differs by one; sampling probability and
-    expected batch size are public numbers that stay what was declared.
+    The indices number the examples from 0 to ``population - 1``. Under add/remove the populations of two
+    neighbors differ by one, but what sums are divided by, and what a sampling probability was computed from,
+    are public numbers that do not: as everywhere in the field, the count of the examples is taken for one.
     """
 
     __slots__ = ()
@@ -120,17 +119,8 @@ class Sampler(ABC):
         return self.priced(self.step_loss(noise_multiplier), self._counted(steps))
 
     def step_loss(self, noise_multiplier: float) -> Gaussian:
-        """Return the loss of Gaussian noise on one batch that is known.
-
-        Notes
-        -----
-        A unit that is replaced takes one contribution out and puts another in, so that the sum moves by
-        twice as much; one that is zeroed out takes its contribution out only.
-        """
-        noise = _check.non_negative("noise_multiplier", noise_multiplier)
-        if self.neighboring is Neighboring.REPLACE_ONE:
-            noise = fraction_down(Fraction(noise) / 2)
-        return Gaussian(noise, neighboring=self.neighboring)
+        """Return the loss of Gaussian noise on one batch that is known; see `gaussian_step`."""
+        return gaussian_step(noise_multiplier, self.neighboring)
 
     @property
     def simulated(self) -> bool:

@@ -1,0 +1,89 @@
+"""Balls in bins: each example is thrown into one batch, which comes again in every epoch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+from sfumato import _check
+from sfumato.learning.sampling.orders import Allocated, Held
+from sfumato.learning.sampling.sampler import Indices, Sampler
+from sfumato.learning.sampling.seed import SeedLike
+from sfumato.mechanisms.factorization.participation import Participation
+from sfumato.numerics.uniform import uniform_integers
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.nodes.balls_in_bins import BallsInBins
+
+__all__ = ["BallsInBinsSampler"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BallsInBinsSampler(Sampler):
+    """Epochs of the same batches, into which each example was thrown by itself: next to a shuffle.
+
+    Parameters
+    ----------
+    population : int
+        How many examples there are; at least 1.
+    bins : int
+        Number of batches, which is that of the steps in an epoch.
+    steps : int
+        The planned number of steps, over all epochs.
+    seed : None, bytes, Seed or int
+        As for `PoissonSampler`.
+
+    Notes
+    -----
+    Guarantee: add/remove, `BallsInBins` over the epochs that were begun (Chua et al. 2024): what is not run
+    of the last one is left away after the fact. Conditions: the seed stays secret, and the noise of the steps
+    is independent. With correlated noise there is no amplification, but ``participation`` is that of a fixed
+    order.
+
+    Examples
+    --------
+    >>> sampler = BallsInBinsSampler(population=1000, bins=20, steps=40, seed=1)
+    >>> (sampler.batch(3) == sampler.batch(23)).all(), sampler.expected_batch_size
+    (np.True_, 50.0)
+    """
+
+    population: int
+    bins: int
+    steps: int
+    seed: SeedLike = field(default=None, repr=False)
+    _held: Held[Allocated] = field(default_factory=Held, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._check_common()
+        for name in ("population", "bins"):
+            self._set(name, _check.integer(name, getattr(self, name), minimum=1))
+
+    @property
+    def expected_batch_size(self) -> float:
+        """The population over the number of bins."""
+        return self.population / self.bins
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """Add/remove."""
+        return Neighboring.ADD_REMOVE
+
+    @property
+    def participation(self) -> Participation:
+        """Steps that are an epoch apart."""
+        return Participation(max_participations=None, separation=self.bins, fixed_order=True)
+
+    def batch(self, step: int) -> Indices:
+        """Return the examples of the step's bin, sorted."""
+        place = self._step(step) % self.bins
+        return self._held.of(0, self._allocated).batch(place)
+
+    def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
+        """Return the loss of all epochs that were begun."""
+        epochs = -(-self._counted(steps) // self.bins)
+        return BallsInBins(self._own(step), self.bins, max(1, epochs)) * min(1, epochs)
+
+    def _allocated(self) -> Allocated:
+        stream = self._stream("balls in bins", 0)
+        return Allocated.of(uniform_integers(self.bins, self.population, stream), self.bins)

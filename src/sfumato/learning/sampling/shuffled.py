@@ -1,0 +1,66 @@
+"""Shuffled epochs: a fresh order in each, cut into batches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+from sfumato.learning.sampling.epochs import EpochSampler
+from sfumato.learning.sampling.orders import Held, Indices, permutation
+from sfumato.learning.sampling.seed import SeedLike
+from sfumato.mechanisms.factorization.participation import Participation
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["ShuffledSampler"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ShuffledSampler(EpochSampler):
+    """What most loaders do: a fresh random order of all examples in each epoch. It amplifies nothing.
+
+    Parameters
+    ----------
+    population, batch_size : int
+        Public; the batch size is at most the population.
+    steps : int
+        The planned number of batches, over all epochs.
+    drop_last : bool
+        Whether an epoch ends before a batch that would be smaller.
+    neighboring : Neighboring
+        Zero-out or replace-one.
+    seed : None, bytes, Seed or int
+        As for `PoissonSampler`.
+
+    Notes
+    -----
+    Guarantee: see `EpochSampler`: one unamplified step for each epoch. `sfumato.privacy.Shuffled` is about
+    reports that each client randomizes by itself and never applies to batches.
+
+    Examples
+    --------
+    >>> sampler = ShuffledSampler(population=10, batch_size=4, steps=6, seed=1)
+    >>> [batch.size for batch in sampler.batches()]
+    [4, 4, 2, 4, 4, 2]
+    >>> sampler.loss(2.0)
+    Gaussian(noise_multiplier=2.0, neighboring=<Neighboring.ZERO_OUT: 'zero-out'>) * 2
+    """
+
+    population: int
+    batch_size: int
+    steps: int
+    drop_last: bool = False
+    neighboring: Neighboring = Neighboring.ZERO_OUT
+    seed: SeedLike = field(default=None, repr=False)
+    _held: Held[Indices] = field(default_factory=Held, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._check_epochs()
+
+    @property
+    def participation(self) -> Participation:
+        """One step in each epoch; the last of one and the first of the next may be one step apart."""
+        return Participation(max_participations=self.epochs(self.steps))
+
+    def _order(self, epoch: int) -> Indices:
+        return self._held.of(epoch, lambda: permutation(self.population, self._stream("shuffled", epoch)))

@@ -1,0 +1,116 @@
+"""Poisson batches of a bounded size, which hardware with fixed shapes wants."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.learning.sampling.bernoulli import heads
+from sfumato.learning.sampling.orders import subset
+from sfumato.learning.sampling.poisson import EVERY_STEP, checked_probability
+from sfumato.learning.sampling.sampler import Indices, Sampler
+from sfumato.learning.sampling.seed import SeedLike
+from sfumato.mechanisms.factorization.participation import Participation
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.nodes.truncated import TruncatedPoisson
+
+__all__ = ["TruncatedPoissonSampler"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TruncatedPoissonSampler(Sampler):
+    """Fresh Poisson samples; of one that is too large, a random part is kept.
+
+    Parameters
+    ----------
+    population : int
+        How many examples there are; at least 1.
+    sampling_probability : float
+        With which each example is drawn; above 0, at most 1.
+    max_batch_size : int
+        The most that are kept.
+    steps : int
+        The planned number of batches.
+    population_bound : int, optional
+        A public bound on the number of examples of either neighbor; one more than the population unless
+        given.
+    seed : None, bytes, Seed or int
+        As for `PoissonSampler`.
+
+    Notes
+    -----
+    Guarantee: add/remove, `TruncatedPoisson` in every step: a Poisson sample, and a mass for full batches.
+    With room for some six standard deviations above the mean the mass is next to nothing.
+
+    Examples
+    --------
+    >>> sampler = TruncatedPoissonSampler(
+    ...     population=1000, sampling_probability=0.02, max_batch_size=24, steps=10, seed=1
+    ... )
+    >>> indices, mask = sampler.padded(0)
+    >>> indices.shape, int(mask.sum()) == sampler.batch(0).size
+    ((24,), True)
+    """
+
+    population: int
+    sampling_probability: float
+    max_batch_size: int
+    steps: int
+    population_bound: int | None = None
+    seed: SeedLike = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        self._check_common()
+        for name in ("population", "max_batch_size"):
+            self._set(name, _check.integer(name, getattr(self, name), minimum=1))
+        self._set("sampling_probability", checked_probability(self.sampling_probability))
+        if self.population_bound is not None:
+            bound = _check.integer("population_bound", self.population_bound)
+            if bound < self.population:
+                _check.refuse("population_bound", "be at least population", bound, "bound both neighbors")
+
+    @property
+    def expected_batch_size(self) -> float:
+        """The sampling probability times the population, or the greatest size if that is less."""
+        return min(float(self.max_batch_size), self.sampling_probability * self.population)
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """Add/remove."""
+        return Neighboring.ADD_REMOVE
+
+    @property
+    def participation(self) -> Participation:
+        """Every step."""
+        return EVERY_STEP
+
+    def batch(self, step: int) -> Indices:
+        """Return the examples that are drawn and kept, sorted."""
+        stream = self._stream("truncated poisson", self._step(step))
+        drawn = heads(self.population, Fraction(self.sampling_probability), stream)
+        if drawn.size <= self.max_batch_size:
+            return drawn
+        return drawn[subset(drawn.size, self.max_batch_size, stream)]
+
+    def padded(self, step: int) -> tuple[Indices, NDArray[np.bool_]]:
+        """Return the batch filled up with example 0 to its greatest size, and which places are of the batch.
+
+        What is in the other places must not enter any sum.
+        """
+        batch = self.batch(step)
+        indices = np.zeros(self.max_batch_size, np.int64)
+        indices[: batch.size] = batch
+        return indices, np.arange(self.max_batch_size) < batch.size
+
+    def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
+        """Return a truncated Poisson sample's loss, ``steps`` times."""
+        bound = self.population + 1 if self.population_bound is None else self.population_bound
+        node = TruncatedPoisson(self._own(step), self.sampling_probability, self.max_batch_size, bound)
+        return node * self._counted(steps)

@@ -1,0 +1,251 @@
+"""Batches for the protection of users, each of whom owns several examples."""
+
+from __future__ import annotations
+
+from dataclasses import InitVar, dataclass, field
+from fractions import Fraction
+from typing import Literal, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from sfumato import _check
+from sfumato.learning.sampling.bernoulli import heads
+from sfumato.learning.sampling.orders import Indices
+from sfumato.learning.sampling.poisson import EVERY_STEP, checked_probability
+from sfumato.learning.sampling.sampler import Sampler
+from sfumato.learning.sampling.seed import SeedLike
+from sfumato.mechanisms.factorization.participation import Participation
+from sfumato.numerics.source import RandomSource
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.nodes.poisson import PoissonSubsampled
+from sfumato.privacy.nodes.records import PoissonRecords
+
+__all__ = ["UserRecordsSampler", "UserSampler"]
+
+Clip = Literal["user", "example"]
+
+
+class _Users(Sampler):
+    """Examples sorted by their users: add/remove of one user with all examples."""
+
+    __slots__ = ()
+
+    sampling_probability: float
+    max_examples: int | None
+    owners: Indices
+    _examples: Indices
+    _starts: Indices
+
+    @property
+    def population(self) -> int:
+        """How many examples there are; batches hold their indices."""
+        return len(self.owners)
+
+    @property
+    def users(self) -> int:
+        """How many users there are."""
+        return len(self._starts) - 1
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """Add/remove, of a user with all examples."""
+        return Neighboring.ADD_REMOVE
+
+    @property
+    def _sizes(self) -> Indices:
+        sizes = np.diff(self._starts)
+        return sizes if self.max_examples is None else np.minimum(sizes, self.max_examples)
+
+    def _check_users(self, user_ids: ArrayLike) -> None:
+        self._check_common()
+        ids = np.asarray(user_ids)
+        if ids.dtype.kind == "O" and all(isinstance(i, str) for i in ids.flat):
+            ids = ids.astype(str)
+        if ids.ndim != 1 or not ids.size or ids.dtype.kind not in "iuUS":
+            remedy = "pass one whole number or text for each example, none of them missing"
+            _check.refuse("user_ids", "be a list of ids, one for each example", ids.dtype.name, remedy)
+        owners = np.unique(ids, return_inverse=True)[1].astype(np.int64)
+        self._set("owners", owners)
+        self._set("_examples", np.argsort(owners, kind="stable").astype(np.int64))
+        self._set("_starts", np.concatenate([[0], np.cumsum(np.bincount(owners))]).astype(np.int64))
+        self._set("sampling_probability", checked_probability(self.sampling_probability))
+
+    def _kept(self, examples: Indices, source: RandomSource) -> Indices:
+        """Return at most ``max_examples`` of each user's examples, sorted; all sets are equally likely.
+
+        ``examples`` are in the order of their users, with all of each.
+        """
+        owners = self.owners[examples]
+        first = np.flatnonzero(np.diff(owners, prepend=-1))
+        sizes = np.diff(first, append=owners.size)
+        most = self.max_examples
+        if most is None or not (sizes > most).any():
+            return np.sort(examples)
+        while True:
+            words = source.words(examples.size)
+            order = np.lexsort((words, owners))
+            words = words[order]
+            if not ((words[1:] == words[:-1]) & (owners[1:] == owners[:-1])).any():
+                break
+        places = np.arange(examples.size) - np.repeat(first, sizes)
+        return np.sort(examples[order[places < most]])
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UserSampler(_Users):
+    """Users are drawn, each with all their examples, or with at most so many.
+
+    Parameters
+    ----------
+    user_ids : array of shape (examples,)
+        Whose each example is: whole numbers or texts.
+    sampling_probability : float
+        With which each user is in a batch; above 0, at most 1.
+    steps : int
+        The planned number of batches.
+    max_examples : int, optional
+        The most examples of a user in a batch, drawn anew in each step; all of them unless given.
+    clip : "user" or "example"
+        What is clipped: the sum (or any other function) of a user's examples in the batch, or each example.
+        The second needs ``max_examples``, and a user moves the sum by as many clip norms.
+    seed : None, bytes, Seed or int
+        As for `PoissonSampler`.
+
+    Attributes
+    ----------
+    owners : ndarray of int64, shape (examples,)
+        The number of each example's user, from 0.
+
+    Notes
+    -----
+    Guarantee: add/remove of a user, `PoissonSubsampled` of the loss of what one user changes: of the step if
+    users are clipped, of the step's loss for a group of ``max_examples`` if examples are (the sum moves by so
+    many sensitivities in the L2 norm: exact for Gaussian noise). Conditions: as for `PoissonSampler`; what is
+    kept of a user's examples depends on no other user.
+
+    Examples
+    --------
+    >>> sampler = UserSampler(user_ids=list("abacab"), sampling_probability=0.5, steps=10, seed=1)
+    >>> sampler.owners.tolist(), sampler.users, sampler.expected_batch_size
+    ([0, 1, 0, 2, 0, 1], 3, 1.5)
+    """
+
+    user_ids: InitVar[ArrayLike]
+    sampling_probability: float
+    steps: int
+    max_examples: int | None = None
+    clip: Clip = "user"
+    seed: SeedLike = field(default=None, repr=False)
+    owners: Indices = field(init=False, repr=False)
+    _examples: Indices = field(init=False, repr=False)
+    _starts: Indices = field(init=False, repr=False)
+
+    def __post_init__(self, user_ids: ArrayLike) -> None:
+        if self.clip not in {"user", "example"}:
+            _check.refuse("clip", 'be "user" or "example"', self.clip)
+        if self.max_examples is not None:
+            self._set("max_examples", _check.integer("max_examples", self.max_examples, minimum=1))
+        elif self.clip == "example":
+            remedy = "bound how many examples of a user are in a batch, or clip users"
+            _check.refuse("max_examples", "be given where examples are clipped", None, remedy)
+        self._check_users(user_ids)
+
+    @property
+    def expected_batch_size(self) -> float:
+        """The expected number of users if these are clipped, else of examples."""
+        count = self.users if self.clip == "user" else int(self._sizes.sum())
+        return self.sampling_probability * count
+
+    @property
+    def participation(self) -> Participation:
+        """Every step, where users are clipped; else a user moves a step by more than one contribution."""
+        if self.clip == "example":
+            _check.refuse("clip", 'be "user" for correlated noise', self.clip, "clip users")
+        return EVERY_STEP
+
+    def batch(self, step: int) -> Indices:
+        """Return the examples of the users that are drawn, sorted; their users are ``owners[batch]``."""
+        stream = self._stream("users", self._step(step))
+        drawn = np.zeros(self.users, bool)
+        drawn[heads(self.users, Fraction(self.sampling_probability), stream)] = True
+        return self._kept(self._examples[drawn[self.owners[self._examples]]], stream)
+
+    def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
+        """Return a Poisson sample's loss, ``steps`` times; ``step`` is about one user, or one example."""
+        own = self._own(step)
+        if self.clip == "example":
+            own = own.group(self.max_examples or 1)
+        return PoissonSubsampled(own, self.sampling_probability) * self._counted(steps)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class UserRecordsSampler(_Users):
+    """Examples are drawn and clipped one by one; users are protected, of whom few examples are kept for good.
+
+    Parameters
+    ----------
+    user_ids : array of shape (examples,)
+        Whose each example is: whole numbers or texts.
+    sampling_probability : float
+        With which each kept example is in a batch; above 0, at most 1.
+    max_examples : int
+        How many examples of each user are kept, drawn once for the whole run; at most 1000.
+    steps : int
+        The planned number of batches.
+    seed : None, bytes, Seed or int
+        As for `PoissonSampler`.
+
+    Notes
+    -----
+    Guarantee: add/remove of a user, `PoissonRecords` in every step. Conditions: as for `PoissonSampler`. It
+    beats `UserSampler` where users have about as many examples each (Charles et al. 2024, who sample examples
+    or users).
+
+    Examples
+    --------
+    >>> sampler = UserRecordsSampler(
+    ...     user_ids=list("abacab"), sampling_probability=0.5, max_examples=2, steps=10, seed=1
+    ... )
+    >>> sampler.expected_batch_size
+    2.5
+    """
+
+    user_ids: InitVar[ArrayLike]
+    sampling_probability: float
+    max_examples: int
+    steps: int
+    seed: SeedLike = field(default=None, repr=False)
+    owners: Indices = field(init=False, repr=False)
+    _examples: Indices = field(init=False, repr=False)
+    _starts: Indices = field(init=False, repr=False)
+    _chosen: Indices = field(init=False, repr=False)
+
+    def __post_init__(self, user_ids: ArrayLike) -> None:
+        self._set("max_examples", _check.integer("max_examples", self.max_examples, minimum=1))
+        self._check_users(user_ids)
+        self._set("_chosen", self._kept(self._examples, self._stream("kept of users", 0)))
+
+    @property
+    def expected_batch_size(self) -> float:
+        """The sampling probability times the number of examples that are kept."""
+        return self.sampling_probability * len(self._chosen)
+
+    @property
+    def participation(self) -> Participation:
+        """Refused: a user may move a step by more than one contribution."""
+        remedy = "sample and clip users for correlated noise"
+        _check.refuse("sampler", "draw users for correlated noise", type(self).__name__, remedy)
+
+    def batch(self, step: int) -> Indices:
+        """Return the kept examples that are drawn, sorted."""
+        stream = self._stream("user records", self._step(step))
+        return self._chosen[heads(len(self._chosen), Fraction(self.sampling_probability), stream)]
+
+    def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
+        """Return the loss of a Poisson sample of records, ``steps`` times; ``step`` is about one example."""
+        node = PoissonRecords(self._own(step), self.sampling_probability, self.max_examples)
+        return node * self._counted(steps)
