@@ -7,6 +7,7 @@
     |   +-- NeighboringMismatch    two losses protect different things
     |   +-- UnboundedSensitivity   no finite sensitivity can be stated
     |   +-- UnfitModule            a module on which no clipping of single examples holds
+    |       +-- UnattributedParameter  a gradient came past the engine
     +-- UnsupportedView            a loss cannot be seen in that notion (also a TypeError)
     +-- QueryError                 a query was refused before anything was charged (also a ValueError)
     |   +-- SqlSyntaxError         the text is not SQL
@@ -55,6 +56,7 @@ __all__ = [
     "SimulatedCharge",
     "SourceError",
     "SqlSyntaxError",
+    "UnattributedParameter",
     "UnboundedSensitivity",
     "UnfitModule",
     "UnsupportedSql",
@@ -80,6 +82,10 @@ class UnboundedSensitivity(ParameterError):
 
 class UnfitModule(ParameterError):
     """A module, its loss or how they were used, on which no clipping of single examples holds."""
+
+
+class UnattributedParameter(UnfitModule):
+    """A parameter got a gradient that belongs to no example: one that nothing clips."""
 
 
 class UnsupportedView(SfumatoError, TypeError):

@@ -1,0 +1,329 @@
+"""The engine: hooks on a user's module that turn a backward pass into sums of clipped gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any, Literal, TypeAlias, final, get_args
+
+import torch
+from torch import Tensor, nn
+
+from sfumato import _check
+from sfumato.errors import UnattributedParameter, UnfitModule
+from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.engine.passes import Pass
+from sfumato.learning.engine.plan import Plan
+from sfumato.learning.engine.probe import Found, probe, size_of
+from sfumato.learning.engine.replay import Replay
+from sfumato.learning.engine.reroute import Reroute
+from sfumato.learning.engine.sums import ClippedSums
+from sfumato.learning.engine.tape import Tape
+from sfumato.learning.engine.uses import wide
+
+__all__ = ["Engine", "Mode", "Reduction"]
+
+Reduction: TypeAlias = Literal["mean", "sum"]
+Mode: TypeAlias = Literal["auto", "book_keeping", "vmap", "microbatch"]
+
+_KEPT = 2**26
+"""Bytes of per-example gradients that one use may keep."""
+
+
+@final
+class Engine:
+    """Sums of clipped per-example gradients of any module, from the user's own forward and backward.
+
+    While attached, a forward in grad mode and the backward of its loss leave ``p.grad`` alone; `clipped_sums`
+    gives what they are for. Several forwards, each with its own backward, add up to one step.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+        Its class, parameters and ``state_dict`` keys stay as they are.
+    clipping : Clipping
+        How per-example gradients are clipped.
+    loss_reduction : {"mean", "sum"}
+        How the loss adds up its examples; a mean is undone from the number of examples in the forward.
+    mode : {"auto", "book_keeping", "vmap", "microbatch"}
+        "auto" keeps books in one backward where it can, and falls back to the other two, in their order.
+    memory : int, optional
+        Bytes of per-example gradients to hold at a time; 64 MiB for each use of a parameter by default.
+    batch_dim : int
+        The dimension of the examples in the tensors given to the module.
+
+    Notes
+    -----
+    Guarantee: each example adds to the sum its own gradient, summed over all uses of each parameter, times
+    its factor: the condition of `Clipping`. It presupposes that no example has a part in another's outputs or
+    loss; see the checks.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from sfumato.learning.clipping.flat import Flat
+    >>> module = torch.nn.Linear(1, 1, bias=False)
+    >>> engine = Engine(module, Flat(clip_norm=1.0))
+    >>> engine.attach()
+    >>> loss = (module(torch.tensor([[0.5], [3.0]])) * torch.tensor([[1.0], [-1.0]])).mean()
+    >>> loss.backward()
+    >>> engine.clipped_sums().gradients["weight"].tolist()
+    [[-0.5]]
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        clipping: Clipping,
+        *,
+        loss_reduction: Reduction = "mean",
+        mode: Mode = "auto",
+        memory: int | None = None,
+        batch_dim: int = 0,
+    ) -> None:
+        if loss_reduction not in get_args(Reduction):
+            _check.refuse("loss_reduction", "be 'mean' or 'sum'", loss_reduction)
+        if mode not in get_args(Mode):
+            _check.refuse("mode", f"be one of {', '.join(get_args(Mode))}", mode)
+        self.module, self.clipping = module, clipping
+        self._mean, self._mode = loss_reduction == "mean", mode
+        self._memory = _KEPT if memory is None else _check.integer("memory", memory, minimum=1)
+        self._batch_dim = _check.integer("batch_dim", batch_dim)
+        self._hooks: list[Any] = []
+        self._parameters: dict[str, Tensor] = {}
+        self._found: Found | None = None
+        self._vmap: bool | None = None
+        self._open: tuple[ExitStack, Tape, Tensor] | None = None
+        self._quiet: ExitStack | None = None
+        self._busy = False
+        self._reset()
+
+    def _reset(self) -> None:
+        self._pass: Pass | None = None
+        self._sums: dict[str, Tensor] = {}
+        self._norms: list[Tensor] = []
+        self._examples = 0
+        self._strays: set[str] = set()
+        self._empty = False
+
+    def attach(self) -> None:
+        """Put the hooks on; from now on the module's gradients go to the engine.
+
+        Raises
+        ------
+        UnfitModule
+            If no parameter requires a gradient.
+        """
+        if self._hooks:
+            return
+        self._parameters = self._trainable()
+        if not self._parameters:
+            raise UnfitModule("module must have a parameter that requires a gradient, got none")
+        names = list(self._parameters)
+        self._groups = dict(zip(names, self.clipping.groups(names), strict=True))
+        self._hooks = [
+            self.module.register_forward_pre_hook(self._before, with_kwargs=True),
+            self.module.register_forward_hook(self._after, with_kwargs=True, always_call=True),
+        ]
+        for name, parameter in self._parameters.items():
+            self._hooks.append(parameter.register_post_accumulate_grad_hook(self._watch(name)))
+        self._reset()
+
+    def detach(self) -> None:
+        """Take the hooks off, and forget the step."""
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = []
+        self._reset()
+
+    def clipped_sums(self) -> ClippedSums:
+        """Return what all forwards and backwards since the last call add up to, and begin the next step.
+
+        Raises
+        ------
+        UnattributedParameter
+            If a parameter got a gradient past the module's forward.
+        """
+        self._settle()
+        strays = sorted(self._strays)
+        gradients = {
+            name: self._sums[name] if name in self._sums else torch.zeros_like(wide(p.detach()))
+            for name, p in self._parameters.items()
+        }
+        groups = max(self._groups.values()) + 1
+        norms = torch.cat(self._norms, 1) if self._norms else torch.zeros(groups, 0)
+        sums = ClippedSums(gradients=gradients, examples=self._examples, norms=norms)
+        self._reset()
+        if strays:
+            raise UnattributedParameter(
+                f"{', '.join(strays)} must get gradients from uses in the module's forward only, got one "
+                "from elsewhere; move that use into the forward"
+            )
+        return sums
+
+    def explain(self) -> str:
+        """Return how each parameter's gradients are found: known after the first forward."""
+        if self._found is None:
+            return "not known before the first forward"
+        if self._found.plan is None or self._mode in ("vmap", "microbatch"):
+            way = "microbatches of one" if self._vmap is False else "vmap of the whole module"
+            return f"{way}: {self._found.reason or 'asked for'}"
+        return _explained(self._found.plan)
+
+    def _trainable(self) -> dict[str, Tensor]:
+        return {name: p for name, p in self.module.named_parameters() if p.requires_grad}
+
+    def _watch(self, name: str) -> Any:
+        def arrived(parameter: Tensor) -> None:
+            if not self._empty:
+                self._strays.add(name)
+            parameter.grad = None
+
+        return arrived
+
+    def _scale(self, count: int) -> float:
+        return float(count) if self._mean else 1.0
+
+    def _settle(self) -> None:
+        """Add up the last pass if its backward is complete; give up one that has failed or never came."""
+        done, self._pass = self._pass, None
+        if done is None:
+            return
+        if not done.complete:
+            done.superseded = True
+            return
+        with torch.no_grad():
+            sums, norms = done.totals(self.clipping, self._groups, self._scale(done.count))
+        for name, total in sums.items():
+            self._sums[name] = self._sums[name].add_(total) if name in self._sums else total
+        self._norms.append(norms)
+        self._examples += done.count
+
+    def _before(self, module: nn.Module, args: Any, kwargs: Any) -> None:
+        if self._busy or not torch.is_grad_enabled():
+            return
+        self._settle()
+        self._hold_still()
+        count = size_of(args, kwargs, self._batch_dim)
+        self._empty = count == 0
+        if self._empty:
+            return
+        if self._found is None:
+            self._look(args, kwargs)
+        plan = self._found.plan if self._found is not None else None
+        if plan is None or self._mode in ("vmap", "microbatch"):
+            self._quiet = ExitStack()
+            self._quiet.enter_context(torch.no_grad())
+            return
+        tape = Tape(self._parameters, count, self._memory // 4)
+        stack = ExitStack()
+        stack.enter_context(Reroute(plan, tape))
+        self._open = (stack, tape, torch.get_rng_state())
+
+    def _hold_still(self) -> None:
+        now = self._trainable()
+        if now.keys() != self._parameters.keys() or any(now[n] is not p for n, p in self._parameters.items()):
+            raise UnfitModule(
+                "module must keep the parameters that it had when the engine was attached, got others; "
+                "detach the engine and attach it again"
+            )
+
+    def _look(self, args: Any, kwargs: Any) -> None:
+        with self._alone():
+            self._found = probe(
+                self.module, args, kwargs, batch_dim=self._batch_dim, parameters=self._parameters
+            )
+        if self._found.plan is None and self._mode == "book_keeping":
+            raise UnfitModule(
+                f"module must have a plan for mode 'book_keeping', got none: {self._found.reason}; "
+                "use mode='auto'"
+            )
+
+    def _after(self, module: nn.Module, args: Any, kwargs: Any, output: Any) -> Any:
+        if self._busy:
+            return None
+        if self._quiet is not None:
+            self._quiet.close()
+            self._quiet = None
+            return None if output is None else self._replayed(args, kwargs)
+        if self._open is None:
+            return None
+        (stack, tape, state), self._open = self._open, None
+        stack.close()
+        if output is None:
+            return None
+        if tape.broken:
+            torch.set_rng_state(state)
+            return self._again(args, kwargs)
+        self._pass = tape
+        return None
+
+    def _again(self, args: Any, kwargs: Any) -> Any:
+        """Run a forward that has left the plan anew, with a plan of its own; without one if need be."""
+        self._look(args, kwargs)
+        if self._found is not None and self._found.plan is not None:
+            count = size_of(args, kwargs, self._batch_dim)
+            tape = Tape(self._parameters, count, self._memory // 4)
+            with self._alone(), Reroute(self._found.plan, tape):
+                output = self.module.forward(*args, **kwargs)
+            if not tape.broken:
+                self._pass = tape
+                return output
+            self._found = Found(outputs=self._found.outputs, reason="it leaves its plan")
+        return self._replayed(args, kwargs)
+
+    def _replayed(self, args: Any, kwargs: Any) -> Any:
+        if self._found is None or self._found.outputs is None:
+            reason = "" if self._found is None else self._found.reason
+            raise UnfitModule(f"module must run on batches of any size, got one that does not: {reason}")
+        count = size_of(args, kwargs, self._batch_dim)
+        for vmap in self._ways():
+            replay = Replay(
+                self.module,
+                args,
+                kwargs,
+                count=count,
+                parameters=self._parameters,
+                batch_dim=self._batch_dim,
+                outputs=self._found.outputs,
+                memory=4 * self._memory,
+                vmap=vmap,
+                alone=self._alone,
+                clipping=self.clipping,
+                groups=self._groups,
+                scale=self._scale(count),
+            )
+            try:
+                if self._vmap is None and vmap:
+                    replay.check()
+                output = replay.forward()
+            except RuntimeError:
+                if not vmap or self._mode == "vmap":
+                    raise
+                continue
+            self._vmap, self._pass = vmap, replay
+            return output
+        return None
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Make the engine's own calls of the module unseen by its hooks."""
+        before, self._busy = self._busy, True
+        try:
+            yield
+        finally:
+            self._busy = before
+
+    def _ways(self) -> tuple[bool, ...]:
+        if self._mode == "microbatch" or self._vmap is False:
+            return (False,)
+        return (True,) if self._mode == "vmap" else (True, False)
+
+
+def _explained(plan: Plan) -> str:
+    lines: dict[str, list[str]] = {}
+    for step in plan.steps:
+        kind = getattr(step.func, "__name__", str(step.func)) + ("" if step.batched else " (made from it)")
+        for key in step.keys:
+            lines.setdefault(key, []).append(kind)
+    return "\n".join(f"{key}: {', '.join(kinds)}" for key, kinds in lines.items())

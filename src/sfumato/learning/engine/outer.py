@@ -1,0 +1,91 @@
+"""Sums of outer products: what a linear map leaves of each example."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from sfumato.learning.engine.uses import Use, squares, wide
+
+__all__ = ["Outer"]
+
+_DOUBTFUL = 1e-3
+"""A squared norm this much below its bound by rows is computed again without cancellation."""
+
+
+class Outer(Use):
+    """Gradients that are, for each example, a sum over its rows of ``left`` times ``right``.
+
+    Parameters
+    ----------
+    left : Tensor of shape (examples, rows, first dimension)
+    right : Tensor of shape (examples, rows, second dimension)
+    kept : int
+        How many entries of gradients may be kept from the norms to the sums.
+    """
+
+    __slots__ = ("_whole", "kept", "left", "right")
+
+    def __init__(self, left: Tensor, right: Tensor, kept: int) -> None:
+        super().__init__((left.shape[2], right.shape[2]), left.shape[0])
+        self.left, self.right, self.kept = wide(left), wide(right), kept
+        self._whole: Tensor | None = None
+
+    def per_example(self, start: int, stop: int) -> Tensor:
+        """Return one product of matrices for each example."""
+        return self.left[start:stop].transpose(1, 2) @ self.right[start:stop]
+
+    def weighted(self, factors: Tensor) -> Tensor:
+        """Return one product of matrices for all, or of a vector and the gradients kept."""
+        if self._whole is not None:
+            return (factors @ self._whole.view(self.count, -1)).view(self.shape)
+        left = (self.left * factors[:, None, None]).flatten(0, 1)
+        return left.t() @ self.right.flatten(0, 1)
+
+    def squared_norms(self) -> Tensor:
+        """Return them by the cheapest of three ways: products of norms, Gram matrices, the gradients."""
+        rows, (first, second) = self.left.shape[1], self.shape
+        if rows == 1:
+            return squares(self.left[:, 0]) * squares(self.right[:, 0])
+        entries = first * second
+        if self.count * entries <= self.kept and 2 * entries < 64 * rows * rows:
+            self._whole = self.per_example(0, self.count)
+            return squares(self._whole.view(self.count, -1))
+        if rows * (first + second) < entries:
+            return self._by_gram()
+        return self._by_parts(range(self.count))
+
+    def _by_gram(self) -> Tensor:
+        """Return inner products of rows with rows; where they cancel out, the gradients tell.
+
+        With n rows, terms of either sign leave about 1/n of the bound; a rounding of 2**-24 of each term is
+        then far below the slack of `Clipping`. An example whose terms cancel out further is computed anew.
+        """
+        gram = self.left @ self.left.transpose(1, 2)
+        gram.mul_(self.right @ self.right.transpose(1, 2))
+        norms = gram.sum((1, 2))
+        rows = torch.linalg.vector_norm(self.left, dim=-1) * torch.linalg.vector_norm(self.right, dim=-1)
+        floor = min(_DOUBTFUL, 0.1 / self.left.shape[1])
+        doubtful = norms < rows.sum(1).square() * floor
+        if doubtful.any():
+            chosen = doubtful.nonzero()[:, 0]
+            norms[chosen] = self._by_parts(chosen.tolist())
+        return norms
+
+    def _by_parts(self, examples: range | list[int]) -> Tensor:
+        """Return the norms of gradients that are made a few at a time."""
+        entries = self.shape[0] * self.shape[1]
+        few = max(1, min(len(examples), self.kept // max(1, entries)))
+        norms = []
+        for start in range(0, len(examples), few):
+            part = examples[start : start + few]
+            index = slice(part.start, part.stop) if isinstance(part, range) else part
+            gradients = self.left[index].transpose(1, 2) @ self.right[index]
+            norms.append(squares(gradients.view(len(gradients), -1)))
+        return torch.cat(norms)
+
+    def drop(self, examples: Tensor) -> None:
+        """Fill both factors with zeros."""
+        left, right = self.left.clone(), self.right.clone()
+        left[examples], right[examples] = 0, 0
+        self.left, self.right, self._whole = left, right, None

@@ -1,0 +1,155 @@
+"""The plan of a module's forward: each use of a parameter, and where the examples lie in what it meets.
+
+A plan comes from two runs of the forward on small batches, of two examples and of the same two and a third.
+Comparing them call by call tells which tensors belong to single examples, along which dimension, and which
+follow from parameters alone. A layout that the values contradict is none: the module then runs by the
+fallbacks, which look at its inputs and outputs only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import torch
+from torch import Tensor
+from torch.overrides import TorchFunctionMode
+
+from sfumato.learning.engine.bodies import body_of
+from sfumato.learning.engine.calls import tensors_in
+from sfumato.learning.engine.layout import Layout, Unclear, infer
+from sfumato.learning.engine.quiet import QUIET
+
+__all__ = ["Plan", "Step", "compare", "record"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One call that takes a parameter, or what follows from parameters.
+
+    Parameters
+    ----------
+    func : callable
+        What is called.
+    keys : tuple of str
+        The parameters by name, and what follows from them by number, in the order of the arguments.
+    arguments, outputs : tuple
+        The layout of each tensor; None for one that belongs to no example, False for an output with more
+        than one layout that explains it.
+    """
+
+    func: Callable[..., Any]
+    keys: tuple[str, ...]
+    arguments: tuple[Layout | None, ...]
+    outputs: tuple[Layout | bool | None, ...]
+
+    @property
+    def batched(self) -> bool:
+        """Whether examples meet the parameters here; otherwise the outputs follow from parameters alone."""
+        return any(layout is not None for layout in (*self.arguments, *self.outputs))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The steps of one forward, in order."""
+
+    steps: tuple[Step, ...]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """One call, with its tensors held so that their identities stay apart."""
+
+    func: Callable[..., Any]
+    arguments: Sequence[Tensor]
+    outputs: Sequence[Tensor]
+
+
+@dataclass
+class _Recorder(TorchFunctionMode):
+    calls: list[Recorded] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        super().__init__()
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func in QUIET:
+            return QUIET[func](func, args, kwargs)
+        body = body_of(func)
+        if body is not None:
+            with self:
+                return body(*args, **kwargs)
+        output = func(*args, **kwargs)
+        outputs = tensors_in(output)
+        if outputs:
+            self.calls.append(Recorded(func, tensors_in(args, kwargs), outputs))
+        elif _writes(func):
+            self.calls.append(Recorded(func, tensors_in(args, kwargs), ()))
+        return output
+
+
+def _writes(func: Any) -> bool:
+    return getattr(func, "__name__", "") in {"__setitem__", "backward"}
+
+
+def record(run: Callable[[], object]) -> Sequence[Recorded]:
+    """Return every call of a torch function with a tensor among its results."""
+    recorder = _Recorder()
+    with torch.enable_grad(), recorder:
+        run()
+    return recorder.calls
+
+
+def compare(two: Sequence[Recorded], three: Sequence[Recorded], parameters: Mapping[int, str]) -> Plan:
+    """Make the plan out of the calls of both runs.
+
+    Parameters
+    ----------
+    two, three : sequence of Recorded
+        The calls with two examples, and with those and a third.
+    parameters : mapping of int to str
+        The identity of each parameter that requires a gradient, to its name.
+
+    Raises
+    ------
+    Unclear
+        If the runs differ in their calls, or a call's tensors have no layout.
+    """
+    if [call.func for call in two] != [call.func for call in three]:
+        raise Unclear
+    known = dict(parameters)
+    steps: list[Step] = []
+    for one, other in zip(two, three, strict=True):
+        keys = tuple(known[id(tensor)] for tensor in other.arguments if id(tensor) in known)
+        if not keys:
+            continue
+        if not other.outputs:
+            raise Unclear  # written into in place
+        if not any(tensor.requires_grad for tensor in other.outputs):
+            continue
+        steps.append(_step(one, other, keys, known))
+        if not steps[-1].batched:
+            for place, tensor in enumerate(other.outputs):
+                known.setdefault(id(tensor), f"~{len(steps) - 1}.{place}")
+    return Plan(tuple(steps))
+
+
+def _step(one: Recorded, other: Recorded, keys: tuple[str, ...], known: Mapping[int, str]) -> Step:
+    if len(one.arguments) != len(other.arguments) or len(one.outputs) != len(other.outputs):
+        raise Unclear
+    arguments = tuple(
+        None if id(b) in known else infer(a, b) for a, b in zip(one.arguments, other.arguments, strict=True)
+    )
+    return Step(other.func, keys, arguments, tuple(map(_output, one.outputs, other.outputs)))
+
+
+def _output(one: Tensor, other: Tensor) -> Layout | bool | None:
+    try:
+        return infer(one, other)
+    except Unclear:
+        return False

@@ -1,0 +1,159 @@
+"""The generic rule: whatever the call, its own backward, once for each example."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, final
+
+import torch
+from torch import Tensor
+
+from sfumato.learning.engine.calls import called, tensors_in
+from sfumato.learning.engine.layout import Layout
+from sfumato.learning.engine.precision import autocast_as_now
+from sfumato.learning.engine.site import NoRule, Operation, Site, run
+from sfumato.learning.engine.uses import Use, wide
+
+__all__ = ["anything"]
+
+
+@final
+class _Pulled(Use):
+    """The gradients of one call, from its inputs and the gradient of its output."""
+
+    __slots__ = ("_operation", "_outputs", "_place", "_values")
+
+    def __init__(
+        self, operation: _Anything, place: int, values: Sequence[Tensor], outputs: Sequence[Tensor | None]
+    ) -> None:
+        super().__init__(operation.parameters[place].shape, operation.site.count)
+        self._operation, self._place = operation, place
+        self._values, self._outputs = list(values), list(outputs)
+
+    def per_example(self, start: int, stop: int) -> Tensor:
+        operation, count = self._operation, self.count
+        values = [
+            layout.examples(value, count)[start:stop]
+            for layout, value in zip(operation.layouts, self._values, strict=True)
+        ]
+        outputs = [
+            None if gradient is None else layout.examples(gradient, count)[start:stop]
+            for layout, gradient in zip(operation.outputs, self._outputs, strict=True)
+        ]
+        return operation.per_example(self._place, values, outputs)
+
+    def weighted(self, factors: Tensor) -> Tensor:
+        scaled = [
+            None if gradient is None else gradient * layout.spread(factors, gradient).to(gradient.dtype)
+            for layout, gradient in zip(self._operation.outputs, self._outputs, strict=True)
+        ]
+        return self._operation.whole(self._place, self._values, scaled)
+
+    def squared_norms(self) -> Tensor:
+        few = max(1, min(self.count, self._operation.site.tape.kept // max(1, math.prod(self.shape))))
+        parts = [self.per_example(start, min(start + few, self.count)) for start in range(0, self.count, few)]
+        return torch.cat([part.flatten(1).square().sum(1) for part in parts])
+
+    def drop(self, examples: Tensor) -> None:
+        layouts = (*self._operation.layouts, *self._operation.outputs)
+        tensors = [
+            None if tensor is None else _without(tensor, layout, examples)
+            for tensor, layout in zip((*self._values, *self._outputs), layouts, strict=True)
+        ]
+        self._values = [tensor for tensor in tensors[: len(self._values)] if tensor is not None]
+        self._outputs = tensors[len(self._values) :]
+
+
+def _without(tensor: Tensor, layout: Layout, examples: Tensor) -> Tensor:
+    return torch.where(layout.spread(examples, tensor), torch.zeros((), dtype=tensor.dtype), tensor)
+
+
+@final
+class _Anything(Operation):
+    """A call whose tensors are split into those of examples, parameters, and the rest."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        tensors = site.tensors
+        self.data_places = [k for k, tensor in enumerate(tensors) if site.layout(tensor) is not None]
+        self._parameter_places = [k for k, tensor in enumerate(tensors) if site.followed(tensor)]
+        self.parameters = [tensors[k] for k in self._parameter_places]
+        self.layouts = [site.batched(tensors[k]) for k in self.data_places]
+        self._context = autocast_as_now(tensors)
+        self.outputs: list[Layout] = []
+        for layout in site.step.outputs:
+            if not isinstance(layout, Layout):
+                raise NoRule
+            self.outputs.append(layout)
+        for parameter in self.parameters:
+            site.tape.expect(parameter)
+
+    def call(self, data: Sequence[Tensor], parameters: Sequence[Tensor]) -> list[Tensor]:
+        """Call the function on other tensors."""
+        tensors: list[Any] = [tensor.detach() for tensor in self.site.tensors]
+        for place, tensor in zip(self.data_places, data, strict=True):
+            tensors[place] = tensor
+        for place, tensor in zip(self._parameter_places, parameters, strict=True):
+            tensors[place] = tensor
+        with self._context():
+            self._form = called(self.site.func, self.site.args, self.site.kwargs, tensors)
+        return tensors_in(self._form)
+
+    def forward(self, *data: Tensor) -> tuple[Any, tuple[Tensor | None, ...]]:
+        self.call(data, [parameter.detach() for parameter in self.parameters])
+        form, self._form = self._form, None
+        return form, (*data, *(parameter.detach() for parameter in self.parameters))
+
+    def backward(
+        self, saved: Sequence[Any], needed: Sequence[bool], gradients: Sequence[Any]
+    ) -> Sequence[Tensor | None]:
+        values = list(saved[: len(self.layouts)])
+        for place, parameter in enumerate(self.parameters):
+            self.site.tape.collect(parameter, _Pulled(self, place, values, gradients))
+        if not any(needed):
+            return [None] * len(needed)
+        with torch.enable_grad():
+            inputs = [v.detach().requires_grad_(n) for v, n in zip(values, needed, strict=True)]
+            outputs = self.call(inputs, [parameter.detach() for parameter in self.parameters])
+        kept = [(o, g) for o, g in zip(outputs, gradients, strict=True) if g is not None]
+        asked = [value for value, need in zip(inputs, needed, strict=True) if need]
+        found = iter(
+            torch.autograd.grad([o for o, _ in kept], asked, [g for _, g in kept], allow_unused=True)
+        )
+        return [next(found) if need else None for need in needed]
+
+    def per_example(self, place: int, values: Sequence[Tensor], outputs: Sequence[Tensor | None]) -> Tensor:
+        """Return the gradients of one parameter for the examples given."""
+        fixed = [parameter.detach() for parameter in self.parameters]
+        present = [output for output in outputs if output is not None]
+
+        def one(values: Sequence[Tensor], present: Sequence[Tensor]) -> Tensor:
+            def forward(parameter: Tensor) -> list[Tensor]:
+                made = self.call(values, [*fixed[:place], parameter, *fixed[place + 1 :]])
+                return [m for m, output in zip(made, outputs, strict=True) if output is not None]
+
+            (gradient,) = torch.func.vjp(forward, fixed[place])[1](list(present))
+            found: Tensor = gradient
+            return found
+
+        found: Tensor = torch.func.vmap(one)(list(values), present)
+        return wide(found)
+
+    def whole(self, place: int, values: Sequence[Tensor], outputs: Sequence[Tensor | None]) -> Tensor:
+        """Return the sum of one parameter's gradients over all examples."""
+        fixed = [parameter.detach() for parameter in self.parameters]
+        with torch.enable_grad():
+            fixed[place].requires_grad_()
+            made = self.call(values, fixed)
+        kept = [(m, g) for m, g in zip(made, outputs, strict=True) if g is not None]
+        (gradient,) = torch.autograd.grad([m for m, _ in kept], [fixed[place]], [g for _, g in kept])
+        return wide(gradient)
+
+
+def anything(site: Site, *_: Any, **__: Mapping[str, Any]) -> Any:
+    """Run any call that maps examples to examples, with parameters beside them."""
+    operation = _Anything(site)
+    if not operation.layouts:
+        raise NoRule
+    return run(site.tape, operation, *(site.tensors[k] for k in operation.data_places))

@@ -1,0 +1,60 @@
+"""Linear maps: the weight's gradient is, for each example, a sum of outer products."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, final
+
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+from sfumato.learning.engine.layout import Layout
+from sfumato.learning.engine.outer import Outer
+from sfumato.learning.engine.precision import lowered
+from sfumato.learning.engine.site import NoRule, Operation, Site, run
+from sfumato.learning.engine.tape import Tape
+from sfumato.learning.engine.uses import Dense, wide
+
+__all__ = ["linear"]
+
+
+@final
+class _Linear(Operation):
+    """``input @ weight.T + bias``."""
+
+    def __init__(self, tape: Tape, layout: Layout, weight: Tensor, bias: Tensor | None) -> None:
+        self._tape, self._layout, self._weight, self._bias = tape, layout, weight, bias
+        for parameter in (weight, bias):
+            if parameter is not None and id(parameter) in tape.followed:
+                tape.expect(parameter)
+
+    def forward(self, *data: Tensor) -> tuple[Any, tuple[Tensor | None, ...]]:
+        (given,) = data
+        self._dtype = given.dtype
+        values, weight = lowered(given), lowered(self._weight.detach())
+        bias = None if self._bias is None else lowered(self._bias.detach())
+        return F.linear(values, weight, bias), (values, weight)
+
+    def backward(
+        self, saved: Sequence[Any], needed: Sequence[bool], gradients: Sequence[Any]
+    ) -> Sequence[Tensor | None]:
+        values, weight = saved
+        (gradient,) = gradients
+        tape, count = self._tape, self._tape.count
+        left = self._layout.rows(gradient, count)
+        if id(self._weight) in tape.followed:
+            tape.collect(self._weight, Outer(left, self._layout.rows(values, count), tape.kept))
+        if self._bias is not None and id(self._bias) in tape.followed:
+            rows = wide(left)
+            tape.collect(self._bias, Dense(rows[:, 0] if rows.shape[1] == 1 else rows.sum(1)))
+        return ((gradient @ weight).to(self._dtype) if needed[0] else None,)
+
+
+def linear(site: Site, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:  # noqa: A002
+    """Run `torch.nn.functional.linear`."""
+    site.shared(weight)
+    site.shared(bias)
+    layout = site.batched(input)
+    if weight.dim() != 2 or layout.dim == input.dim() - 1:
+        raise NoRule
+    return run(site.tape, _Linear(site.tape, layout, weight, bias), input)

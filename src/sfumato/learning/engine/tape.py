@@ -1,0 +1,87 @@
+"""What one forward and its backward leave: the uses of each parameter, and the norms known so far."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.engine.passes import Pass
+from sfumato.learning.engine.totals import clipped_totals
+from sfumato.learning.engine.uses import Use
+
+__all__ = ["Followed", "Tape"]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """A tensor that uses are told apart by: a parameter, or what follows from parameters alone.
+
+    Parameters
+    ----------
+    key : str
+        Its name in the plan.
+    tensor : Tensor
+        Held, so that its identity stays its own.
+    roots : frozenset of str
+        The parameters that it follows from; its own name only, if it is one.
+    """
+
+    key: str
+    tensor: Tensor
+    roots: frozenset[str]
+
+
+class Tape(Pass):
+    """The uses of one forward.
+
+    Parameters
+    ----------
+    parameters : mapping of str to Tensor
+        Those that require a gradient.
+    count : int
+        How many examples there are.
+    kept : int
+        How many entries of gradients one use may keep.
+    """
+
+    def __init__(self, parameters: Mapping[str, Tensor], count: int, kept: int) -> None:
+        super().__init__(count)
+        self.kept = kept
+        self.parameters = parameters
+        self.followed = {id(p): Followed(name, p, frozenset({name})) for name, p in parameters.items()}
+        self.uses: defaultdict[str, list[Use]] = defaultdict(list)
+        self.norms: dict[str, Tensor] = {}
+        self.expected: Counter[str] = Counter()
+        self.anchor = torch.zeros((), requires_grad=True)
+        self.broken = False
+
+    def follow(self, tensor: Tensor, key: str, roots: frozenset[str]) -> None:
+        """Follow a tensor that is made from parameters alone."""
+        self.followed.setdefault(id(tensor), Followed(key, tensor, roots))
+
+    def expect(self, tensor: Tensor) -> None:
+        """Count a use in the forward."""
+        followed = self.followed[id(tensor)]
+        self.expected[followed.key] += 1
+        if followed.key not in followed.roots:
+            self.expected.update(dict.fromkeys(followed.roots, 2))  # never alone
+
+    def collect(self, tensor: Tensor, use: Use) -> None:
+        """Take what the backward of one use leaves; a parameter used once gets its norms right away."""
+        key = self.followed[id(tensor)].key
+        self.uses[key].append(use)
+        if self.expected[key] == 1 and key in self.parameters:
+            self.norms[key] = use.squared_norms()
+
+    def totals(
+        self, clipping: Clipping, groups: Mapping[str, int], scale: float
+    ) -> tuple[Mapping[str, Tensor], Tensor]:
+        """Return the sums of clipped gradients, and the norms."""
+        return clipped_totals(self, clipping, groups, scale)

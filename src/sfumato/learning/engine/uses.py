@@ -1,0 +1,91 @@
+"""What is kept of a use of a parameter after its backward, and what it tells of each example's gradient."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+__all__ = ["Dense", "Use", "wide"]
+
+
+def wide(tensor: Tensor) -> Tensor:
+    """Return a tensor in float32 at least: norms and what they bound are never in less."""
+    return tensor.float() if tensor.dtype.itemsize < 4 else tensor
+
+
+class Use(ABC):
+    """One use of a tensor in one forward: its per-example gradients, kept in some form.
+
+    Guarantee: `per_example`, `weighted` and `squared_norms` speak of the same gradients, up to rounding.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        The tensor's shape.
+    count : int
+        How many examples there are.
+    """
+
+    __slots__ = ("count", "shape")
+
+    def __init__(self, shape: Sequence[int], count: int) -> None:
+        self.shape = tuple(shape)
+        self.count = count
+
+    @abstractmethod
+    def per_example(self, start: int, stop: int) -> Tensor:
+        """Return the gradients of these examples, of shape (stop - start, *shape)."""
+
+    @abstractmethod
+    def weighted(self, factors: Tensor) -> Tensor:
+        """Return the sum of all gradients, each times its factor."""
+
+    @abstractmethod
+    def squared_norms(self) -> Tensor:
+        """Return the squared norm of each example's gradient."""
+
+    @abstractmethod
+    def drop(self, examples: Tensor) -> None:
+        """Make the gradients of these examples zero, whatever they were; a boolean for each example."""
+
+
+class Dense(Use):
+    """Per-example gradients as they are.
+
+    Parameters
+    ----------
+    gradients : Tensor of shape (examples, *shape)
+    """
+
+    __slots__ = ("gradients",)
+
+    def __init__(self, gradients: Tensor) -> None:
+        super().__init__(gradients.shape[1:], gradients.shape[0])
+        self.gradients = wide(gradients)
+
+    def per_example(self, start: int, stop: int) -> Tensor:
+        """Return a slice."""
+        return self.gradients[start:stop]
+
+    def weighted(self, factors: Tensor) -> Tensor:
+        """Return a product of a vector and a matrix."""
+        return (factors @ self.gradients.reshape(self.count, -1)).view(self.shape)
+
+    def squared_norms(self) -> Tensor:
+        """Return sums of squares."""
+        return self.gradients.reshape(self.count, -1).square().sum(1)
+
+    def drop(self, examples: Tensor) -> None:
+        """Fill with zeros."""
+        fresh = self.gradients.clone()
+        fresh[examples] = 0
+        self.gradients = fresh
+
+
+def squares(tensor: Tensor) -> Tensor:
+    """Return the sum of squares over the last dimension."""
+    norms: Tensor = torch.linalg.vector_norm(tensor, dim=-1)
+    return norms.square()
