@@ -1,0 +1,123 @@
+"""Clipping group by group: parts of a model with norms of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import torch
+from torch import Tensor
+
+from sfumato import _check
+from sfumato.learning.clipping.allocation import ALLOCATIONS, allocated, sizes_by_group
+from sfumato.learning.clipping.clipping import Clipping, bounded, clip_norm_of, finite_only, norms_of
+from sfumato.numerics.rounding import add_up, mul_up, sqrt_up
+
+__all__ = ["PerGroup", "root_of_squares"]
+
+
+def root_of_squares(norms: Sequence[float]) -> float:
+    """Return the L2 norm of a few numbers, rounded up."""
+    total = 0.0
+    for norm in norms:
+        total = add_up(total, mul_up(norm, norm))
+    return sqrt_up(total)
+
+
+def grouped_factors(squared_norms: Tensor, clip_norms: Sequence[float]) -> Tensor:
+    """Return each group's clip norm over its norm, at most 1."""
+    norms = norms_of(squared_norms)
+    if len(norms) != len(clip_norms):
+        _check.refuse("squared_norms", f"have {len(clip_norms)} groups", len(norms), "see groups()")
+    bounds = torch.tensor(clip_norms, dtype=norms.dtype, device=norms.device)[:, None]
+    return finite_only((bounds / norms).clamp(max=1), squared_norms)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerGroup(Clipping):
+    """Clip each group of parameters to its own norm.
+
+    Parameters
+    ----------
+    clip_norms : mapping of str to float, or pairs
+        Prefixes of parameters' names, such as ``"encoder"`` or ``"encoder.0.weight"``, and their clip
+        norms; a parameter belongs to the longest that it has, and ``""`` takes what is left.
+    allocation : {"optimal", "equal"}
+        The least noise in all, see `allocated`, or the same standard deviation everywhere.
+
+    Notes
+    -----
+    Guarantee: see `Clipping`, for every group; the sum over all groups moves by the root of the sum of the
+    squares. Clip norms are public, or follow from releases.
+
+    References
+    ----------
+    McMahan, Ramage, Talwar, Zhang (2018), "Learning differentially private recurrent language models",
+    section 3.2; He et al. (2023), "Exploring the limits of differentially private deep learning with
+    group-wise clipping".
+
+    Examples
+    --------
+    >>> PerGroup(clip_norms={"head": 3.0, "": 4.0}).groups(["body.weight", "head.weight", "head.bias"])
+    (1, 0, 0)
+    """
+
+    clip_norms: Mapping[str, float] | tuple[tuple[str, float], ...]
+    allocation: str = "optimal"
+
+    def __post_init__(self) -> None:
+        given = self.clip_norms
+        pairs = given.items() if isinstance(given, Mapping) else given
+        checked = tuple((str(prefix), clip_norm_of("clip_norms", norm)) for prefix, norm in pairs)
+        if not checked or len(dict(checked)) != len(checked):
+            _check.refuse("clip_norms", "have one or more different prefixes", len(checked))
+        if self.allocation not in ALLOCATIONS:
+            _check.refuse("allocation", "be 'optimal' or 'equal'", self.allocation)
+        object.__setattr__(self, "clip_norms", checked)
+
+    @property
+    def _pairs(self) -> tuple[tuple[str, float], ...]:
+        return tuple(self.clip_norms)  # type: ignore[arg-type]  # pairs since __post_init__
+
+    def groups(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Return the place of each parameter's prefix; every prefix must have a parameter."""
+        prefixes = [prefix for prefix, _ in self._pairs]
+        found = []
+        for name in names:
+            fitting = [p for p in prefixes if p in {"", name} or name.startswith(p + ".")]
+            if not fitting:
+                remedy = "add a group '' for what is left"
+                _check.refuse("clip_norms", "have a prefix of every parameter", name, remedy)
+            found.append(prefixes.index(max(fitting, key=len)))
+        if missing := set(range(len(prefixes))) - set(found):
+            unused = [prefixes[place] for place in sorted(missing)]
+            _check.refuse("clip_norms", "have prefixes of trained parameters only", unused, "leave them out")
+        return tuple(found)
+
+    def factors(self, squared_norms: Tensor) -> Tensor:
+        """Return each group's clip norm over its norm, at most 1."""
+        return grouped_factors(squared_norms, [norm for _, norm in self._pairs])
+
+    @property
+    def sensitivity(self) -> float:
+        """The root of the sum of the squared clip norms, and what floats may add."""
+        return root_of_squares(self.group_sensitivities)
+
+    @property
+    def group_sensitivities(self) -> tuple[float, ...]:
+        """Each clip norm, and what floats may add."""
+        return tuple(bounded(norm) for _, norm in self._pairs)
+
+    def stddevs(
+        self, noise_multiplier: float, names: Sequence[str], sizes: Sequence[int]
+    ) -> tuple[float, ...]:
+        """Return the standard deviation of each parameter's noise, see `allocated`."""
+        noise = _check.non_negative("noise_multiplier", noise_multiplier)
+        groups, bounds = self.groups(names), self.group_sensitivities
+        by_group = sizes_by_group(groups, sizes, len(bounds))
+        if self.allocation == "equal":
+            return (mul_up(noise, self.sensitivity),) * len(names)
+        stddevs = allocated(noise, bounds, by_group)
+        return tuple(stddevs[group] for group in groups)

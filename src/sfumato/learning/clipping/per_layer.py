@@ -1,0 +1,108 @@
+"""Clipping layer by layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+from torch import Tensor
+
+from sfumato import _check
+from sfumato.learning.clipping.allocation import ALLOCATIONS, allocated, sizes_by_group
+from sfumato.learning.clipping.clipping import Clipping, bounded, clip_norm_of
+from sfumato.learning.clipping.per_group import grouped_factors, root_of_squares
+from sfumato.numerics.rounding import div_down, mul_up, sqrt_up
+
+__all__ = ["PerLayer", "layer_of"]
+
+
+def layer_of(name: str) -> str:
+    """Return the module that a parameter's name says it is in."""
+    return name.rpartition(".")[0]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PerLayer(Clipping):
+    """Clip each module's own parameters alike, such that all together have one norm.
+
+    Parameters
+    ----------
+    clip_norm : float
+        Over all layers: each is clipped to it over the root of their number.
+    layers : sequence of str
+        Names of the modules that have trained parameters; see `of`.
+    allocation : {"optimal", "equal"}
+        The least noise in all, see `allocated`, or the same standard deviation everywhere.
+
+    Notes
+    -----
+    Guarantee: see `PerGroup`.
+
+    Examples
+    --------
+    >>> names = ["0.weight", "0.bias", "2.weight", "2.bias"]
+    >>> clipping = PerLayer.of(names, clip_norm=1.0)
+    >>> clipping.layers, clipping.groups(names)
+    (('0', '2'), (0, 0, 1, 1))
+    """
+
+    clip_norm: float
+    layers: tuple[str, ...]
+    allocation: str = "optimal"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "clip_norm", clip_norm_of("clip_norm", self.clip_norm))
+        object.__setattr__(self, "layers", tuple(self.layers))
+        if not self.layers or len(set(self.layers)) != len(self.layers):
+            _check.refuse("layers", "be one or more different names", len(self.layers))
+        if self.allocation not in ALLOCATIONS:
+            _check.refuse("allocation", "be 'optimal' or 'equal'", self.allocation)
+
+    @classmethod
+    def of(cls, names: Sequence[str], *, clip_norm: float, allocation: str = "optimal") -> PerLayer:
+        """Return the clipping for parameters of these names, such as ``module.named_parameters()`` gives."""
+        layers = tuple(dict.fromkeys(layer_of(name) for name in names))
+        return cls(clip_norm=clip_norm, layers=layers, allocation=allocation)
+
+    @property
+    def layer_norm(self) -> float:
+        """The clip norm of each layer."""
+        return div_down(self.clip_norm, sqrt_up(float(len(self.layers))))
+
+    def groups(self, names: Sequence[str]) -> tuple[int, ...]:
+        """Return the place of each parameter's layer; every layer must have a parameter."""
+        places = {layer: place for place, layer in enumerate(self.layers)}
+        for name in names:
+            if layer_of(name) not in places:
+                _check.refuse("layers", "have every parameter's", name, "make them by PerLayer.of")
+        if len({layer_of(name) for name in names}) != len(places):
+            _check.refuse("layers", "be of trained parameters only", self.layers, "make them by PerLayer.of")
+        return tuple(places[layer_of(name)] for name in names)
+
+    def factors(self, squared_norms: Tensor) -> Tensor:
+        """Return the layer's clip norm over its norm, at most 1."""
+        return grouped_factors(squared_norms, [self.layer_norm] * len(self.layers))
+
+    @property
+    def sensitivity(self) -> float:
+        """At most the clip norm, and what floats may add."""
+        return min(bounded(self.clip_norm), root_of_squares(self.group_sensitivities))
+
+    @property
+    def group_sensitivities(self) -> tuple[float, ...]:
+        """Each layer's clip norm, and what floats may add."""
+        return (bounded(self.layer_norm),) * len(self.layers)
+
+    def stddevs(
+        self, noise_multiplier: float, names: Sequence[str], sizes: Sequence[int]
+    ) -> tuple[float, ...]:
+        """Return the standard deviation of each parameter's noise, see `allocated`."""
+        noise = _check.non_negative("noise_multiplier", noise_multiplier)
+        groups, bounds = self.groups(names), self.group_sensitivities
+        by_group = sizes_by_group(groups, sizes, len(bounds))
+        if self.allocation == "equal":
+            return (mul_up(noise, self.sensitivity),) * len(names)
+        stddevs = allocated(noise, bounds, by_group)
+        return tuple(stddevs[group] for group in groups)
