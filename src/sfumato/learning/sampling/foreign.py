@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
+from sfumato.errors import NeighboringMismatch
 from sfumato.learning.sampling.epochs import check_public_number
 from sfumato.learning.sampling.step import gaussian_step
 from sfumato.mechanisms.factorization.participation import Participation
@@ -116,7 +117,11 @@ class ForeignLoader:
         return gaussian_step(noise_multiplier, self.neighboring)
 
     def priced(self, step: PrivacyLoss, participations: int) -> PrivacyLoss:
-        """Return the loss of so many participations in a step."""
+        """Return the loss of so many participations in a step of another mechanism, under `neighboring`."""
+        if step.neighboring is not self.neighboring:
+            raise NeighboringMismatch(
+                f"step must be under {self.neighboring}, got {step.neighboring}; price it under that relation"
+            )
         return step * _check.integer("participations", participations)
 
     def loss(self, noise_multiplier: float) -> PrivacyLoss:
