@@ -1,0 +1,1 @@
+"""PATE: teachers on disjoint parts of private data vote on public examples, and a student learns."""

@@ -1,0 +1,117 @@
+"""A student that learns from the labels of a poll; it may be shown, and asked without limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.learning.pate.aggregator import UNANSWERED
+from sfumato.learning.pate.poll import Poll
+from sfumato.learning.pate.teachers import Teachers
+from sfumato.mechanisms.release import Release
+
+__all__ = ["distill", "distill_in_rounds"]
+
+
+def distill(student: Any, teachers: Teachers, poll: Poll, X: Any) -> Release:  # noqa: N803
+    """Train a student on public examples that teachers label.
+
+    Parameters
+    ----------
+    student : classifier
+        An untrained one with scikit-learn's ``fit``; it is fitted in place.
+    teachers : Teachers
+    poll : Poll
+        Asked about all examples that it has questions left for, in order.
+    X : array of shape (n, ...)
+        Public, unlabelled: no example of the private data.
+
+    Returns
+    -------
+    Release
+        Of the student, with the poll's loss: a function of its labels and public examples.
+
+    Raises
+    ------
+    ParameterError
+        If no example was answered; what the labels are is public.
+    """
+    X = np.asarray(X)[: poll.questions_left]  # noqa: N806
+    labels = poll.label(teachers.votes(X))
+    _learn(student, teachers, X, labels)
+    return _told(student, poll)
+
+
+def distill_in_rounds(
+    make: Callable[[], Any],
+    teachers: Teachers,
+    poll: Poll,
+    X: Any,  # noqa: N803
+    *,
+    rounds: int = 2,
+) -> Release:
+    """Train a student round by round, so that it asks where it is wrong: for an interactive aggregator.
+
+    Parameters
+    ----------
+    make : callable
+        Returns an untrained classifier with ``fit``, ``predict_proba`` and ``classes_``.
+    teachers : Teachers
+    poll : Poll
+        Its questions are shared out equally among the rounds.
+    X : array of shape (n, ...)
+        Public, unlabelled. Before the first round the student thinks all classes equally likely.
+    rounds : int
+
+    Returns
+    -------
+    Release
+        Of the last student, with the poll's loss.
+    """
+    rounds = _check.integer("rounds", rounds, minimum=1)
+    X = np.asarray(X)[: poll.questions_left]  # noqa: N806
+    labels = np.full(len(X), UNANSWERED, np.int64)
+    student = None
+    for rows in np.array_split(np.arange(len(X)), rounds):
+        labels[rows] = poll.label(teachers.votes(X[rows]), _thoughts(student, teachers, X[rows]))
+        known = labels[labels != UNANSWERED]
+        if len(np.unique(known)) > 1:
+            student = make()
+            _learn(student, teachers, X, labels)
+    if student is None:
+        student = make()
+        _learn(student, teachers, X, labels)
+    return _told(student, poll)
+
+
+def _learn(student: Any, teachers: Teachers, X: NDArray[Any], labels: NDArray[np.int64]) -> None:  # noqa: N803
+    answered = labels != UNANSWERED
+    if not answered.any():
+        remedy = "ask more questions, or lower the aggregator's threshold"
+        _check.refuse("poll", "answer a question", "no answer", remedy)
+    student.fit(X[answered], np.asarray(teachers.classes)[labels[answered]])
+
+
+def _thoughts(student: Any, teachers: Teachers, X: NDArray[Any]) -> NDArray[np.float64]:  # noqa: N803
+    """Return the student's probabilities in the order of the classes."""
+    guess = np.zeros((len(X), len(teachers.classes)))
+    if student is None:
+        return guess + 1 / len(teachers.classes)
+    if len(X):
+        known = [teachers.classes.index(label) for label in np.asarray(student.classes_).tolist()]
+        guess[:, known] = np.clip(student.predict_proba(X), 0.0, 1.0)
+    return guess
+
+
+def _told(student: Any, poll: Poll) -> Release:
+    return Release(
+        value=student,
+        loss=poll.loss,
+        neighboring=poll.aggregator.neighboring,
+        receipt=poll.receipt,
+        simulated=poll.simulated,
+    )
