@@ -150,6 +150,23 @@ def test_sums_are_exact_beyond_what_floats_hold() -> None:
     assert _answer(many, None, measure) == [(2**62,)]
 
 
+@pytest.mark.parametrize(("half", "extra"), [(16, 0), (16, 60_000), (2000, 0)])
+def test_sums_of_few_rows_are_exact_to_the_last_bit(half: int, extra: int) -> None:
+    """Up to 2**53 in all they are added as floats, beyond as integers; with too many rows, again from few."""
+    high, low = 2**48 - 1, -(2**48 - 2)
+    table = pa.table({
+        "u": [1] * (2 * half) + [2] * extra, "k": ["a"] * (2 * half) + ["b"] * extra,
+        "x": [high] * half + [low] * half + [high] * extra,
+    })  # fmt: skip
+    measure = Measure(
+        MeasureKind.SUM, _column("x", ColumnType.INTEGER), exponent=0, lower=-(2**44), upper=2**44
+    )
+    with DuckDBEngine(open_source(table)) as engine:
+        job = replace(_job(engine, "k", measure), max_rows=2 * half)
+        answer = engine.aggregate(job, _SECRET).to_pylist()
+    assert answer == [{"k0": "a", "m0": half}, *([{"k0": "b", "m0": 2**44}] if extra else [])]
+
+
 def test_public_groups_are_all_there_and_no_other() -> None:
     table = pa.table({"u": [1, 1, 2, 3], "k": ["a", "zz", None, "b"], "d": [dt.date(2024, 1, 1)] * 4})
     listed = PublicValues((("c",), ("a",), (None,), ("a",)))

@@ -185,6 +185,13 @@ class Dialect(ABC):
         Where ``narrow``, a sum beyond 64 bits may be NULL instead: it will not be used.
         """
 
+    def small_total(self, column: str) -> str:
+        """Return the sum of an integer column: exact where the magnitudes add up to at most 2**53.
+
+        Another sum will not be used: it may be any integer, or NULL.
+        """
+        return self.total(column, narrow=True)
+
     @abstractmethod
     def quotient(self, dividend: str, divisor: str) -> str:
         """Return the whole part of a fraction of integers, wide or not, that are not negative."""

@@ -17,6 +17,7 @@ from sfumato.queries.plan import ColumnType, Expression, Measure, MeasureKind
 
 __all__ = ["Slot", "Slots"]
 
+_FLOAT_INTEGERS = 2**53  # every integer up to here is a float, so float sums of integers are exact
 _SUMMED = (MeasureKind.SUM, MeasureKind.MEAN)
 _GRIDDED = (*_SUMMED, MeasureKind.LEAVES)
 _FIRST = (*_GRIDDED, MeasureKind.MOMENT)
@@ -195,14 +196,18 @@ class Slots:
     def grouped(self) -> list[str]:
         """Return the aggregates that make a unit's part of a group from its rows."""
         items = ["count(*) AS n", *(f"count(v{i}) AS c{i}" for i in self._counts())]
-        for i in self._sums():
-            # where 64 bits do not hold the sum, the part has too many rows and is computed again from fewer
-            narrow = self._rows is not None and self._fits(i, self._rows)
-            items.append(f"{self.dialect.total(f'v{i}', narrow=narrow)} AS s{i}")
+        items += [f"{self._total(i)} AS s{i}" for i in self._sums()]
         total, products = self.dialect.total, range(len(self._products))
         return items + [
             f"{total(self._product(i), narrow=False)} AS {self._product_name(i)}" for i in products
         ]
+
+    def _total(self, i: int) -> str:
+        """Return a part's exact sum; any of one with too many rows, which is computed again from fewer."""
+        column, bound = f"v{i}", max(abs(self.items[i].lower), abs(self.items[i].upper))
+        if self._rows is not None and bound * self._rows <= _FLOAT_INTEGERS:
+            return self.dialect.small_total(column)
+        return self.dialect.total(column, narrow=self._rows is not None and self._fits(i, self._rows))
 
     def single(self) -> list[str]:
         """Return the same for a row that is a unit of its own."""
