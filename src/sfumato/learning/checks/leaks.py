@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -11,7 +11,8 @@ from torch import Tensor, nn
 
 from sfumato import _check
 from sfumato.errors import UnfitModule
-from sfumato.learning.checks.batches import batch_size, call, is_example, leaves, mapped
+from sfumato.learning.checks.batches import batch_size, call, leaves
+from sfumato.learning.checks.changes import alike, changes, drawn_anew
 from sfumato.learning.checks.culprit import apart, culprit, different
 from sfumato.learning.checks.random_batches import drawing_for
 from sfumato.learning.checks.undisturbed import Buffers, seeded, undisturbed
@@ -19,7 +20,7 @@ from sfumato.learning.checks.undisturbed import Buffers, seeded, undisturbed
 __all__ = ["Leak", "LeakReport", "leak_probe"]
 
 _SIZES = (5, 7, 3)
-_LARGE = 1e3
+_CROWDS = 3
 
 
 @final
@@ -108,7 +109,8 @@ def leak_probe(
 
     The module runs in train mode (as it stands, if it is in train mode already) from one fixed state of
     randomness, on random inputs; the values in ``batch`` are never used. An example is drawn anew, made 1000
-    times as large, copied from its neighbor, and set to NaN: so maxima, capacities and sums show as means do.
+    times as large, copied from its neighbor, and set to NaN; and drawn anew among others that are all alike,
+    for a capacity shows only where many ask for the same.
 
     Parameters
     ----------
@@ -147,10 +149,10 @@ def leak_probe(
     >>> print(leak_probe(nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)), torch.zeros(8, 3)).leaks[0])
     1 (BatchNorm1d): an example that is drawn anew changes the outputs of others
     """
-    with undisturbed(module):
+    with undisturbed(module) as hold_still:
         if not module.training:
             module.train()
-        return _Probe(module, batch, run or call, random_batch, seed).report()
+        return _Probe(module, batch, run or call, random_batch, seed).report(hold_still)
 
 
 def _size(module: nn.Module, batch: Any) -> int:
@@ -180,13 +182,15 @@ class _Probe:
         seed: int,
     ) -> None:
         self._module, self._run, self._seed = module, run, seed
+        self._kinds = {name: type(inner).__name__ for name, inner in module.named_modules()}
         self._buffers = Buffers(module)
+        self._found: dict[tuple[str, str], Leak] = {}
         self.runs = 0
         self.size = _size(module, batch)
         draw = random_batch or drawing_for(batch, self.run).batch
-        self.batch, self._other = draw(self.size, seed), draw(self.size, seed + 1)
-        if batch_size(self.batch) != self.size:
-            _check.refuse("random_batch", f"return {self.size} examples when asked", batch_size(self.batch))
+        self._batches = [draw(self.size, seed + place) for place in range(1 + _CROWDS)]
+        if (got := batch_size(self._batches[0])) != self.size:
+            _check.refuse("random_batch", f"return {self.size} examples when asked", got)
 
     def run(self, batch: Any) -> Any:
         """Return the outputs."""
@@ -195,98 +199,69 @@ class _Probe:
         with seeded(self._module, self._seed), torch.no_grad():
             return self._run(self._module, batch)
 
-    def report(self) -> LeakReport:
-        """Try every change on the first, the middle and the last example."""
-        outputs, sums = self._baseline()
-        found: dict[tuple[str, str], Leak] = {}
+    def report(self, hold_still: Callable[[], None]) -> LeakReport:
+        """Try every change on the first, the middle and the last example, and crowds of examples alike."""
+        batch, *others = self._batches
+        outputs = self._outputs(batch)
+        hold_still()
+        self._check_outputs(outputs, self._outputs(batch))
+        sums = self._buffers.sums()
         for example in sorted({0, self.size // 2, self.size - 1}):
-            for change, batch in self._changes(example):
-                try:
-                    changed = self._kept(batch)
-                except Exception as error:
-                    if change == "NaN":  # a module may refuse it
-                        continue
-                    raise self._does_not_run(error) from error
-                for leak in self._leaks(outputs, changed, sums, (change, batch, example)):
-                    found.setdefault((leak.module, leak.into), leak)
+            for change, changed in changes(batch, others[0], example, self.size):
+                self._compare((batch, outputs, sums), (change, changed), example)
+        for place, other in enumerate(others):
+            crowd = alike(other, self.size, self._seed + place)
+            before = crowd, self._outputs(crowd), self._buffers.sums()
+            self._compare(before, ("drawn anew", drawn_anew(crowd, batch, 0, self.size)), 0)
         per_example = [path for path, tensor in outputs.items() if self._has_rows(tensor)]
         return LeakReport(
-            leaks=tuple(found.values()),
+            leaks=tuple(self._found.values()),
             probed=tuple(per_example),
             aggregates=tuple(path for path in outputs if path not in per_example),
             runs=self.runs,
         )
 
-    def _kept(self, batch: Any) -> dict[str, Tensor]:
-        return {path: tensor.clone() for path, tensor in leaves(self.run(batch))}
+    def _outputs(self, batch: Any) -> dict[str, Tensor]:
+        try:
+            return {path: tensor.clone() for path, tensor in leaves(self.run(batch))}
+        except UnfitModule:
+            raise
+        except Exception as error:
+            raise UnfitModule(
+                "module must run on random inputs of the batch's shape, "
+                f"it raised {type(error).__name__}: {error}; pass random_batch="
+            ) from error
 
     def _has_rows(self, tensor: Tensor) -> bool:
         return any(length and length % self.size == 0 for length in tensor.shape)
 
-    def _does_not_run(self, error: Exception) -> UnfitModule:
-        return UnfitModule(
-            "module must run on random inputs of the batch's shape, "
-            f"it raised {type(error).__name__}: {error}; pass random_batch="
-        )
-
-    def _baseline(self) -> tuple[dict[str, Tensor], dict[tuple[str, str], int]]:
-        try:
-            outputs = self._kept(self.batch)
-        except Exception as error:
-            raise self._does_not_run(error) from error
-        sums = self._buffers.sums()
-        again = self._kept(self.batch)
-        if set(again) != set(outputs) or any(
-            again[path].shape != t.shape or bool(different(again[path], t).any())
-            for path, t in outputs.items()
-        ):
+    def _check_outputs(self, outputs: dict[str, Tensor], again: dict[str, Tensor]) -> None:
+        if not _same(outputs, again):
             raise UnfitModule(
                 "module must give the same outputs twice in the same state of randomness, got others; "
                 "draw from torch's global generator only"
             )
         per_example = [t for t in outputs.values() if self._has_rows(t)]
         if not per_example:
-            _check.refuse(
-                "outputs", "have a row for each example", sorted(outputs), "pass run=", error=UnfitModule
-            )
+            rule = "have a row for each example"
+            _check.refuse("outputs", rule, sorted(outputs), "pass run=", error=UnfitModule)
         if any(bool(t.isnan().any()) for t in per_example):
-            _check.refuse(
-                "outputs", "be numbers on random inputs", "NaN", "pass random_batch=", error=UnfitModule
-            )
-        return outputs, sums
+            rule = "be numbers on random inputs"
+            _check.refuse("outputs", rule, "NaN", "pass random_batch=", error=UnfitModule)
 
-    def _changes(self, example: int) -> Iterator[tuple[str, Any]]:
-        neighbor = (example + 1) % self.size
-        fresh = dict(leaves(self._other))
-
-        def changed(make: Callable[[str, Tensor], Tensor]) -> Any:
-            def put(path: str, tensor: Tensor) -> Tensor:
-                if not is_example(tensor, self.size):
-                    return tensor
-                copy = tensor.clone()
-                copy[example] = make(path, tensor)
-                return copy
-
-            return mapped(put, self.batch)
-
-        yield "drawn anew", changed(lambda path, _: fresh[path][example])
-        yield "made large", changed(lambda _, t: t[example] * (_LARGE if t.dtype.is_floating_point else 1))
-        yield "copied from another", changed(lambda _, t: t[neighbor])
-        if any(t.dtype.is_floating_point for _, t in leaves(self.batch)):
-            yield (
-                "NaN",
-                changed(lambda _, t: t[example] * (torch.nan if t.dtype.is_floating_point else 1)),
-            )
-
-    def _leaks(
+    def _compare(
         self,
-        outputs: dict[str, Tensor],
-        changed: dict[str, Tensor],
-        sums: dict[tuple[str, str], int],
-        what: tuple[str, Any, int],
-    ) -> Iterator[Leak]:
-        change, batch, example = what
-        kinds = {name: type(inner).__name__ for name, inner in self._module.named_modules()}
+        before: tuple[Any, dict[str, Tensor], dict[tuple[str, str], int]],
+        after: tuple[str, Any],
+        example: int,
+    ) -> None:
+        (batch, outputs, sums), (change, other) = before, after
+        try:
+            changed = self._outputs(other)
+        except UnfitModule:
+            if change == "NaN":  # a module may refuse it
+                return
+            raise
         kept = self._buffers.sums()
         same = set(changed) == set(outputs) and all(
             apart(tensor, changed[path], example, self.size)
@@ -294,8 +269,14 @@ class _Probe:
             if self._has_rows(tensor)
         )
         if not same:
-            name = culprit(self._module, self.run, (self.batch, batch), example, self.size) or ""
-            yield Leak(module=name, kind=kinds[name], change=change, into="outputs")
+            name = culprit(self._module, self.run, (batch, other), example, self.size) or ""
+            self._note(name, change, "outputs")
         for (owner, name), total in kept.items():
             if sums.get((owner, name)) != total:
-                yield Leak(module=owner, kind=kinds[owner], change=change, into=name)
+                self._note(owner, change, name)
+
+    def _note(self, module: str, change: str, into: str) -> None:
+        leak = Leak(
+            module=module, kind=self._kinds.get(module, "made in the forward"), change=change, into=into
+        )
+        self._found.setdefault((module, into), leak)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -88,8 +88,13 @@ class Buffers:
 
 
 @contextmanager
-def undisturbed(module: nn.Module) -> Iterator[None]:
+def undisturbed(module: nn.Module) -> Iterator[Callable[[], None]]:
     """Put back buffers, gradients and modes afterwards; parameters must come out as they went in.
+
+    Yields
+    ------
+    callable
+        Checks the parameters at once.
 
     Raises
     ------
@@ -104,7 +109,7 @@ def undisturbed(module: nn.Module) -> Iterator[None]:
     for parameter in parameters.values():
         parameter.grad = None
     try:
-        yield
+        yield lambda: _hold_still(module, parameters, sums)
     finally:
         for owner, mode in modes:
             owner.training = mode

@@ -1,0 +1,66 @@
+"""Train mode without dropout, so that two ways through a module can be compared."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import nn
+from torch.overrides import TorchFunctionMode
+
+__all__ = ["calm"]
+
+_SWITCHED: dict[Any, tuple[str, object]] = {
+    F.dropout: ("training", False),
+    F.dropout1d: ("training", False),
+    F.dropout2d: ("training", False),
+    F.dropout3d: ("training", False),
+    F.alpha_dropout: ("training", False),
+    F.feature_alpha_dropout: ("training", False),
+    F.rrelu: ("training", False),
+    F.multi_head_attention_forward: ("dropout_p", 0.0),
+}
+"""Functions of Python, with the parameter that turns their randomness off."""
+
+_PLACES: dict[Any, tuple[int, str, object]] = {
+    torch.dropout: (2, "train", False),
+    F.scaled_dot_product_attention: (4, "dropout_p", 0.0),
+}
+"""The same for functions that have no signature, with its place."""
+
+
+class _Calm(TorchFunctionMode):
+    """Takes the randomness out of dropout, wherever it is called."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        if func in _SWITCHED:
+            name, value = _SWITCHED[func]
+            bound = inspect.signature(func).bind(*args, **kwargs)
+            bound.arguments[name] = value
+            return func(*bound.args, **bound.kwargs)
+        if func in _PLACES:
+            place, name, value = _PLACES[func]
+            if len(args) > place:
+                args = (*args[:place], value, *args[place + 1 :])
+            else:
+                kwargs[name] = value
+        return func(*args, **kwargs)
+
+
+@contextmanager
+def calm(module: nn.Module) -> Iterator[None]:
+    """Turn dropout off in functions and recurrent layers; the modules stay in the mode that they are in."""
+    recurrent = [(m, m.dropout) for m in module.modules() if isinstance(m, nn.RNNBase)]
+    for inner, _ in recurrent:
+        inner.dropout = 0.0
+    try:
+        with _Calm():
+            yield
+    finally:
+        for inner, rate in recurrent:
+            inner.dropout = rate

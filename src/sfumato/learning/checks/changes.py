@@ -1,0 +1,67 @@
+"""Changes of one example in a batch, each of which shows another way to reach the others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from sfumato.learning.checks.batches import is_example, leaves, mapped
+
+__all__ = ["alike", "changes", "drawn_anew"]
+
+_LARGE = 1e3
+_NEAR = 1e-3
+
+
+def drawn_anew(batch: Any, other: Any, example: int, size: int) -> Any:
+    """Return the batch with one example from another batch."""
+    fresh = dict(leaves(other))
+    return _changed(batch, example, size, lambda path, _: fresh[path][example])
+
+
+def changes(batch: Any, other: Any, example: int, size: int) -> Iterator[tuple[str, Any]]:
+    """Yield what is done to the example, and the batch in which it is done.
+
+    A fresh draw shows in means, a large one in maxima, a copy where examples are counted or compared, and NaN
+    in sums that come to nothing otherwise.
+    """
+    neighbor = (example + 1) % size
+    yield "drawn anew", drawn_anew(batch, other, example, size)
+    yield "copied from another", _changed(batch, example, size, lambda _, t: t[neighbor])
+    if any(t.is_floating_point() for _, t in leaves(batch)):
+        yield "made large", _changed(batch, example, size, lambda _, t: t[example] * _times(t, _LARGE))
+        yield "NaN", _changed(batch, example, size, lambda _, t: t[example] * _times(t, torch.nan))
+
+
+def alike(batch: Any, size: int, seed: int) -> Any:
+    """Return a batch of examples that are all nearly the first one, so that they ask for the same places."""
+    generator = torch.Generator().manual_seed(seed)
+
+    def spread(_: str, tensor: Tensor) -> Tensor:
+        if not is_example(tensor, size):
+            return tensor
+        same = tensor[:1].expand_as(tensor).clone()
+        if not tensor.is_floating_point():
+            return same
+        noise = torch.randn(tensor.shape, generator=generator)
+        return same * (1 + _NEAR * noise).to(device=tensor.device, dtype=tensor.dtype)
+
+    return mapped(spread, batch)
+
+
+def _times(tensor: Tensor, factor: float) -> float:
+    return factor if tensor.is_floating_point() else 1
+
+
+def _changed(batch: Any, example: int, size: int, make: Callable[[str, Tensor], Tensor]) -> Any:
+    def put(path: str, tensor: Tensor) -> Tensor:
+        if not is_example(tensor, size):
+            return tensor
+        copy = tensor.clone()
+        copy[example] = make(path, tensor)
+        return copy
+
+    return mapped(put, batch)

@@ -1,0 +1,70 @@
+"""Losses for a test: of a module's own outputs, and the outputs that a given loss sees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, final
+
+import torch
+from torch import Tensor, nn
+
+from sfumato import _check
+from sfumato.errors import UnfitModule
+from sfumato.learning.checks.batches import batch_size, call, is_example, leaves
+from sfumato.learning.checks.reference import Loss
+
+__all__ = ["OwnLoss", "outputs_of"]
+
+_TURN = 2.0
+
+
+@final
+class OwnLoss:
+    """A curved loss of all outputs that have a row for each example, added up as declared.
+
+    Parameters
+    ----------
+    reduction : {"mean", "sum"}
+    """
+
+    def __init__(self, reduction: str) -> None:
+        self._reduction = reduction
+        self._paths: set[str] | None = None
+
+    def __call__(self, module: nn.Module, batch: Any) -> Tensor:
+        """Return the loss; outputs that once had no row for each example are left out from then on."""
+        size = batch_size(batch)
+        outputs = dict(leaves(call(module, batch)))
+        with_rows = {p for p, t in outputs.items() if is_example(t, size) and t.is_floating_point()}
+        self._paths = with_rows if self._paths is None else self._paths & with_rows
+        chosen = [outputs[path] for path in sorted(self._paths)]
+        if not chosen:
+            rule = "have float entries in a row for each example"
+            _check.refuse("outputs", rule, sorted(outputs), "pass loss_fn=", error=UnfitModule)
+        total = sum((_each(tensor) for tensor in chosen), start=torch.zeros(size, device=chosen[0].device))
+        return total.mean() if self._reduction == "mean" else total.sum()
+
+
+def _each(tensor: Tensor) -> Tensor:
+    flat = tensor.flatten(1) if tensor.ndim > 1 else tensor[:, None]
+    target = torch.arange(flat.shape[1], device=flat.device).mul(_TURN).cos()
+    return (flat.float() - target).square().mean(1)
+
+
+def outputs_of(loss: Loss) -> Callable[[nn.Module, Any], Any]:
+    """Return what runs a loss and gives the outputs of the module in it."""
+
+    def run(module: nn.Module, batch: Any) -> Any:
+        seen: list[Any] = []
+        handle = module.register_forward_hook(lambda *called: seen.append(called[-1]))
+        try:
+            loss(module, batch)
+        finally:
+            handle.remove()
+        if not seen:
+            _check.refuse(
+                "loss_fn", "call the module", "one that does not", "call it in loss_fn", error=UnfitModule
+            )
+        return seen
+
+    return run
