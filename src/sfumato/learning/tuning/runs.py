@@ -1,0 +1,112 @@
+"""How many runs a search makes: the law of a number that stays secret."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, final
+
+from sfumato import _check
+from sfumato.privacy.leaves.declared import PureDP
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStopping
+
+__all__ = ["Runs"]
+
+_MOST: Final = 1e9
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Runs:
+    r"""The law of the number of runs; made by one of the constructors.
+
+    Parameters
+    ----------
+    mean : float
+        The mean number of runs, above 1 (for a Poisson law above 0).
+    shape : float or None
+        :math:`\eta` of the truncated negative binomial law; None is the Poisson law.
+
+    Notes
+    -----
+    Guarantee: none by itself; `loss` is the loss of the best run (Papernot, Steinke 2022). The smaller the
+    shape the cheaper the search and the more spread the number of runs: 1 is the geometric law, 0 the
+    logarithmic one. The Poisson law is the most even, and cheap where one run's delta at a small epsilon is
+    tiny; it makes no run at all with probability :math:`e^{-\mu}`.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import PureDP, ZCDP
+    >>> round(Runs.geometric(10).loss(PureDP(0.1)).epsilon(0.0), 9)
+    0.3
+    >>> one, best = ZCDP(0.005), Runs.logarithmic(10).loss(ZCDP(0.005))
+    >>> round(one.epsilon(1e-6), 2), round(best.epsilon(1e-6), 2)
+    (0.43, 0.74)
+    """
+
+    mean: float
+    shape: float | None = 1.0
+
+    def __post_init__(self) -> None:
+        least = "pass the mean number of runs"
+        mean = _check.positive("mean", self.mean, least)
+        if not (0.0 if self.shape is None else 1.0) < mean <= _MOST:
+            rule = "be above 1, and at most 1e9" if self.shape is not None else "be at most 1e9"
+            _check.refuse("mean", rule, self.mean, least)
+        object.__setattr__(self, "mean", mean)
+        if self.shape is not None:
+            shape = _check.finite("shape", self.shape)
+            if not -1 < shape <= 100:
+                _check.refuse("shape", "be above -1, and at most 100", shape, "1 is the geometric law")
+            object.__setattr__(self, "shape", shape)
+
+    @classmethod
+    def geometric(cls, mean: float) -> Runs:
+        """Stop after each run with one probability (Liu, Talwar 2019)."""
+        return cls(mean, 1.0)
+
+    @classmethod
+    def logarithmic(cls, mean: float) -> Runs:
+        """Return the cheaper law of the two that are used most."""
+        return cls(mean, 0.0)
+
+    @classmethod
+    def negative_binomial(cls, mean: float, shape: float) -> Runs:
+        """Return a truncated negative binomial law."""
+        return cls(mean, shape)
+
+    @classmethod
+    def poisson(cls, mean: float) -> Runs:
+        """Return the Poisson law, which may make no run."""
+        return cls(mean, None)
+
+    def loss(self, base_loss: PrivacyLoss) -> RandomStopping | PoissonStopping:
+        """Return the loss of the best run.
+
+        Parameters
+        ----------
+        base_loss : PrivacyLoss
+            Of one run: of all that it tells, its score too.
+
+        Returns
+        -------
+        RandomStopping or PoissonStopping
+        """
+        if self.shape is None:
+            return PoissonStopping(base_loss, self.mean)
+        return RandomStopping(base_loss, self.shape, self.stopping_probability)
+
+    @property
+    def stopping_probability(self) -> float:
+        """Of a negative binomial law with this mean, to 15 digits or so; the loss is of what is drawn."""
+        if self.shape == 1.0:
+            return 1 / self.mean
+        shape = 1.0 if self.shape is None else self.shape
+        low, high = math.log(1e-18), -1e-15
+        wanted = math.log(self.mean)
+        for _ in range(80):
+            middle = (low + high) / 2
+            longer = RandomStopping(PureDP(0.0), shape, math.exp(middle)).log_mean > wanted
+            low, high = (middle, high) if longer else (low, middle)
+        return math.exp(high)

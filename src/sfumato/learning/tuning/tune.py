@@ -1,0 +1,130 @@
+"""Private choice of settings, charged before the first run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sfumato import _check
+from sfumato.learning.tuning.runs import Runs
+from sfumato.ledger.ledger import Ledger
+from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.selection.private_candidates import PrivateCandidates
+from sfumato.mechanisms.selection.selection import as_candidates
+from sfumato.numerics.source import RandomSource, Rng, random_source
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.nodes.choice import AdaptiveChoice
+
+__all__ = ["tune"]
+
+Train = Callable[[Any, RandomSource], tuple[Any, Any]]
+
+
+def tune(
+    train: Train,
+    candidates: Sequence[Any],
+    base_loss: PrivacyLoss | Sequence[PrivacyLoss],
+    *,
+    runs: Runs,
+    ledger: Ledger | None = None,
+    delta: float = 0.0,
+    description: str = "tuning",
+    rng: Rng = None,
+) -> Release:
+    """Train with random settings, a secret number of times, and return the best run.
+
+    Parameters
+    ----------
+    train : callable
+        ``train(candidate, source)`` trains once and returns ``(score, output)``. Both are told for the best
+        run: the score must be private too, such as the accuracy on public data or a noisy count. It draws
+        all randomness from ``source`` (pass it on as ``rng``), charges no ledger, prints nothing, and keeps
+        nothing from one run to the next.
+    candidates : sequence
+        Settings to choose from, fixed before the data is seen.
+    base_loss : PrivacyLoss or sequence of PrivacyLoss
+        Of one run, score included; or one for each candidate, of which the worst counts.
+    runs : Runs
+        The law of the number of runs.
+    ledger : Ledger, optional
+        Charged the whole search before the first run. Without one nobody keeps the account but the caller.
+    delta : float
+        Where the ledger reads the charge's own guarantee.
+    description : str
+        For people who read the ledger.
+    rng : None, int, numpy Generator or RandomSource
+        None draws from the operating system's entropy; anything seeded only simulates.
+
+    Returns
+    -------
+    Release
+        Of a `sfumato.mechanisms.BestRun` with the score, output and candidate of the best run; of None where
+        a Poisson number of runs was 0.
+
+    Raises
+    ------
+    BudgetExceeded
+        The search does not fit; nothing was run.
+    ParameterError
+        A parameter breaks its rule, or a run returns no pair of a real score and an output.
+
+    Notes
+    -----
+    Guarantee: ``runs.loss(base_loss)``, under its relation (Papernot, Steinke 2022, Theorem 2; proofs at
+    `sfumato.privacy.RandomStopping`). Conditions: those of ``train`` above; that how many runs there were,
+    and how long they took, is not told; that no other run's result is. A search over all candidates in turn,
+    a look at a learning curve, or a second search after a bad first one has no such price: each is charged
+    in full.
+
+    References
+    ----------
+    Liu, Talwar, "Private selection from private candidates" (STOC 2019); Papernot, Steinke, "Hyperparameter
+    tuning with Rényi differential privacy" (ICLR 2022).
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import Laplace
+    >>> counts = {"small": 40, "large": 900}
+    >>> score = Laplace(sensitivity=1, scale=10)
+    >>> def train(candidate, source):
+    ...     noisy = score.release(counts[candidate], rng=source).value
+    ...     return noisy, f"a model with {candidate} steps"
+    >>> best = tune(train, ["small", "large"], score.privacy_loss, runs=Runs.geometric(10), rng=1)
+    >>> best.value.candidate, best.value.output, round(best.loss.epsilon(0.0), 6)
+    ('large', 'a model with large steps', 0.3)
+    """
+    trainer: object = train
+    given: object = runs
+    if not callable(trainer):
+        remedy = "pass a function of a candidate and a source that returns (score, output)"
+        _check.refuse("train", "be callable", type(trainer).__name__, remedy)
+    if not isinstance(given, Runs):
+        _check.refuse("runs", "be a Runs", type(given).__name__, "pass Runs.logarithmic(10), say")
+    choices = as_candidates(candidates)
+    search = PrivateCandidates(
+        run=lambda _, candidate, source: train(candidate, source),
+        loss=runs.loss(_of_one_run(base_loss, len(choices))),
+        candidates=choices,
+    )
+    source = random_source(rng)
+    receipt = None
+    if ledger is not None:
+        receipt = ledger.charge(
+            search.privacy_loss, delta=delta, description=description, simulated=source.simulated
+        )
+    return replace(search.release(None, source), receipt=receipt)
+
+
+def _of_one_run(base_loss: object, count: int) -> PrivacyLoss:
+    """Return the loss of a run whatever its candidate."""
+    if isinstance(base_loss, PrivacyLoss):
+        return base_loss
+    remedy = "pass the loss of one run, or one for each candidate"
+    if not isinstance(base_loss, list | tuple) or not all(
+        isinstance(loss, PrivacyLoss) for loss in base_loss
+    ):
+        _check.refuse("base_loss", "be a PrivacyLoss or a list of them", type(base_loss).__name__, remedy)
+    if len(base_loss) != count:
+        _check.refuse("base_loss", f"be one, or {count} for the candidates", len(base_loss), remedy)
+    return AdaptiveChoice(tuple(base_loss))
