@@ -380,7 +380,7 @@ def test_explaining_says_what_the_budget_can_never_answer() -> None:
         ({"epsilon": -1.0}, "epsilon must be positive and finite, got -1.0; use 1.0"),
         ({"delta": 1.5}, "delta must be in .*, got 1.5; use 1e-7"),
         ({"epsilon": None}, "budget must be one of epsilon, rho and mu, got 'none'; state"),
-        ({"privacy_unit": ("id", "device")}, "privacy_unit must be one column"),
+        ({"privacy_unit": ["id"]}, "privacy_unit must be a tuple where it is several columns"),
     ],
 )
 def test_arguments_of_the_wrong_kind_are_refused_with_a_remedy(wrong: dict[str, Any], told: str) -> None:

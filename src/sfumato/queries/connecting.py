@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 
 from sfumato._check import refuse
-from sfumato.errors import ParameterError, SimulatedCharge
+from sfumato.errors import SimulatedCharge
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.identity import Dataset
 from sfumato.ledger.ledger import Ledger
@@ -17,23 +17,20 @@ from sfumato.privacy.neighboring import Neighboring
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.clusters import SparkSource
 from sfumato.queries.databases import PostgresSource, as_database
-from sfumato.queries.engines.engine import Engine
 from sfumato.queries.engines.opening import open_engine
 from sfumato.queries.periods import within_period
 from sfumato.queries.plan import Scan
 from sfumato.queries.policy import PrivacyPolicy
 from sfumato.queries.session import Session
-from sfumato.queries.sources import ROW, Row, require_unit
+from sfumato.queries.units import Unit, require_one_dataset, unit_columns
 
 __all__ = ["connect"]
-
-_ROW_IN_WORDS = "row"
 
 
 def connect(
     source: object,
     *,
-    privacy_unit: str | Row | Mapping[str, str | Row] | None = None,
+    privacy_unit: Unit | Mapping[str, Unit] | None = None,
     epsilon: float | None = None,
     delta: float = 0.0,
     rho: float | None = None,
@@ -59,9 +56,11 @@ def connect(
         tables of PostgreSQL by their own names, all of its schema ``public`` for an address
         ``postgresql://...``: these stay there and are read as they are now until the session ends. Or
         DataFrames of Spark, whose session computes.
-    privacy_unit : str, ROW, or mapping of str to these
+    privacy_unit : str, ROW, tuple of str, or mapping of str to these
         The column that names the person (or other unit) a row belongs to; ``sfumato.ROW`` where each row is a
-        unit of its own. A mapping gives it table by table. Left out where ``policy`` names it.
+        unit of its own. Several columns, such as ``("user", "device")``, make one unit of all rows that share
+        a user or a device, or that a chain of such rows connects. A mapping gives it table by table. Left out
+        where ``policy`` names it.
     epsilon, delta : float
         The budget of the dataset over its whole life: (epsilon, delta)-DP. With delta 0, pure DP.
     rho, mu : float, optional
@@ -130,6 +129,7 @@ def connect(
         epsilon, delta = _budget_of(rules, epsilon, delta, rho, mu)
     if privacy_unit is None:
         refuse("privacy_unit", "be given, or a policy", None, "name the column of the person")
+    require_one_dataset(privacy_unit, renewal, new_version=new_version)
     budget = _budget(epsilon, delta, rho, mu)
     _require_mapping("defaults", defaults, "{'epsilon': 0.1, 'delta': 1e-9}")
     if as_database(public) is None and not isinstance(public, SparkSource):
@@ -142,9 +142,8 @@ def connect(
     opened = open_engine(source, public, memory_limit=memory_limit, threads=threads)
     engine = opened.engine
     try:
-        units = _units(privacy_unit, engine, list(opened.private))
-        words = _in_words(units)
-        scans = {name: Scan(name, engine.schemas[name], unit) for name, unit in units.items()}
+        units = unit_columns(privacy_unit, engine, list(opened.private))
+        scans = {name: Scan(name, engine.schemas[name], unit) for name, unit in units.columns.items()}
         catalog = Catalog(
             scans,
             {name: engine.schemas[name] for name in opened.public},
@@ -153,7 +152,7 @@ def connect(
         book = Ledger.open(
             ledger,
             budget=budget,
-            privacy_unit=words,
+            privacy_unit=units.words,
             neighboring=Neighboring.ADD_REMOVE,
             dataset=Dataset(schema=engine.schema_text, fingerprint=engine.fingerprint),
             new_version=new_version,
@@ -186,9 +185,7 @@ def _require_mapping(name: str, value: object, example: str) -> None:
         refuse(name, "be a mapping", type(value).__name__, f"pass one such as {example}")
 
 
-def _unit_of(
-    policy: PrivacyPolicy, given: str | Row | Mapping[str, str | Row] | None
-) -> str | Row | Mapping[str, str | Row]:
+def _unit_of(policy: PrivacyPolicy, given: Unit | Mapping[str, Unit] | None) -> Unit | Mapping[str, Unit]:
     if given not in (None, policy.privacy_unit_column):
         refuse(
             "privacy_unit",
@@ -228,55 +225,3 @@ def _budget(epsilon: float | None, delta: float, rho: float | None, mu: float | 
     if delta == 0:
         return Budget.pure(epsilon=given["epsilon"])
     return Budget.approximate(epsilon=given["epsilon"], delta=delta)
-
-
-def _units(
-    privacy_unit: str | Row | Mapping[str, str | Row], engine: Engine, tables: list[str]
-) -> dict[str, str | None]:
-    given = privacy_unit if isinstance(privacy_unit, Mapping) else dict.fromkeys(tables, privacy_unit)
-    if set(given) != set(tables):
-        raise ParameterError(
-            f"privacy_unit must name the unit of each private table {tables}, got {sorted(given)}; "
-            "add or drop tables"
-        )
-    for unit in given.values():
-        if unit is not ROW and not isinstance(unit, str):
-            raise ParameterError(_no_unit(unit))
-    return {
-        table: None if unit is ROW else require_unit(engine.schemas[table], table, str(unit))
-        for table, unit in given.items()
-    }
-
-
-def _no_unit(unit: object) -> str:
-    """Say why a value is no privacy unit."""
-    if isinstance(unit, (tuple, list, set, frozenset)):
-        return (
-            "privacy_unit must be one column: bounds for several at once, as a user and a device, need a "
-            "proof for each; make a column that numbers the users and devices that are connected"
-        )
-    return f"privacy_unit must be a column name or sfumato.ROW, got {unit!r}; name the column of the person"
-
-
-def _in_words(units: Mapping[str, str | None]) -> str:
-    """Name the unit in words that differ wherever units do: a ledger knows its unit by them.
-
-    >>> _in_words({"people": None}), _in_words({"people": "row"})
-    ('row', '"row"')
-    >>> _in_words({"a": "id", "b": None}), _in_words({"a: x, b": "id", "b": None})
-    ('a: id, b: row', '"a: x, b": id, b: row')
-    """
-    names = {_ROW_IN_WORDS if unit is None else _quoted(unit, _ROW_IN_WORDS) for unit in units.values()}
-    if len(names) == 1:
-        return names.pop()
-    return ", ".join(
-        f"{_quoted(table)}: {_ROW_IN_WORDS if unit is None else _quoted(unit, _ROW_IN_WORDS)}"
-        for table, unit in sorted(units.items())
-    )
-
-
-def _quoted(name: str, *reserved: str) -> str:
-    """Return a name, in quotes where it could be taken for something else."""
-    if name in reserved or any(mark in name for mark in '",:'):
-        return '"' + name.replace('"', '""') + '"'
-    return name

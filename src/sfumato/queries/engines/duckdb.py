@@ -18,6 +18,7 @@ import pyarrow as pa
 from sfumato._check import integer, refuse
 from sfumato.errors import EngineError, SchemaError, SourceError
 from sfumato.queries.engines.bounding import Bounding
+from sfumato.queries.engines.components import add_components
 from sfumato.queries.engines.connection import connect, lock
 from sfumato.queries.engines.dialects.duckdb import DUCKDB
 from sfumato.queries.engines.groups import numbered_groups
@@ -128,6 +129,30 @@ class DuckDBEngine(TablesEngine):
             )
         self._check_unchanged()
         return made
+
+    def unite(self, columns: Mapping[str, tuple[str, ...]]) -> None:
+        """Give tables a column more, ``privacy_unit``: the connected component of each row.
+
+        Parameters
+        ----------
+        columns : mapping of str to tuple of str
+            The columns whose values connect rows, table by table; see
+            :mod:`~sfumato.queries.engines.components`.
+
+        Raises
+        ------
+        SourceError
+            If the database fails over it; the message is fixed.
+        """
+        united = None
+        with suppress(duckdb.Error, MemoryError), self._lock:
+            united = add_components(self._connection, self._tables, columns)
+        if united is None:
+            raise SourceError(
+                "the connected components must fit in memory, got a failure; free some, or make a column "
+                "that numbers them and name it as the unit"
+            )
+        self._tables = {**self._tables, **united}
 
     def _check_unchanged(self) -> None:
         if stamps(self._sources) != self._stamps:
