@@ -43,7 +43,7 @@ class PerExample:
         groups = clipping.groups(list(self.gradients))
         totals = torch.zeros(max(groups) + 1, len(self.losses), dtype=torch.float64)
         for group, gradient in zip(groups, self.gradients.values(), strict=True):
-            totals[group] += gradient.detach().cpu().double().flatten(1).square().sum(1)
+            totals[group] += _rows(gradient).square().sum(1)
         return totals
 
     def clipped(self, clipping: Clipping) -> dict[str, Tensor]:
@@ -51,9 +51,13 @@ class PerExample:
         factors = clipping.factors(self.squared_norms(clipping))
         groups = clipping.groups(list(self.gradients))
         return {
-            name: torch.einsum("b,b...->...", factors[group], gradient.detach().cpu().double())
+            name: (factors[group] @ _rows(gradient)).view(gradient.shape[1:])
             for group, (name, gradient) in zip(groups, self.gradients.items(), strict=True)
         }
+
+
+def _rows(gradient: Tensor) -> Tensor:
+    return gradient.detach().cpu().double().reshape(len(gradient), -1)
 
 
 class _Whole(nn.Module):
@@ -91,7 +95,8 @@ def vmapped(module: nn.Module, loss: Loss, batch: Any) -> PerExample:
     def one(parameters: dict[str, Tensor], example: list[Tensor]) -> Tensor:
         parts = iter(example)
         single = mapped(lambda _, t: next(parts)[None] if is_example(t, size) else t, batch)
-        return functional_call(whole, parameters, (single,))
+        value: Tensor = functional_call(whole, parameters, (single,))
+        return value
 
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "There is a performance drop", UserWarning)
@@ -107,9 +112,9 @@ def looped(module: nn.Module, loss: Loss, batch: Any) -> PerExample:
     losses = []
     for place in range(batch_size(batch)):
         value = loss(module, rows(batch, torch.tensor([place])))
-        found = torch.autograd.grad(value, list(trained.values()), allow_unused=True)
+        found = torch.autograd.grad(value, list(trained.values()), allow_unused=True, materialize_grads=True)
         losses.append(value.detach())
-        for (name, parameter), gradient in zip(trained.items(), found, strict=True):
-            gathered[name].append(torch.zeros_like(parameter) if gradient is None else gradient.detach())
+        for name, gradient in zip(trained, found, strict=True):
+            gathered[name].append(gradient.detach())
     gradients = {name: torch.stack(parts) for name, parts in gathered.items()}
     return PerExample(gradients=gradients, losses=torch.stack(losses), way="one at a time")

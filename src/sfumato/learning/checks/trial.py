@@ -129,11 +129,10 @@ class Trial:
         try:
             with seeded(self._module, seed):
                 value = self._loss(self._module, self._batch)
-                found = torch.autograd.grad(value, self._trained, allow_unused=True)
+                found = torch.autograd.grad(value, self._trained, allow_unused=True, materialize_grads=True)
         finally:
             handle.remove()
-        pairs = zip(found, self._trained, strict=True)
-        return [torch.zeros_like(p) if g is None else g for g, p in pairs], any(halves)
+        return list(found), any(halves)
 
     def _compare_reduction(self, whole: list[Tensor], found: PerExample) -> None:
         """Compare the batch's gradient with its examples'."""

@@ -19,6 +19,7 @@ from torch.autograd.function import once_differentiable
 
 from sfumato.errors import UnfitModule
 from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.engine.batching import over_examples
 from sfumato.learning.engine.calls import called, tensors_in
 from sfumato.learning.engine.layout import Layout
 from sfumato.learning.engine.passes import Pass
@@ -198,7 +199,7 @@ class Replay(Pass):
             return pulled
 
         if self._vmap:
-            own, asked = torch.func.vmap(one, randomness="different")(values, list(outputs))
+            own, asked = over_examples(one, values, list(outputs), randomness="different")
         else:
             own, asked = self._alone([v[0] for v in values], [o[0] for o in outputs], present, needed)
         rest = iter(asked)
@@ -226,7 +227,7 @@ class Replay(Pass):
 
     def _add(self, sums: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> Tensor:
         """Add a chunk's clipped gradients to the sums; return its norms."""
-        flat = {name: wide(gradient).flatten(1) for name, gradient in own.items()}
+        flat = {name: wide(gradient).reshape(len(gradient), -1) for name, gradient in own.items()}
         few = len(next(iter(flat.values())))
         kinds = {gradient.dtype for gradient in flat.values()}
         kind = torch.float64 if torch.float64 in kinds else torch.float32

@@ -9,6 +9,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
+from sfumato.learning.engine.batching import over_examples
 from sfumato.learning.engine.calls import called, tensors_in
 from sfumato.learning.engine.layout import Layout
 from sfumato.learning.engine.precision import autocast_as_now
@@ -53,7 +54,7 @@ class _Pulled(Use):
     def squared_norms(self) -> Tensor:
         few = max(1, min(self.count, self._operation.site.tape.kept // max(1, math.prod(self.shape))))
         parts = [self.per_example(start, min(start + few, self.count)) for start in range(0, self.count, few)]
-        return torch.cat([part.flatten(1).square().sum(1) for part in parts])
+        return torch.cat([part.reshape(len(part), -1).square().sum(1) for part in parts])
 
     def drop(self, examples: Tensor) -> None:
         layouts = (*self._operation.layouts, *self._operation.outputs)
@@ -137,7 +138,7 @@ class _Anything(Operation):
             found: Tensor = gradient
             return found
 
-        found: Tensor = torch.func.vmap(one)(list(values), present)
+        found: Tensor = over_examples(one, list(values), present)
         return wide(found)
 
     def whole(self, place: int, values: Sequence[Tensor], outputs: Sequence[Tensor | None]) -> Tensor:

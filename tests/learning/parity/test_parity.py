@@ -1,0 +1,48 @@
+"""The engine against per-example gradients by vmap (by a loop, where vmap cannot), over torch.nn's layers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from sfumato.learning.checks.reference import per_example
+from sfumato.learning.clipping.flat import Flat
+from sfumato.learning.engine.engine import Engine
+from tests.learning.parity.hosts import VARIANTS
+from tests.learning.parity.layers import LAYERS
+
+CLIPPING = Flat(clip_norm=0.5)
+CLOSE, CLOSE_IN_HALF = 2e-5, 3e-2
+
+
+def loss(module: nn.Module, inputs: Any) -> Tensor:
+    out = module(*inputs)
+    target = torch.cos(2.0 * torch.arange(out.shape[1]))
+    return (out - target).square().sum(1).mean()
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+@pytest.mark.parametrize("layer", LAYERS)
+def test_the_engine_agrees_with_per_example_gradients(layer: str, variant: str) -> None:
+    module = VARIANTS[variant](LAYERS[layer])
+    inputs = LAYERS[layer].inputs()
+    expected = per_example(module, loss, inputs)
+    engine = Engine(module, CLIPPING)
+    engine.attach()
+    loss(module, inputs).backward()
+    got = engine.clipped_sums()
+    engine.detach()
+    close = CLOSE_IN_HALF if variant == "autocast" else CLOSE
+    norms = expected.squared_norms(CLIPPING).sqrt()
+    assert got.examples == norms.shape[1]
+    assert float((got.norms.detach().double() - norms).abs().max()) <= close * float(norms.max())
+    sums = expected.clipped(CLIPPING)
+    assert set(got.gradients) == set(sums)
+    for name, total in sums.items():
+        assert float((got.gradients[name].detach().double() - total).norm()) <= close * CLIPPING.clip_norm, (
+            name
+        )
+    assert all(p.grad is None for p in module.parameters())
