@@ -154,8 +154,9 @@ def test_names_do_not_collide_with_hidden_columns() -> None:
 
 
 def test_the_budget_is_split_over_what_is_released() -> None:
-    with session(epsilon=4.0) as opened, pytest.raises(OptionError, match="must have bounds"):
-        opened.sql(CLAUSE + "state FROM data GROUP BY state HAVING SUM(income) > 0")
+    wide = "contribution_bounds_per_group => (1, 0)"
+    with session(epsilon=4.0) as opened, pytest.raises(OptionError, match="lower bound first"):
+        opened.sql(CLAUSE + f"state FROM data GROUP BY state HAVING SUM(income, {wide}) > 0")
 
 
 TYPES = {"a": ColumnType.FLOAT, "b": ColumnType.FLOAT, "low": ColumnType.FLOAT, "high": ColumnType.FLOAT}

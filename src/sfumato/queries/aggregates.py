@@ -69,7 +69,7 @@ def read_aggregate(node: exp.Expr, name: str, rows: Rows, *, max_rows: int | Non
     UnsupportedSql
         If the aggregate or a form of its call is not supported.
     OptionError
-        If bounds are missing, reversed, or not literals.
+        If bounds are reversed, or not literals, or row bounds alone leave a total without any.
     SchemaError
         If the argument names an unknown column or has a wrong type.
     """
@@ -96,12 +96,7 @@ def _number(call: Call, rows: Rows, place: int = 0) -> Expression:
 def _sum(call: Call, context: _Context) -> Aggregate:
     expression = _number(call, context.rows)
     group_bounds, row_bounds = call.bounds(PER_GROUP), call.bounds(PER_ROW)
-    if group_bounds is None and row_bounds is None:
-        raise OptionError(
-            f"SUM must have bounds, got none; write SUM(x, {PER_GROUP} => (lower, upper)) "
-            "with public numbers, never read off the data"
-        )
-    if group_bounds is None and context.max_rows is None:
+    if group_bounds is None and row_bounds is not None and context.max_rows is None:
         raise OptionError(
             f"SUM with {PER_ROW} must know how many rows a unit may have, got no max_rows_per_group; "
             f"add it to OPTIONS, or write {PER_GROUP} => (lower, upper)"
@@ -118,12 +113,8 @@ def _average(call: Call, context: _Context) -> Aggregate:
             f"AVG must be bounded per group, got {PER_ROW}; write {PER_GROUP} => (lower, upper)"
         )
     bounds = call.bounds(PER_GROUP)
-    if bounds is None:
-        raise OptionError(
-            f"AVG must have bounds, got none; write AVG(x, {PER_GROUP} => (lower, upper)) "
-            "with public numbers, never read off the data"
-        )
-    _require_wide("AVG", PER_GROUP, bounds)
+    if bounds is not None:
+        _require_wide("AVG", PER_GROUP, bounds)
     return Aggregate(AggregateKind.AVG, context.name, expression, group_bounds=bounds)
 
 
@@ -149,13 +140,9 @@ def _quantiles(
     call: Call, context: _Context, orders: tuple[float, ...], kind: AggregateKind = AggregateKind.QUANTILE
 ) -> Aggregate:
     expression, bounds = _number(call, context.rows), call.bounds(PER_ROW)
-    if bounds is None:
-        raise OptionError(
-            f"{call.name} must have bounds, got none; write {PER_ROW} => (lower, upper) with public numbers, "
-            "never read off the data"
-        )
-    _require_wide(call.name, PER_ROW, bounds)
-    leaf_grid(bounds, whole=expression.type is ColumnType.INTEGER)
+    if bounds is not None:
+        _require_wide(call.name, PER_ROW, bounds)
+        leaf_grid(bounds, whole=expression.type is ColumnType.INTEGER)
     return Aggregate(kind, context.name, expression, row_bounds=bounds, quantiles=orders)
 
 

@@ -11,14 +11,20 @@ from sfumato.queries.noise import law_of
 from sfumato.queries.plan import Measure, MeasureKind
 from sfumato.queries.price import PricedQuery
 from sfumato.queries.quantiles import noisy_quantiles
-from sfumato.queries.record import NoisyMeasure, ReleasedColumn, ReleaseRecord, scale_of
+from sfumato.queries.record import FoundBounds, NoisyMeasure, ReleasedColumn, ReleaseRecord, scale_of
 from sfumato.queries.release import with_computed
 
 __all__ = ["add_noise", "public_measures"]
 
 
 def add_noise(
-    priced: PricedQuery, exact: pa.Table, source: RandomSource, *, privacy_unit: str, explanation: str
+    priced: PricedQuery,
+    exact: pa.Table,
+    source: RandomSource,
+    *,
+    privacy_unit: str,
+    explanation: str,
+    found: tuple[FoundBounds, ...] = (),
 ) -> ReleaseRecord:
     """Add each mechanism's noise, apply the threshold, and describe the result.
 
@@ -31,7 +37,8 @@ def add_noise(
     source : RandomSource
         Where the noise comes from.
     privacy_unit, explanation : str
-        Carried into the record.
+    found : tuple of FoundBounds
+        The bounds that were searched for. All three are carried into the record.
 
     Returns
     -------
@@ -53,8 +60,8 @@ def add_noise(
     orders = _orders(priced)
     for index, wanted in orders.items():
         of_shown, law = exact[f"m{index}"].take(selection), priced.mechanisms[index].law
-        found = noisy_quantiles(of_shown, priced.measures[index], law, wanted, source)
-        columns |= {f"{letter}{index}": each for letter, each in zip("mlu", found, strict=True)}
+        lists = noisy_quantiles(of_shown, priced.measures[index], law, wanted, source)
+        columns |= {f"{letter}{index}": each for letter, each in zip("mlu", lists, strict=True)}
     record = ReleaseRecord(
         table=pa.table(list(columns.values()), names=list(columns)),
         keys=tuple(named.name for named in query.keys),
@@ -80,6 +87,7 @@ def add_noise(
         having=query.having,
         offset=query.offset,
         least_units=query.options.min_privacy_units,
+        found=found,
     )
     return with_computed(record, query.computed)
 
@@ -106,8 +114,11 @@ def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
             limit=int(mechanism.limit) if isinstance(mechanism, TruncatedLaplace) else None,
             row_lower=row_lower,
             row_upper=row_upper,
+            found=draft.found or None,
         )
-        for measure, mechanism in zip(priced.measures, priced.mechanisms, strict=True)
+        for draft, measure, mechanism in zip(
+            priced.drafts, priced.measures, priced.mechanisms, strict=True
+        )
         for row_lower, row_upper in [_row_range(measure)]
     )
 

@@ -100,7 +100,12 @@ def _require_additive(priced: PricedQuery) -> None:
             "a counter must have public groups, for new ones would pay a threshold in every period; list "
             "them with public_groups=, or count without GROUP BY"
         )
-    for reading in priced.readings:
+    for reading, aggregate in zip(priced.readings, priced.query.aggregates, strict=True):
+        if aggregate.unbounded:
+            raise OptionError(
+                f"a sum of a counter must state its bounds, got none for {reading.name!r}: they hold for "
+                "periods that nobody has seen; pass bounds=(lower, upper)"
+            )
         if reading.kind not in ADDITIVE:
             raise UnsupportedSql(
                 f"a counter tells COUNT and SUM, got {reading.kind.value} for {reading.name!r}; ask for sum "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
@@ -12,8 +13,12 @@ from sfumato.errors import OptionError
 from sfumato.queries.moment_grids import Bounded, Moment, moment_grids
 from sfumato.queries.plan import ColumnType, Expression, Measure, MeasureKind
 from sfumato.queries.quantiles import leaf_grid
+from sfumato.queries.searches import Search
 
-__all__ = ["Draft", "on_grids", "require_rows_on_grid"]
+__all__ = ["STAND_IN", "Draft", "on_grids", "require_rows_on_grid"]
+
+STAND_IN = (-1.0, 1.0)
+"""The bounds that a measure is priced within whose own are to be found: noise is in their units."""
 
 _Number = TypeVar("_Number", int, float)
 
@@ -32,6 +37,8 @@ class Draft:
 
     ``entries`` are the numbers of a group that one unit moves, each by at most the sensitivity; ``all_rows``
     are the rows that it may have in all groups together, where these are bounded instead of its groups.
+    ``found`` bounds are stand-ins for those that a search finds. A ``search`` is a measure of its own: of one
+    group, in which a unit moves one number by one.
     """
 
     kind: MeasureKind
@@ -42,13 +49,27 @@ class Draft:
     entries: int = 1
     all_rows: int | None = None
     second: Bounded | None = None
+    found: bool = False
+    search: Search | None = None
+
+    @property
+    def searches(self) -> tuple[Search, ...]:
+        """What finds the bounds: one search for each column without any."""
+        if self.moment is not None:
+            return tuple(dict.fromkeys(Search(c.expression) for c in self.moment.columns if c.found))
+        if not self.found or self.expression is None:
+            return ()
+        if self.kind is not MeasureKind.SUM or self.max_rows == 1:
+            return (Search(self.expression),)
+        return (Search(self.expression, totals=True, max_rows=self.max_rows),)
 
     @property
     def moment(self) -> Moment | None:
         """The sum of values or of products that this is, if it is one; ``second`` is the other column."""
         if self.kind is not MeasureKind.MOMENT or self.expression is None or self.row_bounds is None:
             return None
-        columns = (Bounded(self.expression, self.row_bounds), *((self.second,) if self.second else ()))
+        first = Bounded(self.expression, self.row_bounds, self.found)
+        columns = (first, *((self.second,) if self.second else ()))
         return Moment(columns, self.max_rows or 1)
 
     @property
@@ -56,11 +77,17 @@ class Draft:
         """The least range, in the data's units, that what one unit adds to one group cannot leave."""
         return _cut(self.group_bounds, self._attained(self.row_bounds))
 
+    def numbers(self, groups: int) -> int:
+        """Return how many numbers of so many groups one unit moves."""
+        return 1 if self.search is not None else groups * self.entries
+
     def moved(self, groups: int) -> Fraction:
         """Return what one unit moves all entries by together, over the sensitivity.
 
         That is the number of entries, or less where its rows in all groups together are bounded.
         """
+        if self.search is not None:
+            return Fraction(1)
         if self.kind is MeasureKind.MOMENT and self.all_rows is not None:
             return Fraction(1)  # all rows in one group is the most that they can add to all groups
         whole = Fraction(groups * self.entries)
@@ -74,6 +101,8 @@ class Draft:
 
     def on_grid(self, noise_multiplier: Fraction, *, shared: int | None = None) -> Measure:
         """Choose the power-of-two grid, or take the ``shared`` one, and express the bounds in grid steps."""
+        if self.search is not None:
+            return self.search.counted(self.search.expression)
         match self.kind:
             case MeasureKind.LEAVES:
                 return self._leaves()
@@ -104,7 +133,8 @@ class Draft:
 
     def _leaves(self) -> Measure:
         """Count rows by bin; a row is in one node of each level of the tree."""
-        grid = leaf_grid(self.row_bounds or (0.0, 0.0), whole=self.typed(ColumnType.INTEGER))
+        whole = self.typed(ColumnType.INTEGER) and not self.found
+        grid = leaf_grid(self.row_bounds or (0.0, 0.0), whole=whole)
         l1 = None if self.all_rows is None else self.all_rows * self.entries
         most = int(self.range[1])
         return Measure(self.kind, self.expression, grid.exponent, 0, most, grid.lower, grid.upper, l1=l1)
@@ -176,7 +206,7 @@ class Draft:
     def _whole(self) -> bool:
         """Whether values and bounds are whole numbers, which a grid of ones holds exactly."""
         bounds = (self.group_bounds or ()) + (self.row_bounds or ())
-        whole = self.expression is not None and self.expression.type is ColumnType.INTEGER
+        whole = self.typed(ColumnType.INTEGER) and not self.found
         return whole and all(float(bound).is_integer() for bound in bounds)
 
 
@@ -192,16 +222,22 @@ def on_grids(drafts: tuple[Draft, ...], multipliers: tuple[Fraction, ...]) -> tu
     sums = {
         draft.expression: draft.exponent(multiplier)
         for draft, multiplier in zip(drafts, multipliers, strict=True)
-        if draft.kind is MeasureKind.SUM and draft.expression is not None and draft.row_bounds is None
+        if draft.kind is MeasureKind.SUM and draft.row_bounds is None
+        if draft.expression is not None and not draft.found
     }
     pairs = list(zip(drafts, multipliers, strict=True))
     exponents = moment_grids((draft.moment, multiplier) for draft, multiplier in pairs if draft.moment)
     return tuple(
         draft.moment.on_grid(exponents, draft.all_rows)
         if draft.moment
-        else draft.on_grid(multiplier, shared=sums.get(draft.expression) if draft.expression else None)
+        else draft.on_grid(multiplier, shared=_shared(draft, sums))
         for draft, multiplier in pairs
     )
+
+
+def _shared(draft: Draft, sums: Mapping[Expression, int]) -> int | None:
+    """Return the grid of a sum of the same rows; bounds that are to be found are on no grid yet."""
+    return None if draft.found or draft.expression is None else sums.get(draft.expression)
 
 
 def require_rows_on_grid(drafts: tuple[Draft, ...], measures: tuple[Measure, ...]) -> None:
@@ -214,10 +250,10 @@ def require_rows_on_grid(drafts: tuple[Draft, ...], measures: tuple[Measure, ...
         numbers on a grid of ones.
     """
     for draft, measure in zip(drafts, measures, strict=True):
-        skipped = draft.moment or draft.kind is MeasureKind.LEAVES
+        skipped = draft.moment or draft.kind is MeasureKind.LEAVES  # searches, too
         if skipped or not (any(draft.row_bounds or ()) and any(draft.range)):
             continue
-        whole = draft.expression is not None and draft.expression.type is ColumnType.INTEGER
+        whole = draft.typed(ColumnType.INTEGER)
         reach = max(abs(measure.row_lower or 0), abs(measure.row_upper or 0))
         alone = reach >= max(abs(measure.lower), abs(measure.upper)) > 0  # no coarser for being many
         if reach < _LEAST_ROW_STEPS and not alone and not (whole and measure.exponent <= 0):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sfumato.queries.drafts import Draft
+from sfumato.queries.drafts import STAND_IN, Draft
 from sfumato.queries.moment_grids import Bounded
 from sfumato.queries.moment_readings import MOMENT_KINDS
 from sfumato.queries.plan import Aggregate, AggregateKind, ColumnType, MeasureKind, Query
@@ -76,26 +76,35 @@ def _counted(aggregates: Sequence[Aggregate], drafts: Sequence[Draft]) -> Draft 
 
 def _leaves(aggregate: Aggregate, max_rows: int | None) -> Draft:
     """Return the counts by bin that quantiles are read off: one number of each level of the tree moves."""
-    expression, bounds = aggregate.expression, aggregate.row_bounds or (0.0, 0.0)
-    whole = expression is not None and expression.type is ColumnType.INTEGER
-    levels = leaf_grid(bounds, whole=whole).shape.height
-    return Draft(MeasureKind.LEAVES, expression, row_bounds=bounds, max_rows=max_rows, entries=levels)
+    expression, found = aggregate.expression, aggregate.unbounded
+    bounds = aggregate.row_bounds or STAND_IN
+    whole = not found and expression is not None and expression.type is ColumnType.INTEGER
+    levels = leaf_grid(bounds, whole=whole).shape.height  # of found bounds, no tree has more
+    return Draft(
+        MeasureKind.LEAVES, expression, row_bounds=bounds, max_rows=max_rows, entries=levels, found=found
+    )
 
 
 def _moments(aggregate: Aggregate, max_rows: int | None) -> tuple[Draft, ...]:
     """Return the sums that a variance, covariance or correlation is read off, and the number of rows."""
+    found = aggregate.unbounded
     columns = [
-        Bounded(expression, bounds)
+        Bounded(expression, bounds or STAND_IN, found)
         for expression, bounds in (
             (aggregate.expression, aggregate.row_bounds),
             (aggregate.second, aggregate.second_bounds),
         )
-        if expression is not None and bounds is not None
+        if expression is not None
     ]
 
     def over(one: Bounded, other: Bounded | None = None) -> Draft:
         return Draft(
-            MeasureKind.MOMENT, one.expression, row_bounds=one.bounds, max_rows=max_rows, second=other
+            MeasureKind.MOMENT,
+            one.expression,
+            row_bounds=one.bounds,
+            max_rows=max_rows,
+            second=other,
+            found=found,
         )
 
     counted = MeasureKind.VALUE_UNITS if max_rows == 1 else MeasureKind.VALUES
@@ -109,6 +118,7 @@ def _moments(aggregate: Aggregate, max_rows: int | None) -> tuple[Draft, ...]:
 
 def _drafts_of(aggregate: Aggregate, max_rows: int | None) -> tuple[Draft, ...]:
     expression, bounds = aggregate.expression, aggregate.group_bounds
+    found = aggregate.unbounded
     one_row = bounds in (None, (0, 1)) or (max_rows == 1 and bounds[0] == 0)
     units = Draft(MeasureKind.VALUE_UNITS, expression)
     if aggregate.kind in MOMENT_KINDS:
@@ -117,9 +127,10 @@ def _drafts_of(aggregate: Aggregate, max_rows: int | None) -> tuple[Draft, ...]:
         return (_leaves(aggregate, max_rows),)
     match aggregate.kind:
         case AggregateKind.SUM:
-            return (Draft(MeasureKind.SUM, expression, bounds, aggregate.row_bounds, max_rows),)
+            within = STAND_IN if found else bounds
+            return (Draft(MeasureKind.SUM, expression, within, aggregate.row_bounds, max_rows, found=found),)
         case AggregateKind.AVG:
-            return Draft(MeasureKind.MEAN, expression, bounds), units
+            return Draft(MeasureKind.MEAN, expression, bounds or STAND_IN, found=found), units
         case AggregateKind.COUNT_VALUES | AggregateKind.COUNT_DISTINCT:
             distinct = aggregate.kind is AggregateKind.COUNT_DISTINCT
             kind = MeasureKind.DISTINCT if distinct else MeasureKind.VALUES

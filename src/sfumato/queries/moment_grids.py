@@ -25,10 +25,11 @@ _GRID_BITS = 24
 
 @dataclass(frozen=True, slots=True)
 class Bounded:
-    """A column and the bounds of one row's value of it."""
+    """A column and the bounds of one row's value of it; ``found`` ones stand in for those of a search."""
 
     expression: Expression
     bounds: tuple[float, float]
+    found: bool = False
 
     def exponent(self, bits: int) -> int:
         """Return the exponent of the grid where the bounds are some ``2**bits`` steps from their middle."""
@@ -37,7 +38,7 @@ class Bounded:
             return 0
         finest = math.frexp(reach)[1] - bits
         whole = self.expression.type is ColumnType.INTEGER and all(map(float.is_integer, self.bounds))
-        return max(0, finest) if whole else finest
+        return max(0, finest) if whole and not self.found else finest
 
 
 @dataclass(frozen=True, slots=True)

@@ -233,7 +233,7 @@ def _with_factor(law: Law, demand: Demand, factor: Fraction, selection_delta: fl
         for unit, many in zip(units, moved, strict=True)
     )
     measures = on_grids(demand.drafts, multipliers)
-    entries = [demand.max_groups * draft.entries for draft in demand.drafts]
+    entries = [draft.numbers(demand.max_groups) for draft in demand.drafts]
     mechanisms = list(map(_gaussian if gaussian else _laplace, measures, units, entries))
     threshold, selection = None, []
     if selection_delta is not None:

@@ -84,6 +84,13 @@ class Aggregate:
     second_bounds: tuple[float, float] | None = None
     report: bool = False
 
+    @property
+    def unbounded(self) -> bool:
+        """Whether it needs bounds and states none, so that they are to be found."""
+        if self.kind in (AggregateKind.SUM, AggregateKind.AVG):
+            return self.group_bounds is None and self.row_bounds is None
+        return not self.kind.name.startswith("COUNT") and self.row_bounds is None
+
 
 class GroupSelection(Enum):
     """How the groups that are shown get chosen."""

@@ -15,21 +15,39 @@ moved by a. The pairs on the way (0, 0), (a, 0), (a, b) have f_a and f_b, so its
 f_b(1 - f_a), as in group privacy (Dong, Roth, Su, "Gaussian differential privacy", 2022). And that is
 f_(a + b): a test by one threshold is best at each level for every move, so the best test of a move by a + b
 is best on both parts of the way. By induction the same holds for any number of bins.
+
+Bounds that are to be found are priced before they are known: every such measure has stand-in bounds, noise in
+their unit, and half of its share pays for the search. What is found then only chooses the power of two that a
+step of the grid is (`sfumato.queries.settling`), so the noise, and how many steps one unit moves a measure,
+are the same whatever is found. The loss is known before any row is read, and it composes although a measure's
+grid depends on the outcome of a search, for each is dominated by a pair of its own that does not (Zhu, Dong,
+Wang, "Optimal accounting of differential privacy via characteristic function", 2022, Theorem 10).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from sfumato.errors import OptionError
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.drafts import Draft, require_rows_on_grid
 from sfumato.queries.measures import Reading, drafts_and_readings
 from sfumato.queries.noise import AnyMechanism, Demand, Law, met, promising, start
-from sfumato.queries.plan import AggregationJob, GroupSelection, Measure, Options, Query
+from sfumato.queries.plan import AggregationJob, GroupSelection, Measure, MeasureKind, Options, Query
+from sfumato.queries.searches import Search
 from sfumato.queries.shares import Party, divided
 
-__all__ = ["Law", "PricedQuery", "price"]
+__all__ = ["Law", "PricedQuery", "PricedSearch", "price"]
+
+
+@dataclass(frozen=True, slots=True)
+class PricedSearch:
+    """A search for bounds, and the noise on its counts."""
+
+    search: Search
+    mechanism: AnyMechanism
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +67,13 @@ class PricedQuery:
     threshold : int or None
         Least noisy number of units of a group that is shown; None where groups are public.
     loss : PrivacyLoss
-        What is charged: the sum of the mechanisms' losses and the threshold's.
+        What is charged: the sum of the mechanisms' losses, the searches' and the threshold's.
+    drafts : tuple of Draft
+        What the measures were made from.
+    searches : tuple of PricedSearch
+        What finds the bounds of measures whose drafts have none.
+    settled : bool
+        Whether all measures have their own bounds; else some have stand-ins, and nothing can be computed yet.
     """
 
     query: Query
@@ -59,6 +83,14 @@ class PricedQuery:
     mechanisms: tuple[AnyMechanism, ...]
     threshold: int | None
     loss: PrivacyLoss
+    drafts: tuple[Draft, ...]
+    searches: tuple[PricedSearch, ...] = ()
+    settled: bool = True
+
+    @property
+    def jobs(self) -> tuple[AggregationJob, ...]:
+        """All that the engine is asked: the searches, then the job, with stand-ins for what they find."""
+        return (*(priced.search.job(self.query) for priced in self.searches), self.job)
 
     @property
     def job(self) -> AggregationJob:
@@ -89,7 +121,9 @@ def price(query: Query) -> PricedQuery:
         If epsilon is so small that the noise would leave the samplers' range, a sum is of so many rows that
         the rows would be rounded away, or stated parts of epsilon exceed it.
     """
-    drafts, readings = drafts_and_readings(query)
+    wanted, readings = drafts_and_readings(query)
+    searches = tuple(dict.fromkeys(search for draft in wanted for search in draft.searches))
+    drafts = (*wanted, *(Draft(MeasureKind.LEAVES, search=search) for search in searches))
     options = query.options
     demand = _demand(query, drafts, readings)
     laws = promising(_allowed_laws(options, unknown=demand.unknown_groups), demand)
@@ -99,7 +133,19 @@ def price(query: Query) -> PricedQuery:
     if best is None:
         raise _out_of_reach(options)
     require_rows_on_grid(drafts, best.measures)
-    return PricedQuery(query, best.measures, readings, best.law, best.mechanisms, best.threshold, best.loss)
+    many, noise = len(wanted), best.mechanisms
+    return PricedQuery(
+        query=query,
+        measures=best.measures[:many],
+        readings=readings,
+        law=best.law,
+        mechanisms=noise[:many],
+        threshold=best.threshold,
+        loss=best.loss,
+        drafts=wanted,
+        searches=tuple(map(PricedSearch, searches, noise[many:])),
+        settled=not searches,
+    )
 
 
 def _demand(query: Query, drafts: tuple[Draft, ...], readings: tuple[Reading, ...]) -> Demand:
@@ -111,16 +157,28 @@ def _demand(query: Query, drafts: tuple[Draft, ...], readings: tuple[Reading, ..
     ]
     if unknown_groups:
         parties.append(Party("the choice of groups", (0,), options.group_selection_epsilon))
-    shares = divided(parties, len(drafts), options.epsilon)
+    shares = divided(parties, sum(draft.search is None for draft in drafts), options.epsilon)
     return Demand(
         drafts=drafts,
-        weights=shares.weights,
+        weights=_with_searches(drafts, shares.weights),
         max_groups=options.max_groups_contributed or options.max_rows_contributed or 1,
         epsilon=shares.epsilon,
         delta=options.delta,
         unknown_groups=unknown_groups,
         least_units=options.min_privacy_units,
     )
+
+
+def _with_searches(drafts: Sequence[Draft], weights: Sequence[Fraction]) -> tuple[Fraction, ...]:
+    """Give half of the share of each measure without bounds to the searches for them, evenly."""
+    found = {draft.search: Fraction(0) for draft in drafts if draft.search is not None}
+    kept = []
+    for draft, weight in zip(drafts, weights, strict=False):
+        wanted = draft.searches
+        kept.append(weight / 2 if wanted else weight)
+        for search in wanted:
+            found[search] += weight / (2 * len(wanted))
+    return (*kept, *found.values())
 
 
 def _allowed_laws(options: Options, *, unknown: bool) -> tuple[Law, ...]:

@@ -32,7 +32,7 @@ def values(record: ReleaseRecord, column: ReleasedColumn) -> NDArray[Any]:
         return np.asarray(_quantiles(record, column, "m", 1)[..., 0])
     noisy = _noisy(record, column.total)
     if column.count is None:
-        return _scaled(noisy, total.exponent)
+        return _scaled(noisy, total.exponent, real=bool(total.found))
     counts = np.maximum(1, _noisy(record, column.count))
     return _scaled(np.clip(total.center + noisy / counts, total.lower, total.upper), total.exponent)
 
@@ -63,7 +63,8 @@ def interval(record: ReleaseRecord, column: ReleasedColumn, level: float) -> _En
         ends = _ends(record, column.total, level)
         if column.kind is not AggregateKind.SUM:
             ends = np.maximum(0, ends[0]), np.maximum(0, ends[1])  # a count is not negative
-    return _scaled(ends[0], total.exponent), _scaled(ends[1], total.exponent)
+    low, high = (_scaled(end, total.exponent, real=bool(total.found)) for end in ends)
+    return low, high
 
 
 def reports(record: ReleaseRecord, column: ReleasedColumn, level: float) -> list[str]:
@@ -138,7 +139,8 @@ def _noisy(record: ReleaseRecord, index: int) -> NDArray[np.int64]:
     return noisy
 
 
-def _scaled(steps: NDArray[Any], exponent: int) -> NDArray[Any]:
-    if exponent == 0:
+def _scaled(steps: NDArray[Any], exponent: int, *, real: bool = False) -> NDArray[Any]:
+    """Return steps in the unit of the values: whole numbers where a step is one, unless ``real``."""
+    if exponent == 0 and not real:
         return steps
     return np.asarray(steps, dtype=np.float64) * float(Fraction(2) ** exponent)

@@ -22,15 +22,19 @@ from sfumato.privacy.serial import loss_from_json
 from sfumato.queries.noise import AnyMechanism, Law
 from sfumato.queries.plan import AggregateKind, ColumnType, OrderItem
 
-__all__ = ["ComputedColumn", "NoisyMeasure", "ReleaseRecord", "ReleasedColumn", "scale_of"]
+__all__ = ["ComputedColumn", "FoundBounds", "NoisyMeasure", "ReleaseRecord", "ReleasedColumn", "scale_of"]
 
-_VERSIONS = (1, 2)  # the second holds what the first had no name for: computed columns, further measures, ...
+_VERSIONS = (1, 2, 3)
+"""Two holds what one had no name for: computed columns, further measures; three holds found bounds."""
 _METADATA_KEY = b"sfumato.release"
 
 
 @dataclass(frozen=True, slots=True)
 class NoisyMeasure:
-    """What is public about one measure: its noise, its grid and its clamps (in grid steps)."""
+    """What is public about one measure: its noise, its grid and its clamps (in grid steps).
+
+    ``found`` clamps were searched for; what is read off the measure is then FLOAT64, whatever the grid.
+    """
 
     law: Law
     scale: Fraction
@@ -41,6 +45,7 @@ class NoisyMeasure:
     limit: int | None = None
     row_lower: int | None = None
     row_upper: int | None = None
+    found: bool | None = None
 
     @property
     def noise(self) -> SymmetricLaw:
@@ -55,7 +60,7 @@ class NoisyMeasure:
         return {name: value for name, value in facts.items() if name not in _LATER or value is not None}
 
 
-_LATER = ("limit", "row_lower", "row_upper")
+_LATER = ("limit", "row_lower", "row_upper", "found")
 _LATER_NAMES = frozenset({*_LATER, "more", "places", "report"})
 
 
@@ -79,6 +84,26 @@ class ReleasedColumn:
         """Return what JSON can hold."""
         facts = {**asdict(self), "kind": self.kind.name}
         return {name: value for name, value in facts.items() if name not in _LATER_NAMES or value}
+
+
+@dataclass(frozen=True, slots=True)
+class FoundBounds:
+    """Bounds that were searched for, released like any noisy number.
+
+    Parameters
+    ----------
+    words : str
+        What was searched.
+    lower, upper : float
+        Each zero or a power of two with a sign.
+    found : bool
+        False where nothing stood out of the noise, so that these are the fixed ones, -1 and 1.
+    """
+
+    words: str
+    lower: float
+    upper: float
+    found: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +153,8 @@ class ReleaseRecord:
         How many of these are left out before the first.
     least_units : int
         The fewest units of a group that was considered, by its exact count.
+    found : tuple of FoundBounds
+        The bounds that the query did not state.
     """
 
     table: pa.Table
@@ -148,6 +175,7 @@ class ReleaseRecord:
     having: str | None = None
     offset: int = 0
     least_units: int = 1
+    found: tuple[FoundBounds, ...] = ()
 
     def to_bytes(self) -> bytes:
         """Serialise as one Arrow stream whose schema carries the public facts."""
@@ -157,10 +185,12 @@ class ReleaseRecord:
             more = {"computed": computed, "having": self.having, "offset": self.offset}
         if self.least_units > 1:
             more["least_units"] = self.least_units
+        if self.found:
+            more["found"] = [asdict(bounds) for bounds in self.found]
         measures, columns = ([item.to_facts() for item in items] for items in (self.measures, self.columns))
         plain = not more and _LATER_NAMES.isdisjoint(name for item in measures + columns for name in item)
         facts = {
-            "version": _VERSIONS[0 if plain else 1],
+            "version": _VERSIONS[2 if self.found else 0 if plain else 1],
             "keys": self.keys,
             "measures": measures,
             "columns": columns,
@@ -219,6 +249,7 @@ class ReleaseRecord:
             output=tuple(facts.pop("output")),
             order_by=tuple(OrderItem(**item) for item in facts.pop("order_by")),
             loss=loss_from_json(facts.pop("loss")),
+            found=tuple(FoundBounds(**bounds) for bounds in facts.pop("found", ())),
             computed=tuple(
                 ComputedColumn(**{**c, "type": ColumnType[c["type"]]}) for c in facts.pop("computed", ())
             ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
@@ -21,7 +21,7 @@ from sfumato.queries.plan import AggregateKind, ColumnType, Named
 from sfumato.queries.postprocessing import column_types, ends, evaluate, named_columns, parsed
 from sfumato.queries.readings import from_numpy, interval, reports
 from sfumato.queries.readings import values as values_of
-from sfumato.queries.record import ComputedColumn, ReleaseRecord
+from sfumato.queries.record import ComputedColumn, FoundBounds, ReleaseRecord
 from sfumato.queries.released import released_type
 from sfumato.queries.terms import NUMERIC
 
@@ -102,13 +102,29 @@ class TableRelease:
         return self.record.simulated
 
     @property
+    def found_bounds(self) -> tuple[FoundBounds, ...]:
+        """The bounds that the query left to be found: released, at the query's cost, like all the rest."""
+        return self.record.found
+
+    @property
     def columns(self) -> tuple[str, ...]:
         """Names of the columns of the answer."""
         return self.record.output
 
     def explain(self) -> str:
-        """Say how the answer was made: bounds, noise, threshold, cost."""
-        return self.record.explanation
+        """Say how the answer was made: bounds, noise, threshold, cost, and how wide its intervals are."""
+        return "\n".join((self.record.explanation, *self._widths()))
+
+    def _widths(self) -> Iterator[str]:
+        """Say how wide the intervals are in the middle of the groups."""
+        for column in self.record.columns:
+            lower, upper = interval(self.record, column, 0.95)
+            halves = (np.asarray(upper, np.float64) - np.asarray(lower, np.float64)) / 2
+            known = halves[np.isfinite(halves)]
+            if known.size:
+                groups = f", in the median of {len(lower)} groups" if self.record.keys else ""
+                side = f"{np.median(known):.4g} to a side"
+                yield f"In this answer: the 95 % interval of {column.name} is {side}{groups}."
 
     def to_arrow(self, *, intervals: bool = False, level: float = 0.95) -> pa.Table:
         """Return the answer as an Arrow table.

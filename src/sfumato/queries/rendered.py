@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sfumato._check import refuse
+from sfumato.errors import OptionError
 from sfumato.numerics.source import random_source
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.engines.chaining import chained
@@ -16,7 +17,7 @@ from sfumato.queries.engines.dialects.postgres import PostgreSQL
 from sfumato.queries.engines.dialects.snowflake import SNOWFLAKE
 from sfumato.queries.engines.prepared import prepare
 from sfumato.queries.front import read
-from sfumato.queries.plan import Scan
+from sfumato.queries.plan import AggregationJob, Query, Scan
 from sfumato.queries.price import price
 from sfumato.queries.sources import ROW, Row, check_names, require_unit
 
@@ -73,7 +74,7 @@ def render_sql(
     Raises
     ------
     QueryError
-        If the query is refused.
+        If the query is refused, also for bounds that it leaves to be found.
     ParameterError
         If there is no such dialect.
 
@@ -101,9 +102,21 @@ def render_sql(
         for name, table in stored.items()
     }
     catalog = Catalog(private, {name: table.schema for name, table in listed.items()})
-    job = price(read(text, catalog, defaults=defaults or {}, public_groups=public_groups)).job
+    job = _stated(read(text, catalog, defaults=defaults or {}, public_groups=public_groups))
     key = random_source(None).bytes(32) if secret is None else secret
     return chained(prepare(job, {**stored, **listed}, written), key)
+
+
+def _stated(query: Query) -> AggregationJob:
+    """Return the job of a query that states its bounds: what a search finds is known after its own text."""
+    missing = [aggregate for aggregate in query.aggregates if aggregate.unbounded]
+    if missing:
+        raise OptionError(
+            f"a query that is rendered must state its bounds, got none for {missing[0].name!r}; bounds are "
+            "found by a query of their own, whose noise comes before the next: add contribution_bounds_per_"
+            "group or contribution_bounds_per_row, or connect to the database"
+        )
+    return price(query).job
 
 
 def _stored(

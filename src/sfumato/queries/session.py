@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Self, final
+from typing import TYPE_CHECKING, Self, final
 
 from sfumato.errors import SourceError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
 from sfumato.mechanisms.factorization.strategy import Strategy
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.source import RandomSource, Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.answer import add_noise
 from sfumato.queries.builder import Door, PrivateQuery, Table, begin
@@ -23,13 +23,17 @@ from sfumato.queries.dialect import without_explain
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.explain import explain
 from sfumato.queries.front import read
-from sfumato.queries.plan import Query
+from sfumato.queries.plan import AggregationJob, Query
 from sfumato.queries.policy import PrivacyPolicy
 from sfumato.queries.price import PricedQuery, price
 from sfumato.queries.release import TableRelease, read_back
 from sfumato.queries.schedule import Moment, Period, Schedule
+from sfumato.queries.settling import settle
 from sfumato.queries.targets import Aim, Target
 from sfumato.queries.workload import Desk, Plan, Workload, plan_workload
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 __all__ = ["Session"]
 
@@ -322,8 +326,13 @@ class Session:
     def _price(self, text: str, public_groups: Mapping[str, Sequence[object]] | None) -> PricedQuery:
         self._check_usable()
         priced = price(self._read(text, public_groups))
-        self._engine.check(priced.job)
+        self._check(priced)
         return priced
+
+    def _check(self, priced: PricedQuery) -> None:
+        """Refuse what the engine cannot run."""
+        for job in priced.jobs:
+            self._engine.check(job)
 
     def _answer(self, priced: PricedQuery, description: str) -> TableRelease:
         """Give the committed answer, or charge, ask the engine, add noise and commit."""
@@ -334,7 +343,6 @@ class Session:
         if committed is not None:
             return read_back(committed)
         source = random_source(self._rng)
-        explanation = explain(priced, privacy_unit=self._privacy_unit)
         receipt = self._account.charge(
             priced.loss,
             delta=priced.query.options.delta,
@@ -343,15 +351,22 @@ class Session:
             simulated=source.simulated,
             loss_at=_loss_at(priced.query),
         )
-        exact = self._engine.aggregate(priced.job, source.bytes(_SECRET_BYTES))
-        record = add_noise(priced, exact, source, privacy_unit=self._privacy_unit, explanation=explanation)
+        priced, found = settle(priced, lambda job: self._aggregate(job, source), source)
+        exact = self._aggregate(priced.job, source)
+        unit = self._privacy_unit
+        told = explain(priced, privacy_unit=unit, found=found)
+        record = add_noise(priced, exact, source, privacy_unit=unit, explanation=told, found=found)
         self._account.commit(receipt, record.to_bytes())
         return TableRelease(record, receipt)
+
+    def _aggregate(self, job: AggregationJob, source: RandomSource) -> pa.Table:
+        """Return exact numbers, of rows and groups chosen with a fresh secret."""
+        return self._engine.aggregate(job, source.bytes(_SECRET_BYTES))
 
     def _answer_planned(self, priced: PricedQuery, description: str) -> TableRelease:
         """Answer a query that was priced by a plan, and that the engine has not seen."""
         self._check_usable()
-        self._engine.check(priced.job)
+        self._check(priced)
         return self._answer(priced, description)
 
     def _check_usable(self) -> None:

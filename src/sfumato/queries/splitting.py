@@ -211,6 +211,9 @@ def expected_errors(priced: PricedQuery, *, units: float | None, level: float) -
     errors = {}
     for reading in priced.readings:
         total = measures[reading.total]
+        if total.found and not priced.settled:
+            errors[reading.name] = math.nan
+            continue
         step = 2.0**total.exponent
         if reading.kind in ADDITIVE:
             errors[reading.name] = total.noise.half_width(level)[0] * step

@@ -37,21 +37,24 @@ _THINNEST = 1e10  # a grid over the range must reach from zero to it in 64 bits
 
 
 def read_variance(call: Call, name: str, expression: Expression) -> Aggregate:
-    """Read a call of one column, with ``contribution_bounds_per_row => (lower, upper)``.
+    """Read a call of one column, with ``contribution_bounds_per_row => (lower, upper)`` or without.
 
     Raises
     ------
     OptionError
-        If the bounds are missing, for another thing, or too close together.
+        If the bounds are for another thing, or too close together.
     """
-    _require_per_row(call, "(lower, upper)")
-    bounds = as_bounds(PER_ROW, call.named[PER_ROW])
-    _require_wide(call.name, bounds)
+    _require_no_group(call, "(lower, upper)")
+    bounds = call.bounds(PER_ROW)
+    if bounds is not None:
+        _require_wide(call.name, bounds)
     return Aggregate(SPREADS[call.name], name, expression, row_bounds=bounds)
 
 
 def read_covariance(call: Call, name: str, columns: tuple[Expression, Expression]) -> Aggregate:
-    """Read a call of two columns, with ``contribution_bounds_per_row => ((lower, upper), (lower, upper))``.
+    """Read a call of two columns.
+
+    Bounds are written ``contribution_bounds_per_row => ((lower, upper), (lower, upper))``, or for neither.
 
     Rows without a value of either column do not count.
 
@@ -61,16 +64,8 @@ def read_covariance(call: Call, name: str, columns: tuple[Expression, Expression
         As for one column.
     """
     form = "((lower, upper), (lower, upper))"
-    _require_per_row(call, form)
-    node = call.named[PER_ROW]
-    parts = node.expressions if isinstance(node, exp.Tuple) else []
-    if len(parts) != 2 or not all(isinstance(part, exp.Tuple) for part in parts):
-        raise OptionError(
-            f"{PER_ROW} of {call.name} must be bounds for each column; write {PER_ROW} => {form}"
-        )
-    first, second = (as_bounds(PER_ROW, part) for part in parts)
-    for bounds in (first, second):
-        _require_wide(call.name, bounds)
+    _require_no_group(call, form)
+    first, second = _pair(call, form) if PER_ROW in call.named else (None, None)
     one, other = columns
     return Aggregate(
         SPREADS[call.name],
@@ -82,14 +77,23 @@ def read_covariance(call: Call, name: str, columns: tuple[Expression, Expression
     )
 
 
-def _require_per_row(call: Call, form: str) -> None:
+def _pair(call: Call, form: str) -> tuple[Bounds, Bounds]:
+    """Return the bounds of each of two columns."""
+    node = call.named[PER_ROW]
+    parts = node.expressions if isinstance(node, exp.Tuple) else []
+    if len(parts) != 2 or not all(isinstance(part, exp.Tuple) for part in parts):
+        raise OptionError(
+            f"{PER_ROW} of {call.name} must be bounds for each column; write {PER_ROW} => {form}"
+        )
+    first, second = (as_bounds(PER_ROW, part) for part in parts)
+    for bounds in (first, second):
+        _require_wide(call.name, bounds)
+    return first, second
+
+
+def _require_no_group(call: Call, form: str) -> None:
     if PER_GROUP in call.named:
         raise OptionError(f"{call.name} must be bounded per row, got {PER_GROUP}; write {PER_ROW} => {form}")
-    if PER_ROW not in call.named:
-        raise OptionError(
-            f"{call.name} must have bounds, got none; write {PER_ROW} => {form} with public numbers, never "
-            "read off the data"
-        )
 
 
 def _require_wide(name: str, bounds: Bounds) -> None:

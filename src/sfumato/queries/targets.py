@@ -115,6 +115,15 @@ class Aim:
             goal = self.target.get(aggregate.name) if isinstance(self.target, Mapping) else self.target
             if goal is None or (not named and aggregate.kind not in (*ADDITIVE, AggregateKind.AVG)):
                 continue
+            if aggregate.unbounded:
+                if not named:
+                    continue
+                _check.refuse(
+                    f"the bounds of {aggregate.name!r}",
+                    "be stated for a target",
+                    None,
+                    "its error follows them",
+                )
             if aggregate.kind is AggregateKind.AVG and self.units is None:
                 _check.refuse("units", "be given for a target on an AVG", None, "pass a public figure")
             if isinstance(goal, Relative):
