@@ -129,6 +129,11 @@ class Engine:
             self._hooks.append(parameter.register_post_accumulate_grad_hook(self._watch(name)))
         self._reset()
 
+    @property
+    def attached(self) -> bool:
+        """Whether the hooks are on."""
+        return bool(self._hooks)
+
     def detach(self) -> None:
         """Take the hooks off, and forget the step."""
         for hook in self._hooks:
@@ -160,6 +165,19 @@ class Engine:
                 "from elsewhere; move that use into the forward"
             )
         return sums
+
+    def forget(self) -> int:
+        """Drop what backwards have added since the last step, and return of how many examples it was.
+
+        A forward whose backward is still to come stays.
+        """
+        waiting = None if self._pass is None or self._pass.complete else self._pass
+        if waiting is None:
+            self._settle()
+        examples, empty = self._examples, self._empty
+        self._reset()
+        self._pass, self._empty = waiting, empty
+        return examples
 
     def explain(self) -> str:
         """Return how each parameter's gradients are found: known after the first forward."""

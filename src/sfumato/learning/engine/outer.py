@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -30,6 +32,14 @@ class Outer(Use):
         super().__init__((left.shape[2], right.shape[2]), left.shape[0])
         self.left, self.right, self.kept = wide(left), wide(right), kept
         self._whole: Tensor | None = None
+
+    @classmethod
+    def joined(cls, parts: Sequence[Outer]) -> Outer:
+        """Return the sum of several uses of one parameter."""
+        if len(parts) == 1:
+            return parts[0]
+        left = torch.cat([part.left for part in parts], 1)
+        return cls(left, torch.cat([part.right for part in parts], 1), parts[0].kept)
 
     def per_example(self, start: int, stop: int) -> Tensor:
         """Return one product of matrices for each example."""

@@ -80,10 +80,10 @@ class _Recorder(TorchFunctionMode):
         kwargs = kwargs or {}
         if func in QUIET:
             return QUIET[func](func, args, kwargs)
-        body = body_of(func)
+        body = body_of(func, args, kwargs)
         if body is not None:
             with self:
-                return body(*args, **kwargs)
+                return body()
         output = func(*args, **kwargs)
         outputs = tensors_in(output)
         if outputs:

@@ -145,8 +145,7 @@ class Replay(Pass):
         values, fixed = self._values(start), self._detached()
         if not self._vmap:
             return [tensor[None] for tensor in self._call(fixed, [value[0] for value in values])]
-        run = torch.func.vmap(lambda *v: self._call(fixed, v), randomness="different")
-        made: list[Tensor] = run(*values)
+        made: list[Tensor] = over_examples(lambda *v: self._call(fixed, v), *values, randomness="different")
         return made
 
     def _detached(self) -> dict[str, Tensor]:

@@ -37,10 +37,10 @@ class Reroute(TorchFunctionMode):
         kwargs = kwargs or {}
         if self._tape.broken or not self._follows(args, kwargs):
             return func(*args, **kwargs)
-        body = body_of(func)
+        body = body_of(func, args, kwargs)
         if body is not None:
             with self:
-                return body(*args, **kwargs)
+                return body()
         step = self._step(func, args, kwargs)
         if step is None or not step.batched:
             output = func(*args, **kwargs)

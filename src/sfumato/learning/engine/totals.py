@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 
 from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.engine.gather import Gather, inner
+from sfumato.learning.engine.outer import Outer
 from sfumato.learning.engine.uses import Use, wide
 
 if TYPE_CHECKING:
@@ -79,15 +81,23 @@ class _Several:
         if not self.names:
             return {}
         tape = self._tape
-        entries = sum(math.prod(tape.parameters[name].shape) for name in self.names)
+        found = {
+            name: _norms_of(uses) for name, uses in self._direct.items() if _of_rows(uses, name, self._made)
+        }
+        rest = [name for name in self.names if name not in found]
+        if not rest:
+            return found
+        entries = sum(math.prod(tape.parameters[name].shape) for name in rest)
         entries += sum(math.prod(followed.tensor.shape) for followed, _ in self._made)
         few = max(1, min(tape.count, tape.kept // max(1, entries)))
-        parts: dict[str, list[Tensor]] = {name: [] for name in self.names}
+        parts: dict[str, list[Tensor]] = {name: [] for name in rest}
         for start in range(0, tape.count, few):
             summed = self._summed(start, min(start + few, tape.count))
             for name, gradients in summed.items():
+                if name not in parts:
+                    continue
                 parts[name].append(gradients.flatten(1).square().sum(1))
-        return {name: torch.cat(part) for name, part in parts.items() if part}
+        return found | {name: torch.cat(part) for name, part in parts.items() if part}
 
     def _summed(self, start: int, stop: int) -> dict[str, Tensor]:
         found = {name: _sum([use.per_example(start, stop) for use in u]) for name, u in self._direct.items()}
@@ -130,3 +140,22 @@ def _sum(tensors: Sequence[Tensor]) -> Tensor:
     for tensor in tensors[1:]:
         total = total + tensor
     return total
+
+
+def _of_rows(uses: Sequence[Use], name: str, made: Sequence[tuple[Followed, object]]) -> bool:
+    """Tell whether all uses of a parameter are sums over rows, so that no gradient need be made whole."""
+    plain = all(isinstance(use, Outer | Gather) for use in uses)
+    return plain and not any(name in followed.roots for followed, _ in made)
+
+
+def _norms_of(uses: Sequence[Use]) -> Tensor:
+    """Return the squared norms of sums of outer products and of looked-up rows, cross terms included."""
+    outers = [use for use in uses if isinstance(use, Outer)]
+    gathers = [use for use in uses if isinstance(use, Gather)]
+    joined: list[Use] = []
+    if outers:
+        joined.append(outer := Outer.joined(outers))
+    if gathers:
+        joined.append(gather := Gather.joined(gathers))
+    total = _sum([use.squared_norms() for use in joined])
+    return total + 2 * inner(gather, outer) if len(joined) == 2 else total

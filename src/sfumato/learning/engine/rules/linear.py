@@ -15,15 +15,18 @@ from sfumato.learning.engine.site import NoRule, Operation, Site, run
 from sfumato.learning.engine.tape import Tape
 from sfumato.learning.engine.uses import Dense, wide
 
-__all__ = ["linear"]
+__all__ = ["linear", "matmul"]
 
 
 @final
 class _Linear(Operation):
-    """``input @ weight.T + bias``."""
+    """``input @ weight.T + bias``; with the weight as it is if `turned`."""
 
-    def __init__(self, tape: Tape, layout: Layout, weight: Tensor, bias: Tensor | None) -> None:
+    def __init__(
+        self, tape: Tape, layout: Layout, weight: Tensor, bias: Tensor | None, *, turned: bool = False
+    ) -> None:
         self._tape, self._layout, self._weight, self._bias = tape, layout, weight, bias
+        self._turned = turned
         for parameter in (weight, bias):
             if parameter is not None and id(parameter) in tape.followed:
                 tape.expect(parameter)
@@ -32,6 +35,7 @@ class _Linear(Operation):
         (given,) = data
         self._dtype = given.dtype
         values, weight = lowered(given), lowered(self._weight.detach())
+        weight = weight.t() if self._turned else weight
         bias = None if self._bias is None else lowered(self._bias.detach())
         return F.linear(values, weight, bias), (values, weight)
 
@@ -43,7 +47,8 @@ class _Linear(Operation):
         tape, count = self._tape, self._tape.count
         left = self._layout.rows(gradient, count)
         if id(self._weight) in tape.followed:
-            tape.collect(self._weight, Outer(left, self._layout.rows(values, count), tape.kept))
+            pair = (left, self._layout.rows(values, count))
+            tape.collect(self._weight, Outer(*(pair[::-1] if self._turned else pair), tape.kept))
         if self._bias is not None and id(self._bias) in tape.followed:
             rows = wide(left)
             tape.collect(self._bias, Dense(rows[:, 0] if rows.shape[1] == 1 else rows.sum(1)))
@@ -58,3 +63,12 @@ def linear(site: Site, input: Tensor, weight: Tensor, bias: Tensor | None = None
     if weight.dim() != 2 or layout.dim == input.dim() - 1:
         raise NoRule
     return run(site.tape, _Linear(site.tape, layout, weight, bias), input)
+
+
+def matmul(site: Site, input: Tensor, other: Tensor) -> Any:  # noqa: A002
+    """Run `torch.matmul` of examples with a matrix of parameters."""
+    site.shared(other)
+    layout = site.batched(input)
+    if other.dim() != 2 or layout.dim == input.dim() - 1:
+        raise NoRule
+    return run(site.tape, _Linear(site.tape, layout, other, None, turned=True), input)

@@ -1,0 +1,99 @@
+"""Per-example gradients of two-dimensional convolutions as products of matrices.
+
+Which way is taken depends on shapes only, so that the same step gives the same floats again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor
+
+__all__ = ["autocorrelated", "by_patches", "suited"]
+
+_SMALL_MAP = 160
+"""Up to so many places in the output, copying patches out costs less than a grouped convolution."""
+
+
+class _Form(Protocol):
+    stride: list[int]
+    padding: list[int]
+    dilation: list[int]
+    transposed: bool
+    groups: int
+
+
+def _plain(form: _Form, shape: Sequence[int]) -> bool:
+    return len(shape) == 4 and not form.transposed and form.groups == 1 and set(form.dilation) == {1}
+
+
+def suited(form: _Form, shape: Sequence[int], gradients: Tensor) -> bool:
+    """Tell whether `by_patches` can do a convolution, and fast."""
+    if not _plain(form, shape):
+        return False
+    pointwise = shape[2] * shape[3] == 1
+    return pointwise or gradients.shape[2] * gradients.shape[3] <= _SMALL_MAP
+
+
+def by_patches(form: _Form, values: Tensor, gradients: Tensor, shape: Sequence[int]) -> Tensor:
+    """Return per-example gradients of shape (examples, outputs, height * width * inputs).
+
+    Height and width of the kernel come before the input's channels: the patches are then copied in longer
+    pieces.
+    """
+    count, (_, inner, height, width) = len(values), shape
+    high, wide = gradients.shape[2:]
+    down, right = form.stride
+    if height * width == 1 and not any(form.padding):
+        pixels = values[:, :, : (high - 1) * down + 1 : down, : (wide - 1) * right + 1 : right]
+        return gradients.flatten(2) @ pixels.reshape(count, inner, -1).transpose(1, 2)
+    top, left = form.padding
+    padded = F.pad(values.permute(0, 2, 3, 1), (0, 0, left, left, top, top)).contiguous()
+    example, row, column, _ = padded.stride()
+    patches = padded.as_strided(
+        (count, high, wide, height, width * inner), (example, row * down, column * right, row, 1)
+    )
+    return gradients.flatten(2) @ patches.reshape(count, high * wide, -1)
+
+
+def autocorrelated(
+    form: _Form, values: Tensor, gradients: Tensor, shape: Sequence[int]
+) -> tuple[Tensor, Tensor] | None:
+    """Return squared norms and a bound of them, from inner products of pixels; None where that costs more.
+
+    The inner product of two patches is the sum, over the places in the kernel, of inner products of pixels,
+    and those are found once for all places.
+    """
+    if not _plain(form, shape) or form.stride != [1, 1]:
+        return None
+    count, (outer, inner, height, width) = len(values), shape
+    high, wide = gradients.shape[2:]
+    places = high * wide
+    padded_places = (high + height - 1) * (wide + width - 1)
+    cost = padded_places**2 * inner + places**2 * (outer + height * width)
+    if 3 * cost > places * math.prod(shape):
+        return None
+    top, left = form.padding
+    padded = F.pad(values, (left, left, top, top))
+    pixels = padded.flatten(2)
+    shown = (count, *padded.shape[2:], *padded.shape[2:])
+    products = (pixels.transpose(1, 2) @ pixels).view(shown)
+    patches: Any = 0
+    for i in range(height):
+        for j in range(width):
+            rows, columns = slice(i, i + high), slice(j, j + wide)
+            patches = patches + products[:, rows, columns, rows, columns]
+    flat = gradients.flatten(2)
+    outward = flat.transpose(1, 2) @ flat
+    gram = patches.reshape(count, places, places)
+    reach = (_sizes(gram) * _sizes(outward)).sum(1).square()
+    return gram.mul_(outward).sum((1, 2)), reach
+
+
+def _sizes(gram: Tensor) -> Tensor:
+    """Return the norms that the diagonal holds the squares of."""
+    return torch.diagonal(gram, dim1=1, dim2=2).clamp(min=0).sqrt()

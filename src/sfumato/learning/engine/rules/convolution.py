@@ -1,0 +1,250 @@
+"""Convolutions, plain and transposed, in one to three dimensions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, final
+
+import torch
+from torch import Tensor
+
+from sfumato.learning.engine.layout import Layout
+from sfumato.learning.engine.patches import autocorrelated, by_patches, suited
+from sfumato.learning.engine.precision import lowered
+from sfumato.learning.engine.site import NoRule, Operation, Site, run
+from sfumato.learning.engine.tape import Tape
+from sfumato.learning.engine.uses import Dense, Use, squares, wide
+
+__all__ = ["convolution"]
+
+_DOUBTFUL = 1e-2
+
+
+@final
+class Form:
+    """What a convolution is but for its tensors.
+
+    Parameters
+    ----------
+    stride, padding, dilation, output_padding : sequence of int
+        One number for each dimension of space.
+    transposed : bool
+    groups : int
+    """
+
+    def __init__(
+        self,
+        stride: Sequence[int],
+        padding: Sequence[int],
+        dilation: Sequence[int],
+        *,
+        transposed: bool = False,
+        output_padding: Sequence[int] = (0, 0, 0),
+        groups: int = 1,
+    ) -> None:
+        self.stride, self.padding, self.dilation = list(stride), list(padding), list(dilation)
+        self.transposed, self.output_padding, self.groups = transposed, list(output_padding), groups
+
+    def forward(self, values: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """Return the convolution."""
+        place = (self.stride, self.padding, self.dilation, self.transposed, self.output_padding, self.groups)
+        return torch.convolution(values, weight, bias, *place)
+
+    def backward(self, gradient: Tensor, values: Tensor, weight: Tensor, *, of_input: bool) -> Tensor:
+        """Return the gradient of the input, or the sum of the weight's."""
+        mask = [of_input, not of_input, False]
+        place = (self.stride, self.padding, self.dilation, self.transposed, self.output_padding, self.groups)
+        backward: Any = torch.ops.aten.convolution_backward
+        found = backward(gradient, values, weight, None, *place, mask)
+        chosen: Tensor = found[0 if of_input else 1]
+        return chosen
+
+    def per_example(self, gradients: Tensor, values: Tensor, weight: Tensor) -> Tensor:
+        """Return the weight's gradient for each example."""
+
+        def one(gradient: Tensor, value: Tensor) -> Tensor:
+            return self.backward(gradient[None], value[None], weight, of_input=False)
+
+        found: Tensor = torch.func.vmap(one)(gradients, values)
+        return found
+
+
+@final
+class Convolved(Use):
+    """The gradients of a convolution's weight.
+
+    Parameters
+    ----------
+    form : Form
+    values, gradients : Tensor of shape (examples, channels, ...)
+        The input and the output's gradient.
+    weight : Tensor
+        Its shape counts only.
+    kept : int
+        How many entries of gradients may be kept.
+    """
+
+    __slots__ = ("_form", "_gradients", "_kept", "_values", "_weight", "_whole")
+
+    def __init__(self, form: Form, values: Tensor, gradients: Tensor, weight: Tensor, kept: int) -> None:
+        super().__init__(weight.shape, values.shape[0])
+        self._form, self._weight, self._kept = form, wide(weight), kept
+        self._values, self._gradients = wide(values), wide(gradients)
+        self._whole: Tensor | None = None
+
+    def _made(self, values: Tensor, gradients: Tensor) -> Tensor:
+        """Return per-example gradients, flat, in the order of `by_patches` or of the weight."""
+        if suited(self._form, self.shape, gradients):
+            return by_patches(self._form, values, gradients, self.shape).flatten(1)
+        return self._form.per_example(gradients, values, self._weight).flatten(1)
+
+    def _ordered(self, flat: Tensor) -> Tensor:
+        """Return gradients, some or their sum, in the shape of the weight."""
+        if not suited(self._form, self.shape, self._gradients) or self._pointwise:
+            return flat.reshape(*flat.shape[:-1], *self.shape)
+        outer, inner, height, width = self.shape
+        apart = flat.reshape(*flat.shape[:-1], outer, height, width, inner)
+        return apart.movedim(-1, -3)
+
+    @property
+    def _pointwise(self) -> bool:
+        return math.prod(self.shape[2:]) == 1
+
+    def per_example(self, start: int, stop: int) -> Tensor:
+        """Return some gradients."""
+        return self._ordered(self._made(self._values[start:stop], self._gradients[start:stop]))
+
+    def weighted(self, factors: Tensor) -> Tensor:
+        """Return the plain convolution's own backward, or the product with the gradients kept."""
+        if self._whole is not None:
+            return self._ordered(factors @ self._whole).contiguous()
+        shape = (-1, *[1] * (self._gradients.dim() - 1))
+        gradients = self._gradients * factors.view(shape)
+        return self._form.backward(gradients, self._values, self._weight, of_input=False)
+
+    def squared_norms(self) -> Tensor:
+        """Return them from the gradients, which are kept if they fit, or from small maps' correlations."""
+        found = autocorrelated(self._form, self._values, self._gradients, self.shape)
+        if found is not None:
+            norms, most = found
+            doubtful = norms < _DOUBTFUL * most
+            if doubtful.any():
+                chosen = doubtful.nonzero()[:, 0]
+                norms[chosen] = self._by_parts(self._values[chosen], self._gradients[chosen])
+            return norms
+        if self.count * math.prod(self.shape) <= self._kept:
+            self._whole = self._made(self._values, self._gradients)
+            return squares(self._whole)
+        return self._by_parts(self._values, self._gradients)
+
+    def _by_parts(self, values: Tensor, gradients: Tensor) -> Tensor:
+        few = max(1, self._kept // math.prod(self.shape))
+        parts = zip(values.split(few), gradients.split(few), strict=True)
+        return torch.cat([squares(self._made(v, g)) for v, g in parts])
+
+    def drop(self, examples: Tensor) -> None:
+        """Fill inputs and gradients with zeros."""
+        values, gradients = self._values.clone(), self._gradients.clone()
+        values[examples], gradients[examples] = 0, 0
+        self._values, self._gradients, self._whole = values, gradients, None
+
+
+@final
+class _Convolution(Operation):
+    def __init__(self, tape: Tape, form: Form, weight: Tensor, bias: Tensor | None) -> None:
+        self._tape, self._form, self._weight, self._bias = tape, form, weight, bias
+        for parameter in (weight, bias):
+            if parameter is not None and id(parameter) in tape.followed:
+                tape.expect(parameter)
+
+    def forward(self, *data: Tensor) -> tuple[Any, tuple[Tensor | None, ...]]:
+        (given,) = data
+        self._dtype = given.dtype
+        values, weight = lowered(given), lowered(self._weight.detach())
+        bias = None if self._bias is None else lowered(self._bias.detach())
+        return self._form.forward(values, weight, bias), (values, weight)
+
+    def backward(
+        self, saved: Sequence[Any], needed: Sequence[bool], gradients: Sequence[Any]
+    ) -> Sequence[Tensor | None]:
+        values, weight = saved
+        gradient, tape = gradients[0].contiguous(), self._tape
+        if id(self._weight) in tape.followed:
+            tape.collect(self._weight, Convolved(self._form, values, gradient, weight, tape.kept))
+        if self._bias is not None and id(self._bias) in tape.followed:
+            tape.collect(self._bias, Dense(wide(gradient).flatten(2).sum(2)))
+        if not needed[0]:
+            return (None,)
+        return (self._form.backward(gradient, values, weight, of_input=True).to(self._dtype),)
+
+
+def _each(value: Any, space: int) -> list[int]:
+    return [value] * space if isinstance(value, int) else [*value] * (space if len(value) == 1 else 1)
+
+
+def convolution(space: int, *, transposed: bool = False) -> Any:
+    """Return the rule of a convolution of so many dimensions of space."""
+
+    def plain(  # noqa: PLR0917 - the arguments of torch's own
+        site: Site,
+        input: Tensor,  # noqa: A002
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        groups: int = 1,
+    ) -> Any:
+        if isinstance(padding, str):
+            padding = _named(padding, weight.shape[2:], _each(dilation, space))
+        form = Form(
+            _each(stride, space),
+            _each(padding, space),
+            _each(dilation, space),
+            output_padding=[0] * space,
+            groups=groups,
+        )
+        return _routed(site, form, input, weight, bias)
+
+    def turned(  # noqa: PLR0917 - the arguments of torch's own
+        site: Site,
+        input: Tensor,  # noqa: A002
+        weight: Tensor,
+        bias: Tensor | None = None,
+        stride: Any = 1,
+        padding: Any = 0,
+        output_padding: Any = 0,
+        groups: int = 1,
+        dilation: Any = 1,
+    ) -> Any:
+        form = Form(
+            _each(stride, space),
+            _each(padding, space),
+            _each(dilation, space),
+            transposed=True,
+            output_padding=_each(output_padding, space),
+            groups=groups,
+        )
+        return _routed(site, form, input, weight, bias)
+
+    def _routed(site: Site, form: Form, values: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
+        site.shared(weight)
+        site.shared(bias)
+        if values.dim() != space + 2 or site.batched(values) != Layout(0):
+            raise NoRule
+        if values.shape[0] != site.count:
+            raise NoRule
+        return run(site.tape, _Convolution(site.tape, form, weight, bias), values)
+
+    return turned if transposed else plain
+
+
+def _named(padding: str, kernel: Sequence[int], dilation: Sequence[int]) -> list[int]:
+    """Return what "valid" and "same" stand for; "same" only where both sides get as much."""
+    if padding == "valid":
+        return [0] * len(kernel)
+    sides = [step * (size - 1) for size, step in zip(kernel, dilation, strict=True)]
+    if any(side % 2 for side in sides):
+        raise NoRule
+    return [side // 2 for side in sides]
