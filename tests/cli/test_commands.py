@@ -67,6 +67,7 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "epsilon",
         "calibrate",
         "audit",
+        "check-model",
         "ledger show",
         "ledger verify",
         "ledger head",

@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import json
 import math
-import sys
-from operator import attrgetter
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -19,14 +14,12 @@ from sfumato.audit.blackbox import Audit
 from sfumato.audit.blackbox import audit as search
 from sfumato.audit.pairs import InputPair
 from sfumato.audit.precision import PrecisionAudit, audit_precision
-from sfumato.errors import ParameterError
+from sfumato.cli.naming import named
 
 __all__ = ["VIOLATED", "audit"]
 
 VIOLATED = 4
 """Exit code where the claim is refuted."""
-
-_NAME = "pass module:callable, such as my_package.counts:noisy_count"
 
 
 def audit(
@@ -52,7 +45,7 @@ def audit(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Search for an event that refutes a claim of (epsilon, delta)-DP."""
-    mechanism = _named(target)
+    mechanism = named(target, metavar="MODULE:CALLABLE", example="my_package.counts:noisy_count")
     pairs = [_pair(text) for text in pair] if pair else None
     found = search(
         mechanism,
@@ -82,35 +75,6 @@ def audit(
             typer.echo(str(bits))
     if found.violated or (bits is not None and bits.violated):
         raise typer.Exit(VIOLATED)
-
-
-def _named(target: str) -> Any:
-    """Import what a target names; a class is made without arguments."""
-    module, colon, path = target.partition(":")
-    if not colon or not module or not path:
-        _check.refuse("MODULE:CALLABLE", "name a module and what is in it", target, _NAME)
-    folder = str(Path.cwd())
-    sys.path.insert(0, folder)
-    try:
-        found = importlib.import_module(module)
-    except Exception as error:
-        raise _unusable(f"name a module that can be imported, got {module!r}", error) from error
-    finally:
-        sys.path.remove(folder)
-    try:
-        found = attrgetter(path)(found)
-    except AttributeError as error:
-        raise _unusable(f"name something in {module}, got {path!r}", error) from error
-    if not inspect.isclass(found):
-        return found
-    try:
-        return found()
-    except Exception as error:
-        raise _unusable(f"name a class that needs no arguments, got {path!r}", error) from error
-
-
-def _unusable(rule: str, error: Exception) -> ParameterError:
-    return ParameterError(f"MODULE:CALLABLE must {rule}; it raised {type(error).__name__}: {error}")
 
 
 def _pair(text: str) -> InputPair:

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 import sfumato
-from sfumato.cli import accounting, auditing, demo, ledger, sql
+from sfumato.cli import accounting, auditing, check_model, demo, ledger, sql
 from sfumato.cli.standard import OutputFailed, watch
 from sfumato.errors import BudgetExceeded, SfumatoError
 
@@ -50,6 +50,7 @@ app.command(name="explain")(sql.explain)
 app.command(name="epsilon")(accounting.epsilon)
 app.command(name="calibrate")(accounting.calibrate)
 app.command(name="audit")(auditing.audit)
+app.command(name="check-model")(check_model.check_model)
 app.add_typer(ledger.app, name="ledger")
 app.command(name="demo")(demo.demo)
 

@@ -38,6 +38,8 @@ class Findings:
         the sum of their norms.
     removal : float
         The most by which leaving out one example moved the sum, as a multiple of the sensitivity.
+    plan : str
+        How the engine found each parameter's gradients.
     faults : tuple of str
     """
 
@@ -46,6 +48,7 @@ class Findings:
     norm_error: float
     sum_error: float
     removal: float
+    plan: str
     faults: tuple[str, ...]
 
     def __str__(self) -> str:
@@ -113,6 +116,7 @@ class Trial:
             norm_error=notes.norm_error,
             sum_error=notes.sum_error,
             removal=notes.removal,
+            plan=self._engine.explain(),
             faults=tuple(dict.fromkeys(notes.faults)),
         )
 
