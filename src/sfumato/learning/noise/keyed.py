@@ -2,59 +2,68 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-from collections.abc import Sequence
-from typing import final
+from collections.abc import Callable, Sequence
+from typing import Any, final
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from sfumato import _check
+from sfumato.learning.noise.key import NoiseKey
 from sfumato.learning.noise.noise import Noise
 from sfumato.numerics.keyed_normal import add_normals
 
-__all__ = ["KeyedNoise", "SimulatedNoise", "subkey"]
-
-_KEY_BYTES = 32
+__all__ = ["KeyedNoise", "SimulatedNoise", "change_entries"]
 
 
-def subkey(key: bytes, purpose: str) -> bytes:
-    """Return a key for one purpose: SHA-256 of the purpose and the key, each key used for this only."""
-    return hashlib.sha256(b"sfumato learning noise: " + purpose.encode() + b"\0" + key).digest()
+def change_entries(tensor: Tensor, change: Callable[[NDArray[Any]], None]) -> None:
+    """Let a function change a tensor's entries in place, as a float32 or float64 array of one dimension.
 
-
-def add_keyed(gradient: Tensor, key: bytes, stream: tuple[int, int], stddev: float) -> None:
-    """Add noise in place: straight into memory where numpy can see it, through a copy elsewhere."""
-    seen = gradient.detach()
-    plain = (
-        seen.device.type == "cpu" and seen.dtype in {torch.float32, torch.float64} and seen.is_contiguous()
-    )
-    if plain and not seen.is_neg() and not seen.is_conj():
-        add_normals(seen.view(-1).numpy(), key, stream=stream, scale=stddev)
+    Parameters
+    ----------
+    tensor : Tensor
+        What numpy can see is not copied; other types, devices and orders in memory go through a copy.
+    change : callable
+        Takes the entries in the order of their indices.
+    """
+    seen = tensor.detach()
+    shared = seen.device.type == "cpu" and seen.dtype in {torch.float32, torch.float64}
+    if shared and seen.is_contiguous() and not seen.is_neg():
+        change(seen.view(-1).numpy())
         return
     wide = torch.float64 if seen.dtype is torch.float64 else torch.float32
     copy = seen.to(device="cpu", dtype=wide, memory_format=torch.contiguous_format, copy=True)
-    add_normals(copy.view(-1).numpy(), key, stream=stream, scale=stddev)
-    gradient.copy_(copy)
+    change(copy.view(-1).numpy())
+    seen.copy_(copy)
 
 
 class _Keyed(Noise):
-    def __init__(self, key: bytes) -> None:
+    def __init__(self, key: NoiseKey) -> None:
         self._key = key
-        self._entries = subkey(key, "entries")
-        self._scalars = subkey(key, "scalars")
+        self._entries = key.subkey("entries")
+        self._scalars = key.subkey("scalars")
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the noise follows from a seed; then it protects nobody."""
+        return self._key.simulated
 
     def _add(self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float]) -> None:
         for place, (gradient, stddev) in enumerate(zip(gradients, stddevs, strict=True)):
-            add_keyed(gradient, self._entries, (step, place), stddev)
+            stream = (step, place)
+
+            def add(entries: NDArray[Any], stream: tuple[int, int] = stream, stddev: float = stddev) -> None:
+                add_normals(entries, self._entries, stream=stream, scale=stddev)
+
+            change_entries(gradient, add)
 
     def scalar(self, *, step: int, stddev: float) -> float:
         """Return the noise of a step's one number beside the gradients."""
-        _check.integer("step", step)
         value = np.zeros(1)
-        add_normals(value, self._scalars, stream=(step, 0), scale=_check.non_negative("stddev", stddev))
+        stream = (_check.integer("step", step), 0)
+        add_normals(value, self._scalars, stream=stream, scale=_check.non_negative("stddev", stddev))
         return float(value[0])
 
 
@@ -74,6 +83,8 @@ class KeyedNoise(_Keyed):
     and independent of all others, against whoever cannot tell ChaCha20 from random bits. Sums are float:
     ``float_safe`` is False; `GridNoise` is the exact alternative.
 
+    Noise for tensors on another device is drawn on the CPU, as the same numbers, and copied there.
+
     Examples
     --------
     >>> noise = KeyedNoise()
@@ -84,20 +95,12 @@ class KeyedNoise(_Keyed):
     """
 
     def __init__(self, key: bytes | None = None) -> None:
-        secret: object = os.urandom(_KEY_BYTES) if key is None else key
-        if not isinstance(secret, bytes) or len(secret) != _KEY_BYTES:
-            _check.refuse("key", f"be {_KEY_BYTES} bytes", type(key).__name__, "leave it out for a fresh one")
-        super().__init__(secret)
+        super().__init__(NoiseKey.of(key))
 
     @property
     def key(self) -> bytes:
         """The secret key, to be sealed with a run that is to be resumed."""
-        return self._key
-
-    @property
-    def simulated(self) -> bool:
-        """False: this noise protects."""
-        return False
+        return self._key.secret
 
     def __repr__(self) -> str:
         return "KeyedNoise(key=...)"
@@ -111,16 +114,16 @@ class SimulatedNoise(_Keyed):
     ----------
     seed : int
         Non-negative.
+
+    Examples
+    --------
+    >>> SimulatedNoise(1).simulated
+    True
     """
 
     def __init__(self, seed: int) -> None:
         self.seed = _check.integer("seed", seed)
-        super().__init__(subkey(str(self.seed).encode(), "simulation"))
-
-    @property
-    def simulated(self) -> bool:
-        """True: whatever is drawn from here protects nobody."""
-        return True
+        super().__init__(NoiseKey.of(None, self.seed))
 
     def __repr__(self) -> str:
         return f"SimulatedNoise({self.seed})"

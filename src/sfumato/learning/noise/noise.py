@@ -36,6 +36,23 @@ class Noise(ABC):
         """Whether the noisy sums have the law that is priced exactly, not only up to float arithmetic."""
         return False
 
+    def charged(self, noise_multiplier: float, entries: int) -> float:
+        """Return the noise multiplier that stands in the loss of a step.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            That the deviations were asked for.
+        entries : int
+            Of all gradients together.
+
+        Returns
+        -------
+        float
+            The same, unless what is drawn costs more.
+        """
+        return _check.non_negative("noise_multiplier", noise_multiplier)
+
     def add_(self, gradients: Sequence[Tensor], *, step: int, stddevs: Sequence[float]) -> None:
         """Add a step's noise to sums of clipped gradients, in place.
 
