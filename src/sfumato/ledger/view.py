@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Self, final
 
 from sfumato.errors import LedgerMismatch
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.entry import Entry
+from sfumato.ledger.head import Head
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.offer import LossAt
 from sfumato.ledger.renewal import check_period
@@ -99,6 +101,15 @@ class LedgerView:
     def simulated(self) -> bool:
         """Whether the ledger takes simulated noise and so protects nobody."""
         return self._ledger.simulated
+
+    @property
+    def path(self) -> Path | None:
+        """The file, or None in memory or on a server."""
+        return self._ledger.path
+
+    def head(self) -> Head:
+        """Return where the chain stands; as `Ledger.head`."""
+        return self._ledger.head()
 
     @property
     def durable(self) -> bool:

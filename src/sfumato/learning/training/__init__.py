@@ -1,0 +1,1 @@
+"""Training with a guarantee: Opacus's names over the engine, a sampler, keyed noise and the ledger."""

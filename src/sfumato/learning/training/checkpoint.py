@@ -1,0 +1,183 @@
+"""Checkpoints that may be published: a run without its secrets, and where it stands on its ledger."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, final
+
+import torch
+
+from sfumato import _check
+from sfumato.errors import LedgerCorrupt, LedgerMismatch, LedgerUnavailable
+from sfumato.learning.training.sealing import sealed, unsealed, write_whole
+
+__all__ = ["Checkpoint", "Place", "Plan", "read_secrets", "secrets_of", "write_secrets"]
+
+FORMAT = 1
+RUN = "sfumato"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """What must be the same when a run goes on: what its loss follows from.
+
+    Attributes
+    ----------
+    noise_multiplier : float
+    clipping, sampler : str
+        As they show themselves, without secrets.
+    simulated : bool
+    """
+
+    noise_multiplier: float
+    clipping: str
+    sampler: str
+    simulated: bool
+
+    def require(self, other: Plan) -> None:
+        """Refuse to go on with another plan."""
+        for name, kept in asdict(self).items():
+            given = asdict(other)[name]
+            if kept != given:
+                raise LedgerMismatch(
+                    f"{name} must be the one that the run began with, {kept}, got {given}; pass that one, or "
+                    "begin another run"
+                )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a run stands on its ledger.
+
+    Attributes
+    ----------
+    ledger : str
+        Its id.
+    run : int
+        The number of the charge that reserved the steps.
+    digest : str
+        That charge's hash.
+    claimed : int
+        How many steps were claimed.
+    head : tuple of (int, str)
+        The last event's position and hash.
+    """
+
+    ledger: str
+    run: int
+    digest: str
+    claimed: int
+    head: tuple[int, str]
+
+    @property
+    def name(self) -> str:
+        """What secrets are sealed for."""
+        return f"{self.ledger} {self.run} {self.digest}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """All that a run goes on from, but its secrets."""
+
+    plan: Plan
+    cursor: int
+    foreign_steps: int
+    place: Place | None
+    module: dict[str, Any]
+    optimizer: dict[str, Any] | None
+    random_state: torch.Tensor
+    extra: dict[str, Any]
+
+    def write(self, path: str | os.PathLike[str], **torch_save_kwargs: Any) -> None:
+        """Write the file, whole or not at all."""
+        run = {
+            "format": FORMAT,
+            "plan": asdict(self.plan),
+            "cursor": self.cursor,
+            "foreign_steps": self.foreign_steps,
+            "place": None if self.place is None else asdict(self.place),
+        }
+        buffer = io.BytesIO()
+        content = {
+            **self.extra,
+            RUN: json.dumps(run),
+            "module_state_dict": self.module,
+            "optimizer_state_dict": self.optimizer,
+            "random_state": self.random_state,
+        }
+        torch.save(content, buffer, **torch_save_kwargs)
+        write_whole(Path(path), buffer.getvalue())
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], **torch_load_kwargs: Any) -> Checkpoint:
+        """Read the file; nothing in it is run.
+
+        Raises
+        ------
+        LedgerUnavailable
+            It cannot be read, or is of a later version.
+        LedgerCorrupt
+            It is no checkpoint of this library.
+        """
+        try:
+            options: dict[str, Any] = {"weights_only": True, "map_location": "cpu"} | torch_load_kwargs
+            content = torch.load(path, **options)
+            run = json.loads(content.pop(RUN))
+        except OSError as error:
+            raise LedgerUnavailable(
+                f"checkpoint must be a readable file, got {os.fspath(path)!r}; check the path"
+            ) from error
+        except Exception as error:
+            raise LedgerCorrupt(
+                f"checkpoint must be one that save_checkpoint wrote, got {os.fspath(path)!r}; pass its path"
+            ) from error
+        if run["format"] > FORMAT:
+            raise LedgerUnavailable(
+                f"checkpoint must have a format up to {FORMAT}, got {run['format']}; upgrade"
+            )
+        place = run["place"]
+        return cls(
+            plan=Plan(**run["plan"]),
+            cursor=run["cursor"],
+            foreign_steps=run["foreign_steps"],
+            place=None if place is None else Place(**place | {"head": tuple(place["head"])}),
+            module=content.pop("module_state_dict"),
+            optimizer=content.pop("optimizer_state_dict"),
+            random_state=content.pop("random_state"),
+            extra=content,
+        )
+
+
+def secrets_of(path: str | os.PathLike[str]) -> Path:
+    """Return where the secrets of a checkpoint lie."""
+    return Path(f"{os.fspath(path)}.secrets")
+
+
+def write_secrets(
+    path: str | os.PathLike[str], key: bytes, place: Place, *, noise: bytes, seed: bytes
+) -> None:
+    """Seal the noise key and the sampler's seed beside a checkpoint, readable for the owner only."""
+    content = {"noise": noise.hex(), "seed": seed.hex()}
+    write_whole(secrets_of(path), sealed(key, place.name, content), mode=0o600)
+
+
+def read_secrets(path: str | os.PathLike[str], key: bytes, place: Place) -> tuple[bytes, bytes]:
+    """Return the noise key and the sampler's seed that were sealed with a checkpoint."""
+    try:
+        data = secrets_of(path).read_bytes()
+    except OSError as error:
+        raise LedgerUnavailable(
+            f"secrets must lie beside the checkpoint, got none at {str(secrets_of(path))!r}; they are not in "
+            "the checkpoint, which may be published"
+        ) from error
+    content = unsealed(key, place.name, data)
+    if content.keys() != {"noise", "seed"}:
+        _check.refuse("secrets", "be those of a run", "others")
+    return bytes.fromhex(content["noise"]), bytes.fromhex(content["seed"])

@@ -1,0 +1,151 @@
+"""What the words of `make_private` mean: clipping, noise, sampler and mode."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, IterableDataset
+
+from sfumato import _check
+from sfumato.learning.clipping.automatic import Automatic
+from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.clipping.flat import Flat
+from sfumato.learning.clipping.per_layer import PerLayer
+from sfumato.learning.engine.engine import Mode
+from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
+from sfumato.learning.noise.noise import Noise
+from sfumato.learning.sampling.poisson import PoissonSampler
+from sfumato.learning.sampling.sampler import Sampler
+from sfumato.learning.sampling.seed import SeedLike
+from sfumato.learning.sampling.shuffled import ShuffledSampler
+from sfumato.learning.training.loader import PrivateLoader
+
+__all__ = ["clipping_for", "drawn_for", "epoch_of", "mode_for", "noise_for_run", "seed_of"]
+
+MODES: dict[str, Mode] = {
+    **dict.fromkeys(("auto", "hooks", "ghost", "ghost_fsdp", "ew"), "auto"),
+    "functorch": "vmap",
+    "no_op": "vmap",
+    "vmap": "vmap",
+    "book_keeping": "book_keeping",
+    "microbatch": "microbatch",
+}
+ENDLESS = 2**31 - 1
+"""Steps of a run that was not told how long it is."""
+
+
+def mode_for(grad_sample_mode: str) -> Mode:
+    """Return the engine's mode; Opacus's names are all taken."""
+    if grad_sample_mode not in MODES:
+        _check.refuse("grad_sample_mode", f"be one of {', '.join(MODES)}", grad_sample_mode, "use 'auto'")
+    return MODES[grad_sample_mode]
+
+
+def clipping_for(
+    clipping: str | Clipping, max_grad_norm: float | Sequence[float], module: nn.Module
+) -> Clipping:
+    """Return the clipping that a word and a norm mean, or the object that was passed."""
+    if isinstance(clipping, Clipping):
+        return clipping
+    if clipping not in ("flat", "per_layer", "automatic"):
+        rule = "be 'flat', 'per_layer', 'automatic' or a Clipping"
+        _check.refuse("clipping", rule, clipping, "make one of sfumato.learning.clipping")
+    if isinstance(max_grad_norm, Sequence):
+        _check.refuse("max_grad_norm", "be one number", "several", "pass PerGroup(...) as clipping")
+    if clipping == "flat":
+        return Flat(clip_norm=max_grad_norm)
+    if clipping == "automatic":
+        return Automatic(clip_norm=max_grad_norm)
+    return per_layer(max_grad_norm, module)
+
+
+def per_layer(max_grad_norm: float, module: nn.Module) -> Clipping:
+    """Return clipping by layer, of as many norms as there are trainable parameters' owners."""
+    names = [name for name, parameter in module.named_parameters() if parameter.requires_grad]
+    return PerLayer.of(names, clip_norm=max_grad_norm)
+
+
+def seed_of(noise_generator: torch.Generator | int | None) -> int | None:
+    """Return the number that a simulation is drawn from; None for noise that protects."""
+    if isinstance(noise_generator, torch.Generator):
+        return noise_generator.initial_seed()
+    return None if noise_generator is None else _check.integer("noise_generator", noise_generator)
+
+
+def noise_for_run(seed: int | None, key: bytes | None) -> Noise:
+    """Return keyed noise, or simulated noise of a seed."""
+    return KeyedNoise(key) if seed is None else SimulatedNoise(seed)
+
+
+def epoch_of(loader: DataLoader[Any]) -> tuple[int, int, int]:
+    """Return the number of examples, the batch size, and the steps of an epoch of the user's loader.
+
+    Raises
+    ------
+    ParameterError
+        If the dataset has no length, or batches no size: there is nothing to draw from.
+    """
+    if not isinstance(loader, DataLoader):
+        _check.refuse("data_loader", "be a torch DataLoader", type(loader).__name__)
+    if isinstance(loader, PrivateLoader):
+        _check.refuse("data_loader", "belong to one run", "that of another run", "pass your own loader")
+    if isinstance(loader.dataset, IterableDataset):
+        remedy = "use a dataset with a length and __getitem__"
+        _check.refuse("data_loader", "have a dataset that can be drawn from", "an IterableDataset", remedy)
+    size = (
+        loader.batch_size
+        if loader.batch_size is not None
+        else getattr(loader.batch_sampler, "batch_size", None)
+    )
+    if not isinstance(size, int) or size < 1:
+        _check.refuse("data_loader", "have a batch_size", "none", "pass batch_size= to the DataLoader")
+    population = len(loader.dataset)  # type: ignore[arg-type]
+    if population < 1:
+        _check.refuse("data_loader", "have examples", "none")
+    size = min(size, population)
+    whole, rest = divmod(population, size)
+    return population, size, whole + (1 if rest and not loader.drop_last else 0)
+
+
+def drawn_for(
+    loader: DataLoader[Any],
+    *,
+    sampler: Callable[..., Sampler] | None,
+    poisson: bool,
+    steps: int | None,
+    seed: SeedLike,
+) -> Sampler:
+    """Return the sampler of a run: the user's own making, or what Opacus's arguments mean.
+
+    Poisson's probability is one over the steps of an epoch.
+    """
+    population, batch_size, steps_per_epoch = epoch_of(loader)
+    planned = ENDLESS if steps is None else steps
+    if sampler is not None:
+        made = sampler(
+            population=population,
+            batch_size=batch_size,
+            steps_per_epoch=steps_per_epoch,
+            steps=planned,
+            seed=seed,
+        )
+        given: object = made
+        if not isinstance(given, Sampler) or given.population != population:
+            remedy = "use the numbers it is given"
+            _check.refuse("sampler", f"draw from {population} examples", made, remedy)
+        return made
+    if poisson:
+        return PoissonSampler(
+            population=population, sampling_probability=1 / steps_per_epoch, steps=planned, seed=seed
+        )
+    warnings.warn(
+        "poisson_sampling=False: shuffled batches hide nobody, and each epoch costs a whole "
+        "unamplified step, under zero-out",
+        UserWarning,
+        stacklevel=5,
+    )
+    return ShuffledSampler(population=population, batch_size=batch_size, steps=planned, seed=seed)

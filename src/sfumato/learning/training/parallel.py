@@ -1,0 +1,59 @@
+"""Modules that several processes train together."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import torch.distributed as dist
+from torch import nn
+from torch.distributed.tensor import DTensor
+from torch.nn.parallel import DistributedDataParallel
+
+from sfumato import _check
+
+__all__ = ["DPDDP", "DifferentiallyPrivateDistributedDataParallel", "inner_module", "is_together"]
+
+
+@final
+class DifferentiallyPrivateDistributedDataParallel(nn.Module):
+    """A module that begins the same in all processes; a run sums its clipped gradients over them.
+
+    Parameters
+    ----------
+    model : torch.nn.Module
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.module = model
+        for tensor in (*model.parameters(), *model.buffers()):
+            dist.broadcast(tensor.detach(), src=0)
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Return what the module does."""
+        return self.module(*args, **kwargs)
+
+
+DPDDP = DifferentiallyPrivateDistributedDataParallel
+
+
+def is_together(module: nn.Module) -> bool:
+    """Whether a module is one that several processes train."""
+    return isinstance(module, (DistributedDataParallel, DifferentiallyPrivateDistributedDataParallel))
+
+
+def inner_module(module: nn.Module) -> nn.Module:
+    """Return the user's module inside; `DistributedDataParallel` leaves off summing gradients by itself.
+
+    Raises
+    ------
+    ParameterError
+        If parameters are cut up between processes: their gradients are never whole in one of them.
+    """
+    if isinstance(module, DistributedDataParallel):
+        module.require_backward_grad_sync = False
+    inner: nn.Module = module.module if is_together(module) else module  # type: ignore[assignment]
+    if any(isinstance(parameter, DTensor) for parameter in inner.parameters()):
+        remedy = "wrap the module in DistributedDataParallel"
+        _check.refuse("module", "have whole parameters in each process", "sharded ones", remedy)
+    return inner

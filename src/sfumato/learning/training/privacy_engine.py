@@ -1,0 +1,329 @@
+"""Opacus's door: a module, an optimizer and a loader go in, and come out private."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, final
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+from torch.utils.data import DataLoader
+
+from sfumato import _check
+from sfumato.learning.checks.validator import ModuleValidator
+from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.engine.engine import Reduction
+from sfumato.learning.sampling.planning import noise_for
+from sfumato.learning.sampling.sampler import Sampler
+from sfumato.learning.training import making
+from sfumato.learning.training.accounting import RunAccountant
+from sfumato.learning.training.run import TrainingRun
+from sfumato.learning.training.saving import load, save
+from sfumato.learning.training.stepping import restore_stepping
+from sfumato.learning.training.wiring import Wired, Wiring
+from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.view import LedgerView
+
+__all__ = ["PrivacyEngine"]
+
+
+@final
+class PrivacyEngine:
+    """Makes training private, by the names that Opacus's tutorials use.
+
+    Parameters
+    ----------
+    accountant : str
+        Opacus's names are taken; there is one accountant, which bounds epsilon from above.
+    secure_mode : bool
+        Taken for its name: noise comes from a keyed cipher and the operating system's entropy anyway.
+
+    Notes
+    -----
+    Guarantee: `get_epsilon`, for the released model and all that is computed from noisy gradients, under the
+    sampler's relation. Conditions: those of `TrainingRun`; float arithmetic of the noisy sums is not covered
+    (``float_safe`` of the noise).
+
+    Examples
+    --------
+    >>> from torch.utils.data import TensorDataset
+    >>> module = nn.Linear(3, 1)
+    >>> optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+    >>> data = TensorDataset(torch.randn(100, 3), torch.randn(100, 1))
+    >>> engine = PrivacyEngine()
+    >>> module, optimizer, loader = engine.make_private(
+    ...     module=module,
+    ...     optimizer=optimizer,
+    ...     data_loader=DataLoader(data, batch_size=20),
+    ...     noise_multiplier=1.0,
+    ...     max_grad_norm=1.0,
+    ... )
+    >>> for x, y in loader:
+    ...     optimizer.zero_grad()
+    ...     nn.functional.mse_loss(module(x), y).backward()
+    ...     optimizer.step()
+    >>> 2 < engine.get_epsilon(delta=1e-3) < 3
+    True
+    """
+
+    def __init__(self, *, accountant: str = "prv", secure_mode: bool = False) -> None:
+        del secure_mode
+        if accountant not in ("prv", "rdp", "gdp", "pld"):
+            _check.refuse("accountant", "be 'prv', 'pld', 'rdp' or 'gdp'", accountant)
+        self._wired: Wired | None = None
+
+    def make_private(
+        self,
+        *,
+        module: nn.Module,
+        optimizer: Optimizer,
+        data_loader: DataLoader[Any],
+        noise_multiplier: float,
+        max_grad_norm: float | Sequence[float],
+        criterion: Any = None,
+        batch_first: bool = True,
+        loss_reduction: Reduction = "mean",
+        poisson_sampling: bool = True,
+        clipping: str | Clipping = "flat",
+        noise_generator: torch.Generator | int | None = None,
+        grad_sample_mode: str = "auto",
+        ledger: Ledger | LedgerView | None = None,
+        epochs: int | None = None,
+        steps: int | None = None,
+        delta: float | None = None,
+        description: str = "private training",
+        sampler: Callable[..., Sampler] | None = None,
+        max_physical_batch_size: int | None = None,
+        memory: int | None = None,
+        self_test: bool = True,
+        replayable: bool = False,
+        resume_from: str | os.PathLike[str] | None = None,
+        key_file: str | os.PathLike[str] | None = None,
+    ) -> tuple[Any, ...]:
+        """Return the module, the optimizer, and a loader whose batches are drawn and accounted.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+            Returned as it is: the engine works by hooks.
+        optimizer : torch.optim.Optimizer
+            Returned as it is, but for ``step`` and ``zero_grad``; no LBFGS.
+        data_loader : DataLoader
+            Tells the dataset, the collate function and the expected batch size.
+        noise_multiplier : float
+            Standard deviation of the noise over the clipping's sensitivity.
+        max_grad_norm : float
+            The clip norm.
+        criterion : object, optional
+            A loss whose ``reduction`` is compared with ``loss_reduction``.
+        batch_first : bool
+            Whether examples are along the first dimension, or the second.
+        loss_reduction : {"mean", "sum"}
+            How the loss adds up its examples. Of a mean, gradients are divided by the *expected* batch size.
+        poisson_sampling : bool
+            False draws shuffled epochs, which amplify nothing.
+        clipping : str or Clipping
+            "flat", "per_layer", "automatic", or any `Clipping`.
+        noise_generator : torch.Generator or int, optional
+            Makes all noise and batches follow from a number: a simulation, which protects nobody.
+        grad_sample_mode : str
+            "auto", or a mode of the engine; Opacus's names mean the nearest. With "ghost" and a criterion,
+            the criterion is returned too, as Opacus does.
+        ledger : Ledger or LedgerView, optional
+            Charged for all steps before the first one. Without one, epsilon is counted in this process only.
+        epochs, steps : int, optional
+            How long the run is; needed with a ledger.
+        delta : float, optional
+            Where the charge is read; needed with a ledger.
+        description : str
+            Of the charge.
+        sampler : callable, optional
+            Makes another sampler: called with ``population``, ``batch_size``, ``steps_per_epoch``, ``steps``
+            and ``seed``.
+        max_physical_batch_size : int, optional
+            Larger batches are given in parts; the optimizer steps with the last part.
+        memory : int, optional
+            Bytes that the engine may hold of per-example gradients.
+        self_test : bool
+            Whether the module is tested on random inputs at its first forward.
+        replayable : bool
+            In torch's deterministic mode: a killed run is computed again bit for bit from its checkpoint.
+        resume_from : path, optional
+            A checkpoint to go on from; the run is not charged again.
+        key_file : path, optional
+            Where the key lies that seals the run's secrets; beside the ledger's file by default.
+
+        Raises
+        ------
+        ParameterError
+            An argument breaks its rule.
+        UnfitModule
+            The module mixes examples; raised at the first forward where only the self-test shows it.
+        BudgetExceeded
+            The run does not fit; no data was touched.
+        """
+        if self._wired is not None:
+            _check.refuse("engine", "make one run private", "a second", "make another PrivacyEngine")
+        self._wired = Wiring(
+            module=module,
+            optimizer=optimizer,
+            data_loader=data_loader,
+            noise_multiplier=noise_multiplier,
+            max_grad_norm=max_grad_norm,
+            criterion=criterion,
+            batch_dim=0 if batch_first else 1,
+            loss_reduction=loss_reduction,
+            poisson_sampling=poisson_sampling,
+            clipping=clipping,
+            seed=making.seed_of(noise_generator),
+            mode=making.mode_for(grad_sample_mode),
+            ledger=ledger,
+            epochs=epochs,
+            steps=steps,
+            delta=delta,
+            description=description,
+            sampler=sampler,
+            max_physical_batch_size=max_physical_batch_size,
+            memory=memory,
+            self_test=self_test,
+            replayable=replayable,
+            resume_from=resume_from,
+            key_file=key_file,
+        ).wired()
+        loader = self._wired.loader
+        with_criterion = criterion is not None and grad_sample_mode.startswith("ghost")
+        return (module, optimizer, criterion, loader) if with_criterion else (module, optimizer, loader)
+
+    def make_private_with_epsilon(
+        self,
+        *,
+        module: nn.Module,
+        optimizer: Optimizer,
+        data_loader: DataLoader[Any],
+        target_epsilon: float,
+        target_delta: float,
+        epochs: int,
+        max_grad_norm: float | Sequence[float],
+        poisson_sampling: bool = True,
+        sampler: Callable[..., Sampler] | None = None,
+        **options: Any,
+    ) -> tuple[Any, ...]:
+        """Return what `make_private` does, with the least noise that keeps a guarantee over so many epochs.
+
+        Parameters
+        ----------
+        target_epsilon, target_delta : float
+            The guarantee of the whole run; it ends after ``epochs``.
+        options
+            As for `make_private`.
+
+        Raises
+        ------
+        ParameterError
+            No noise is enough, or another argument breaks its rule.
+        """
+        per_epoch = making.epoch_of(data_loader)[2]
+        steps = _check.integer("epochs", epochs, minimum=1) * per_epoch
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # make_private says it again
+            planned = making.drawn_for(
+                data_loader, sampler=sampler, poisson=poisson_sampling, steps=steps, seed=None
+            )
+        return self.make_private(
+            module=module,
+            optimizer=optimizer,
+            data_loader=data_loader,
+            noise_multiplier=noise_for(planned, epsilon=target_epsilon, delta=target_delta),
+            max_grad_norm=max_grad_norm,
+            poisson_sampling=poisson_sampling,
+            sampler=sampler,
+            steps=steps,
+            **{"delta": target_delta} | options,
+        )
+
+    @property
+    def wired(self) -> Wired:
+        """All parts of the run that was made private."""
+        if self._wired is None:
+            _check.refuse("engine", "have made a run private", "none", "call make_private")
+        return self._wired
+
+    @property
+    def run(self) -> TrainingRun:
+        """The run that was made private."""
+        return self.wired.run
+
+    @property
+    def accountant(self) -> RunAccountant:
+        """What the run has spent so far."""
+        return RunAccountant(self.run)
+
+    def get_epsilon(self, delta: float) -> float:
+        """Return the epsilon of the steps so far at a delta, rounded up."""
+        return self.run.epsilon(delta)
+
+    def save_checkpoint(
+        self,
+        *,
+        path: str | os.PathLike[str],
+        module: nn.Module | None = None,
+        optimizer: Optimizer | None = None,
+        checkpoint_dict: dict[str, Any] | None = None,
+        torch_save_kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        """Write a checkpoint that may be published, and beside it the run's secrets, sealed.
+
+        Parameters
+        ----------
+        path : path
+            The secrets lie at ``path`` with ``.secrets`` at its end, where there is a ledger to go on with.
+        module, optimizer : optional
+            The run's own by default.
+        checkpoint_dict : dict, optional
+            More to keep; plain values and tensors.
+        """
+        save(
+            self.wired,
+            path,
+            module=module,
+            optimizer=optimizer,
+            extra=checkpoint_dict or {},
+            options=torch_save_kwargs or {},
+        )
+
+    def load_checkpoint(
+        self,
+        *,
+        path: str | os.PathLike[str],
+        module: nn.Module,
+        optimizer: Optimizer | None = None,
+        torch_load_kwargs: dict[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Load a checkpoint into a run without a ledger, as Opacus does; return what else was kept in it.
+
+        A run on a ledger goes on with ``make_private(resume_from=...)``, which charges nothing again.
+        """
+        return load(self.wired, path, module=module, optimizer=optimizer, options=torch_load_kwargs or {})
+
+    def export_model(self) -> dict[str, torch.Tensor]:
+        """Return copies of the module's parameters and buffers: what was released, and nothing else."""
+        inner = self.wired.run.engine.module
+        return {name: tensor.detach().clone() for name, tensor in inner.state_dict().items()}
+
+    def detach(self) -> None:
+        """Give module and optimizer their own ways back; the run has ended."""
+        self.run.engine.detach()
+        restore_stepping(self.wired.optimizer)
+
+    @staticmethod
+    def is_compatible(*, module: nn.Module, **_: Any) -> bool:
+        """Tell whether nothing is known against a module; see `ModuleValidator`."""
+        return ModuleValidator.is_valid(module)
+
+    @staticmethod
+    def validate(*, module: nn.Module, **_: Any) -> None:
+        """Raise what is known against a module; see `ModuleValidator`."""
+        ModuleValidator.validate(module, strict=True)

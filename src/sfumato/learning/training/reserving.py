@@ -1,0 +1,130 @@
+"""Where a run's steps are counted: on a ledger that charges them all beforehand, or in this process only."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+import torch
+
+from sfumato import _check
+from sfumato.errors import LedgerCorrupt, LedgerUnavailable
+from sfumato.learning.noise.noise import Noise
+from sfumato.learning.sampling.sampler import Sampler
+from sfumato.learning.training.checkpoint import Checkpoint, Place, read_secrets
+from sfumato.learning.training.ranks import Ranks
+from sfumato.learning.training.sealing import key_file_of, read_key
+from sfumato.learning.training.steps import CountedSteps, ReplayedSteps, ReservedSteps, Steps
+from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.runs import Run
+from sfumato.ledger.view import LedgerView
+
+__all__ = ["Booking", "sealing_key"]
+
+
+@final
+@dataclass(slots=True, kw_only=True)
+class Booking:
+    """A ledger, and what a run needs of it.
+
+    Attributes
+    ----------
+    ledger : Ledger or LedgerView or None
+        None counts in this process only.
+    delta : float or None
+        Where the run's own guarantee is read.
+    description : str
+    key_file : Path or None
+    replay : bool
+        Whether each step is claimed with a digest.
+    """
+
+    ledger: Ledger | LedgerView | None
+    delta: float | None
+    description: str
+    key_file: Path | None
+    replay: bool
+    ranks: Ranks
+    run: Run | None = None
+
+    def __post_init__(self) -> None:
+        if self.replay and (self.ledger is None or self.ranks.together):
+            _check.refuse("replayable", "be of one process with a ledger", True, "pass ledger=")
+        if self.replay and not torch.are_deterministic_algorithms_enabled():
+            remedy = "call torch.use_deterministic_algorithms(True)"
+            _check.refuse("replayable", "be on in deterministic mode only", True, remedy)
+
+    def begin(self, sampler: Sampler, noise: Noise, noise_multiplier: float) -> Steps:
+        """Charge a run, or count it."""
+        if self.ledger is None:
+            return CountedSteps(most=sampler.steps)
+        if self.ranks.first:
+            if self.delta is None:
+                remedy = "pass delta=, below half of an (epsilon, delta) budget's"
+                _check.refuse("delta", "be given where a ledger is charged", None, remedy)
+            self.run = self.ledger.reserve(
+                sampler.loss(noise_multiplier),
+                steps=sampler.steps,
+                delta=self.delta,
+                description=self.description,
+                simulated=noise.simulated or sampler.simulated,
+            )
+        self.ranks.share(None)
+        return self._steps(0)
+
+    def resume(self, kept: Checkpoint, sampler: Sampler) -> Steps:
+        """Go on with the next steps that nobody claimed, or, bit for bit, with the checkpoint's."""
+        if self.ledger is None:
+            warnings.warn(
+                "without a ledger a run goes on with a fresh key and fresh batches: steps that were run "
+                "after the checkpoint are not counted",
+                UserWarning,
+                stacklevel=4,
+            )
+            return CountedSteps(kept.cursor, most=sampler.steps)
+        if kept.place is None:
+            _check.refuse(
+                "resume_from", "be of a run that a ledger reserved", "one that none did", "leave ledger out"
+            )
+        if self.ranks.first:
+            self.run = self._found(kept.place)
+        self.ranks.share(None)
+        return self._steps(kept.cursor)
+
+    def _steps(self, start: int) -> Steps:
+        if self.replay and self.run:
+            return ReplayedSteps(self.run, start)
+        return ReservedSteps(self.run, self.ranks)
+
+    def _found(self, place: Place) -> Run:
+        """Return the checkpoint's run, on a ledger that still knows all that it knew then."""
+        if self.ledger is None:
+            raise LedgerUnavailable("ledger must be open to go on with a run, got none; pass ledger=")
+        if self.ledger.ledger_id != place.ledger:
+            _check.refuse("ledger", f"be {place.ledger}, where the run was charged", self.ledger.ledger_id)
+        run = self.ledger.run(place.run, digest=place.digest)
+        if run.claimed < place.claimed:
+            raise LedgerCorrupt(
+                f"ledger must hold the {place.claimed} steps that the checkpoint saw claimed, got "
+                f"{run.claimed}: it was rolled back, and noise would be drawn twice; restore the latest one"
+            )
+        return run
+
+    def secrets(self, path: str, kept: Checkpoint) -> tuple[bytes, bytes]:
+        """Return the noise key and the seed that were sealed with a checkpoint."""
+        if kept.place is None:
+            raise LedgerUnavailable("checkpoint must be of a run on a ledger, got another; leave ledger out")
+        return read_secrets(path, sealing_key(self.key_file, self.ledger, make=False), kept.place)
+
+
+def sealing_key(key_file: Path | None, ledger: Ledger | LedgerView | None, *, make: bool) -> bytes:
+    """Return the key that seals secrets: in a file that was named, or beside the ledger's."""
+    if key_file is None and ledger is not None and ledger.path is not None:
+        key_file = key_file_of(ledger.path)
+    if key_file is None:
+        raise LedgerUnavailable(
+            "training key must lie in a file, got a ledger that is none; pass key_file= to make_private"
+        )
+    return read_key(key_file, make=make)

@@ -1,0 +1,252 @@
+"""One run of private training: its open batches, what a step releases, and what that has lost so far."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any, final
+
+import torch
+from torch import Tensor
+
+from sfumato import _check
+from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.engine.engine import Engine
+from sfumato.learning.engine.sums import ClippedSums
+from sfumato.learning.noise.noise import Noise
+from sfumato.learning.sampling.sampler import Sampler
+from sfumato.learning.training.digest import Digest
+from sfumato.learning.training.loader import Given
+from sfumato.learning.training.ranks import Ranks
+from sfumato.learning.training.steps import Steps
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["TrainingRun"]
+
+
+@final
+class TrainingRun:
+    """What the loader, the optimizer and the engine of one run share.
+
+    Parameters
+    ----------
+    engine : Engine
+        Attached to the module.
+    sampler : Sampler
+    steps : Steps
+    noise : Noise
+    noise_multiplier : float
+        Relative to the clipping's sensitivity.
+    mean : bool
+        Whether gradients are divided by the expected batch size, or are sums.
+    ranks : Ranks
+    digest : Digest, optional
+        Of what a step computes, where steps are replayed.
+
+    Notes
+    -----
+    Guarantee: `loss_so_far`, for the released gradients and all that is computed from them. Conditions:
+    those of the sampler, the clipping and the noise; every use of examples that is released goes through
+    the module's gradients; the number of steps does not follow from the data, or the whole run was reserved.
+    """
+
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        sampler: Sampler,
+        steps: Steps,
+        noise: Noise,
+        noise_multiplier: float,
+        mean: bool,
+        ranks: Ranks,
+        digest: Digest | None = None,
+    ) -> None:
+        self.engine, self.sampler, self.steps, self.noise = engine, sampler, steps, noise
+        self.noise_multiplier = noise_multiplier
+        self.ranks = ranks
+        self.cursor = 0
+        """One more than the highest step that has drawn noise."""
+        self.foreign_steps = 0
+        self.released = 0
+        """How many steps have drawn noise in this process."""
+        self._mean, self._digest = mean, digest
+        self._fresh: list[Given] = []  # given, and not yet through a backward
+        self._drop()
+
+    def _drop(self) -> None:
+        self._used: list[Given] = []
+        self._sums: dict[str, Tensor] = {}
+        self._norms: list[Tensor] = []
+
+    # what the loader tells
+
+    def restart(self) -> None:
+        """Forget batches that were given and not used."""
+        self._fresh = []
+
+    def give(self, given: Given) -> None:
+        """Learn of a batch that is about to be used."""
+        self._fresh.append(given)
+
+    # what the optimizer asks
+
+    def forget(self) -> None:
+        """Drop gradients that were computed since the last step was asked for, as `zero_grad` does."""
+        examples = self.engine.forget() if self.engine.attached else 0
+        while self._fresh and examples > 0:
+            examples -= self._fresh.pop(0).size
+
+    def ready(self) -> bool:
+        """Take in what was computed; return whether the last logical batch is whole, for a step."""
+        fresh, self._fresh = self._fresh, []
+        sums = self.engine.clipped_sums() if self.engine.attached else self._nothing()
+        foreign = not fresh and not self._used and sums.examples > 0
+        if not foreign:
+            self._match(fresh, sums.examples)
+        for name, total in sums.gradients.items():
+            self._sums[name] = self._sums[name].add_(total) if name in self._sums else total
+        self._norms.append(sums.norms)
+        if foreign:
+            self._admit_foreign()
+            return True
+        if not self._used:
+            remedy = "iterate over the loader that make_private returned"
+            _check.refuse("step", "come after a batch", "none", remedy)
+        return self._used[-1].last
+
+    def _nothing(self) -> ClippedSums:
+        """Return the sums over nobody, where not even the first example has come yet."""
+        named = {n: p for n, p in self.engine.module.named_parameters() if p.requires_grad}
+        gradients = {
+            name: torch.zeros_like(p, dtype=torch.promote_types(p.dtype, torch.float32))
+            for name, p in named.items()
+        }
+        groups = 1 + max(self.clipping.groups(list(named)))
+        return ClippedSums(gradients=gradients, examples=0, norms=torch.zeros(groups, 0))
+
+    def _match(self, fresh: list[Given], examples: int) -> None:
+        """Find the batches that examples came from: the latest, as a forward before them may have failed."""
+        while sum(given.size for given in fresh) > examples:
+            fresh.pop(0)
+        if sum(given.size for given in fresh) != examples:
+            self._drop()
+            _check.refuse(
+                "batch",
+                "be what the returned loader gave, whole and once",
+                "another number of examples",
+                "run each batch through the module once in training mode, and nothing else",
+            )
+        self._used += fresh
+
+    def _admit_foreign(self) -> None:
+        if self.steps.durable:
+            self._drop()
+            _check.refuse(
+                "batch",
+                "come from the returned loader where a ledger was charged for its sampling",
+                "one from elsewhere",
+                "iterate over the loader that make_private returned",
+            )
+        if not self.foreign_steps:
+            warnings.warn(
+                "a batch did not come from the loader that make_private returned: such steps are accounted "
+                "without amplification, as if each example were in every one of them, once, under zero-out; "
+                "iterate over the returned loader",
+                UserWarning,
+                stacklevel=4,
+            )
+        self.foreign_steps += 1
+
+    def gradients(self) -> dict[str, Tensor] | None:
+        """Return the noisy gradients of the batches since the last step; None to leave the step out.
+
+        Each logical batch gets noise of its own, under its own number: two that are accumulated are two
+        steps, of which one example may be in both.
+        """
+        numbers = sorted({given.step for given in self._used}) if self._used else [self.steps.take()]
+        sums, norms = self._sums, torch.cat(self._norms, 1)
+        self._drop()
+        self.ranks.sum_(sums.values())
+        if self.steps.needs_digest and self._digest is not None:
+            told = self._digest.of(numbers, sums.values())
+            confirmed = self.steps.confirm(numbers[0], told) if len(numbers) == 1 else self._refuse_two()
+            if confirmed < 0:
+                warnings.warn(
+                    "a step was computed otherwise than before the run was killed: its noise is not drawn "
+                    "again, and the run goes on with fresh steps",
+                    UserWarning,
+                    stacklevel=4,
+                )
+                return None
+        self._add_noise(sums, numbers)
+        self._adapt(norms, numbers[-1])
+        self.cursor, self.released = max(self.cursor, numbers[-1] + 1), self.released + len(numbers)
+        if self._mean:
+            divisor = self.sampler.expected_batch_size * len(numbers)
+            for total in sums.values():
+                total.div_(divisor)
+        return sums
+
+    def _refuse_two(self) -> int:
+        return int(
+            _check.refuse(
+                "replay", "have one logical batch in a step", "several", "use max_physical_batch_size instead"
+            )
+        )
+
+    def _add_noise(self, sums: dict[str, Tensor], numbers: Iterable[int]) -> None:
+        if self.noise_multiplier == 0:
+            return
+        totals = list(sums.values())
+        sizes = [total.numel() for total in totals]
+        stddevs = self.clipping.stddevs(self.noise_multiplier, list(sums), sizes)
+        for number in numbers:
+            self.noise.add_(totals, step=number, stddevs=stddevs)
+
+    def _adapt(self, norms: Tensor, number: int) -> None:
+        after = self.clipping.after(
+            self.ranks.gathered(norms).square(),
+            noise_multiplier=self.noise_multiplier,
+            expected_batch_size=self.sampler.expected_batch_size,
+            step=number,
+            noise=self.noise,
+        )
+        if after is not self.clipping:
+            self.engine.clipping = after
+
+    @property
+    def clipping(self) -> Clipping:
+        """How the next step clips."""
+        return self.engine.clipping
+
+    @property
+    def simulated(self) -> bool:
+        """Whether batches or noise follow from a number, and protect nobody."""
+        return self.noise.simulated or self.sampler.simulated
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """Under which relation the run is priced."""
+        return Neighboring.ZERO_OUT if self.foreign_steps else self.sampler.neighboring
+
+    def loss_so_far(self) -> PrivacyLoss:
+        """Return the loss of the steps up to the last that drew noise, and of those on foreign batches.
+
+        Steps on foreign batches are whole Gaussians. Under zero-out, Poisson's loss is that under add/remove:
+        an absent example and one that contributes nothing give the same sums.
+        """
+        own = self.sampler.loss_of(self.noise_multiplier, self.cursor)
+        if not self.foreign_steps:
+            return own
+        return own + self.sampler.step_loss(self.noise_multiplier) * self.foreign_steps
+
+    def epsilon(self, delta: float) -> float:
+        """Return what the run has spent so far at a delta, rounded up."""
+        delta = _check.unit_interval("delta", delta, "use 1e-5, say: below one over the number of examples")
+        return 0.0 if not self.cursor else self.loss_so_far().epsilon(delta)
+
+    def state(self) -> dict[str, Any]:
+        """Return what a checkpoint keeps of the run; none of it is secret."""
+        return {"cursor": self.cursor, "foreign_steps": self.foreign_steps}

@@ -1,0 +1,203 @@
+"""Putting a run together: engine, sampler, noise, steps, loader and optimizer, from what a user passes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+from torch.utils.data import DataLoader
+
+from sfumato import _check
+from sfumato.learning.checks.validator import ModuleValidator
+from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.engine.engine import Engine, Mode, Reduction
+from sfumato.learning.sampling.sampler import Sampler
+from sfumato.learning.training import making
+from sfumato.learning.training.checkpoint import Checkpoint, Plan
+from sfumato.learning.training.digest import Digest
+from sfumato.learning.training.loader import PrivateLoader
+from sfumato.learning.training.parallel import inner_module, is_together
+from sfumato.learning.training.ranks import Ranks
+from sfumato.learning.training.reserving import Booking
+from sfumato.learning.training.run import TrainingRun
+from sfumato.learning.training.stepping import check_optimizer, make_stepping_private
+from sfumato.learning.training.testing import attach_after_test
+from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.view import LedgerView
+
+__all__ = ["Wired", "Wiring"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wired:
+    """The parts of a run."""
+
+    module: nn.Module
+    optimizer: Optimizer
+    loader: PrivateLoader
+    run: TrainingRun
+    booking: Booking
+    plan: Plan
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wiring:
+    """The arguments of `PrivacyEngine.make_private`, which says what they mean."""
+
+    module: nn.Module
+    optimizer: Optimizer
+    data_loader: DataLoader[Any]
+    noise_multiplier: float
+    max_grad_norm: float | Sequence[float]
+    criterion: Any
+    batch_dim: int
+    loss_reduction: Reduction
+    poisson_sampling: bool
+    clipping: str | Clipping
+    seed: int | None
+    mode: Mode
+    ledger: Ledger | LedgerView | None
+    epochs: int | None
+    steps: int | None
+    delta: float | None
+    description: str
+    sampler: Callable[..., Sampler] | None
+    max_physical_batch_size: int | None
+    memory: int | None
+    self_test: bool
+    replayable: bool
+    resume_from: str | os.PathLike[str] | None
+    key_file: str | os.PathLike[str] | None
+
+    def wired(self) -> Wired:
+        """Check everything, charge the ledger, and only then change module and optimizer."""
+        multiplier = _check.non_negative("noise_multiplier", self.noise_multiplier)
+        together = is_together(self.module)
+        inner = self._checked_module()
+        booking = Booking(
+            ledger=self.ledger,
+            delta=self.delta,
+            description=self.description,
+            key_file=None if self.key_file is None else Path(self.key_file),
+            replay=self.replayable,
+            ranks=Ranks(together=together),
+        )
+        kept = None if self.resume_from is None else Checkpoint.read(self.resume_from)
+        key, seed = booking.ranks.share(self._secrets(booking, kept))
+        sampler = making.drawn_for(
+            self.data_loader,
+            sampler=self.sampler,
+            poisson=self.poisson_sampling,
+            steps=self._planned(),
+            seed=seed if self.seed is None else self.seed,
+        )
+        noise = making.noise_for_run(self.seed, key)
+        engine = Engine(
+            inner,
+            making.clipping_for(self.clipping, self.max_grad_norm, inner),
+            loss_reduction=self.loss_reduction,
+            mode=self.mode,
+            memory=self.memory,
+            batch_dim=self.batch_dim,
+        )
+        plan = Plan(
+            noise_multiplier=multiplier,
+            clipping=repr(engine.clipping),
+            sampler=repr(sampler),
+            simulated=noise.simulated,
+        )
+        if kept is not None:
+            kept.plan.require(plan)
+        begun = booking.begin(sampler, noise, multiplier) if kept is None else booking.resume(kept, sampler)
+        run = TrainingRun(
+            engine=engine,
+            sampler=sampler,
+            steps=begun,
+            noise=noise,
+            noise_multiplier=multiplier,
+            mean=self.loss_reduction == "mean",
+            ranks=booking.ranks,
+            digest=Digest(key, inner, sampler) if self.replayable else None,
+        )
+        wired = Wired(
+            module=self.module,
+            optimizer=self.optimizer,
+            loader=self._loader(run),
+            run=run,
+            booking=booking,
+            plan=plan,
+        )
+        self._changed(wired, kept)
+        return wired
+
+    def _checked_module(self) -> nn.Module:
+        """Return the user's module itself, or refuse what cannot be trained so."""
+        named = getattr(self.criterion, "reduction", self.loss_reduction)
+        if named != self.loss_reduction:
+            remedy = "pass loss_reduction as the criterion has it"
+            _check.refuse("loss_reduction", f"be {named!r} as the criterion's", self.loss_reduction, remedy)
+        inner = inner_module(self.module)
+        check_optimizer(self.optimizer, [p for p in inner.parameters() if p.requires_grad])
+        hooks = inner._forward_pre_hooks.values()  # noqa: SLF001
+        if any(isinstance(getattr(hook, "__self__", None), Engine) for hook in hooks):
+            _check.refuse("module", "belong to one run", "that of another run", "detach that engine first")
+        ModuleValidator.validate(inner, strict=True)
+        return inner
+
+    def _planned(self) -> int | None:
+        """Return how many steps the run has; None if nobody said."""
+        if self.epochs is not None and self.steps is not None:
+            _check.refuse("steps", "be given without epochs", self.steps, "pass one of them")
+        if self.epochs is not None:
+            per_epoch = making.epoch_of(self.data_loader)[2]
+            return _check.integer("epochs", self.epochs, minimum=1) * per_epoch
+        if self.steps is not None:
+            return _check.integer("steps", self.steps, minimum=1)
+        if self.ledger is not None:
+            _check.refuse("epochs", "be given where a ledger is charged", None, "pass epochs= or steps=")
+        return None
+
+    def _secrets(self, booking: Booking, kept: Checkpoint | None) -> tuple[bytes, bytes]:
+        """Return the noise key and the seed: those of the checkpoint's run if it goes on, or fresh ones."""
+        resumed = kept is not None and self.ledger is not None and self.seed is None and booking.ranks.first
+        if resumed and kept is not None and self.resume_from is not None:
+            return booking.secrets(os.fspath(self.resume_from), kept)
+        return os.urandom(32), os.urandom(32)
+
+    def _loader(self, run: TrainingRun) -> PrivateLoader:
+        if self.replayable and self.data_loader.num_workers:
+            remedy = "use num_workers=0"
+            _check.refuse("replayable", "load in this process", self.data_loader.num_workers, remedy)
+        loader = PrivateLoader(
+            self.data_loader,
+            sampler=run.sampler,
+            steps=run.steps,
+            taker=run,
+            ranks=run.ranks,
+            steps_per_epoch=making.epoch_of(self.data_loader)[2],
+        )
+        loader.limit(self.max_physical_batch_size)
+        return loader
+
+    def _changed(self, wired: Wired, kept: Checkpoint | None) -> None:
+        run, engine = wired.run, wired.run.engine
+        if kept is not None:
+            self.module.load_state_dict(kept.module)
+            if kept.optimizer is not None:
+                self.optimizer.load_state_dict(kept.optimizer)
+            torch.set_rng_state(kept.random_state)
+            run.cursor, run.foreign_steps = kept.cursor, kept.foreign_steps
+        if self.self_test:
+            attach_after_test(engine.module, engine, loss_reduction=self.loss_reduction, mode=self.mode)
+        else:
+            engine.attach()
+        make_stepping_private(self.optimizer, run, engine.module)
+        vars(self.optimizer)["max_grad_norm"] = self.max_grad_norm
