@@ -1,0 +1,59 @@
+"""Where clients' contributions are added up: the place of secure aggregation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol, final, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from sfumato import _check
+
+__all__ = ["SecureAggregation", "TrustedAggregator"]
+
+
+@runtime_checkable
+class SecureAggregation(Protocol):
+    """Adds up what clients send, so that no more than the sum is seen.
+
+    Notes
+    -----
+    Who must be trusted follows from the implementation; the guarantee of the training is that of whoever sees
+    the noisy sum only. Contributions are clipped before they come here.
+    """
+
+    def total(self, contributions: Iterable[Sequence[Tensor]], like: Sequence[Tensor]) -> list[Tensor]:
+        """Return the sum over all clients, one tensor for each parameter.
+
+        Parameters
+        ----------
+        contributions : iterable of sequence of Tensor
+            Of each client in the round, one after the other; possibly none.
+        like : sequence of Tensor
+            The parameters, whose shapes the contributions have.
+        """
+
+
+@final
+class TrustedAggregator:
+    """A plain sum in one process: whoever runs it sees every client's contribution and is trusted with it.
+
+    Examples
+    --------
+    >>> sums = TrustedAggregator().total([[torch.ones(2)], [torch.ones(2)]], like=[torch.zeros(2)])
+    >>> sums[0].tolist()
+    [2.0, 2.0]
+    """
+
+    def total(self, contributions: Iterable[Sequence[Tensor]], like: Sequence[Tensor]) -> list[Tensor]:
+        """Return the sum in at least single precision; zeros if there is no client."""
+        wide = [torch.promote_types(part.dtype, torch.float32) for part in like]
+        sums = [torch.zeros_like(part, dtype=kind) for part, kind in zip(like, wide, strict=True)]
+        for contribution in contributions:
+            if [part.shape for part in contribution] != [part.shape for part in like]:
+                shown = [tuple(part.shape) for part in contribution]
+                _check.refuse("contributions", "have the parameters' shapes", shown)
+            for total, part in zip(sums, contribution, strict=True):
+                total.add_(part)
+        return sums

@@ -1,0 +1,281 @@
+"""User-level private training over many clients: DP-FedAvg, and DP-FTRL with correlated noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Generic, TypeVar, final
+
+import torch
+from torch import Tensor, nn
+from torch.optim import SGD, Optimizer
+
+from sfumato import _check
+from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.federated.aggregation import SecureAggregation, TrustedAggregator
+from sfumato.learning.federated.correlated import CorrelatedRounds
+from sfumato.learning.federated.local import LocalTraining, clipped, local_change, trained
+from sfumato.learning.federated.randomness import own_randomness
+from sfumato.learning.noise.keyed import KeyedNoise
+from sfumato.learning.noise.noise import Noise
+from sfumato.learning.sampling.sampler import Sampler
+from sfumato.learning.sampling.seed import Seed
+from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.runs import Run
+from sfumato.mechanisms.factorization.strategy import Strategy
+from sfumato.privacy.loss import PrivacyLoss
+
+__all__ = ["FederatedTraining"]
+
+T = TypeVar("T")
+
+
+def averaging(parameters: Iterable[nn.Parameter]) -> Optimizer:
+    """Return the server optimizer of federated averaging: the mean change is added as it is."""
+    return SGD(parameters, lr=1.0)
+
+
+@final
+class FederatedTraining(Generic[T]):
+    r"""Rounds of training in which each client is a privacy unit, with all its data.
+
+    In each round the sampler draws clients; each trains a copy of the module; the changes are clipped, added
+    up, and noise is added once; the sum over the *expected* number of clients is what the server's optimizer
+    takes for the negative gradient. Clients are not weighted: a weight would be one more thing that a client
+    moves.
+
+    Parameters
+    ----------
+    module : nn.Module
+        The server's, trained in place. Parameters that require no gradient stay as they are, and so do
+        buffers.
+    clients : sequence
+        The data of each client, whatever ``local`` takes; fetched when a client is drawn.
+    local : callable
+        From a copy of the module and a client's data to nothing; trains the copy in place. See `local_sgd`.
+    sampler : Sampler
+        Draws clients by their places in ``clients``; its steps are the rounds.
+    clipping : Clipping
+        Of a client's change: flat, by groups, adaptive.
+    noise_multiplier : float
+        Standard deviation of the noise over the clipping's sensitivity.
+    strategy : Strategy, optional
+        Correlates the noise over the rounds (DP-FTRL), such as `Tree` or `BandedToeplitz`, for as many steps
+        as the sampler has. Independent noise (DP-FedAvg) unless given.
+    server : callable, optional
+        From the parameters to their optimizer; plain averaging unless given. With correlated noise plain SGD,
+        with or without momentum, is what the strategies are made for.
+    noise : Noise, optional
+        From a fresh key unless given. `SimulatedNoise` marks a simulation.
+    aggregation : SecureAggregation, optional
+        `TrustedAggregator` unless given.
+    ledger : Ledger, optional
+        Charged for all rounds before the first begins, and each round is claimed before its noise is drawn.
+        Without one nothing is charged, and `epsilon` is all that tells.
+    delta : float, optional
+        Needed with a ledger: where the charge is read.
+
+    Notes
+    -----
+    Guarantee: that of ``privacy_loss`` for one client with all its data, under the sampler's relation, for
+    whoever sees all server models of all rounds. Independent noise: each round is Gaussian noise on a sum
+    that one client moves by at most ``clipping.sensitivity``, on batches whose law the sampler prices. With a
+    strategy: `Strategy.loss` for the sampler's participation, without any amplification. Conditions: the
+    clients' data are parts that share no unit; what a client sends is a function of the server's model, of
+    its own data, and of random numbers that are its own (they are: each client's generators begin anew);
+    ``local`` keeps nothing from one client for the next. The noise is float: see `Noise.float_safe`.
+
+    A round that fails counts as run. With correlated noise none can follow it: the steps of a client would
+    no longer be as far apart as they were priced.
+
+    References
+    ----------
+    McMahan, Ramage, Talwar, Zhang (2018), "Learning differentially private recurrent language models";
+    Kairouz et al. (2021), "Practical and private (deep) learning without sampling or shuffling".
+
+    Examples
+    --------
+    >>> from sfumato.learning.clipping.flat import Flat
+    >>> from sfumato.learning.federated.local import local_sgd
+    >>> from sfumato.learning.sampling.poisson import PoissonSampler
+    >>> clients = [(torch.ones(3, 1), torch.full((3, 1), 2.0)) for _ in range(200)]
+    >>> module = nn.Linear(1, 1, bias=False)
+    >>> training = FederatedTraining(
+    ...     module,
+    ...     clients,
+    ...     local_sgd(nn.functional.mse_loss, learning_rate=0.2),
+    ...     sampler=PoissonSampler(population=200, sampling_probability=0.2, steps=10),
+    ...     clipping=Flat(clip_norm=1.0),
+    ...     noise_multiplier=1.0,
+    ... )
+    >>> training.run()
+    >>> 1.5 < module.weight.item() < 2.5, round(training.epsilon(1e-5), 2)
+    (True, 4.99)
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        clients: Sequence[T],
+        local: LocalTraining[T],
+        *,
+        sampler: Sampler,
+        clipping: Clipping,
+        noise_multiplier: float,
+        strategy: Strategy | None = None,
+        server: Callable[[Iterable[nn.Parameter]], Optimizer] = averaging,
+        noise: Noise | None = None,
+        aggregation: SecureAggregation | None = None,
+        ledger: Ledger | None = None,
+        delta: float | None = None,
+    ) -> None:
+        _check_sampler(sampler, len(clients))
+        _check_strategy(strategy, sampler, clipping)
+        if ledger is not None:
+            _check.unit_interval("delta", delta, "say where the charge is read")
+        self.module, self.clients, self.sampler, self.clipping = module, clients, sampler, clipping
+        self.noise_multiplier = _check.positive("noise_multiplier", noise_multiplier)
+        self.rounds = 0
+        self._local, self._strategy, self._ledger, self._delta = local, strategy, ledger, delta
+        self._aggregation = TrustedAggregator() if aggregation is None else aggregation
+        self._noise = KeyedNoise() if noise is None else noise
+        self._correlated = None if strategy is None else CorrelatedRounds(strategy, self._noise)
+        self._names = list(trained(module))
+        if not self._names:
+            _check.refuse("module", "have parameters that require a gradient", "none")
+        self._optimizer = server(list(trained(module).values()))
+        self._groups = clipping.groups(self._names)
+        self._run: Run | None = None
+        self._broken = False
+
+    @property
+    def simulated(self) -> bool:
+        """Whether clients or noise follow from a number, so that nobody is protected."""
+        return self.sampler.simulated or self._noise.simulated
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """The loss of all rounds."""
+        return self._loss_of(self.sampler.steps)
+
+    def epsilon(self, delta: float) -> float:
+        """Return what the rounds so far have cost; with correlated noise what all of them cost."""
+        return self._loss_of(self.rounds).epsilon(delta)
+
+    def run(self, rounds: int | None = None, *, progress: Callable[[int], object] | None = None) -> None:
+        """Run the next rounds.
+
+        Parameters
+        ----------
+        rounds : int, optional
+            All that are left unless given.
+        progress : callable, optional
+            Called after each round with how many are done.
+
+        Raises
+        ------
+        ParameterError
+            If fewer rounds are left.
+        BudgetExceeded, LedgerError
+            From the ledger, before any client is asked.
+        """
+        left = self.sampler.steps - self.rounds
+        count = left if rounds is None else _check.integer("rounds", rounds)
+        if count > left:
+            _check.refuse("rounds", f"be at most the {left} that are left", count, "plan a longer run")
+        if count:
+            self._reserve()
+        for _ in range(count):
+            self._round()
+            if progress is not None:
+                progress(self.rounds)
+
+    def _reserve(self) -> None:
+        if self._ledger is not None and self._run is None and self._delta is not None:
+            self._run = self._ledger.reserve(
+                self.privacy_loss,
+                steps=self.sampler.steps,
+                delta=self._delta,
+                description="federated training",
+                simulated=self.simulated,
+            )
+
+    def _round(self) -> None:
+        if self._broken:
+            remedy = "begin a new training, with a charge of its own"
+            _check.refuse("rounds", "follow one that ended, with correlated noise", "a failed one", remedy)
+        if self._run is not None:
+            self._run.claim()
+        number, self.rounds = self.rounds, self.rounds + 1
+        self._broken = self._correlated is not None
+        parameters = trained(self.module)
+        if list(parameters) != self._names:
+            _check.refuse("module", "keep its parameters", "other ones", "begin a new training")
+        norms: list[Tensor] = []
+        like = [parameter.detach() for parameter in parameters.values()]
+        sums = self._aggregation.total(self._contributions(number, norms), like)
+        self._add_noise(sums, number)
+        for parameter, total in zip(parameters.values(), sums, strict=True):
+            parameter.grad = (total / -self.sampler.expected_batch_size).to(parameter)
+        self._optimizer.step()
+        self._optimizer.zero_grad()
+        self._adapt(norms, number)
+        self._broken = False
+
+    def _adapt(self, norms: Sequence[Tensor], number: int) -> None:
+        none = torch.zeros(1 + max(self._groups), 0, dtype=torch.float64)
+        self.clipping = self.clipping.after(
+            torch.cat([none, *norms], dim=1),
+            noise_multiplier=self.noise_multiplier,
+            expected_batch_size=self.sampler.expected_batch_size,
+            step=number,
+            noise=self._noise,
+        )
+
+    def _contributions(self, number: int, norms: list[Tensor]) -> Iterator[tuple[Tensor, ...]]:
+        """Train the round's clients one by one; leave the norms of their changes in ``norms``."""
+        for client in self.sampler.batch(number).tolist():
+            words = Seed.of(self.sampler.seed).stream(f"client {client}", number).words(3)
+            with own_randomness(words):
+                changes = local_change(self.module, self._local, self.clients[client])
+            sent = clipped(changes, self.clipping, self._groups)
+            norms.append(sent.squared_norms)
+            yield sent.parts
+
+    def _add_noise(self, sums: Sequence[Tensor], number: int) -> None:
+        sizes = [total.numel() for total in sums]
+        stddevs = self.clipping.stddevs(self.noise_multiplier, self._names, sizes)
+        if self._correlated is None:
+            self._noise.add_(sums, step=number, stddevs=stddevs)
+        else:
+            self._correlated.add_(sums, stddevs)
+
+    def _loss_of(self, rounds: int) -> PrivacyLoss:
+        if self._strategy is None:
+            return self.sampler.loss_of(self.noise_multiplier, rounds)
+        step = self.sampler.step_loss(self.noise_multiplier)
+        return self._strategy.loss(
+            step.noise_multiplier,
+            participation=self.sampler.participation,
+            neighboring=self.sampler.neighboring,
+        ) * min(1, rounds)
+
+
+def _check_sampler(sampler: Sampler, clients: int) -> None:
+    if not isinstance(sampler, Sampler):
+        _check.refuse("sampler", "be a Sampler", type(sampler).__name__, "pass PoissonSampler(...)")
+    if sampler.population != clients:
+        remedy = "sample clients, each of whom is one unit"
+        _check.refuse("sampler", f"have a population of {clients} clients", sampler.population, remedy)
+    if not sampler.distinct:
+        _check.refuse("sampler", "draw each client once in a round", type(sampler).__name__)
+
+
+def _check_strategy(strategy: Strategy | None, sampler: Sampler, clipping: Clipping) -> None:
+    if strategy is None:
+        return
+    if strategy.steps != sampler.steps:
+        remedy = "make both for as many rounds"
+        _check.refuse("strategy", f"have the sampler's {sampler.steps} steps", strategy.steps, remedy)
+    if type(clipping).after is not Clipping.after:
+        remedy = "the noise of one round is taken off in later ones: fix the clip norm"
+        _check.refuse("clipping", "not adapt with correlated noise", type(clipping).__name__, remedy)
