@@ -1,4 +1,4 @@
-"""Exact noise against numpy's inexact noise, and whether the time of a single release tells its value.
+"""Exact noise against numpy's inexact noise, whether the time of a draw tells its value; noise for training.
 
 Speeds are draws per second of CPU time in the best of several runs, source words included. The first call at
 a scale also builds its table, which is shown apart.
@@ -7,6 +7,7 @@ a scale also builds its table, which is shown apart.
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import inspect
 import time
 from collections.abc import Callable, Sequence
@@ -20,7 +21,7 @@ from numpy.typing import NDArray
 from sfumato.numerics import _kernels, discrete_gaussian, discrete_laplace
 from sfumato.numerics.plans import gaussian_plan, laplace_plan
 
-__all__ = ["main", "measure_speed", "measure_timing"]
+__all__ = ["main", "measure_speed", "measure_timing", "measure_training"]
 
 SCALES = (1, 1_000, 1_000_000)
 LAWS: dict[str, tuple[Callable[..., Any], Callable[[Fraction], object]]] = {
@@ -86,6 +87,36 @@ def measure_timing(releases: int) -> None:
             print(f"{law:<12}{scale:>9}{np.median(times) / 1e3:>12.1f}{spearman:>10.3f}", flush=True)
 
 
+def measure_training(count: int, runs: int) -> None:
+    """Print speeds of noise that is added to a float32 tensor, interleaved, on one thread."""
+    import torch  # noqa: PLC0415  # an optional library
+
+    from sfumato.learning.noise.grid import GridNoise  # noqa: PLC0415  # needs it
+    from sfumato.learning.noise.keyed import KeyedNoise  # noqa: PLC0415
+
+    torch.set_num_threads(1)
+    gradient = torch.zeros(count)
+    keyed, grid = KeyedNoise(), GridNoise()
+    works: dict[tuple[str, str], Callable[[], object]] = {
+        ("torch.randn alone", ""): lambda: torch.randn(count),
+        ("torch.randn, added", ""): lambda: gradient.add_(torch.randn_like(gradient), alpha=1.1),
+    }
+    for variant in _kernels.variants():
+        works["KeyedNoise", variant] = lambda: keyed.add_([gradient], step=0, stddevs=[1.1])
+    for variant in _kernels.variants():
+        works["GridNoise", variant] = lambda: grid.add_([gradient], step=0, stddevs=[1.1])
+    best = dict.fromkeys(works, float("inf"))
+    for _ in range(runs):
+        for (name, variant), work in works.items():
+            _kernels.use(variant or "portable")
+            best[name, variant] = min(best[name, variant], best_seconds(work, 1))
+    floor = best["torch.randn, added", ""]
+    print(f"\nNoise added to {count} float32, torch {torch.__version__}, one thread")
+    print(f"{'noise':<20}{'kernel':>11}{'M/s':>7}{'x torch':>9}")
+    for (name, variant), seconds in best.items():
+        print(f"{name:<20}{variant:>11}{count / seconds / 1e6:>7.0f}{floor / seconds:>9.2f}", flush=True)
+
+
 def main(argv: Sequence[str]) -> None:
     """Run from the command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks noise", description=__doc__)
@@ -95,3 +126,5 @@ def main(argv: Sequence[str]) -> None:
     options = parser.parse_args(argv)
     measure_speed(options.count, options.runs)
     measure_timing(options.releases)
+    if importlib.util.find_spec("torch") is not None:
+        measure_training(options.count, options.runs)
