@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from sfumato import _check
 from sfumato.errors import UnattributedParameter, UnfitModule
 from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.engine.arena import Arena
 from sfumato.learning.engine.passes import Pass
 from sfumato.learning.engine.plan import Plan
 from sfumato.learning.engine.probe import Found, probe, size_of
@@ -96,6 +97,7 @@ class Engine:
         self._open: tuple[ExitStack, Tape, Tensor] | None = None
         self._quiet: ExitStack | None = None
         self._busy = False
+        self._arena = Arena()
         self._reset()
 
     def _reset(self) -> None:
@@ -209,6 +211,7 @@ class Engine:
             return
         if not done.complete:
             done.superseded = True
+            self._arena.release()
             return
         with torch.no_grad():
             sums, norms = done.totals(self.clipping, self._groups, self._scale(done.count))
@@ -233,7 +236,7 @@ class Engine:
             self._quiet = ExitStack()
             self._quiet.enter_context(torch.no_grad())
             return
-        tape = Tape(self._parameters, count, self._memory // 4)
+        tape = Tape(self._parameters, count, self._memory // 4, self._arena)
         stack = ExitStack()
         stack.enter_context(Reroute(plan, tape))
         self._open = (stack, tape, torch.get_rng_state())
@@ -281,7 +284,7 @@ class Engine:
         self._look(args, kwargs)
         if self._found is not None and self._found.plan is not None:
             count = size_of(args, kwargs, self._batch_dim)
-            tape = Tape(self._parameters, count, self._memory // 4)
+            tape = Tape(self._parameters, count, self._memory // 4, self._arena)
             with self._alone(), Reroute(self._found.plan, tape):
                 output = self.module.forward(*args, **kwargs)
             if not tape.broken:

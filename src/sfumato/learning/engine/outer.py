@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from sfumato.learning.engine.arena import Arena
 from sfumato.learning.engine.uses import Use, squares, wide
 
 __all__ = ["Outer"]
@@ -24,13 +25,20 @@ class Outer(Use):
     right : Tensor of shape (examples, rows, second dimension)
     kept : int
         How many entries of gradients may be kept from the norms to the sums.
+    arena : Arena
+        Where they are kept.
+    sizes : Tensor, optional
+        The squared norms of `left` where each example has one row, if they are known.
     """
 
-    __slots__ = ("_whole", "kept", "left", "right")
+    __slots__ = ("_sizes", "_whole", "arena", "kept", "left", "right")
 
-    def __init__(self, left: Tensor, right: Tensor, kept: int) -> None:
+    def __init__(
+        self, left: Tensor, right: Tensor, *, kept: int, arena: Arena, sizes: Tensor | None = None
+    ) -> None:
         super().__init__((left.shape[2], right.shape[2]), left.shape[0])
         self.left, self.right, self.kept = wide(left), wide(right), kept
+        self.arena, self._sizes = arena, sizes
         self._whole: Tensor | None = None
 
     @classmethod
@@ -39,10 +47,13 @@ class Outer(Use):
         if len(parts) == 1:
             return parts[0]
         left = torch.cat([part.left for part in parts], 1)
-        return cls(left, torch.cat([part.right for part in parts], 1), parts[0].kept)
+        right = torch.cat([part.right for part in parts], 1)
+        return cls(left, right, kept=parts[0].kept, arena=parts[0].arena)
 
     def per_example(self, start: int, stop: int) -> Tensor:
         """Return one product of matrices for each example."""
+        if self._whole is not None:
+            return self._whole[start:stop]
         return self.left[start:stop].transpose(1, 2) @ self.right[start:stop]
 
     def weighted(self, factors: Tensor) -> Tensor:
@@ -56,10 +67,13 @@ class Outer(Use):
         """Return them by the cheapest of three ways: products of norms, Gram matrices, the gradients."""
         rows, (first, second) = self.left.shape[1], self.shape
         if rows == 1:
-            return squares(self.left[:, 0]) * squares(self.right[:, 0])
+            own = squares(self.left[:, 0]) if self._sizes is None else self._sizes
+            return own * squares(self.right[:, 0])
         entries = first * second
         if self.count * entries <= self.kept and 2 * entries < 64 * rows * rows:
-            self._whole = self.per_example(0, self.count)
+            whole = self.arena.take((self.count, first, second), self.left)
+            self._whole = torch.bmm(self.left.transpose(1, 2), self.right, out=whole)
+            self.left = self.right = self.left[:0]  # the gradients tell all
             return squares(self._whole.view(self.count, -1))
         if rows * (first + second) < entries:
             return self._by_gram()
@@ -96,6 +110,9 @@ class Outer(Use):
 
     def drop(self, examples: Tensor) -> None:
         """Fill both factors with zeros."""
+        if self._whole is not None:
+            self._whole[examples] = 0
+            return
         left, right = self.left.clone(), self.right.clone()
         left[examples], right[examples] = 0, 0
-        self.left, self.right, self._whole = left, right, None
+        self.left, self.right = left, right

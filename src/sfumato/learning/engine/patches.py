@@ -50,14 +50,17 @@ def by_patches(form: _Form, values: Tensor, gradients: Tensor, shape: Sequence[i
     down, right = form.stride
     if height * width == 1 and not any(form.padding):
         pixels = values[:, :, : (high - 1) * down + 1 : down, : (wide - 1) * right + 1 : right]
-        return gradients.flatten(2) @ pixels.reshape(count, inner, -1).transpose(1, 2)
+        return _flat(gradients) @ _flat(pixels).transpose(1, 2)
     top, left = form.padding
-    padded = F.pad(values.permute(0, 2, 3, 1), (0, 0, left, left, top, top)).contiguous()
+    padded = values.permute(0, 2, 3, 1)
+    if top or left:
+        padded = F.pad(padded, (0, 0, left, left, top, top))
+    padded = padded.contiguous()
     example, row, column, _ = padded.stride()
     patches = padded.as_strided(
         (count, high, wide, height, width * inner), (example, row * down, column * right, row, 1)
     )
-    return gradients.flatten(2) @ patches.reshape(count, high * wide, -1)
+    return _flat(gradients) @ patches.reshape(count, high * wide, -1)
 
 
 def autocorrelated(
@@ -87,11 +90,18 @@ def autocorrelated(
         for j in range(width):
             rows, columns = slice(i, i + high), slice(j, j + wide)
             patches = patches + products[:, rows, columns, rows, columns]
-    flat = gradients.flatten(2)
+    flat = _flat(gradients)
     outward = flat.transpose(1, 2) @ flat
     gram = patches.reshape(count, places, places)
     reach = (_sizes(gram) * _sizes(outward)).sum(1).square()
     return gram.mul_(outward).sum((1, 2)), reach
+
+
+def _flat(maps: Tensor) -> Tensor:
+    """Return shape (examples, channels, places), as a view whichever way the channels are stored."""
+    if maps.is_contiguous(memory_format=torch.channels_last):
+        return maps.permute(0, 2, 3, 1).flatten(1, 2).transpose(1, 2)
+    return maps.flatten(2)
 
 
 def _sizes(gram: Tensor) -> Tensor:

@@ -23,7 +23,7 @@ from sfumato.learning.engine.batching import over_examples
 from sfumato.learning.engine.calls import called, tensors_in
 from sfumato.learning.engine.layout import Layout
 from sfumato.learning.engine.passes import Pass
-from sfumato.learning.engine.uses import wide
+from sfumato.learning.engine.uses import squares, wide
 
 __all__ = ["Replay"]
 
@@ -233,7 +233,7 @@ class Replay(Pass):
         device = next(iter(flat.values())).device
         squared = torch.zeros(max(self._groups.values()) + 1, few, dtype=kind, device=device)
         for name, gradient in flat.items():
-            squared[self._groups[name]] += gradient.square().sum(1)
+            squared[self._groups[name]] += squares(gradient)
         squared *= self._scale * self._scale
         bad = ~squared.isfinite().all(0)
         factors = self._clipping.factors(squared) * self._scale

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.engine.arena import Arena
 from sfumato.learning.engine.passes import Pass
 from sfumato.learning.engine.totals import clipped_totals
 from sfumato.learning.engine.uses import Use
@@ -49,11 +50,13 @@ class Tape(Pass):
         How many examples there are.
     kept : int
         How many entries of gradients one use may keep.
+    arena : Arena
+        Where they are kept.
     """
 
-    def __init__(self, parameters: Mapping[str, Tensor], count: int, kept: int) -> None:
+    def __init__(self, parameters: Mapping[str, Tensor], count: int, kept: int, arena: Arena) -> None:
         super().__init__(count)
-        self.kept = kept
+        self.kept, self.arena = kept, arena
         self.parameters = parameters
         self.followed = {id(p): Followed(name, p, frozenset({name})) for name, p in parameters.items()}
         self.uses: defaultdict[str, list[Use]] = defaultdict(list)
@@ -84,4 +87,6 @@ class Tape(Pass):
         self, clipping: Clipping, groups: Mapping[str, int], scale: float
     ) -> tuple[Mapping[str, Tensor], Tensor]:
         """Return the sums of clipped gradients, and the norms."""
-        return clipped_totals(self, clipping, groups, scale)
+        found = clipped_totals(self, clipping, groups, scale)
+        self.arena.release()
+        return found

@@ -12,7 +12,7 @@ from torch import Tensor
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.gather import Gather, inner
 from sfumato.learning.engine.outer import Outer
-from sfumato.learning.engine.uses import Use, wide
+from sfumato.learning.engine.uses import Use, squares, wide
 
 if TYPE_CHECKING:
     from sfumato.learning.engine.tape import Followed, Tape
@@ -96,7 +96,7 @@ class _Several:
             for name, gradients in summed.items():
                 if name not in parts:
                     continue
-                parts[name].append(gradients.flatten(1).square().sum(1))
+                parts[name].append(squares(gradients.reshape(len(gradients), -1)))
         return found | {name: torch.cat(part) for name, part in parts.items() if part}
 
     def _summed(self, start: int, stop: int) -> dict[str, Tensor]:
@@ -157,5 +157,5 @@ def _norms_of(uses: Sequence[Use]) -> Tensor:
         joined.append(outer := Outer.joined(outers))
     if gathers:
         joined.append(gather := Gather.joined(gathers))
-    total = _sum([use.squared_norms() for use in joined])
-    return total + 2 * inner(gather, outer) if len(joined) == 2 else total
+    cross = [2 * inner(gather, outer)] if len(joined) == 2 else []  # before norms give up the rows
+    return _sum([*cross, *(use.squared_norms() for use in joined)])

@@ -58,11 +58,14 @@ class Dense(Use):
     Parameters
     ----------
     gradients : Tensor of shape (examples, *shape)
+    norms : Tensor, optional
+        Their squared norms, where they are known.
     """
 
-    __slots__ = ("gradients",)
+    __slots__ = ("_squares", "gradients")
 
-    def __init__(self, gradients: Tensor) -> None:
+    def __init__(self, gradients: Tensor, norms: Tensor | None = None) -> None:
+        self._squares = norms
         super().__init__(gradients.shape[1:], gradients.shape[0])
         self.gradients = wide(gradients)
 
@@ -76,7 +79,9 @@ class Dense(Use):
 
     def squared_norms(self) -> Tensor:
         """Return sums of squares."""
-        return self.gradients.reshape(self.count, -1).square().sum(1)
+        if self._squares is None:
+            self._squares = squares(self.gradients.reshape(self.count, -1))
+        return self._squares
 
     def drop(self, examples: Tensor) -> None:
         """Fill with zeros."""

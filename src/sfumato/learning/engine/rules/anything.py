@@ -14,7 +14,7 @@ from sfumato.learning.engine.calls import called, tensors_in
 from sfumato.learning.engine.layout import Layout
 from sfumato.learning.engine.precision import autocast_as_now
 from sfumato.learning.engine.site import NoRule, Operation, Site, run
-from sfumato.learning.engine.uses import Use, wide
+from sfumato.learning.engine.uses import Use, squares, wide
 
 __all__ = ["anything"]
 
@@ -54,7 +54,7 @@ class _Pulled(Use):
     def squared_norms(self) -> Tensor:
         few = max(1, min(self.count, self._operation.site.tape.kept // max(1, math.prod(self.shape))))
         parts = [self.per_example(start, min(start + few, self.count)) for start in range(0, self.count, few)]
-        return torch.cat([part.reshape(len(part), -1).square().sum(1) for part in parts])
+        return torch.cat([squares(part.reshape(len(part), -1)) for part in parts])
 
     def drop(self, examples: Tensor) -> None:
         layouts = (*self._operation.layouts, *self._operation.outputs)

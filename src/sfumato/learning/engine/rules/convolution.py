@@ -81,38 +81,37 @@ class Convolved(Use):
         The input and the output's gradient.
     weight : Tensor
         Its shape counts only.
-    kept : int
-        How many entries of gradients may be kept.
+    tape : Tape
+        Tells how many entries of gradients may be kept, and where.
     """
 
-    __slots__ = ("_form", "_gradients", "_kept", "_values", "_weight", "_whole")
+    __slots__ = ("_form", "_gradients", "_patched", "_tape", "_values", "_weight", "_whole")
 
-    def __init__(self, form: Form, values: Tensor, gradients: Tensor, weight: Tensor, kept: int) -> None:
+    def __init__(self, form: Form, values: Tensor, gradients: Tensor, weight: Tensor, tape: Tape) -> None:
         super().__init__(weight.shape, values.shape[0])
-        self._form, self._weight, self._kept = form, wide(weight), kept
+        self._form, self._weight, self._tape = form, wide(weight), tape
         self._values, self._gradients = wide(values), wide(gradients)
+        self._patched = suited(form, self.shape, gradients)
         self._whole: Tensor | None = None
 
     def _made(self, values: Tensor, gradients: Tensor) -> Tensor:
         """Return per-example gradients, flat, in the order of `by_patches` or of the weight."""
-        if suited(self._form, self.shape, gradients):
+        if self._patched:
             return by_patches(self._form, values, gradients, self.shape).flatten(1)
         return self._form.per_example(gradients, values, self._weight).flatten(1)
 
     def _ordered(self, flat: Tensor) -> Tensor:
         """Return gradients, some or their sum, in the shape of the weight."""
-        if not suited(self._form, self.shape, self._gradients) or self._pointwise:
+        if not self._patched or math.prod(self.shape[2:]) == 1:
             return flat.reshape(*flat.shape[:-1], *self.shape)
         outer, inner, height, width = self.shape
         apart = flat.reshape(*flat.shape[:-1], outer, height, width, inner)
         return apart.movedim(-1, -3)
 
-    @property
-    def _pointwise(self) -> bool:
-        return math.prod(self.shape[2:]) == 1
-
     def per_example(self, start: int, stop: int) -> Tensor:
         """Return some gradients."""
+        if self._whole is not None:
+            return self._ordered(self._whole[start:stop])
         return self._ordered(self._made(self._values[start:stop], self._gradients[start:stop]))
 
     def weighted(self, factors: Tensor) -> Tensor:
@@ -133,21 +132,25 @@ class Convolved(Use):
                 chosen = doubtful.nonzero()[:, 0]
                 norms[chosen] = self._by_parts(self._values[chosen], self._gradients[chosen])
             return norms
-        if self.count * math.prod(self.shape) <= self._kept:
+        if self.count * math.prod(self.shape) <= self._tape.kept:
             self._whole = self._made(self._values, self._gradients)
+            self._values = self._gradients = self._values[:0]  # the gradients tell all
             return squares(self._whole)
         return self._by_parts(self._values, self._gradients)
 
     def _by_parts(self, values: Tensor, gradients: Tensor) -> Tensor:
-        few = max(1, self._kept // math.prod(self.shape))
+        few = max(1, self._tape.kept // math.prod(self.shape))
         parts = zip(values.split(few), gradients.split(few), strict=True)
         return torch.cat([squares(self._made(v, g)) for v, g in parts])
 
     def drop(self, examples: Tensor) -> None:
         """Fill inputs and gradients with zeros."""
+        if self._whole is not None:
+            self._whole[examples] = 0
+            return
         values, gradients = self._values.clone(), self._gradients.clone()
         values[examples], gradients[examples] = 0, 0
-        self._values, self._gradients, self._whole = values, gradients, None
+        self._values, self._gradients = values, gradients
 
 
 @final
@@ -169,11 +172,11 @@ class _Convolution(Operation):
         self, saved: Sequence[Any], needed: Sequence[bool], gradients: Sequence[Any]
     ) -> Sequence[Tensor | None]:
         values, weight = saved
-        gradient, tape = gradients[0].contiguous(), self._tape
+        gradient, tape = gradients[0], self._tape
         if id(self._weight) in tape.followed:
-            tape.collect(self._weight, Convolved(self._form, values, gradient, weight, tape.kept))
+            tape.collect(self._weight, Convolved(self._form, values, gradient, weight, tape))
         if self._bias is not None and id(self._bias) in tape.followed:
-            tape.collect(self._bias, Dense(wide(gradient).flatten(2).sum(2)))
+            tape.collect(self._bias, Dense(wide(gradient).sum([*range(2, gradient.dim())])))
         if not needed[0]:
             return (None,)
         return (self._form.backward(gradient, values, weight, of_input=True).to(self._dtype),)

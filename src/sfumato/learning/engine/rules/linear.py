@@ -13,7 +13,7 @@ from sfumato.learning.engine.outer import Outer
 from sfumato.learning.engine.precision import lowered
 from sfumato.learning.engine.site import NoRule, Operation, Site, run
 from sfumato.learning.engine.tape import Tape
-from sfumato.learning.engine.uses import Dense, wide
+from sfumato.learning.engine.uses import Dense, squares, wide
 
 __all__ = ["linear", "matmul"]
 
@@ -45,13 +45,16 @@ class _Linear(Operation):
         values, weight = saved
         (gradient,) = gradients
         tape, count = self._tape, self._tape.count
-        left = self._layout.rows(gradient, count)
+        left = wide(self._layout.rows(gradient, count))
+        sizes = squares(left[:, 0]) if left.shape[1] == 1 else None
         if id(self._weight) in tape.followed:
             pair = (left, self._layout.rows(values, count))
-            tape.collect(self._weight, Outer(*(pair[::-1] if self._turned else pair), tape.kept))
+            pair = pair[::-1] if self._turned else pair
+            known = None if self._turned else sizes
+            tape.collect(self._weight, Outer(*pair, kept=tape.kept, arena=tape.arena, sizes=known))
         if self._bias is not None and id(self._bias) in tape.followed:
-            rows = wide(left)
-            tape.collect(self._bias, Dense(rows[:, 0] if rows.shape[1] == 1 else rows.sum(1)))
+            dense = Dense(left[:, 0], sizes) if left.shape[1] == 1 else Dense(left.sum(1))
+            tape.collect(self._bias, dense)
         return ((gradient @ weight).to(self._dtype) if needed[0] else None,)
 
 
