@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sfumato import _check
+from sfumato.learning.noise.device import add_normals_on_device
 from sfumato.learning.noise.key import NoiseKey
 from sfumato.learning.noise.noise import Noise
 from sfumato.numerics.keyed_normal import add_normals
@@ -39,6 +40,15 @@ def change_entries(tensor: Tensor, change: Callable[[NDArray[Any]], None]) -> No
     seen.copy_(copy)
 
 
+def _add_there(gradient: Tensor, key: bytes, stream: tuple[int, int], stddev: float) -> None:
+    seen = gradient.detach()
+    wide = torch.float64 if seen.dtype is torch.float64 else torch.float32
+    flat = seen.to(wide, memory_format=torch.contiguous_format).reshape(-1)
+    add_normals_on_device(flat, key, stream, stddev)
+    if flat.data_ptr() != seen.data_ptr():
+        seen.copy_(flat.view(seen.shape))
+
+
 class _Keyed(Noise):
     def __init__(self, key: NoiseKey) -> None:
         self._key = key
@@ -53,6 +63,10 @@ class _Keyed(Noise):
     def _add(self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float]) -> None:
         for place, (gradient, stddev) in enumerate(zip(gradients, stddevs, strict=True)):
             stream = (step, place)
+
+            if gradient.device.type == "cuda":
+                _add_there(gradient, self._entries, stream, stddev)
+                continue
 
             def add(entries: NDArray[Any], stream: tuple[int, int] = stream, stddev: float = stddev) -> None:
                 add_normals(entries, self._entries, stream=stream, scale=stddev)
@@ -83,7 +97,8 @@ class KeyedNoise(_Keyed):
     and independent of all others, against whoever cannot tell ChaCha20 from random bits. Sums are float:
     ``float_safe`` is False; `GridNoise` is the exact alternative.
 
-    Noise for tensors on another device is drawn on the CPU, as the same numbers, and copied there.
+    On a CUDA device the same numbers are made by torch's operations there (`add_normals_on_device`); for
+    other devices they are made on the CPU and copied.
 
     Examples
     --------
