@@ -16,6 +16,7 @@ from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.clipping.flat import Flat
 from sfumato.learning.federated.federation import FederatedTraining
 from sfumato.learning.federated.local import local_sgd
+from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.keyed import SimulatedNoise
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
 from sfumato.learning.sampling.every_step import FullBatchSampler
@@ -33,7 +34,7 @@ def digits() -> tuple[list[Data], Data]:
     order = np.random.default_rng(0).permutation(len(images))
     inputs = torch.tensor(images[order] / 16, dtype=torch.float32)
     targets = torch.tensor(labels[order])
-    clients = [(inputs[i : i + 3], targets[i : i + 3]) for i in range(0, 1500, 3)]
+    clients = [(inputs[i : i + 5], targets[i : i + 5]) for i in range(0, 1500, 5)]
     return clients, (inputs[1500:], targets[1500:])
 
 
@@ -42,41 +43,49 @@ def _accuracy(module: nn.Module, test: Data) -> float:
         return float((module(test[0]).argmax(1) == test[1]).double().mean())
 
 
+def _zeros() -> nn.Module:
+    module = nn.Linear(64, 10)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.zero_()
+    return module
+
+
 def test_federated_averaging_learns_digits(digits: tuple[list[Data], Data]) -> None:
     clients, test = digits
-    module = nn.Linear(64, 10)
+    module = _zeros()
     training = FederatedTraining(
         module,
         clients,
-        local_sgd(nn.functional.cross_entropy, learning_rate=1.0, epochs=2),
-        sampler=PoissonSampler(population=500, sampling_probability=0.2, steps=30, seed=1),
+        local_sgd(nn.functional.cross_entropy, learning_rate=1.0),
+        sampler=PoissonSampler(population=300, sampling_probability=0.25, steps=12, seed=1),
         clipping=Flat(clip_norm=1.0),
         noise_multiplier=1.2,
         noise=SimulatedNoise(1),
         server=lambda parameters: torch.optim.SGD(parameters, lr=1.0, momentum=0.5),
     )
     training.run()
-    assert training.epsilon(1e-4) < 6
+    assert training.epsilon(1e-4) < 4
     assert _accuracy(module, test) > 0.8
 
 
 def test_correlated_noise_learns_digits(digits: tuple[list[Data], Data]) -> None:
     clients, test = digits
-    module = nn.Linear(64, 10)
-    sampler = BallsInBinsSampler(population=500, bins=8, steps=32, seed=1)
-    strategy = BandedToeplitz.optimal(steps=32, bands=8, participation=sampler.participation)
+    module = _zeros()
+    sampler = BallsInBinsSampler(population=300, bins=4, steps=16, seed=1)
+    strategy = BandedToeplitz.optimal(steps=16, bands=4, participation=sampler.participation)
     training = FederatedTraining(
         module,
         clients,
-        local_sgd(nn.functional.cross_entropy, learning_rate=1.0, epochs=2),
+        local_sgd(nn.functional.cross_entropy, learning_rate=1.0),
         sampler=sampler,
         clipping=Flat(clip_norm=1.0),
         noise_multiplier=2.5,
-        strategy=strategy,
-        noise=SimulatedNoise(1),
+        noise=CorrelatedNoise(strategy, participation=sampler.participation, seed=1),
+        server=lambda parameters: torch.optim.SGD(parameters, lr=1.0, momentum=0.5),
     )
     training.run()
-    assert training.epsilon(1e-4) < 9
+    assert training.epsilon(1e-4) < 4
     assert _accuracy(module, test) > 0.8
 
 

@@ -252,6 +252,8 @@ def test_a_truncated_loss_bounds_both_neighbors() -> None:
 
 def test_users_whose_examples_are_clipped_move_sums_by_several() -> None:
     sampler = make("users, few", clip="example")
+    assert sampler.clips == make("user records").clips == make("poisson").clips == "example"
+    assert make("users, few").clips == "user"
     assert sampler.loss(1.5) == PoissonSubsampled(Gaussian(0.75), 0.2) * STEPS
     assert isinstance(sampler, UserSampler)
     sizes = np.minimum(np.bincount(sampler.owners), 2)

@@ -12,16 +12,15 @@ from torch.optim import SGD, Optimizer
 from sfumato import _check
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.federated.aggregation import SecureAggregation, TrustedAggregator
-from sfumato.learning.federated.correlated import CorrelatedRounds
 from sfumato.learning.federated.local import LocalTraining, clipped, local_change, trained
 from sfumato.learning.federated.randomness import own_randomness
+from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.keyed import KeyedNoise
 from sfumato.learning.noise.noise import Noise
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.seed import Seed
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.runs import Run
-from sfumato.mechanisms.factorization.strategy import Strategy
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["FederatedTraining"]
@@ -58,14 +57,12 @@ class FederatedTraining(Generic[T]):
         Of a client's change: flat, by groups, adaptive.
     noise_multiplier : float
         Standard deviation of the noise over the clipping's sensitivity.
-    strategy : Strategy, optional
-        Correlates the noise over the rounds (DP-FTRL), such as `Tree` or `BandedToeplitz`, for as many steps
-        as the sampler has. Independent noise (DP-FedAvg) unless given.
     server : callable, optional
         From the parameters to their optimizer; plain averaging unless given. With correlated noise plain SGD,
         with or without momentum, is what the strategies are made for.
     noise : Noise, optional
-        From a fresh key unless given. `SimulatedNoise` marks a simulation.
+        Independent noise from a fresh key unless given (DP-FedAvg). `CorrelatedNoise` with the sampler's
+        participation is DP-FTRL. `SimulatedNoise` marks a simulation.
     aggregation : SecureAggregation, optional
         `TrustedAggregator` unless given.
     ledger : Ledger, optional
@@ -78,14 +75,14 @@ class FederatedTraining(Generic[T]):
     -----
     Guarantee: that of ``privacy_loss`` for one client with all its data, under the sampler's relation, for
     whoever sees all server models of all rounds. Independent noise: each round is Gaussian noise on a sum
-    that one client moves by at most ``clipping.sensitivity``, on batches whose law the sampler prices. With a
-    strategy: `Strategy.loss` for the sampler's participation, without any amplification. Conditions: the
-    clients' data are parts that share no unit; what a client sends is a function of the server's model, of
-    its own data, and of random numbers that are its own (they are: each client's generators begin anew);
-    ``local`` keeps nothing from one client for the next. The noise is float: see `Noise.float_safe`.
+    that one client moves by at most ``clipping.sensitivity``, on batches whose law the sampler prices. With
+    correlated noise: `CorrelatedNoise.loss` for the sampler's participation, without any amplification.
+    Conditions: the clients' data are parts that share no unit; what a client sends is a function of the
+    server's model, of its own data, and of random numbers that are its own (they are: each client's
+    generators begin anew); ``local`` keeps nothing from one client for the next. The noise is float: see
+    `Noise.float_safe`.
 
-    A round that fails counts as run. With correlated noise none can follow it: the steps of a client would
-    no longer be as far apart as they were priced.
+    A round that fails counts as run.
 
     References
     ----------
@@ -121,7 +118,6 @@ class FederatedTraining(Generic[T]):
         sampler: Sampler,
         clipping: Clipping,
         noise_multiplier: float,
-        strategy: Strategy | None = None,
         server: Callable[[Iterable[nn.Parameter]], Optimizer] = averaging,
         noise: Noise | None = None,
         aggregation: SecureAggregation | None = None,
@@ -129,23 +125,21 @@ class FederatedTraining(Generic[T]):
         delta: float | None = None,
     ) -> None:
         _check_sampler(sampler, len(clients))
-        _check_strategy(strategy, sampler, clipping)
+        _check_noise(noise, sampler, clipping)
         if ledger is not None:
             _check.unit_interval("delta", delta, "say where the charge is read")
         self.module, self.clients, self.sampler, self.clipping = module, clients, sampler, clipping
         self.noise_multiplier = _check.positive("noise_multiplier", noise_multiplier)
         self.rounds = 0
-        self._local, self._strategy, self._ledger, self._delta = local, strategy, ledger, delta
+        self._local, self._ledger, self._delta = local, ledger, delta
         self._aggregation = TrustedAggregator() if aggregation is None else aggregation
         self._noise = KeyedNoise() if noise is None else noise
-        self._correlated = None if strategy is None else CorrelatedRounds(strategy, self._noise)
         self._names = list(trained(module))
         if not self._names:
             _check.refuse("module", "have parameters that require a gradient", "none")
         self._optimizer = server(list(trained(module).values()))
         self._groups = clipping.groups(self._names)
         self._run: Run | None = None
-        self._broken = False
 
     @property
     def simulated(self) -> bool:
@@ -200,13 +194,9 @@ class FederatedTraining(Generic[T]):
             )
 
     def _round(self) -> None:
-        if self._broken:
-            remedy = "begin a new training, with a charge of its own"
-            _check.refuse("rounds", "follow one that ended, with correlated noise", "a failed one", remedy)
         if self._run is not None:
             self._run.claim()
         number, self.rounds = self.rounds, self.rounds + 1
-        self._broken = self._correlated is not None
         parameters = trained(self.module)
         if list(parameters) != self._names:
             _check.refuse("module", "keep its parameters", "other ones", "begin a new training")
@@ -219,7 +209,6 @@ class FederatedTraining(Generic[T]):
         self._optimizer.step()
         self._optimizer.zero_grad()
         self._adapt(norms, number)
-        self._broken = False
 
     def _adapt(self, norms: Sequence[Tensor], number: int) -> None:
         none = torch.zeros(1 + max(self._groups), 0, dtype=torch.float64)
@@ -244,20 +233,16 @@ class FederatedTraining(Generic[T]):
     def _add_noise(self, sums: Sequence[Tensor], number: int) -> None:
         sizes = [total.numel() for total in sums]
         stddevs = self.clipping.stddevs(self.noise_multiplier, self._names, sizes)
-        if self._correlated is None:
-            self._noise.add_(sums, step=number, stddevs=stddevs)
-        else:
-            self._correlated.add_(sums, stddevs)
+        self._noise.add_(sums, step=number, stddevs=stddevs)
 
     def _loss_of(self, rounds: int) -> PrivacyLoss:
-        if self._strategy is None:
-            return self.sampler.loss_of(self.noise_multiplier, rounds)
-        step = self.sampler.step_loss(self.noise_multiplier)
-        return self._strategy.loss(
-            step.noise_multiplier,
-            participation=self.sampler.participation,
-            neighboring=self.sampler.neighboring,
-        ) * min(1, rounds)
+        entries = sum(parameter.numel() for parameter in trained(self.module).values())
+        charged = self._noise.charged(self.noise_multiplier, entries)
+        if isinstance(self._noise, CorrelatedNoise):
+            step = self.sampler.step_loss(charged)
+            whole = self._noise.loss(step.noise_multiplier, neighboring=self.sampler.neighboring)
+            return whole * min(1, rounds)
+        return self.sampler.loss_of(charged, rounds)
 
 
 def _check_sampler(sampler: Sampler, clients: int) -> None:
@@ -268,14 +253,21 @@ def _check_sampler(sampler: Sampler, clients: int) -> None:
         _check.refuse("sampler", f"have a population of {clients} clients", sampler.population, remedy)
     if not sampler.distinct:
         _check.refuse("sampler", "draw each client once in a round", type(sampler).__name__)
+    if sampler.clips != "example":
+        _check.refuse(
+            "sampler", "be priced for clipping each client", sampler.clips, "draw clients, not users"
+        )
 
 
-def _check_strategy(strategy: Strategy | None, sampler: Sampler, clipping: Clipping) -> None:
-    if strategy is None:
+def _check_noise(noise: Noise | None, sampler: Sampler, clipping: Clipping) -> None:
+    if not isinstance(noise, CorrelatedNoise):
         return
-    if strategy.steps != sampler.steps:
+    if noise.strategy.steps != sampler.steps:
         remedy = "make both for as many rounds"
-        _check.refuse("strategy", f"have the sampler's {sampler.steps} steps", strategy.steps, remedy)
+        _check.refuse("noise", f"be for the sampler's {sampler.steps} steps", noise.strategy.steps, remedy)
+    if noise.participation != sampler.participation:
+        remedy = "pass participation=sampler.participation"
+        _check.refuse("noise", f"be for {sampler.participation}", noise.participation, remedy)
     if type(clipping).after is not Clipping.after:
         remedy = "the noise of one round is taken off in later ones: fix the clip norm"
         _check.refuse("clipping", "not adapt with correlated noise", type(clipping).__name__, remedy)

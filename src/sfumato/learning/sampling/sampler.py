@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,11 @@ class Sampler(ABC):
     def distinct(self) -> bool:
         """Whether no example is twice in a batch."""
         return True
+
+    @property
+    def clips(self) -> Literal["example", "user"]:
+        """What the loss supposes is clipped: each example, or each user's examples together."""
+        return "example"
 
     @abstractmethod
     def batch(self, step: int) -> Indices:

@@ -166,6 +166,11 @@ class UserSampler(_Users):
             _check.refuse("clip", 'be "user" for correlated noise', self.clip, "clip users")
         return EVERY_STEP
 
+    @property
+    def clips(self) -> Clip:
+        """As ``clip`` says: with "user", clipping each example by itself keeps no promise."""
+        return self.clip
+
     def batch(self, step: int) -> Indices:
         """Return the examples of the users that are drawn, sorted; their users are ``owners[batch]``."""
         stream = self._stream("users", self._step(step))

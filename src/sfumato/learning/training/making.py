@@ -137,6 +137,9 @@ def drawn_for(
         if not isinstance(given, Sampler) or given.population != population:
             remedy = "use the numbers it is given"
             _check.refuse("sampler", f"draw from {population} examples", made, remedy)
+        if made.clips != "example":
+            remedy = "pass clip='example' to the sampler, or sum and clip by user in a loop of your own"
+            _check.refuse("sampler", "be priced for clipping each example", made, remedy)
         return made
     if poisson:
         return PoissonSampler(
