@@ -1,0 +1,162 @@
+"""Naive Bayes with normal features, from noisy moments of each class."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.base import ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sfumato.learning.estimators.moments import noisy_spread, spread_part
+from sfumato.learning.estimators.private import PrivateEstimator, box, encoded, placed
+
+__all__ = ["GaussianNB"]
+
+_Array = NDArray[np.float64]
+
+
+class GaussianNB(ClassifierMixin, PrivateEstimator):
+    r"""Naive Bayes: in each class every feature is normal and independent of the others.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The guarantee of one fit; delta must be positive.
+    bounds : pair of float or of arrays
+        Lower and upper bounds of the features, public; what lies beyond is clamped.
+    classes : sequence, optional
+        The labels there are, public. Rows with another one are left out. Unless given they are read off the
+        data, with a warning.
+    smoothing : float
+        The least variance, in units of a feature's squared half width.
+    ledger : Ledger, optional
+        Charged before the data is read.
+    random_state : int, RandomState or None
+        None draws from the operating system's entropy; anything else only simulates.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+    class_prior_ : array of shape (n_classes,)
+    theta_, var_ : array of shape (n_classes, n_features)
+    privacy_loss_, receipt_, simulated_
+        See `PrivateEstimator`.
+
+    Notes
+    -----
+    Guarantee: (epsilon, delta)-DP under add/remove of one row: one release of the number of rows of each
+    class and of their sums of places and of squared places. A row adds to one class only (`VectorSum`).
+
+    References
+    ----------
+    Vaidya, Shafiq, Basu, Hong, "Differentially private naive Bayes classification" (WI 2013), with another
+    noise.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 2, 5000)
+    >>> X = rng.normal(size=(5000, 3)) + 2 * y[:, None]
+    >>> model = GaussianNB(bounds=(-5, 5), classes=[0, 1], random_state=1).fit(X, y)
+    >>> bool(model.score(X, y) > 0.93)
+    True
+    """
+
+    def __init__(
+        self,
+        epsilon: float = 1.0,
+        delta: float = 1e-6,
+        *,
+        bounds: Any = None,
+        classes: Any = None,
+        smoothing: float = 1e-4,
+        ledger: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.epsilon = epsilon
+        self.delta = delta
+        self.bounds = bounds
+        self.classes = classes
+        self.smoothing = smoothing
+        self.ledger = ledger
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Learn the classes' moments.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+        y : array of shape (n,)
+
+        Returns
+        -------
+        GaussianNB
+        """
+        X, y, finite = self._labelled(X, y, numeric=False)
+        lower, upper = self._bounds = box("bounds", self.bounds, X.shape[1])
+        self.classes_ = self._classes(y[finite], self.classes)
+        (total,), source = self._pay([spread_part(X.shape[1])])
+        labels = np.where(finite, encoded(y, self.classes_), -1)
+        known = labels >= 0
+        places = placed(X, self._bounds)[known]
+        count = max(1, len(self.classes_))
+        spread = noisy_spread(total, places, source, labels[known], count)
+        half = (upper - lower) / 2
+        self.class_prior_ = spread.rows / spread.rows.sum()
+        self.theta_ = (lower + upper) / 2 + spread.mean * half
+        self.var_ = np.maximum(spread.variance, self.smoothing) * half**2
+        return self
+
+    def predict_log_proba(self, X: Any) -> _Array:
+        """Return the log of the probability of each class.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+        """
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.predict_proba(X)))
+
+    def predict_proba(self, X: Any) -> _Array:
+        """Return the probability of each class.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+
+        Returns
+        -------
+        array of shape (n, n_classes)
+        """
+        return np.asarray(softmax(self._scores(X), axis=1))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the likeliest class of each row.
+
+        Parameters
+        ----------
+        X : array of shape (n, n_features)
+
+        Returns
+        -------
+        array of shape (n,)
+        """
+        scores = self._scores(X)
+        return np.asarray(self.classes_[scores.argmax(axis=1)])
+
+    def _scores(self, X: Any) -> _Array:
+        check_is_fitted(self)
+        lower, upper = self._bounds
+        X = np.clip(np.nan_to_num(self._table(X, reset=False), nan=0.0), lower, upper)
+        distance = (X[:, None] - self.theta_[None]) ** 2 / self.var_[None]
+        width = np.log(2 * math.pi * self.var_).sum(axis=1)
+        return np.asarray(np.log(self.class_prior_) - (distance.sum(axis=2) + width) / 2)

@@ -1,0 +1,87 @@
+"""Noisy first and second moments of rows whose places in their bounds are from -1 to 1."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.learning.estimators.sums import Part, VectorSum
+from sfumato.numerics.source import RandomSource
+
+__all__ = ["Spread", "moments_part", "noisy_moments", "noisy_spread", "spread_part", "spread_rows"]
+
+_Array = NDArray[np.float64]
+
+
+class Spread(NamedTuple):
+    """Noisy number, mean and variance of the columns, by group.
+
+    Attributes
+    ----------
+    rows : float64 array of shape (groups,)
+        At least 1.
+    mean, variance : float64 array of shape (groups, columns)
+        Of places; means from -1 to 1, variances from 0 to 1.
+    """
+
+    rows: _Array
+    mean: _Array
+    variance: _Array
+
+
+def spread_part(columns: int, weight: float = 1.0) -> Part:
+    """Return the sum of a one, of places and of their squares.
+
+    The places and squares of a row have an L2 norm of at most the square root of ``2 * columns``; the one is
+    made as large as that, for a count that is as good as all of them.
+    """
+    return Part(norm=2 * math.sqrt(columns), entries=2 * columns + 1, weight=weight)
+
+
+def spread_rows(places: _Array) -> _Array:
+    """Return what each row adds to that sum."""
+    one = np.full((len(places), 1), math.sqrt(2 * places.shape[1]))
+    return np.concatenate([one, places, places**2], axis=1)
+
+
+def noisy_spread(
+    total: VectorSum,
+    places: _Array,
+    source: RandomSource,
+    groups: NDArray[np.int64] | None = None,
+    count: int = 1,
+) -> Spread:
+    """Release number, mean and variance of the columns, by group."""
+    columns = places.shape[1]
+    found = total.release(spread_rows(places), source, groups, count)
+    number = np.maximum(1.0, found[:, 0] / math.sqrt(2 * columns))
+    mean = np.clip(found[:, 1 : columns + 1] / number[:, None], -1.0, 1.0)
+    square = np.clip(found[:, columns + 1 :] / number[:, None], 0.0, 1.0)
+    return Spread(number, mean, np.clip(square - mean**2, 0.0, 1.0))
+
+
+def moments_part(columns: int) -> Part:
+    """Return the sum of the upper triangle of each row's products, with a one before its places.
+
+    With the entries off the diagonal times the square root of 2 the L2 norm is the row's squared norm.
+    """
+    size = columns + 1
+    return Part(norm=float(size), entries=size * (size + 1) // 2)
+
+
+def noisy_moments(total: VectorSum, places: _Array, source: RandomSource) -> _Array:
+    """Release the matrix of products of a one and the places, shape (columns + 1, columns + 1).
+
+    It is projected to what data can have: no negative eigenvalue.
+    """
+    rows = np.concatenate([np.ones((len(places), 1)), places], axis=1)
+    i, j = np.triu_indices(rows.shape[1])
+    weight = np.where(i == j, 1.0, math.sqrt(2))
+    found = total.release(rows[:, i] * rows[:, j] * weight, source)[0] / weight
+    moments = np.zeros((rows.shape[1], rows.shape[1]))
+    moments[i, j] = moments[j, i] = found
+    values, vectors = np.linalg.eigh(moments)
+    return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)

@@ -1,0 +1,245 @@
+"""One row moves what is released as little as the loss says; the ledger is charged first."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.special import gammaincc
+from sklearn.base import clone
+
+from sfumato.errors import BudgetExceeded, ParameterError, SimulatedCharge, UnboundedSensitivity
+from sfumato.learning.estimators.boosted_trees import GradientBoostingClassifier, GradientBoostingRegressor
+from sfumato.learning.estimators.gaussian_nb import GaussianNB
+from sfumato.learning.estimators.kmeans import KMeans
+from sfumato.learning.estimators.linear_regression import LinearRegression
+from sfumato.learning.estimators.logistic_regression import LogisticRegression
+from sfumato.learning.estimators.pca import PCA
+from sfumato.learning.estimators.private import UndeclaredClasses, box
+from sfumato.learning.estimators.standard_scaler import StandardScaler
+from sfumato.learning.estimators.sums import Part, VectorSum, planned
+from sfumato.ledger import Budget, Dataset, Ledger
+from sfumato.numerics.source import SimulatedSource
+from sfumato.privacy import DiscreteGaussianVector, Neighboring
+from sfumato.privacy.loss import compose
+
+TWO: dict[str, Any] = {"bounds": (-2, 2), "classes": [0.0, 1.0]}
+THREE: dict[str, Any] = {"bounds": (-2, 2), "classes": [0.0, 1.0, 2.0]}
+ESTIMATORS: list[Any] = [
+    LogisticRegression(**TWO, steps=4),
+    LogisticRegression(**THREE, steps=4, clip_norm=0.5, alpha=0.1),
+    LinearRegression(bounds=(-2, 2), y_bounds=(0, 2)),
+    GaussianNB(**THREE),
+    KMeans(3, bounds=(-2, 2), steps=4),
+    PCA(bounds=(-2, 2)),
+    StandardScaler(),
+    StandardScaler(bounds=([-2, -1, -3], [2, 1, 5])),
+    GradientBoostingClassifier(**THREE, n_estimators=5),
+    GradientBoostingRegressor(bounds=(-2, 2), y_bounds=(0, 2), n_estimators=5),
+]
+ODD = [
+    ([0.3, -1.0, 2.0], 1.0),
+    ([2.0, 2.0, 2.0], 2.0),
+    ([1e300, -1e300, 1e-300], 0.0),
+    ([math.nan, math.inf, -math.inf], 0.0),
+    ([-2.0, 2.0, -2.0], math.nan),
+    ([0.0, 0.0, 0.0], math.inf),
+    ([1.0, 1.0, 1.0], 77.0),
+]
+
+
+def data(rows: int = 60) -> tuple[NDArray[Any], NDArray[Any]]:
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(rows, 3)), rng.integers(0, 3, rows).astype(float)
+
+
+class Watched:
+    """Stands in for the noise: the answers are drawn without the data, and the exact sums are kept."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seen: list[tuple[VectorSum, NDArray[np.int64]]] = []
+        monkeypatch.setattr(VectorSum, "noisy", lambda vectors, total, source: self.noisy(vectors, total))
+
+    def noisy(self, vectors: VectorSum, total: NDArray[np.int64]) -> NDArray[np.float64]:
+        self.seen.append((vectors, total))
+        draws = np.random.default_rng(len(self.seen))
+        return np.abs(draws.normal(20, 10, total.shape)) * vectors.part.norm
+
+    def fit(self, estimator: Any, X: Any, y: Any) -> tuple[Any, list[tuple[VectorSum, NDArray[np.int64]]]]:
+        self.seen = []
+        fitted = clone(estimator).set_params(random_state=3).fit(X, y)
+        return fitted, self.seen
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_one_row_moves_each_release_as_little_as_is_paid_for(
+    estimator: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watched = Watched(monkeypatch)
+    X, y = data()
+    fitted, before = watched.fit(estimator, X, y)
+    paid = compose([DiscreteGaussianVector(each.stddev, each.part.most) for each, _ in before])
+    assert fitted.privacy_loss_ == paid
+    assert paid.epsilon(estimator.delta) <= estimator.epsilon
+    most = 0.0
+    for row, label in ODD:
+        _, after = watched.fit(estimator, np.vstack([X, row]), np.append(y, label))
+        assert len(after) == len(before)
+        for (one, here), (_, there) in zip(before, after, strict=True):
+            moved = int(((here - there) ** 2).sum())
+            assert moved <= one.part.most
+            most = max(most, moved / one.part.most)
+    assert most > 0.2  # no more noise than there must be
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+def test_no_rows_and_odd_rows_give_a_private_model(estimator: Any) -> None:
+    X, y = data()
+    for rows in (0, 1):
+        model = clone(estimator).set_params(random_state=3).fit(X[:rows], y[:rows])
+        assert model.privacy_loss_ == clone(estimator).set_params(random_state=4).fit(X, y).privacy_loss_
+        tell = model.predict if hasattr(model, "predict") else model.transform
+        assert np.isfinite(np.asarray(tell(X), float)).all()
+    model = clone(estimator).set_params(random_state=3).fit(X * np.nan, y * np.nan)
+    assert model.simulated_
+
+
+@given(st.integers(1, 40), st.floats(1e-6, 1e6), st.integers(0, 2**32))
+def test_a_row_within_its_norm_counts_and_no_other_counts_more(entries: int, norm: float, seed: int) -> None:
+    part = Part(norm=norm, entries=entries)
+    total = VectorSum(part=part, stddev=1)
+    row = np.random.default_rng(seed).normal(size=entries)
+    row *= norm / np.sqrt((row**2).sum())
+    steps = total.total(row[None])[0]
+    assert np.allclose(steps * (norm / 2**20), row, atol=norm * 2.0**-20)
+    for longer in (1.001, 3.0, 1e9, math.inf, math.nan):
+        assert int((total.total(row[None] * longer)[0] ** 2).sum()) <= part.most
+    assert part.most < (2**20 + 8) ** 2
+
+
+def test_the_noise_is_discrete_gaussian_on_the_grid() -> None:
+    total = VectorSum(part=Part(norm=2.0, entries=4), stddev=3)
+    rows = np.full((5, 4), 0.25)
+    drawn = total.release(np.repeat(rows, 1, axis=0), SimulatedSource(1), np.zeros(5, np.int64), 5000)
+    steps = np.rint(drawn / (2.0 / 2**20)).astype(int)
+    assert (steps * (2.0 / 2**20) == drawn).all()
+    assert steps[0].min() > 5 * 2**17 - 30
+    noise = steps[1:].ravel()
+    k = np.arange(-9, 10)
+    law = np.exp(-(k**2) / 18)
+    law /= np.exp(-(np.arange(-60, 61) ** 2) / 18).sum()
+    observed = (noise[:, None] == k).sum(axis=0)
+    chi = ((observed - noise.size * law) ** 2 / (noise.size * law)).sum()
+    assert gammaincc(len(k) / 2, chi / 2) > 1e-9
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-5), (8.0, 1e-9)])
+def test_the_plan_spends_what_it_may(epsilon: float, delta: float) -> None:
+    parts = [Part(norm=1.0, entries=108, times=60), Part(norm=3.0, entries=1, weight=5.0)]
+    sums, loss = planned(parts, epsilon=epsilon, delta=delta)
+    assert epsilon * 0.999 < loss.epsilon(delta) <= epsilon
+    assert sums[1].stddev / sums[0].stddev == pytest.approx(5.0, rel=1e-4)
+
+
+@pytest.fixture
+def ledger() -> Iterator[Ledger]:
+    with Ledger.open(
+        None,
+        budget=Budget.approximate(epsilon=4.0, delta=1e-4),
+        privacy_unit="row",
+        neighboring=Neighboring.ADD_REMOVE,
+        dataset=Dataset(schema="patients(x DOUBLE)", fingerprint=lambda key: "0" * 64),
+    ) as opened:
+        yield opened
+
+
+def test_a_fit_is_charged_before_the_data_is_read(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = data()
+    model = GaussianNB(**THREE, ledger=ledger)
+    monkeypatch.setattr(VectorSum, "total", lambda *args: pytest.fail(f"read before {len(ledger.entries())}"))
+    with pytest.raises(BudgetExceeded):
+        clone(model).set_params(epsilon=9.0).fit(X, y)
+    with pytest.raises(SimulatedCharge):
+        clone(model).set_params(random_state=1).fit(X, y)
+    assert not ledger.entries()
+    monkeypatch.undo()
+    model.fit(X, y)
+    (entry,) = ledger.entries()
+    assert entry.loss == model.privacy_loss_
+    assert entry.description == "GaussianNB"
+    assert model.receipt_ is not None
+    assert not model.simulated_
+
+
+def test_clones_share_the_ledger_and_pickles_leave_it_out(ledger: Ledger) -> None:
+    model = StandardScaler(ledger=ledger)
+    assert clone(model).ledger is ledger
+    X, _ = data()
+    model.fit(X)
+    read = pickle.loads(pickle.dumps(model))
+    assert read.ledger is None
+    assert (read.mean_ == model.mean_).all()
+    assert copy.copy(model).ledger is None
+
+
+def test_random_states_simulate_and_none_does_not() -> None:
+    X, _ = data()
+    one, two = (StandardScaler(random_state=7).fit(X).mean_ for _ in range(2))
+    assert (one == two).all()
+    assert StandardScaler(random_state=np.random.RandomState(7)).fit(X).simulated_
+    fresh = [StandardScaler().fit(X) for _ in range(2)]
+    assert (fresh[0].mean_ != fresh[1].mean_).any()
+    assert not fresh[0].simulated_
+
+
+def test_missing_bounds_are_refused_and_undeclared_classes_warned_of() -> None:
+    X, y = data()
+    for estimator in (LogisticRegression(), PCA(), KMeans(), GradientBoostingRegressor(), LinearRegression()):
+        with pytest.raises(UnboundedSensitivity, match=r"^bounds must be given"):
+            estimator.fit(X, y)
+    with pytest.raises(UnboundedSensitivity, match=r"^y_bounds must be given"):
+        LinearRegression(bounds=(0, 1)).fit(X, y)
+    with pytest.warns(UndeclaredClasses, match="classes must be declared"):
+        GaussianNB(bounds=(-2, 2), random_state=1).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        (PCA(bounds=(1, 0)), "bounds"),
+        (PCA(bounds=(0, math.inf)), "bounds"),
+        (PCA(bounds=3), "bounds"),
+        (PCA(bounds=([0, 0], [1, 1])), "bounds"),
+        (PCA(4, bounds=(0, 1)), "n_components"),
+        (PCA(bounds=(0, 1), epsilon=0), "epsilon"),
+        (PCA(bounds=(0, 1), delta=0), "delta"),
+        (KMeans(0, bounds=(0, 1)), "n_clusters"),
+        (LogisticRegression(**TWO, steps=0), "steps"),
+        (LogisticRegression(**TWO, clip_norm=0), "clip_norm"),
+        (LogisticRegression(**TWO, alpha=-1), "alpha"),
+        (GradientBoostingClassifier(**TWO, depth=13), "depth"),
+    ],
+    ids=repr,
+)
+def test_bad_parameters(estimator: Any, name: str) -> None:
+    X, y = data()
+    with pytest.raises(ParameterError, match=f"^{name} must"):
+        estimator.fit(X, y)
+
+
+def test_sample_weights_are_refused() -> None:
+    X, y = data()
+    with pytest.raises(TypeError, match="sample_weight"):
+        GaussianNB(**THREE).fit(X, y, sample_weight=np.ones(60))  # type: ignore[call-arg]
+
+
+def test_a_box_is_one_pair_or_one_for_each_column() -> None:
+    assert [end.tolist() for end in box("bounds", (0, [1, 2]), 2)] == [[0, 0], [1, 2]]
