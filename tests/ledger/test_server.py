@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,57 @@ def ledger(postgres_url: str, open_ledger: Open) -> Ledger:
     return ledger
 
 
+@pytest.fixture
+def crashing(open_ledger: Open) -> Iterator[tuple[Ledger, Ledger, Callable[[], None]]]:
+    """Return a ledger as two processes have it, on a server that writes nothing unasked, and its crash."""
+    with Cluster() as cluster:
+        # Whoever does not ask for it waits ten seconds for the disk.
+        cluster.run("ALTER SYSTEM SET wal_writer_delay = '10s'")
+        cluster.run("SELECT pg_reload_conf()")
+        url = cluster.database()
+        one, other = open_ledger(url), open_ledger(url)
+        other.charge(PureDP(0.1), delta=0.0)
+        with psycopg.connect(url) as victim:
+            process = victim.info.backend_pid
+
+            def crash() -> None:
+                # The server throws away all that is in memory, as after a loss of power, and starts again.
+                os.kill(process, signal.SIGKILL)
+                for _ in range(600):
+                    with contextlib.suppress(psycopg.OperationalError), psycopg.connect(url):
+                        return
+                    threading.Event().wait(0.1)
+
+            yield one, other, crash
+
+
+def test_a_crash_of_the_server_takes_no_charge_that_was_returned(
+    crashing: tuple[Ledger, Ledger, Callable[[], None]],
+) -> None:
+    one, other, crash = crashing
+    receipts = [ledger.charge(PureDP(0.1), delta=0.0, request="r") for ledger in (one, other, one)]
+    one.commit(receipts[-1], b"answer")
+    crash()
+    assert other.find("r") == b"answer"
+    assert one.verify().charges == receipts[-1].sequence == 4
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_what_another_saw_before_it_was_on_the_disk_is_there_after_a_crash(
+    crashing: tuple[Ledger, Ledger, Callable[[], None]], monkeypatch: pytest.MonkeyPatch, refused: bool
+) -> None:
+    one, other, crash = crashing
+    monkeypatch.setattr(one._store, "_sync", lambda *_, **__: None)  # as if it had come no further
+    one.charge(PureDP(0.1), delta=0.0)
+    if refused:
+        with pytest.raises(BudgetExceeded):
+            other.charge(PureDP(1.0), delta=0.0)
+    else:
+        assert other.entries()[-1].sequence == 2
+    crash()
+    assert other.verify().charges == 2
+
+
 def test_a_connection_lost_while_idle_is_made_anew(ledger: Ledger, postgres_url: str) -> None:
     assert cut(postgres_url) == 1
     assert ledger.charge(PureDP(0.1), delta=0.0).sequence == 4
@@ -87,7 +138,7 @@ def test_a_connection_lost_in_a_charge_charges_nothing(
         return append(*arguments, **more)
 
     with monkeypatch.context() as patched:
-        patched.setattr("sfumato.ledger.ledger.append", lose)
+        patched.setattr("sfumato.ledger.charging.append", lose)
         with pytest.raises(LedgerUnavailable, match="nothing was charged") as told:
             ledger.charge(PureDP(0.1), delta=0.0)
     assert "perhaps" not in str(told.value)

@@ -4,6 +4,11 @@ Charges are serial: each locks the one row of ``head`` before it reads what was 
 its commit, so that of any number of processes on any number of machines one at a time sees what is left and
 spends it. Reading does not wait: it sees the ledger as it was at one moment. A process that dies, or loses
 its connection, in the middle of a charge leaves nothing behind: the server rolls back and frees the row.
+
+A charge lets go of the row before it is on the disk, and returns when it is: many wait for one sync. The
+server's log is one sequence, of which a crash leaves a beginning. So a charge that built on others is on the
+disk only if they are; what a crash takes away was returned to nobody. And no process goes on from what it
+saw before that is on the disk: a ledger that a crash has shortened must not look like one put back.
 """
 
 from __future__ import annotations
@@ -49,6 +54,20 @@ SETTINGS: Mapping[str, str] = {
     "synchronous_commit": "on",
 }
 LOCK = "SELECT position FROM head WHERE id = 1 FOR UPDATE"
+LOCK_AND_SHARE = (
+    "SELECT position, set_config('synchronous_commit', 'off', true) FROM head WHERE id = 1 FOR UPDATE"
+)
+"""The same, and the commit of this transaction waits for no disk: `SYNC` does, after it."""
+
+SYNC = "SELECT pg_logical_emit_message(true, 'sfumato', '')"
+"""A transaction that writes next to nothing, whose commit waits until all before it is on the disk."""
+
+MAY_SYNC = (
+    "SELECT has_function_privilege('pg_catalog.pg_logical_emit_message(boolean, text, text)', 'EXECUTE')"
+)
+IS_SYNCED = """SELECT CASE WHEN pg_is_in_recovery() THEN TRUE
+    ELSE pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn() END"""
+"""Whether all that was ever committed is on the disk; a server that only follows another has nothing else."""
 
 
 def is_address(place: object) -> bool:
@@ -60,18 +79,20 @@ def is_address(place: object) -> bool:
 class _Work:
     """One transaction's statements."""
 
-    __slots__ = ("_connection", "_highest", "_text")
+    __slots__ = ("_connection", "_highest", "_text", "writes")
 
     def __init__(self, connection: sqlalchemy.Connection, text: Callable[[str], Any]) -> None:
         self._connection = connection
         self._text = text
         self._highest: int | None = None
+        self.writes = False
 
     def execute(self, statement: str, parameters: Mapping[str, Any] | None = None, /) -> Rows:
         return self._connection.execute(self._text(statement), parameters or {})
 
-    def lock(self) -> None:
-        row = self.execute(LOCK).fetchone()
+    def lock(self, *, share: bool) -> None:
+        self.writes = True
+        row = self.execute(LOCK_AND_SHARE if share else LOCK).fetchone()
         self._highest = None if row is None else row[0]
 
     def highest(self) -> int | None:
@@ -132,6 +153,8 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
         self._own: tuple[type[BaseException], ...] = (self._alchemy.exc.SQLAlchemyError,)
         self._text = functools.cache(self._alchemy.text)
         self._lock_timeout = min(max(lock_timeout, SHORTEST_WAIT), LONGEST_WAIT)
+        self._shares = False
+        self._work: _Work | None = None
         with self._explained():
             self._engine = _engine(self._alchemy, url, self._lock_timeout)
             if fill is not None:
@@ -156,20 +179,29 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
         if write:
             # Each statement after the lock sees all that was committed before it was had.
             work.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-            work.lock()
+            work.lock(share=self._shares)
         else:
             work.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        self._work = work
         return work
 
     def _finish(self) -> None:
-        if self._connection is not None:
+        if self._connection is not None and self._work is not None:
             self._connection.exec_driver_sql("COMMIT")
+            self._sync(self._work, wrote=self._work.writes)
+
+    def _sync(self, work: _Work, *, wrote: bool) -> None:
+        """Wait until all that a transaction wrote or saw is on the disk, where commits do not."""
+        if self._shares and (wrote or not work.execute(IS_SYNCED).fetchone()[0]):
+            work.execute(SYNC).fetchone()
 
     def _undo(self, *, failed: bool) -> None:
         rolled_back = False
         with contextlib.suppress(*self._own):
             if self._connection is not None and not self._connection.invalidated:
                 self._connection.exec_driver_sql("ROLLBACK")
+                if not failed and self._work is not None:
+                    self._sync(self._work, wrote=False)
                 rolled_back = True
         if failed or not rolled_back:
             # Nothing is begun again on a connection of which it is not known where it stands.
@@ -194,6 +226,7 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
             work = _Work(connection, self._text)
             _require_ledger(work, self._schema, self.name)
             check_schema(work, self._schema, self.name)
+            self._shares = bool(work.execute(MAY_SYNC).fetchone()[0])
         except BaseException:
             self._close_connection(connection)
             raise
