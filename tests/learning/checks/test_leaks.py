@@ -108,6 +108,12 @@ def test_what_crosses_examples_is_seen_and_its_innermost_module_named(
         report.check()
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_capacities_are_seen_whatever_the_weights(seed: int) -> None:
+    torch.manual_seed(seed)
+    assert not leak_probe(Experts(), ROWS).passed
+
+
 def test_statistics_of_the_data_in_a_buffer_are_seen() -> None:
     report = leak_probe(nn.Sequential(nn.InstanceNorm2d(3, track_running_stats=True)), IMAGES)
     assert {(leak.module, leak.into) for leak in report.leaks} == {

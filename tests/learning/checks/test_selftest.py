@@ -16,6 +16,7 @@ from sfumato.learning.checks.selftest import self_test
 from sfumato.learning.clipping.flat import Flat
 from sfumato.learning.engine.engine import Engine
 from sfumato.learning.engine.sums import ClippedSums
+from sfumato.learning.engine.uses import Use
 
 CLIPPING = Flat(clip_norm=1.0)
 ROWS = torch.zeros(6, 4)
@@ -198,7 +199,7 @@ def contrasted(module: nn.Module, batch: Any) -> Tensor:
 
 
 def balanced(module: nn.Module, batch: Any) -> Tensor:
-    h = module(batch[0])
+    h: Tensor = module(batch[0])
     return F.cross_entropy(h, batch[1]) + h.softmax(1).mean(0).square().sum()
 
 
@@ -242,6 +243,9 @@ class Broken:
 
     def detach(self) -> None:
         self.engine.detach()
+
+    def explain(self) -> str:
+        return self.engine.explain()
 
     def clipped_sums(self) -> ClippedSums:
         return self.broken(self.engine.clipped_sums())
@@ -317,6 +321,9 @@ class Hooked:
         for handle in self.handles:
             handle.remove()
 
+    def explain(self) -> str:
+        return "hooks"
+
     def forward(self, layer: Any, inputs: Any, output: Tensor) -> None:
         output.register_hook(lambda g: self.uses.append((layer, inputs[0].detach(), g * len(g))))
 
@@ -361,6 +368,35 @@ def test_a_weight_that_is_used_twice_and_counted_as_two_is_caught(monkeypatch: p
     assert tested.findings is not None
     assert tested.findings.norm_error > 0.01
     assert "the engine's norms must be those of per-example gradients" in str(tested)
+
+
+def rules(kind: type[Use] = Use) -> list[type[Use]]:
+    return [kind, *(rule for inner in kind.__subclasses__() for rule in rules(inner))]
+
+
+RULED: dict[str, tuple[Callable[[], nn.Module], Any]] = {
+    "linear": (mlp, ROWS),
+    "used twice": (Twice, ROWS),
+    "convolution": (lambda: nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten()), torch.zeros(4, 1, 6, 6)),
+    "norm": (lambda: nn.LayerNorm(4), torch.zeros(4, 3, 4)),
+    "embedding": (lambda: nn.Embedding(9, 4), tokens()),
+    "recurrent": (lambda: nn.LSTM(4, 3, batch_first=True), torch.zeros(4, 3, 4)),
+    "generic": (lambda: nn.Bilinear(4, 4, 2), (ROWS, ROWS)),
+}
+
+
+@pytest.mark.parametrize(("make", "batch"), RULED.values(), ids=RULED)
+@pytest.mark.parametrize("broken", ["squared_norms", "weighted"])
+def test_a_rule_that_is_broken_on_purpose_is_caught(
+    make: Callable[[], nn.Module], batch: Any, broken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for rule in rules():
+        if broken in vars(rule) and not getattr(vars(rule)[broken], "__isabstractmethod__", False):
+            right = vars(rule)[broken]
+            monkeypatch.setattr(rule, broken, lambda *given, right=right: 0.9 * right(*given))
+    tested = self_test(make(), None, batch, CLIPPING, examples=3)
+    assert not tested.passed
+    assert "the engine's " in str(tested)
 
 
 def loosened(self: Flat, squared_norms: Tensor) -> Tensor:

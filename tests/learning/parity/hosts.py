@@ -65,8 +65,9 @@ class Functional(Host):
 
     def forward(self, *inputs: Tensor) -> Tensor:
         out, weight = self.used(self.layer, inputs), next(self.layer.parameters())
-        width = min(out.shape[1], weight.shape[-1])
-        mixed = out[:, :width] @ weight.reshape(-1, weight.shape[-1])[:, :width].float().T
+        table = weight.reshape(-1, weight.shape[-1] if weight.ndim else 1)
+        width = min(out.shape[1], table.shape[1])
+        mixed = out[:, :width] @ table[:, :width].float().T
         return torch.cat([out, torch.tanh(mixed)], 1)
 
 

@@ -33,8 +33,15 @@ class Layer:
         return tuple(drawn)
 
 
-def row(width: int, *, then: Callable[[], nn.Module] | None = None) -> Callable[[], nn.Module]:
-    return lambda: nn.Sequential(nn.Linear(width, width), *([] if then is None else [then()]))
+class Scaled(nn.Module):
+    """A parameter of no dimension, on its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.tensor(1.5))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x * self.scale
 
 
 def act(make: Callable[[], nn.Module]) -> Layer:
@@ -79,7 +86,8 @@ def flattened(layer: nn.Module, inputs: tuple[Tensor, ...]) -> Tensor:
 
 def time_first(layer: nn.Module, inputs: tuple[Tensor, ...]) -> Tensor:
     out = layer(*(x.transpose(0, 1) for x in inputs))
-    return (out[0] if isinstance(out, tuple) else out).transpose(0, 1)
+    whole: Tensor = out[0] if isinstance(out, tuple) else out
+    return whole.transpose(0, 1)
 
 
 def first(layer: nn.Module, inputs: tuple[Tensor, ...]) -> Any:
@@ -133,6 +141,7 @@ LAYERS: dict[str, Layer] = {
     "InstanceNorm3d": Layer(lambda: nn.InstanceNorm3d(2, affine=True), ((2, 2, 3, 2),)),
     "PReLU": Layer(nn.PReLU, ((4,),)),
     "PReLU by channel": Layer(lambda: nn.PReLU(3), ((3, 4, 4),)),
+    "a number": Layer(lambda: nn.Sequential(Scaled(), nn.Linear(4, 2)), ((4,),)),
     "RNN": recurrent(lambda: nn.RNN(4, 3, batch_first=True)),
     "RNN, rectified": recurrent(lambda: nn.RNN(4, 3, nonlinearity="relu", batch_first=True)),
     "LSTM": recurrent(lambda: nn.LSTM(4, 3, batch_first=True)),

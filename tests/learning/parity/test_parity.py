@@ -19,7 +19,7 @@ CLOSE, CLOSE_IN_HALF = 2e-5, 3e-2
 
 
 def loss(module: nn.Module, inputs: Any) -> Tensor:
-    out = module(*inputs)
+    out: Tensor = module(*inputs)
     target = torch.cos(2.0 * torch.arange(out.shape[1]))
     return (out - target).square().sum(1).mean()
 

@@ -10,16 +10,10 @@ from torch import Tensor
 
 from sfumato.learning.checks.batches import is_example, leaves, mapped
 
-__all__ = ["alike", "changes", "drawn_anew"]
+__all__ = ["alike", "changes", "leavings"]
 
 _LARGE = 1e3
 _NEAR = 1e-3
-
-
-def drawn_anew(batch: Any, other: Any, example: int, size: int) -> Any:
-    """Return the batch with one example from another batch."""
-    fresh = dict(leaves(other))
-    return _changed(batch, example, size, lambda path, _: fresh[path][example])
 
 
 def changes(batch: Any, other: Any, example: int, size: int) -> Iterator[tuple[str, Any]]:
@@ -29,11 +23,24 @@ def changes(batch: Any, other: Any, example: int, size: int) -> Iterator[tuple[s
     in sums that come to nothing otherwise.
     """
     neighbor = (example + 1) % size
-    yield "drawn anew", drawn_anew(batch, other, example, size)
+    fresh = dict(leaves(other))
+    yield "drawn anew", _changed(batch, example, size, lambda path, _: fresh[path][example])
     yield "copied from another", _changed(batch, example, size, lambda _, t: t[neighbor])
     if any(t.is_floating_point() for _, t in leaves(batch)):
         yield "made large", _changed(batch, example, size, lambda _, t: t[example] * _times(t, _LARGE))
         yield "NaN", _changed(batch, example, size, lambda _, t: t[example] * _times(t, torch.nan))
+
+
+def leavings(crowd: Any, other: Any, size: int) -> Iterator[tuple[str, Any]]:
+    """Yield changes that make the first of a crowd ask for another place.
+
+    A large multiple and its opposite ask a linear router for two places, one of them not the crowd's.
+    """
+    fresh = dict(leaves(other))
+    yield "drawn anew", _changed(crowd, 0, size, lambda path, _: fresh[path][0])
+    if any(t.is_floating_point() for _, t in leaves(crowd)):
+        yield "made large", _changed(crowd, 0, size, lambda _, t: t[0] * _times(t, _LARGE))
+        yield "made large and opposite", _changed(crowd, 0, size, lambda _, t: t[0] * _times(t, -_LARGE))
 
 
 def alike(batch: Any, size: int, seed: int) -> Any:
