@@ -15,7 +15,7 @@ from torch import Tensor
 
 __all__ = ["autocorrelated", "by_patches", "suited"]
 
-_SMALL_MAP = 160
+_SMALL_MAP = 200
 """Up to so many places in the output, copying patches out costs less than a grouped convolution."""
 
 
@@ -39,28 +39,49 @@ def suited(form: _Form, shape: Sequence[int], gradients: Tensor) -> bool:
     return pointwise or gradients.shape[2] * gradients.shape[3] <= _SMALL_MAP
 
 
-def by_patches(form: _Form, values: Tensor, gradients: Tensor, shape: Sequence[int]) -> Tensor:
-    """Return per-example gradients of shape (examples, outputs, height * width * inputs).
+def by_patches(form: _Form, values: Tensor, gradients: Tensor, shape: Sequence[int], out: Tensor) -> Tensor:
+    """Return per-example gradients, apart by the rows of the kernel.
 
-    Height and width of the kernel come before the input's channels: the patches are then copied in longer
-    pieces.
+    Only what the kernel's columns see is copied out, side by side; for each of its rows, the places of the
+    output then see consecutive lines of that copy.
+
+    Parameters
+    ----------
+    out : Tensor of shape (kernel rows, examples, outputs, kernel columns * inputs)
+        Takes the result.
     """
-    count, (_, inner, height, width) = len(values), shape
+    height, width = shape[2:]
     high, wide = gradients.shape[2:]
     down, right = form.stride
+    flat = _flat(gradients)
     if height * width == 1 and not any(form.padding):
         pixels = values[:, :, : (high - 1) * down + 1 : down, : (wide - 1) * right + 1 : right]
-        return _flat(gradients) @ _flat(pixels).transpose(1, 2)
-    top, left = form.padding
+        torch.bmm(flat, _flat(pixels).transpose(1, 2), out=out[0])
+        return out
+    lines = _lines(form, values, (height, width), (high, wide))
+    for row in range(height):
+        start = row // down * wide
+        torch.bmm(flat, lines[:, row % down, start : start + high * wide], out=out[row])
+    return out
+
+
+def _lines(form: _Form, values: Tensor, kernel: Sequence[int], places: Sequence[int]) -> Tensor:
+    """Return what the kernel's columns see from each line and place, lines of one phase of the stride together.
+
+    The shape is (examples, phases, lines * places, kernel columns * inputs).
+    """
+    (down, right), (top, left), (height, width) = form.stride, form.padding, kernel
+    each = places[0] + (height - 1) // down
+    below = max(0, down * each - values.shape[2] - top)
     padded = values.permute(0, 2, 3, 1)
-    if top or left:
-        padded = F.pad(padded, (0, 0, left, left, top, top))
+    if top or left or below:
+        padded = F.pad(padded, (0, 0, left, left, top, max(top, below)))
     padded = padded.contiguous()
-    example, row, column, _ = padded.stride()
-    patches = padded.as_strided(
-        (count, high, wide, height, width * inner), (example, row * down, column * right, row, 1)
-    )
-    return _flat(gradients) @ patches.reshape(count, high * wide, -1)
+    example, line, place, _ = padded.stride()
+    count, columns = len(values), width * values.shape[1]
+    seen = (count, down, each, places[1], columns)
+    copied = padded.as_strided(seen, (example, line, line * down, place * right, 1)).contiguous()
+    return copied.view(count, down, each * places[1], columns)
 
 
 def autocorrelated(

@@ -9,6 +9,7 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
+from sfumato.learning.engine.arena import Arena
 from sfumato.learning.engine.layout import Layout
 from sfumato.learning.engine.patches import autocorrelated, by_patches, suited
 from sfumato.learning.engine.precision import lowered
@@ -94,30 +95,33 @@ class Convolved(Use):
         self._patched = suited(form, self.shape, gradients)
         self._whole: Tensor | None = None
 
-    def _made(self, values: Tensor, gradients: Tensor) -> Tensor:
-        """Return per-example gradients, flat, in the order of `by_patches` or of the weight."""
-        if self._patched:
-            return by_patches(self._form, values, gradients, self.shape).flatten(1)
-        return self._form.per_example(gradients, values, self._weight).flatten(1)
-
-    def _ordered(self, flat: Tensor) -> Tensor:
-        """Return gradients, some or their sum, in the shape of the weight."""
-        if not self._patched or math.prod(self.shape[2:]) == 1:
-            return flat.reshape(*flat.shape[:-1], *self.shape)
+    def _made(self, values: Tensor, gradients: Tensor, arena: Arena | None = None) -> Tensor:
+        """Return per-example gradients of shape (pieces, examples, entries), in an order of their own."""
+        if not self._patched:
+            return self._form.per_example(gradients, values, self._weight).reshape(1, len(values), -1)
         outer, inner, height, width = self.shape
-        apart = flat.reshape(*flat.shape[:-1], outer, height, width, inner)
-        return apart.movedim(-1, -3)
+        shape = (height, len(values), outer, width * inner)
+        out = gradients.new_empty(shape) if arena is None else arena.take(shape, gradients)
+        return by_patches(self._form, values, gradients, self.shape, out).flatten(2)
+
+    def _ordered(self, pieces: Tensor) -> Tensor:
+        """Return gradients, some or their sum, in the shape of the weight; pieces come first."""
+        if not self._patched:
+            return pieces[0].reshape(*pieces.shape[1:-1], *self.shape)
+        outer, inner, height, width = self.shape
+        apart = pieces.reshape(height, *pieces.shape[1:-1], outer, width, inner)
+        return apart.movedim((0, -1), (-2, -3))
 
     def per_example(self, start: int, stop: int) -> Tensor:
         """Return some gradients."""
         if self._whole is not None:
-            return self._ordered(self._whole[start:stop])
+            return self._ordered(self._whole[:, start:stop])
         return self._ordered(self._made(self._values[start:stop], self._gradients[start:stop]))
 
     def weighted(self, factors: Tensor) -> Tensor:
         """Return the plain convolution's own backward, or the product with the gradients kept."""
         if self._whole is not None:
-            return self._ordered(factors @ self._whole).contiguous()
+            return self._ordered(torch.stack([factors @ piece for piece in self._whole])).contiguous()
         shape = (-1, *[1] * (self._gradients.dim() - 1))
         gradients = self._gradients * factors.view(shape)
         return self._form.backward(gradients, self._values, self._weight, of_input=False)
@@ -133,20 +137,20 @@ class Convolved(Use):
                 norms[chosen] = self._by_parts(self._values[chosen], self._gradients[chosen])
             return norms
         if self.count * math.prod(self.shape) <= self._tape.kept:
-            self._whole = self._made(self._values, self._gradients)
+            self._whole = self._made(self._values, self._gradients, self._tape.arena)
             self._values = self._gradients = self._values[:0]  # the gradients tell all
-            return squares(self._whole)
+            return squares(self._whole).sum(0)
         return self._by_parts(self._values, self._gradients)
 
     def _by_parts(self, values: Tensor, gradients: Tensor) -> Tensor:
         few = max(1, self._tape.kept // math.prod(self.shape))
         parts = zip(values.split(few), gradients.split(few), strict=True)
-        return torch.cat([squares(self._made(v, g)) for v, g in parts])
+        return torch.cat([squares(self._made(v, g)).sum(0) for v, g in parts])
 
     def drop(self, examples: Tensor) -> None:
         """Fill inputs and gradients with zeros."""
         if self._whole is not None:
-            self._whole[examples] = 0
+            self._whole[:, examples] = 0
             return
         values, gradients = self._values.clone(), self._gradients.clone()
         values[examples], gradients[examples] = 0, 0
