@@ -1,0 +1,16 @@
+"""The page on federated: its code runs as it stands."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+PAGE = Path(__file__).parents[3] / "docs" / "federated.md"
+
+
+def test_the_code_of_the_page_runs() -> None:
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert len(blocks) >= 2
+    space: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), space)  # one after the other, as a reader would
