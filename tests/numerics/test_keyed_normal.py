@@ -228,7 +228,7 @@ def whole_pair(place: int) -> tuple[Fraction, Fraction, int]:
     a, b = int(words[at % 64]), int(words[at % 64 + 64])
     more = oracle((1 << 63) + 64 * group + at % 64, 64)
     octant, b = b >> 61, b & (2**61 - 1)
-    a, b = (word << 256 | int.from_bytes(part, "little") for word, part in ((a, more[:32]), (b, more[32:])))
+    a, b = (word << 256 | int.from_bytes(part, "big") for word, part in ((a, more[:32]), (b, more[32:])))
     return Fraction(2 * a + 1, 2**321), Fraction(2 * b + 1, 2**318), octant
 
 

@@ -16,10 +16,11 @@ _GROUP: Final = 128
 _PAIRS: Final = 64
 _ROW: Final = 16
 _GUARD: Final = 32
-_MORE: Final = 256
+_MORE: Final = 64
 _PLACE_BITS: Final = 61
 _EXTENSIONS: Final = 1 << 63
-_MOST: Final = 4
+_MOST: Final = 16
+_IN_A_BLOCK: Final = 4
 
 
 def _block(key: bytes, stream: int, counter: int) -> bytes:
@@ -107,7 +108,7 @@ def exactly_rounded(key: bytes, stream: int, place: int, scale: float) -> int:
 
     Notes
     -----
-    Bits are appended to both words of the pair, 256 at a time, from blocks with a counter of 2**63 and more,
+    Bits are appended to both words of the pair, 64 at a time, from blocks with a counter of 2**63 and more,
     which no place has; until bounds on the numbers of all reals with these bits round alike. What 1,085 bits
     do not decide is taken as their lower bound, with a probability below 2**-1000.
     """
@@ -121,11 +122,13 @@ def exactly_rounded(key: bytes, stream: int, place: int, scale: float) -> int:
     sign = -1 if octant >> (2 if second else 1) & 1 else 1
     exact, width = Fraction(scale), 64
     found = 0
+    more = b""
     for times in range(_MOST):
-        counter = _EXTENSIONS + (times << 61) + group * _PAIRS + pair
-        more = _block(key, stream, counter)
-        a = a << _MORE | int.from_bytes(more[:32], "little")
-        b = b << _MORE | int.from_bytes(more[32:], "little")
+        if times % _IN_A_BLOCK == 0:
+            counter = _EXTENSIONS + (times // _IN_A_BLOCK << 61) + group * _PAIRS + pair
+            more = _block(key, stream, counter)
+        a, b = (word << _MORE | int.from_bytes(more[i : i + 8], "big") for word, i in ((a, 0), (b, 32)))
+        more = more[8:]
         width += _MORE
         bits = width + _GUARD
         radius = _radius(a, width, bits)

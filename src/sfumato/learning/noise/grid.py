@@ -19,15 +19,15 @@ from sfumato.numerics.rounding import div_down, mul_up
 
 __all__ = ["GridNoise"]
 
-_BITS: Final = 26
-_MULTIPLIER: Final = 64.0
+_BITS: Final = 30
+_MULTIPLIER: Final = 1024.0
 _LEAST: Final = 2.0**-400
 _WIDEST: Final = 2.0**52
 _PART: Final = 1 << 18
 
 
 def _spacing(stddev: float) -> float:
-    """Return the greatest power of two that is at most ``stddev / 2**26``."""
+    """Return the greatest power of two that is at most ``stddev / 2**30``."""
     return ldexp(1.0, frexp(stddev)[1] - 1 - _BITS)
 
 
@@ -44,17 +44,17 @@ class GridNoise(Noise):
 
     Notes
     -----
-    Every sum is rounded to a multiple of a grid :math:`\gamma_p \le 2^{-26} \sigma_p`, a power of two, and
+    Every sum is rounded to a multiple of a grid :math:`\gamma_p \le 2^{-30} \sigma_p`, a power of two, and
     gets a whole number of grid steps: :math:`\sigma_p Z/\gamma_p` for a normal Z, rounded exactly (see
     `sfumato.numerics.keyed_normal.rounded_normals`). The result is stored in the tensor's type.
 
     Guarantee: if the sums of clipped gradients move by at most S in the L2 norm *as they were computed*, a
-    step costs what ``Gaussian(charged(z))`` does for a noise multiplier z, which is z itself up to 64.
+    step costs what ``Gaussian(charged(z))`` does for a noise multiplier z, which is z itself up to 1024.
     Proof: a whole number plus a rounded normal one is the rounding of a normal number around it; so the
     release is a function of what the Gaussian mechanism would have released, for sums on the grid. Rounding
     moves each entry by at most half a grid step in either dataset; over the noise's deviation, d entries
-    move by at most :math:`2^{-26} \sqrt d` more. Noise is drawn with deviations :math:`1 + 2^{-20} \sqrt d`
-    times those asked for, which pays for it if :math:`z \le 64`: :math:`1/z + 2^{-26}\sqrt d \le (1 +
+    move by at most :math:`2^{-30} \sqrt d` more. Noise is drawn with deviations :math:`1 + 2^{-20} \sqrt d`
+    times those asked for, which pays for it if :math:`z \le 1024`: :math:`1/z + 2^{-30}\sqrt d \le (1 +
     2^{-20} \sqrt d)/z`. It is no discrete Gaussian, and needs no allowance for one.
 
     What is left of floats is in S: the gradients, and their sum over the examples, are the engine's.
@@ -64,7 +64,7 @@ class GridNoise(Noise):
     >>> import torch
     >>> sums = [torch.zeros(3)]
     >>> GridNoise().add_(sums, step=0, stddevs=[1.0])
-    >>> bool((sums[0] * 2**26 == (sums[0] * 2**26).round()).all())
+    >>> bool((sums[0] * 2**30 == (sums[0] * 2**30).round()).all())
     True
     """
 
@@ -111,7 +111,7 @@ class GridNoise(Noise):
         Notes
         -----
         A number that is a multiple of 1/2, as a count less half the batch, is on the grid already for
-        deviations up to 2**25.
+        deviations up to 2**29.
         """
         stream = (_check.integer("step", step), 0)
         if not _check.non_negative("stddev", stddev):
@@ -136,10 +136,11 @@ class _Drawn:
 
         What is no number counts as 0, and what is beyond 2**52 grid steps as that; neither moves by more.
         """
+        widest = _WIDEST * self._grid
         for start in range(0, entries.size, _PART):
             part = entries[start : start + _PART]
-            steps = np.nan_to_num(part.astype(np.float64) / self._grid, posinf=_WIDEST, neginf=-_WIDEST)
-            whole = np.rint(np.clip(steps, -_WIDEST, _WIDEST)).astype(np.int64)
+            held = np.clip(np.nan_to_num(part.astype(np.float64)), -widest, widest)
+            whole = np.rint(held / self._grid).astype(np.int64)
             scale = self._stddev / self._grid
             whole += rounded_normals(part.size, self._key, scale=scale, stream=self._stream, start=start)
             part[:] = whole.astype(np.float64) * self._grid
