@@ -1,8 +1,8 @@
 """PATE on FashionMNIST: 250 teachers, 300 labels, epsilon at most 2, a student that may be shown.
 
 Run ``python examples/pate_fashion.py FOLDER``, the folder with the four files of FashionMNIST (Debian's
-package dataset-fashion-mnist puts them into /usr/share/datasets/fashion-mnist). The 60,000 training images are
-private. The first half of the test images are public and unlabelled: their principal components are the
+package dataset-fashion-mnist puts them into /usr/share/datasets/fashion-mnist). The 60,000 training images
+are private. The first half of the test images are public and unlabelled: their principal components are the
 features, and the student asks about 300 of them. The other half test it, beside a student that is told the
 true labels.
 """
