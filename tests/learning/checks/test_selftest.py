@@ -13,8 +13,13 @@ from torch import Tensor, nn
 from sfumato.errors import ParameterError, UnfitModule
 from sfumato.learning.checks import trial
 from sfumato.learning.checks.selftest import self_test
+from sfumato.learning.clipping.adaptive import AdaptiveQuantile
+from sfumato.learning.clipping.automatic import Automatic
+from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.engine.engine import Engine
+from sfumato.learning.clipping.per_group import PerGroup
+from sfumato.learning.clipping.per_layer import PerLayer
+from sfumato.learning.engine.engine import Engine, Mode
 from sfumato.learning.engine.sums import ClippedSums
 from sfumato.learning.engine.uses import Use
 
@@ -101,6 +106,24 @@ def test_what_is_sound_passes(make: Callable[[], nn.Module], loss: Any, batch: A
     assert 0.9 < tested.findings.removal <= 1.01
     assert str(tested).startswith("passed: no leak seen")
     tested.check()
+
+
+LAYERS = ["0.weight", "0.bias", "3.weight", "3.bias"]
+CLIPPINGS: dict[str, Clipping] = {
+    "by layer": PerLayer.of(LAYERS, clip_norm=1.0),
+    "by group": PerGroup(clip_norms={"0": 0.3, "3": 2.0}),
+    "automatic": Automatic(clip_norm=1.0),
+    "adaptive": AdaptiveQuantile(clip_norm=0.1, count_stddev=1.0),
+}
+
+
+@pytest.mark.parametrize("clipping", CLIPPINGS.values(), ids=CLIPPINGS)
+@pytest.mark.parametrize("mode", ["auto", "vmap", "microbatch"])
+def test_every_clipping_passes_in_every_mode(clipping: Clipping, mode: Mode) -> None:
+    tested = self_test(mlp(), cross_entropy, LABELLED, clipping, mode=mode, examples=3)
+    assert tested.passed, str(tested)
+    assert tested.findings is not None
+    assert tested.findings.removal > 0.8
 
 
 def test_sums_are_undone_too() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import nn
+from torch.nn.modules.dropout import _DropoutNd
 from torch.overrides import TorchFunctionMode
 
 __all__ = ["calm"]
@@ -52,15 +53,31 @@ class _Calm(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
+_RATES: dict[type[nn.Module], str] = {
+    _DropoutNd: "p",
+    nn.RNNBase: "dropout",
+    nn.MultiheadAttention: "dropout",
+}
+
+
 @contextmanager
 def calm(module: nn.Module) -> Iterator[None]:
-    """Turn dropout off in functions and recurrent layers; the modules stay in the mode that they are in."""
-    recurrent = [(m, m.dropout) for m in module.modules() if isinstance(m, nn.RNNBase)]
-    for inner, _ in recurrent:
-        inner.dropout = 0.0
+    """Turn dropout off; the modules stay in the mode that they are in.
+
+    In layers by their rates, which hold in a backward pass too, where a forward may be run again; elsewhere
+    in the functions that are called, which a backward through ``Tensor.backward`` does not see.
+    """
+    rates = [
+        (inner, name, getattr(inner, name))
+        for inner in module.modules()
+        for kind, name in _RATES.items()
+        if isinstance(inner, kind)
+    ]
+    for inner, name, _ in rates:
+        setattr(inner, name, 0.0)
     try:
         with _Calm():
             yield
     finally:
-        for inner, rate in recurrent:
-            inner.dropout = rate
+        for inner, name, rate in rates:
+            setattr(inner, name, rate)

@@ -253,7 +253,7 @@ class Trial:
         try:
             self._engine.attach()
             with seeded(self._module, self._seed):
-                (self._loss(self._module, batch) * scale).backward()
+                torch.autograd.backward(self._loss(self._module, batch) * scale)  # keeps the calm
                 return self._engine.clipped_sums()
         except Exception as error:  # whatever a user's module or loss raises
             self._notes.faults.append(f"the engine must take the module, it raised {_shown(error)}")
