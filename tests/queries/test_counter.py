@@ -335,3 +335,19 @@ def test_a_damaged_state_is_refused(tmp_path: Path, content: bytes) -> None:
         for _ in range(2):  # the first leaves no lock behind
             with pytest.raises(SourceError, match="cannot be read"):
                 opened(book, state=tmp_path / "s")
+
+
+@pytest.mark.parametrize("grouped", [True, False])
+def test_before_the_first_period_there_are_the_same_columns_and_no_rows(*, grouped: bool) -> None:
+    with session(visits()) as opened_session:
+        if grouped:
+            counter = opened(opened_session)
+        else:
+            query = opened_session.table().agg(n=sf.count())
+            terms: dict[str, Any] = {"moment": "day", "start": START, "every": "day", "steps": 3}
+            counter = opened_session.counter(query, epsilon=1, delta=1e-7, max_periods=2, **terms)
+        none = counter.refresh(START).to_arrow(intervals=True)
+        some = counter.refresh(START + dt.timedelta(1)).to_arrow(intervals=True)
+    assert none.num_rows == 0
+    assert some.num_rows == (3 if grouped else 1)
+    assert none.schema == some.schema

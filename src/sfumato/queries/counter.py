@@ -35,6 +35,7 @@ from sfumato.queries.columns import name_sql
 from sfumato.queries.counter_state import CounterState, RecordedSource
 from sfumato.queries.counter_terms import Terms, require_countable
 from sfumato.queries.engines.engine import Engine
+from sfumato.queries.engines.groups import ARROW_TYPES
 from sfumato.queries.plan import AggregationJob, Query
 from sfumato.queries.price import PricedQuery, price
 from sfumato.queries.schedule import Moment, Schedule
@@ -102,7 +103,8 @@ class CounterRelease:
         """
         groups = max(1, self.keys.num_rows)
         begins = [self.schedule.begin(step) for step in range(self.periods) for _ in range(groups)]
-        made: dict[str, Any] = {"period": pa.array(begins)}
+        # typed, so that the table has the same columns before the first period is told
+        made: dict[str, Any] = {"period": pa.array(begins, pa.scalar(self.schedule.begin(0)).type)}
         for name in self.keys.column_names:
             column = self.keys[name].combine_chunks()
             made[name] = pa.concat_arrays([column] * self.periods) if self.periods else column.slice(0, 0)
@@ -214,7 +216,7 @@ class Counter:
 
     def _release(self) -> CounterRelease:
         plan = self._plan
-        keys = self._state.keys
+        keys = self._state.keys if self._state.steps else plan.no_keys()
         named = (
             pa.table({name: keys[f"k{i}"] for i, name in enumerate(plan.keys)}) if plan.keys else pa.table({})
         )
@@ -245,6 +247,11 @@ class _Streams:
     @property
     def keys(self) -> tuple[str, ...]:
         return tuple(key.name for key in self.priced.query.keys)
+
+    def no_keys(self) -> pa.Table:
+        """Return the columns of the groups without a row, as they are before the first period is told."""
+        types = [ARROW_TYPES[key.expression.type] for key in self.priced.query.keys]
+        return pa.table({f"k{i}": pa.array([], type_) for i, type_ in enumerate(types)})
 
     @property
     def columns(self) -> dict[str, int]:

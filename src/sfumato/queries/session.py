@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self, final
 
-from sfumato.errors import SourceError
+from sfumato.errors import BudgetExceeded, SourceError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
 from sfumato.mechanisms.factorization.strategy import Strategy
 from sfumato.numerics.source import RandomSource, Rng, random_source
-from sfumato.privacy.loss import PrivacyLoss
 from sfumato.queries.answer import add_noise
 from sfumato.queries.builder import Door, PrivateQuery, Table, begin
 from sfumato.queries.catalog import Catalog
@@ -23,6 +21,7 @@ from sfumato.queries.dialect import without_explain
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.explain import explain
 from sfumato.queries.front import read
+from sfumato.queries.offers import loss_at, naming_parts
 from sfumato.queries.plan import AggregationJob, Query
 from sfumato.queries.policy import PrivacyPolicy
 from sfumato.queries.price import PricedQuery, price
@@ -343,14 +342,17 @@ class Session:
         if committed is not None:
             return read_back(committed)
         source = random_source(self._rng)
-        receipt = self._account.charge(
-            priced.loss,
-            delta=priced.query.options.delta,
-            request=priced.query.text,
-            description=description,
-            simulated=source.simulated,
-            loss_at=_loss_at(priced.query),
-        )
+        try:
+            receipt = self._account.charge(
+                priced.loss,
+                delta=priced.query.options.delta,
+                request=priced.query.text,
+                description=description,
+                simulated=source.simulated,
+                loss_at=loss_at(priced.query),
+            )
+        except BudgetExceeded as refused:
+            raise naming_parts(priced.query, refused) from None
         priced, found = settle(priced, lambda job: self._aggregate(job, source), source)
         exact = self._aggregate(priced.job, source)
         unit = self._privacy_unit
@@ -378,12 +380,3 @@ class Session:
                 "session must be used in the process that opened it, got a forked child of that; nothing was "
                 "charged; connect again in the child"
             )
-
-
-def _loss_at(query: Query) -> Callable[[float], PrivacyLoss]:
-    """Return the loss of a query as a function of its epsilon."""
-
-    def loss(epsilon: float) -> PrivacyLoss:
-        return price(replace(query, options=replace(query.options, epsilon=epsilon))).loss
-
-    return loss
