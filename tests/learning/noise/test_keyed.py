@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from sfumato.errors import ParameterError
+from sfumato.learning.noise import keyed
 from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
 
 KEY = bytes(range(32))
@@ -54,6 +55,14 @@ def test_empty_and_single_entries() -> None:
     assert noisy[0].shape == (0, 3)
     assert noisy[1] != 0
     assert noisy[1] != noisy[2]
+
+
+def test_threads_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    one = drawn(KeyedNoise(KEY), torch.ones(100_003))[0]
+    monkeypatch.setattr(keyed, "_PART", 1000)
+    for threads in (2, 3, 7):
+        monkeypatch.setattr(torch, "get_num_threads", lambda count=threads: count)
+        assert torch.equal(drawn(KeyedNoise(KEY), torch.ones(100_003))[0], one)
 
 
 def test_a_seed_marks_simulation_and_a_key_stays_unseen() -> None:

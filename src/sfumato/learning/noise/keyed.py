@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, final
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, final
 
 import numpy as np
 import torch
@@ -17,6 +18,10 @@ from sfumato.learning.noise.noise import Noise
 from sfumato.numerics.keyed_normal import add_normals
 
 __all__ = ["KeyedNoise", "SimulatedNoise", "change_entries"]
+
+
+_PART: Final = 1 << 19
+"""So many entries at least are worth a thread of their own."""
 
 
 def change_entries(tensor: Tensor, change: Callable[[NDArray[Any]], None]) -> None:
@@ -38,6 +43,21 @@ def change_entries(tensor: Tensor, change: Callable[[NDArray[Any]], None]) -> No
     copy = seen.to(device="cpu", dtype=wide, memory_format=torch.contiguous_format, copy=True)
     change(copy.view(-1).numpy())
     seen.copy_(copy)
+
+
+def _add_by_parts(entries: NDArray[Any], key: bytes, stream: tuple[int, int], stddev: float) -> None:
+    """Add noise with as many threads as torch may use: places are independent, so the noise is the same."""
+    parts = min(torch.get_num_threads(), entries.size // _PART)
+    if parts < 2:
+        add_normals(entries, key, stream=stream, scale=stddev)
+        return
+    length = -(-entries.size // parts)
+
+    def add(start: int) -> None:
+        add_normals(entries[start : start + length], key, stream=stream, start=start, scale=stddev)
+
+    with ThreadPoolExecutor(parts) as pool:
+        list(pool.map(add, range(0, entries.size, length)))
 
 
 def _add_there(gradient: Tensor, key: bytes, stream: tuple[int, int], stddev: float) -> None:
@@ -69,7 +89,7 @@ class _Keyed(Noise):
                 continue
 
             def add(entries: NDArray[Any], stream: tuple[int, int] = stream, stddev: float = stddev) -> None:
-                add_normals(entries, self._entries, stream=stream, scale=stddev)
+                _add_by_parts(entries, self._entries, stream, stddev)
 
             change_entries(gradient, add)
 
