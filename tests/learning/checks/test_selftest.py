@@ -466,6 +466,33 @@ def test_an_attached_engine_is_refused() -> None:
     assert self_test(module, None, ROWS, CLIPPING, examples=2).passed
 
 
+class OwnLoss(nn.Linear):
+    """Gives its loss only, of one kind or another."""
+
+    reduction = "mean"
+    leaks = False
+
+    def forward(self, x: Tensor) -> Tensor:
+        h = super().forward(x)
+        each = (h - h.mean(0) if self.leaks else h).square().sum(1)
+        return each.mean() if self.reduction == "mean" else each.sum()
+
+
+def test_a_module_may_give_its_own_loss() -> None:
+    module = OwnLoss(4, 3)
+    tested = self_test(module, None, ROWS, CLIPPING, examples=4)
+    assert tested.passed, str(tested)
+    assert "no output that is one example's" in str(tested)
+    module.reduction = "sum"
+    with pytest.raises(UnfitModule, match="pass loss_reduction='sum'"):
+        self_test(module, None, ROWS, CLIPPING, examples=4).check()
+    module.leaks = True
+    with pytest.raises(
+        UnfitModule, match="loss must be a mean or a sum over examples of a loss of each alone"
+    ):
+        self_test(module, None, ROWS, CLIPPING, loss_reduction="sum").check()
+
+
 def test_outputs_without_examples_need_a_loss() -> None:
     class Count(nn.Linear):
         def forward(self, x: Tensor) -> Any:

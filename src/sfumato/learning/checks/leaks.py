@@ -80,6 +80,8 @@ class LeakReport:
         return not self.leaks
 
     def __str__(self) -> str:
+        if not self.leaks and not self.probed:
+            return f"no leak into a buffer seen in {self.runs} runs, and no output that is one example's"
         return "; ".join(map(str, self.leaks)) or f"no leak seen in {self.runs} runs"
 
     def check(self) -> None:
@@ -103,6 +105,7 @@ def leak_probe(
     *,
     run: Callable[[nn.Module, Any], Any] | None = None,
     random_batch: Callable[[int, int], Any] | None = None,
+    aggregates: bool = False,
     seed: int = 0,
 ) -> LeakReport:
     """Change one example of a random batch, and look for it in the others' outputs and in the buffers.
@@ -124,6 +127,9 @@ def leak_probe(
     random_batch : callable of (size, seed), optional
         Draws the batch, where random entries within the range of the tables they are looked up in are none
         that the module takes.
+    aggregates : bool
+        Whether to accept a module with no output for each example, such as one that gives its loss only: then
+        nothing but buffers is probed.
     seed : int
 
     Returns
@@ -152,7 +158,8 @@ def leak_probe(
     with undisturbed(module) as hold_still:
         if not module.training:
             module.train()
-        return _Probe(module, batch, run or call, random_batch, seed).report(hold_still)
+        probe = _Probe(module, batch, run or call, random_batch, seed)
+        return probe.report(hold_still, aggregates=aggregates)
 
 
 def _size(module: nn.Module, batch: Any) -> int:
@@ -199,12 +206,12 @@ class _Probe:
         with seeded(self._module, self._seed), torch.no_grad():
             return self._run(self._module, batch)
 
-    def report(self, hold_still: Callable[[], None]) -> LeakReport:
+    def report(self, hold_still: Callable[[], None], *, aggregates: bool) -> LeakReport:
         """Try every change on the first, the middle and the last example, and crowds of examples alike."""
         batch, *others = self._batches
         outputs = self._outputs(batch)
         hold_still()
-        self._check_outputs(outputs, self._outputs(batch))
+        self._check_outputs(outputs, self._outputs(batch), aggregates=aggregates)
         sums = self._buffers.sums()
         for example in sorted({0, self.size // 2, self.size - 1}):
             for change, changed in changes(batch, others[0], example, self.size):
@@ -236,14 +243,16 @@ class _Probe:
     def _has_rows(self, tensor: Tensor) -> bool:
         return any(length and length % self.size == 0 for length in tensor.shape)
 
-    def _check_outputs(self, outputs: dict[str, Tensor], again: dict[str, Tensor]) -> None:
+    def _check_outputs(
+        self, outputs: dict[str, Tensor], again: dict[str, Tensor], *, aggregates: bool
+    ) -> None:
         if not _same(outputs, again):
             raise UnfitModule(
                 "module must give the same outputs twice in the same state of randomness, got others; "
                 "draw from torch's global generator only"
             )
         per_example = [t for t in outputs.values() if self._has_rows(t)]
-        if not per_example:
+        if not per_example and not aggregates:
             rule = "have a row for each example"
             _check.refuse("outputs", rule, sorted(outputs), "pass run=", error=UnfitModule)
         if any(bool(t.isnan().any()) for t in per_example):

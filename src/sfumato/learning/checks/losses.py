@@ -22,6 +22,8 @@ _TURN = 2.0
 class OwnLoss:
     """A curved loss of all outputs that have a row for each example, added up as declared.
 
+    Where there are none and the module gives one number, that is the loss.
+
     Parameters
     ----------
     reduction : {"mean", "sum"}
@@ -38,6 +40,9 @@ class OwnLoss:
         with_rows = {p for p, t in outputs.items() if is_example(t, size) and t.is_floating_point()}
         self._paths = with_rows if self._paths is None else self._paths & with_rows
         chosen = [outputs[path] for path in sorted(self._paths)]
+        numbers = [t for t in outputs.values() if not t.ndim and t.is_floating_point()]
+        if not chosen and len(numbers) == 1:
+            return numbers[0]
         if not chosen:
             rule = "have float entries in a row for each example"
             _check.refuse("outputs", rule, sorted(outputs), "pass loss_fn=", error=UnfitModule)

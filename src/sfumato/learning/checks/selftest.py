@@ -95,7 +95,7 @@ def self_test(
         No engine may be attached to it. Left as it was.
     loss_fn : callable of (module, batch), or None
         The loss on a batch as one number, as training computes it. None takes a loss of the module's own
-        outputs.
+        outputs, or their only number where it gives its loss itself.
     batch : object
         What ``loss_fn`` takes, or for None what the module is called with: a tensor, tuple or mapping. Its
         shapes, types and devices are read, never its values.
@@ -145,7 +145,7 @@ def self_test(
             module.train()
         with seeded(module, seed):
             draw = random_batch or drawing_for(batch, lambda drawn: loss(module, drawn)).batch
-        leaks = leak_probe(module, batch, run=outputs_of(loss), random_batch=draw, seed=seed)
+        leaks = leak_probe(module, batch, run=outputs_of(loss), random_batch=draw, aggregates=True, seed=seed)
         if not leaks.passed:
             return SelfTest(leaks=leaks, findings=None)
         with calm(module):
