@@ -22,6 +22,20 @@ if TYPE_CHECKING:
     from sfumato.learning.clipping.per_group import PerGroup
     from sfumato.learning.clipping.per_layer import PerLayer
     from sfumato.learning.clipping.per_user import clipped_by_user
+    from sfumato.learning.engine.engine import Engine
+    from sfumato.learning.engine.functional import ClippedGrad, clipped_grad
+    from sfumato.learning.engine.sums import ClippedSums
+    from sfumato.learning.estimators.boosted_trees import (
+        GradientBoostingClassifier,
+        GradientBoostingRegressor,
+    )
+    from sfumato.learning.estimators.gaussian_nb import GaussianNB
+    from sfumato.learning.estimators.kmeans import KMeans
+    from sfumato.learning.estimators.linear_regression import LinearRegression
+    from sfumato.learning.estimators.logistic_regression import LogisticRegression
+    from sfumato.learning.estimators.pca import PCA
+    from sfumato.learning.estimators.private import PrivateEstimator, UndeclaredClasses
+    from sfumato.learning.estimators.standard_scaler import StandardScaler
     from sfumato.learning.federated.aggregation import SecureAggregation, TrustedAggregator
     from sfumato.learning.federated.federation import FederatedTraining
     from sfumato.learning.federated.local import local_sgd
@@ -30,6 +44,16 @@ if TYPE_CHECKING:
     from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
     from sfumato.learning.noise.noise import Noise
     from sfumato.learning.noise.strategies import choose_strategy
+    from sfumato.learning.pate.aggregator import Aggregator
+    from sfumato.learning.pate.confident import ConfidentGNMax
+    from sfumato.learning.pate.consensus import Consensus
+    from sfumato.learning.pate.distillation import distill, distill_in_rounds
+    from sfumato.learning.pate.gnmax import GNMax
+    from sfumato.learning.pate.interactive import InteractiveGNMax
+    from sfumato.learning.pate.lnmax import LNMax
+    from sfumato.learning.pate.poll import Poll
+    from sfumato.learning.pate.sanitized import ConsensusRelease
+    from sfumato.learning.pate.teachers import Teachers
     from sfumato.learning.sampling.allocation import AllocationSampler
     from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
     from sfumato.learning.sampling.cyclic import CyclicSampler
@@ -44,28 +68,58 @@ if TYPE_CHECKING:
     from sfumato.learning.sampling.shuffled import ShuffledSampler
     from sfumato.learning.sampling.truncated_poisson import TruncatedPoissonSampler
     from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
+    from sfumato.learning.training.curve import LearningCurve, progress
+    from sfumato.learning.training.memory import BatchMemoryManager
+    from sfumato.learning.training.parallel import DPDDP
+    from sfumato.learning.training.privacy_engine import PrivacyEngine
+    from sfumato.learning.tuning.runs import Runs
+    from sfumato.learning.tuning.tune import tune
 
 __all__ = [
+    "DPDDP",
+    "PCA",
     "AdaptiveQuantile",
+    "Aggregator",
     "AllocationSampler",
     "Automatic",
     "BallsInBinsSampler",
+    "BatchMemoryManager",
+    "ClippedGrad",
+    "ClippedSums",
     "Clipping",
+    "ConfidentGNMax",
+    "Consensus",
+    "ConsensusRelease",
     "CorrelatedNoise",
     "CyclicSampler",
+    "Engine",
     "FederatedTraining",
     "FixedSizeSampler",
     "Flat",
     "ForeignLoader",
     "FullBatchSampler",
+    "GNMax",
+    "GaussianNB",
+    "GradientBoostingClassifier",
+    "GradientBoostingRegressor",
     "GridNoise",
+    "InteractiveGNMax",
+    "KMeans",
     "KeyedNoise",
+    "LNMax",
     "LeakReport",
+    "LearningCurve",
+    "LinearRegression",
+    "LogisticRegression",
     "ModuleValidator",
     "Noise",
     "PerGroup",
     "PerLayer",
     "PoissonSampler",
+    "Poll",
+    "PrivacyEngine",
+    "PrivateEstimator",
+    "Runs",
     "Sampler",
     "SecureAggregation",
     "Seed",
@@ -73,10 +127,13 @@ __all__ = [
     "SeparatedSampler",
     "ShuffledSampler",
     "SimulatedNoise",
+    "StandardScaler",
+    "Teachers",
     "TrainingPlan",
     "TrainingPlanRow",
     "TruncatedPoissonSampler",
     "TrustedAggregator",
+    "UndeclaredClasses",
     "UserRecordsSampler",
     "UserSampler",
     "WatchedBatches",
@@ -84,37 +141,66 @@ __all__ = [
     "batch_of",
     "choose_strategy",
     "clipped_by_user",
+    "clipped_grad",
+    "distill",
+    "distill_in_rounds",
     "fix_module",
     "leak_probe",
     "local_sgd",
     "noise_for",
     "plan_training",
+    "progress",
     "self_test",
+    "tune",
 ]
 
 __getattr__, __dir__ = attach(
     __name__,
     {
         "AdaptiveQuantile": "sfumato.learning.clipping.adaptive",
+        "Aggregator": "sfumato.learning.pate.aggregator",
         "AllocationSampler": "sfumato.learning.sampling.allocation",
         "Automatic": "sfumato.learning.clipping.automatic",
         "BallsInBinsSampler": "sfumato.learning.sampling.balls_in_bins",
+        "BatchMemoryManager": "sfumato.learning.training.memory",
+        "ClippedGrad": "sfumato.learning.engine.functional",
+        "ClippedSums": "sfumato.learning.engine.sums",
         "Clipping": "sfumato.learning.clipping.clipping",
+        "ConfidentGNMax": "sfumato.learning.pate.confident",
+        "Consensus": "sfumato.learning.pate.consensus",
+        "ConsensusRelease": "sfumato.learning.pate.sanitized",
         "CorrelatedNoise": "sfumato.learning.noise.correlated",
         "CyclicSampler": "sfumato.learning.sampling.cyclic",
+        "DPDDP": "sfumato.learning.training.parallel",
+        "Engine": "sfumato.learning.engine.engine",
         "FederatedTraining": "sfumato.learning.federated.federation",
         "FixedSizeSampler": "sfumato.learning.sampling.fixed_size",
         "Flat": "sfumato.learning.clipping.flat",
         "ForeignLoader": "sfumato.learning.sampling.foreign",
         "FullBatchSampler": "sfumato.learning.sampling.every_step",
+        "GNMax": "sfumato.learning.pate.gnmax",
+        "GaussianNB": "sfumato.learning.estimators.gaussian_nb",
+        "GradientBoostingClassifier": "sfumato.learning.estimators.boosted_trees",
+        "GradientBoostingRegressor": "sfumato.learning.estimators.boosted_trees",
         "GridNoise": "sfumato.learning.noise.grid",
+        "InteractiveGNMax": "sfumato.learning.pate.interactive",
+        "KMeans": "sfumato.learning.estimators.kmeans",
         "KeyedNoise": "sfumato.learning.noise.keyed",
+        "LNMax": "sfumato.learning.pate.lnmax",
         "LeakReport": "sfumato.learning.checks.leaks",
+        "LearningCurve": "sfumato.learning.training.curve",
+        "LinearRegression": "sfumato.learning.estimators.linear_regression",
+        "LogisticRegression": "sfumato.learning.estimators.logistic_regression",
         "ModuleValidator": "sfumato.learning.checks.validator",
         "Noise": "sfumato.learning.noise.noise",
+        "PCA": "sfumato.learning.estimators.pca",
         "PerGroup": "sfumato.learning.clipping.per_group",
         "PerLayer": "sfumato.learning.clipping.per_layer",
         "PoissonSampler": "sfumato.learning.sampling.poisson",
+        "Poll": "sfumato.learning.pate.poll",
+        "PrivacyEngine": "sfumato.learning.training.privacy_engine",
+        "PrivateEstimator": "sfumato.learning.estimators.private",
+        "Runs": "sfumato.learning.tuning.runs",
         "Sampler": "sfumato.learning.sampling.sampler",
         "SecureAggregation": "sfumato.learning.federated.aggregation",
         "Seed": "sfumato.learning.sampling.seed",
@@ -122,10 +208,13 @@ __getattr__, __dir__ = attach(
         "SeparatedSampler": "sfumato.learning.sampling.separated",
         "ShuffledSampler": "sfumato.learning.sampling.shuffled",
         "SimulatedNoise": "sfumato.learning.noise.keyed",
+        "StandardScaler": "sfumato.learning.estimators.standard_scaler",
+        "Teachers": "sfumato.learning.pate.teachers",
         "TrainingPlan": "sfumato.learning.sampling.planning",
         "TrainingPlanRow": "sfumato.learning.sampling.planning",
         "TruncatedPoissonSampler": "sfumato.learning.sampling.truncated_poisson",
         "TrustedAggregator": "sfumato.learning.federated.aggregation",
+        "UndeclaredClasses": "sfumato.learning.estimators.private",
         "UserRecordsSampler": "sfumato.learning.sampling.users",
         "UserSampler": "sfumato.learning.sampling.users",
         "WatchedBatches": "sfumato.learning.sampling.foreign",
@@ -133,12 +222,17 @@ __getattr__, __dir__ = attach(
         "batch_of": "sfumato.learning.checks.shapes",
         "choose_strategy": "sfumato.learning.noise.strategies",
         "clipped_by_user": "sfumato.learning.clipping.per_user",
+        "clipped_grad": "sfumato.learning.engine.functional",
+        "distill": "sfumato.learning.pate.distillation",
+        "distill_in_rounds": "sfumato.learning.pate.distillation",
         "fix_module": "sfumato.learning.checks.fixing",
         "leak_probe": "sfumato.learning.checks.leaks",
         "local_sgd": "sfumato.learning.federated.local",
         "noise_for": "sfumato.learning.sampling.planning",
         "plan_training": "sfumato.learning.sampling.planning",
+        "progress": "sfumato.learning.training.curve",
         "self_test": "sfumato.learning.checks.selftest",
+        "tune": "sfumato.learning.tuning.tune",
     },
     extras={"torch": "torch", "sklearn": "scikit-learn"},
 )
