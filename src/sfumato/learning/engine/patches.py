@@ -66,7 +66,7 @@ def by_patches(form: _Form, values: Tensor, gradients: Tensor, shape: Sequence[i
 
 
 def _lines(form: _Form, values: Tensor, kernel: Sequence[int], places: Sequence[int]) -> Tensor:
-    """Return what the kernel's columns see from each line and place, lines of one phase of the stride together.
+    """Return what the kernel's columns see from each line and place, by phases of the stride.
 
     The shape is (examples, phases, lines * places, kernel columns * inputs).
     """
