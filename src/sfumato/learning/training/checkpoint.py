@@ -32,12 +32,15 @@ class Plan:
     clipping, sampler : str
         As they show themselves, without secrets.
     simulated : bool
+    noise : str
+        Its kind: a step that is computed again must not have noise of another.
     """
 
     noise_multiplier: float
     clipping: str
     sampler: str
     simulated: bool
+    noise: str = "KeyedNoise"
 
     def require(self, other: Plan) -> None:
         """Refuse to go on with another plan."""

@@ -16,6 +16,7 @@ from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.clipping.flat import Flat
 from sfumato.learning.clipping.per_layer import PerLayer
 from sfumato.learning.engine.engine import Mode
+from sfumato.learning.noise.grid import GridNoise
 from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
 from sfumato.learning.noise.noise import Noise
 from sfumato.learning.sampling.poisson import PoissonSampler
@@ -76,9 +77,18 @@ def seed_of(noise_generator: torch.Generator | int | None) -> int | None:
     return None if noise_generator is None else _check.integer("noise_generator", noise_generator)
 
 
-def noise_for_run(seed: int | None, key: bytes | None) -> Noise:
-    """Return keyed noise, or simulated noise of a seed."""
+def noise_for_run(seed: int | None, key: bytes | None, *, float_safe: bool = False) -> Noise:
+    """Return keyed noise, or simulated noise of a seed; on a grid if it is to be exact."""
+    if float_safe:
+        return GridNoise(key) if seed is None else GridNoise(seed=seed)
     return KeyedNoise(key) if seed is None else SimulatedNoise(seed)
+
+
+def check_charge(noise: Noise, noise_multiplier: float, entries: int) -> None:
+    """Refuse noise that costs more than the multiplier says, which a sampler's loss does not count."""
+    if noise.charged(noise_multiplier, entries) < noise_multiplier:
+        remedy = "use less noise, or float_safe=False"
+        _check.refuse("noise_multiplier", "be at most 1024 with float_safe", noise_multiplier, remedy)
 
 
 def epoch_of(loader: DataLoader[Any]) -> tuple[int, int, int]:

@@ -44,8 +44,8 @@ class PrivacyEngine:
     Notes
     -----
     Guarantee: `get_epsilon`, for the released model and all that is computed from noisy gradients, under the
-    sampler's relation. Conditions: those of `TrainingRun`; float arithmetic of the noisy sums is not covered
-    (``float_safe`` of the noise).
+    sampler's relation. Conditions: those of `TrainingRun`; float arithmetic of the noisy sums is covered with
+    ``float_safe=True`` only, as far as `GridNoise` says.
 
     Examples
     --------
@@ -89,6 +89,7 @@ class PrivacyEngine:
         poisson_sampling: bool = True,
         clipping: str | Clipping = "flat",
         noise_generator: torch.Generator | int | None = None,
+        float_safe: bool = False,
         grad_sample_mode: str = "auto",
         ledger: Ledger | LedgerView | None = None,
         epochs: int | None = None,
@@ -129,6 +130,8 @@ class PrivacyEngine:
             "flat", "per_layer", "automatic", or any `Clipping`.
         noise_generator : torch.Generator or int, optional
             Makes all noise and batches follow from a number: a simulation, which protects nobody.
+        float_safe : bool
+            Whether noisy sums are put on a grid with exactly rounded noise, see `GridNoise`; slower.
         grad_sample_mode : str
             "auto", or a mode of the engine; Opacus's names mean the nearest. With "ghost" and a criterion,
             the criterion is returned too, as Opacus does.
@@ -179,6 +182,7 @@ class PrivacyEngine:
             poisson_sampling=poisson_sampling,
             clipping=clipping,
             seed=making.seed_of(noise_generator),
+            float_safe=float_safe,
             mode=making.mode_for(grad_sample_mode),
             ledger=ledger,
             epochs=epochs,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
@@ -10,10 +11,10 @@ from typing import final
 import torch
 
 from sfumato import _check
-from sfumato.errors import LedgerCorrupt, LedgerUnavailable
+from sfumato.errors import LedgerCorrupt, LedgerUnavailable, SfumatoError
 from sfumato.learning.noise.noise import Noise
 from sfumato.learning.sampling.sampler import Sampler
-from sfumato.learning.training.checkpoint import Checkpoint, Place, read_secrets
+from sfumato.learning.training.checkpoint import Checkpoint, read_secrets
 from sfumato.learning.training.ranks import Ranks
 from sfumato.learning.training.sealing import key_file_of, read_key
 from sfumato.learning.training.steps import CountedSteps, ReplayedSteps, ReservedSteps, Steps
@@ -58,25 +59,14 @@ class Booking:
 
     def begin(self, sampler: Sampler, noise: Noise, noise_multiplier: float) -> Steps:
         """Charge a run, or count it."""
-        if self.ledger is None:
+        if not self.ranks.share(self.ledger is not None):
             return CountedSteps(most=sampler.steps)
-        if self.ranks.first:
-            if self.delta is None:
-                remedy = "pass delta=, below half of an (epsilon, delta) budget's"
-                _check.refuse("delta", "be given where a ledger is charged", None, remedy)
-            self.run = self.ledger.reserve(
-                sampler.loss(noise_multiplier),
-                steps=sampler.steps,
-                delta=self.delta,
-                description=self.description,
-                simulated=noise.simulated or sampler.simulated,
-            )
-        self.ranks.share(None)
+        self._in_first(lambda ledger: self._reserved(ledger, sampler, noise, noise_multiplier))
         return self._steps(0)
 
     def resume(self, kept: Checkpoint, sampler: Sampler) -> Steps:
         """Go on with the next steps that nobody claimed, or, bit for bit, with the checkpoint's."""
-        if self.ledger is None:
+        if not self.ranks.share(self.ledger is not None):
             warnings.warn(
                 "without a ledger a run goes on with a fresh key and fresh batches: steps that were run "
                 "after the checkpoint are not counted",
@@ -84,27 +74,52 @@ class Booking:
                 stacklevel=4,
             )
             return CountedSteps(kept.cursor, most=sampler.steps)
-        if kept.place is None:
-            _check.refuse(
-                "resume_from", "be of a run that a ledger reserved", "one that none did", "leave ledger out"
-            )
-        if self.ranks.first:
-            self.run = self._found(kept.place)
-        self.ranks.share(None)
+        self._in_first(lambda ledger: self._found(ledger, kept))
         return self._steps(kept.cursor)
+
+    def _in_first(self, make: Callable[[Ledger | LedgerView], Run]) -> None:
+        """Have the first process find the run; what it is refused, all are."""
+        refused: SfumatoError | None = None
+        if self.ledger is not None and self.ranks.first:
+            try:
+                self.run = make(self.ledger)
+            except SfumatoError as error:
+                refused = error
+        # The error itself may not travel: the others are told what it says.
+        told = self.ranks.share(None if refused is None else str(refused))
+        if refused is not None:
+            raise refused
+        if told is not None:
+            raise LedgerUnavailable(f"the first process was refused: {told}")
+
+    def _reserved(
+        self, ledger: Ledger | LedgerView, sampler: Sampler, noise: Noise, noise_multiplier: float
+    ) -> Run:
+        if self.delta is None:
+            remedy = "pass delta=, at most half of an (epsilon, delta) budget's"
+            _check.refuse("delta", "be given where a ledger is charged", None, remedy)
+        return ledger.reserve(
+            sampler.loss(noise_multiplier),
+            steps=sampler.steps,
+            delta=self.delta,
+            description=self.description,
+            simulated=noise.simulated or sampler.simulated,
+        )
 
     def _steps(self, start: int) -> Steps:
         if self.replay and self.run:
             return ReplayedSteps(self.run, start)
         return ReservedSteps(self.run, self.ranks)
 
-    def _found(self, place: Place) -> Run:
+    def _found(self, ledger: Ledger | LedgerView, kept: Checkpoint) -> Run:
         """Return the checkpoint's run, on a ledger that still knows all that it knew then."""
-        if self.ledger is None:
-            raise LedgerUnavailable("ledger must be open to go on with a run, got none; pass ledger=")
-        if self.ledger.ledger_id != place.ledger:
-            _check.refuse("ledger", f"be {place.ledger}, where the run was charged", self.ledger.ledger_id)
-        run = self.ledger.run(place.run, digest=place.digest)
+        place = kept.place
+        if place is None:
+            remedy = "leave ledger out"
+            _check.refuse("resume_from", "be of a run that a ledger reserved", "one that none did", remedy)
+        if ledger.ledger_id != place.ledger:
+            _check.refuse("ledger", f"be {place.ledger}, where the run was charged", ledger.ledger_id)
+        run = ledger.run(place.run, digest=place.digest)
         if run.claimed < place.claimed:
             raise LedgerCorrupt(
                 f"ledger must hold the {place.claimed} steps that the checkpoint saw claimed, got "

@@ -11,6 +11,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from sfumato import _check
+from sfumato.learning.noise.grid import GridNoise
 from sfumato.learning.noise.keyed import KeyedNoise
 from sfumato.learning.sampling.seed import Seed
 from sfumato.learning.training.checkpoint import Checkpoint, Place, write_secrets
@@ -44,7 +45,7 @@ def save(
         random_state=torch.get_rng_state(),
         extra=dict(extra),
     )
-    if place is not None and isinstance(run.noise, KeyedNoise):
+    if place is not None and isinstance(run.noise, KeyedNoise | GridNoise):
         key = sealing_key(booking.key_file, booking.ledger, make=True)
         write_secrets(path, key, place, noise=run.noise.key, seed=Seed.of(run.sampler.seed).reveal())
     checkpoint.write(path, **options)

@@ -63,6 +63,7 @@ class Wiring:
     poisson_sampling: bool
     clipping: str | Clipping
     seed: int | None
+    float_safe: bool
     mode: Mode
     ledger: Ledger | LedgerView | None
     epochs: int | None
@@ -99,7 +100,9 @@ class Wiring:
             steps=self._planned(),
             seed=seed if self.seed is None else self.seed,
         )
-        noise = making.noise_for_run(self.seed, key)
+        entries = sum(p.numel() for p in inner.parameters() if p.requires_grad)
+        noise = making.noise_for_run(self.seed, key, float_safe=self.float_safe)
+        making.check_charge(noise, multiplier, entries)
         engine = Engine(
             inner,
             making.clipping_for(self.clipping, self.max_grad_norm, inner),
@@ -113,6 +116,7 @@ class Wiring:
             clipping=repr(engine.clipping),
             sampler=repr(sampler),
             simulated=noise.simulated,
+            noise=type(noise).__name__,
         )
         if kept is not None:
             kept.plan.require(plan)
