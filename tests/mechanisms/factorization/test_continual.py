@@ -371,3 +371,21 @@ def test_an_infinite_sensitivity_and_another_shape() -> None:
     with pytest.raises(ParameterError, match=r"value must have the shape \(2,\)"):
         stream.send(1)
     assert stream.sent == 1
+
+
+@pytest.mark.parametrize("power", [22, 23, 24, 30])
+def test_noise_of_so_few_steps_that_entries_are_not_multiplied_exactly_is_refused(power: int) -> None:
+    """At 2**-22 steps the entries are 2**42 of the noise's; beyond, products would be wrong."""
+
+    def made() -> ContinualSum:
+        stddev = Fraction(1, 2**power)
+        return ContinualSum(strategy=SquareRoot(steps=300), sensitivity=1, stddev=stddev, integral=True)
+
+    if power > 22:
+        with pytest.raises(ParameterError, match=r"entries within 2\*\*42"):
+            made()
+        return
+    values = np.random.default_rng(1).integers(0, 1000, 300)
+    weights = [int(weight) for weight in made()._code.weights]
+    exact = [sum(weights[t - i] * int(values[i]) for i in range(t + 1)) for t in range(300)]
+    assert made()._code.measure(values).tolist() == exact

@@ -14,6 +14,8 @@ from sfumato.mechanisms.grid import LIMIT
 
 __all__ = ["ToeplitzCode"]
 
+_LARGEST = 1 << 42  # of an entry in whole numbers: `exact_product` is exact up to here
+
 
 @final
 class ToeplitzCode(Code):
@@ -24,6 +26,11 @@ class ToeplitzCode(Code):
     coefficients : array
         From 1 on.
     steps, bits : int
+
+    Raises
+    ------
+    ParameterError
+        If coefficients do not fall, or the entries are too large to be multiplied exactly.
     """
 
     def __init__(self, coefficients: Array, steps: int, bits: int) -> None:
@@ -31,6 +38,9 @@ class ToeplitzCode(Code):
         if not falls(c):
             remedy = "the sensitivity is then known exactly"
             _check.refuse("strategy", "have coefficients that fall and are not negative", "others", remedy)
+        if c.max(initial=0) > _LARGEST:
+            remedy = "noise of so few steps needs a finer grid, or values in other units"
+            _check.refuse("bits", "keep the strategy's entries within 2**42", bits, remedy)
         self.steps, self.bits = steps, bits
         self.weights = np.trim_zeros(c, "b")
         self.limit = LIMIT // int(c.sum())
