@@ -235,7 +235,8 @@ def whole_pair(place: int) -> tuple[Fraction, Fraction, int]:
 def test_places_that_floats_leave_open_are_decided_by_more_bits() -> None:
     scale, count = 2.0**46, 512
     out, places = np.empty(count, np.int64), np.empty(count, np.int64)
-    found = _kernels.rounded_normals(KEY, STREAM[0] << 32 | STREAM[1], 0, out, scale, places)
+    nonce = STREAM[0] << 32 | STREAM[1]
+    found = _kernels.rounded_normals(KEY, nonce, 0, out, scale, places)
     assert 100 < found < count
     decided = rounded_normals(count, KEY, scale=scale, stream=STREAM)
     changed = 0
@@ -245,9 +246,12 @@ def test_places_that_floats_leave_open_are_decided_by_more_bits() -> None:
             angle = mpmath.pi / 4 * turn.numerator / turn.denominator
             second = place % 128 >= 64
             part = mpmath.sin(angle) if second != bool(octant & 1) else mpmath.cos(angle)
-            value = mpmath.sqrt(-2 * mpmath.log(mpmath.mpf(u.numerator) / u.denominator)) * part * scale
+            value = mpmath.sqrt(-2 * mpmath.log(mpmath.mpf(u.numerator) / u.denominator)) * part
             value *= (-1) ** (octant >> (2 if second else 1) & 1)
-            assert int(mpmath.nint(value)) == decided[place]
+            assert int(mpmath.nint(value * scale)) == decided[place]
+            # So large a scale shows the bits that were appended.
+            for large in (2.0**80, 2.0**130):
+                assert int(mpmath.nint(value * large)) == exactly_rounded(KEY, nonce, place, large)
             changed += decided[place] != out[place]
     assert changed
 

@@ -39,6 +39,9 @@ def test_what_is_released_is_a_rounded_sum_and_a_whole_number(stddev: float) -> 
     whole = steps - np.rint(values.numpy() / grid)
     again = (drawn(GridNoise(KEY), torch.zeros(3000, dtype=torch.float64), stddev) / grid).numpy()
     assert (whole == again).all()
+    # The deviation is that which pays for the rounding, to the last bit but one.
+    own = rounded_normals(3000, GridNoise(KEY)._entries, scale=more / grid)
+    assert (whole == own).mean() > 0.999
     assert stats.kstest(whole * grid / more, "norm").pvalue > 1e-9
     assert (np.diff(np.sort(whole)) == 0).mean() < 0.01
 
@@ -59,9 +62,9 @@ def test_tensors_of_other_types_and_orders() -> None:
 
 
 def test_long_tensors_are_drawn_in_parts() -> None:
-    size = (1 << 18) + 77
+    size = (1 << 18) + 5000
     noisy = drawn(GridNoise(KEY), torch.zeros(size, dtype=torch.float64))
-    assert np.unique(noisy.numpy()).size > 0.99 * size
+    assert np.unique(noisy.numpy()).size > size - 100
     assert abs(float(noisy.var()) - 1) < 6.5 * (2 / size) ** 0.5 + 2.0**-9
 
 
