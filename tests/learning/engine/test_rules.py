@@ -10,6 +10,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from sfumato.errors import UnfitModule
+from sfumato.learning.clipping.flat import Flat
 from sfumato.learning.engine.engine import Engine
 from tests.learning.engine.reference import difference, square
 from tests.learning.engine.test_engine import CLOSE, attached
@@ -254,10 +255,8 @@ def test_a_forward_that_takes_another_way_gets_another_plan() -> None:
 def test_dropout_draws_the_same_in_a_fallback() -> None:
     module = nn.Sequential(nn.Linear(5, 50), nn.Dropout(0.5), nn.Linear(50, 3))
     batch = torch.randn(4, 5)
-    for mode in ("vmap", "microbatch", "auto"):
-        engine = Engine(module, attached(module, 1e3).clipping, mode=mode)
-        module._forward_hooks.clear()
-        module._forward_pre_hooks.clear()
+    for options in ({"mode": "vmap"}, {"mode": "microbatch"}, {}, {"chunk": 2}):
+        engine = Engine(module, Flat(clip_norm=1e3), **options)
         engine.attach()
         output = module(batch)
         output.sum().div(4).backward()
@@ -273,3 +272,23 @@ def test_nothing_is_warned_of() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert difference(nn.EmbeddingBag(10, 5), torch.randint(10, (4, 3)))[0] < CLOSE
+
+
+@pytest.mark.parametrize("name", ["reused", "tied", "flattened, taking turns", "lstm", "attention"])
+def test_some_examples_at_a_time(name: str) -> None:
+    make, shape, tokens = MODULES[name]
+    batch = torch.randn(shape) if tokens is None else torch.randint(tokens, tuple(shape))
+    assert difference(make(), batch, chunk=3)[0] < CLOSE
+
+
+def test_inputs_get_their_gradients_in_every_mode() -> None:
+    module = nn.Sequential(nn.Linear(5, 4), nn.Tanh(), nn.Linear(4, 2))
+    batch = torch.randn(7, 5, requires_grad=True)
+    (expected,) = torch.autograd.grad(square(module(batch)).mean(), batch)
+    for options in ({}, {"chunk": 2}, {"mode": "vmap"}, {"mode": "microbatch"}):
+        engine = Engine(module, Flat(clip_norm=1.0), **options)
+        engine.attach()
+        square(module(batch)).mean().backward()
+        engine.detach()
+        torch.testing.assert_close(batch.grad, expected)
+        batch.grad = None

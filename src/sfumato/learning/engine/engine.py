@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any, Literal, TypeAlias, final, get_args
 
@@ -13,6 +13,8 @@ from sfumato import _check
 from sfumato.errors import UnattributedParameter, UnfitModule
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.arena import Arena
+from sfumato.learning.engine.chunked import Chunked
+from sfumato.learning.engine.layout import Layout
 from sfumato.learning.engine.passes import Pass
 from sfumato.learning.engine.plan import Plan
 from sfumato.learning.engine.probe import Found, probe, size_of
@@ -50,6 +52,8 @@ class Engine:
         "auto" keeps books in one backward where it can, and falls back to the other two, in their order.
     memory : int, optional
         Bytes of per-example gradients to hold at a time; 64 MiB for each use of a parameter by default.
+    chunk : int, optional
+        How many examples to keep books for at a time; less memory, and up to two forwards more.
     batch_dim : int
         The dimension of the examples in the tensors given to the module.
 
@@ -80,6 +84,7 @@ class Engine:
         loss_reduction: Reduction = "mean",
         mode: Mode = "auto",
         memory: int | None = None,
+        chunk: int | None = None,
         batch_dim: int = 0,
     ) -> None:
         if loss_reduction not in get_args(Reduction):
@@ -89,6 +94,7 @@ class Engine:
         self.module, self.clipping = module, clipping
         self._mean, self._mode = loss_reduction == "mean", mode
         self._memory = _KEPT if memory is None else _check.integer("memory", memory, minimum=1)
+        self._chunk = None if chunk is None else _check.integer("chunk", chunk, minimum=1)
         self._batch_dim = _check.integer("batch_dim", batch_dim)
         self._hooks: list[Any] = []
         self._parameters: dict[str, Tensor] = {}
@@ -232,11 +238,12 @@ class Engine:
         if self._found is None:
             self._look(args, kwargs)
         plan = self._found.plan if self._found is not None else None
-        if plan is None or self._mode in ("vmap", "microbatch"):
+        if plan is None or self._mode in ("vmap", "microbatch") or (self._chunk or count) < count:
+            self._state = torch.get_rng_state()
             self._quiet = ExitStack()
             self._quiet.enter_context(torch.no_grad())
             return
-        tape = Tape(self._parameters, count, self._memory // 4, self._arena)
+        tape = self._tape(count)
         stack = ExitStack()
         stack.enter_context(Reroute(plan, tape))
         self._open = (stack, tape, torch.get_rng_state())
@@ -274,6 +281,7 @@ class Engine:
         if output is None:
             return None
         if tape.broken:
+            self._state = state
             torch.set_rng_state(state)
             return self._again(args, kwargs)
         self._pass = tape
@@ -284,7 +292,7 @@ class Engine:
         self._look(args, kwargs)
         if self._found is not None and self._found.plan is not None:
             count = size_of(args, kwargs, self._batch_dim)
-            tape = Tape(self._parameters, count, self._memory // 4, self._arena)
+            tape = self._tape(count)
             with self._alone(), Reroute(self._found.plan, tape):
                 output = self.module.forward(*args, **kwargs)
             if not tape.broken:
@@ -298,6 +306,9 @@ class Engine:
             reason = "" if self._found is None else self._found.reason
             raise UnfitModule(f"module must run on batches of any size, got one that does not: {reason}")
         count = size_of(args, kwargs, self._batch_dim)
+        torch.set_rng_state(self._state)
+        if self._found.plan is not None and self._mode in ("auto", "book_keeping"):
+            return self._chunked(self._found.plan, self._found.outputs, args, kwargs, count)
         for vmap in self._ways():
             replay = Replay(
                 self.module,
@@ -325,6 +336,31 @@ class Engine:
             self._vmap, self._pass = vmap, replay
             return output
         return None
+
+    def _chunked(
+        self, plan: Plan, outputs: Sequence[Layout | bool | None], args: Any, kwargs: Any, count: int
+    ) -> Any:
+        chunked = Chunked(
+            self.module,
+            args,
+            kwargs,
+            plan=plan,
+            tape=self._tape,
+            count=count,
+            few=self._chunk or count,
+            batch_dim=self._batch_dim,
+            outputs=outputs,
+            alone=self._alone,
+            clipping=self.clipping,
+            groups=self._groups,
+            scale=self._scale(count),
+        )
+        output = chunked.forward()
+        self._pass = chunked
+        return output
+
+    def _tape(self, count: int) -> Tape:
+        return Tape(self._parameters, count, self._memory // 4, self._arena)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

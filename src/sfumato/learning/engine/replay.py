@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import torch
 import torch.utils._pytree as pytree
@@ -25,7 +25,7 @@ from sfumato.learning.engine.layout import Layout
 from sfumato.learning.engine.passes import Pass
 from sfumato.learning.engine.uses import squares, wide
 
-__all__ = ["Replay"]
+__all__ = ["Replay", "tied"]
 
 
 @final
@@ -91,26 +91,13 @@ class Replay(Pass):
             for start in range(0, self.count, self._few):
                 self._states.append(torch.get_rng_state())
                 made.append(self._chunk_outputs(start))
-        leaves, spec = pytree.tree_flatten(self._form)
-        places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
-        tensors = []
-        for place, layout in enumerate(self._outputs):
-            if not isinstance(layout, Layout):
-                if leaves[places[place]].is_floating_point():
-                    raise UnfitModule(
-                        "outputs must each belong to one example, got one that does not; "
-                        "compute the loss outside of the module"
-                    )
-                tensors.append(leaves[places[place]])
-                continue
-            tensors.append(layout.together(torch.cat([chunk[place] for chunk in made])))
-        inputs = [self._tensors[k] for k in self._places]
-        anchor = torch.zeros((), requires_grad=True)
-        apply: Any = _Replayed.apply
-        tied = iter(apply(self, anchor, tuple(tensors), *inputs))
-        for place in places:
-            leaves[place] = next(tied)
-        return pytree.tree_unflatten(leaves, spec)
+        tensors = [
+            layout.together(torch.cat([chunk[place] for chunk in made]))
+            if isinstance(layout, Layout)
+            else made[-1][place]
+            for place, layout in enumerate(self._outputs)
+        ]
+        return tied(self, self._form, tensors, self._outputs, [self._tensors[k] for k in self._places])
 
     def check(self) -> None:
         """Take the gradients of one chunk, in vain: what vmap cannot do is known before the backward."""
@@ -252,16 +239,47 @@ class Replay(Pass):
         return self._result
 
 
+class _Again(Protocol):
+    def backward(self, gradients: Sequence[Tensor | None], needed: Sequence[bool]) -> list[Tensor | None]: ...
+
+
+def tied(
+    again: _Again,
+    form: Any,
+    tensors: Sequence[Tensor],
+    layouts: Sequence[Layout | bool | None],
+    inputs: Sequence[Tensor],
+) -> Any:
+    """Return an output of a given form, whose backward is that of the pass.
+
+    Raises
+    ------
+    UnfitModule
+        If a tensor in it could pass a gradient on without belonging to single examples.
+    """
+    for tensor, layout in zip(tensors, layouts, strict=True):
+        if not isinstance(layout, Layout) and tensor.is_floating_point():
+            raise UnfitModule(
+                "outputs must each belong to one example, got one that does not; "
+                "compute the loss outside of the module"
+            )
+    leaves, spec = pytree.tree_flatten(form)
+    apply: Any = _Replayed.apply
+    fresh = iter(apply(again, torch.zeros((), requires_grad=True), len(tensors), *tensors, *inputs))
+    return pytree.tree_unflatten([next(fresh) if isinstance(x, Tensor) else x for x in leaves], spec)
+
+
 class _Replayed(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, replay: Replay, anchor: Tensor, outputs: Sequence[Tensor], *inputs: Tensor) -> Any:
-        ctx.replay = replay
+    def forward(ctx: Any, again: _Again, anchor: Tensor, count: int, *tensors: Tensor) -> Any:
+        outputs = tuple(tensor.detach() for tensor in tensors[:count])
+        ctx.again, ctx.count = again, count
         ctx.set_materialize_grads(False)
         ctx.mark_non_differentiable(*(o for o in outputs if not o.is_floating_point()))
-        return tuple(outputs)
+        return outputs
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Any) -> Any:
-        found = ctx.replay.backward(gradients, ctx.needs_input_grad[3:])
-        return (None, None, None, *found)
+        found = ctx.again.backward(gradients, ctx.needs_input_grad[3 + ctx.count :])
+        return (None,) * (3 + ctx.count) + tuple(found)

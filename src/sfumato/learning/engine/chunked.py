@@ -1,0 +1,166 @@
+"""Less memory for another forward: the books are kept for some examples at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, final
+
+import torch
+import torch.utils._pytree as pytree
+from torch import Tensor, nn
+
+from sfumato.errors import UnfitModule
+from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.engine.calls import called, tensors_in
+from sfumato.learning.engine.layout import Layout
+from sfumato.learning.engine.passes import Pass
+from sfumato.learning.engine.plan import Plan
+from sfumato.learning.engine.replay import tied
+from sfumato.learning.engine.reroute import Reroute
+from sfumato.learning.engine.tape import Tape
+
+__all__ = ["Chunked"]
+
+
+@final
+class Chunked(Pass):
+    """A forward without a graph; its backward runs it again, chunk by chunk, each with a tape of its own.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    args, kwargs
+        Of the forward.
+    plan : Plan
+    tape : callable
+        Makes the tape of so many examples.
+    count, few : int
+        How many examples there are, and run at a time.
+    batch_dim : int
+        Where they lie in the arguments.
+    outputs : sequence
+        Where they lie in the outputs.
+    alone : callable
+        Makes contexts in which the module's call has no hooks of the engine.
+    clipping, groups, scale
+        As in `Pass.totals`.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        *,
+        plan: Plan,
+        tape: Callable[[int], Tape],
+        count: int,
+        few: int,
+        batch_dim: int,
+        outputs: Sequence[Layout | bool | None],
+        alone: Callable[[], AbstractContextManager[object]],
+        clipping: Clipping,
+        groups: Mapping[str, int],
+        scale: float,
+    ) -> None:
+        super().__init__(count)
+        self._module, self._args, self._kwargs = module, args, kwargs
+        self._plan, self._tape, self._few, self._alone = plan, tape, few, alone
+        self._outputs, self._layout = outputs, Layout(batch_dim)
+        self._clipping, self._groups, self._scale = clipping, groups, scale
+        self._tensors = tensors_in(args, kwargs)
+        self._places = [
+            k for k, t in enumerate(self._tensors) if t.dim() > batch_dim and t.shape[batch_dim] == count
+        ]
+        self._states: list[Tensor] = []
+        self._result: tuple[Mapping[str, Tensor], Tensor] | None = None
+
+    def forward(self) -> Any:
+        """Return the module's output, its tensors tied to this pass."""
+        made: list[list[Tensor]] = []
+        with torch.no_grad():
+            for start in range(0, self.count, self._few):
+                self._states.append(torch.get_rng_state())
+                form = self._run(self._values(start))
+                made.append([leaf for leaf in pytree.tree_leaves(form) if isinstance(leaf, Tensor)])
+        sizes = [min(self._few, self.count - start) for start in range(0, self.count, self._few)]
+        tensors = []
+        for place, layout in enumerate(self._outputs):
+            if isinstance(layout, Layout):
+                pairs = zip(made, sizes, strict=True)
+                parts = [layout.examples(chunk[place], size) for chunk, size in pairs]
+                tensors.append(layout.together(torch.cat(parts)))
+            else:
+                tensors.append(made[-1][place])
+        return tied(self, form, tensors, self._outputs, [self._tensors[k] for k in self._places])
+
+    def _values(self, start: int) -> list[Tensor]:
+        size = min(self._few, self.count - start)
+        return [self._tensors[k].detach().narrow(self._layout.dim, start, size) for k in self._places]
+
+    def _run(self, values: Sequence[Tensor]) -> Any:
+        tensors = list(self._tensors)
+        for place, value in zip(self._places, values, strict=True):
+            tensors[place] = value
+        with self._alone():
+            return called(self._module.forward, self._args, self._kwargs, tensors)
+
+    def backward(self, gradients: Sequence[Tensor | None], needed: Sequence[bool]) -> list[Tensor | None]:
+        """Take the output's gradient; return the inputs'."""
+        self.begin()
+        sums: dict[str, Tensor] = {}
+        norms: list[Tensor] = []
+        found: list[list[Tensor | None]] = []
+        state = torch.get_rng_state()
+        try:
+            for place, start in enumerate(range(0, self.count, self._few)):
+                torch.set_rng_state(self._states[place])
+                values = self._values(start)
+                for value, need in zip(values, needed, strict=True):
+                    value.requires_grad_(need)
+                totals, sizes = self._chunk(start, values, gradients)
+                for name, total in totals.items():
+                    sums[name] = sums[name].add_(total) if name in sums else total
+                norms.append(sizes)
+                found.append([value.grad for value in values])
+        finally:
+            torch.set_rng_state(state)
+        self._result = (sums, torch.cat(norms, 1))
+        return [
+            torch.cat([chunk[k] for chunk in found if chunk[k] is not None], self._layout.dim)  # type: ignore[misc]
+            if need
+            else None
+            for k, need in enumerate(needed)
+        ]
+
+    def _chunk(
+        self, start: int, values: Sequence[Tensor], gradients: Sequence[Tensor | None]
+    ) -> tuple[Mapping[str, Tensor], Tensor]:
+        """Run one chunk forward and back; return its sums and norms."""
+        size = min(self._few, self.count - start)
+        tape = self._tape(size)
+        with torch.enable_grad(), Reroute(self._plan, tape):
+            form = self._run(values)
+        if tape.broken:
+            raise UnfitModule(
+                "forward must take the same way for all parts of a batch, got one that does not; "
+                "leave chunk out"
+            )
+        outputs = [leaf for leaf in pytree.tree_leaves(form) if isinstance(leaf, Tensor)]
+        pairs = [
+            (output, layout.together(layout.examples(gradient, self.count)[start : start + size]))
+            for output, layout, gradient in zip(outputs, self._outputs, gradients, strict=True)
+            if gradient is not None and isinstance(layout, Layout) and output.requires_grad
+        ]
+        torch.autograd.backward([output for output, _ in pairs], [gradient for _, gradient in pairs])
+        with torch.no_grad():
+            return tape.totals(self._clipping, self._groups, self._scale)
+
+    def totals(
+        self, clipping: Clipping, groups: Mapping[str, int], scale: float
+    ) -> tuple[Mapping[str, Tensor], Tensor]:
+        """Return what the backward has summed."""
+        if self._result is None:
+            raise UnfitModule("backward must come before its sums are taken, got none; call loss.backward()")
+        return self._result
