@@ -18,7 +18,7 @@ from sfumato.queries.answer import add_noise
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.front import read
-from sfumato.queries.plan import Scan
+from sfumato.queries.plan import Column, ColumnType, Scan, Schema
 from sfumato.queries.price import PricedQuery, price
 from sfumato.queries.record import ReleaseRecord
 from sfumato.queries.release import TableRelease
@@ -201,3 +201,31 @@ def test_rows_too_many_for_any_grid_are_refused() -> None:
     options = "epsilon=1, delta=0, max_groups_contributed=1, max_rows_per_group=100000000000"
     with pytest.raises(OptionError, match="fewer groups or rows"):
         _exact(_table(0), f"VAR_POP(x, {ONE})", options)
+
+
+@pytest.mark.parametrize("rows", [1, 5, 1 << 10, 1 << 24])
+@pytest.mark.parametrize("lower", [0.0, 1e3, -1e9, 9.9e9])
+@pytest.mark.parametrize("call", ["VAR_POP(x, {})", "COVAR_POP(x, y, {})"])
+def test_the_middle_of_the_bounds_times_the_rows_of_a_unit_stays_within_64_bits(
+    call: str, lower: float, rows: int
+) -> None:
+    """The engine subtracts it from a part's sum, in its own integers, where no row may make it fail."""
+    pair = f"({lower!r}, {lower + 1.0!r})"
+    bounds = pair if call.startswith("VAR") else f"({pair}, {pair})"
+    written = call.format(f"contribution_bounds_per_row => {bounds}")
+    text = (
+        f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=0, max_rows_per_group={rows}) {written}"
+    )
+    columns = [Column(name, ColumnType.FLOAT) for name in "xy"]
+    schema = Schema((Column("id", ColumnType.INTEGER), *columns))
+    catalog = Catalog({"data": Scan("data", schema, "id")})
+    try:
+        priced = price(read(f"{text} AS v FROM data", catalog))
+    except OptionError:
+        assert rows >= 1 << 24
+        return
+    for measure in priced.measures:
+        for factor in measure.factors:
+            assert abs(factor.center) * rows < 2**62
+            assert factor.upper > factor.lower
+        assert abs(measure.offset) * rows < 2**62

@@ -21,6 +21,7 @@ __all__ = ["Bounded", "Moment", "moment_grids"]
 _SCALE_BITS = 39  # a scale of 2**40 is the sampler's end; one bit of room
 _UNIT_BITS = 34  # what one unit adds: the sum of 2**28 units is within the engine's integers
 _GRID_BITS = 24
+_MIDDLE_BITS = 61  # the middle of the bounds times the rows of a unit: within the engine's integers
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,13 @@ class Bounded:
     expression: Expression
     bounds: tuple[float, float]
     found: bool = False
+
+    def farthest_bits(self) -> int:
+        """Return how many times the bounds are farther from zero than from their middle, in bits."""
+        reach, farthest = (self.bounds[1] - self.bounds[0]) / 2, max(map(abs, self.bounds))
+        if farthest == 0:
+            return 0
+        return math.ceil(math.log2(farthest) - (math.log2(reach) if reach else 0.0))
 
     def exponent(self, bits: int) -> int:
         """Return the exponent of the grid where the bounds are some ``2**bits`` steps from their middle."""
@@ -52,7 +60,8 @@ class Moment:
         """Return how many bits a value may have, so that neither sum nor noise leaves the range."""
         noise = max(0, math.ceil(math.log2(float(multiplier))))
         room = min(_SCALE_BITS - noise, _UNIT_BITS) - math.ceil(math.log2(self.max_rows))
-        bits = min(_GRID_BITS, room // len(self.columns))
+        middles = [column.farthest_bits() + math.ceil(math.log2(self.max_rows)) for column in self.columns]
+        bits = min(_GRID_BITS, room // len(self.columns), *(_MIDDLE_BITS - taken for taken in middles))
         if bits < 1:
             _check.refuse("max_rows_per_group", "leave room for the noise", self.max_rows, "use fewer rows")
         return bits
