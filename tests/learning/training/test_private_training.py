@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -13,11 +14,16 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from sfumato.errors import BudgetExceeded, ParameterError, RunExhausted, SimulatedCharge, UnfitModule
 from sfumato.learning.clipping.adaptive import AdaptiveQuantile
+from sfumato.learning.noise.correlated import CorrelatedNoise
+from sfumato.learning.noise.grid import GridNoise
+from sfumato.learning.noise.keyed import KeyedNoise
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
+from sfumato.learning.sampling.cyclic import CyclicSampler
 from sfumato.learning.training.curve import LearningCurve, progress
 from sfumato.learning.training.memory import BatchMemoryManager
 from sfumato.learning.training.privacy_engine import PrivacyEngine
 from sfumato.ledger import Ledger
+from sfumato.mechanisms import BandedToeplitz
 from sfumato.privacy import BallsInBins, Gaussian, Neighboring, PoissonSubsampled
 from tests.learning.training.conftest import Made, clipped_mean, make_data, make_module
 
@@ -444,6 +450,37 @@ def test_every_clipping_trains(make: Make, clipping: Any) -> None:
     assert all(bool(weight.isfinite().all()) for weight in made.weights)
     if isinstance(clipping, AdaptiveQuantile):
         assert made.engine.run.clipping != clipping
+
+
+def test_noise_on_a_grid_is_charged_as_it_is(make: Make) -> None:
+    made = make(noise=lambda sampler, key, seed: GridNoise(key, seed=seed))
+    made.epoch()
+    assert made.engine.accountant.loss == PoissonSubsampled(Gaussian(1.0), sampling_probability=0.25) * 4
+    assert all(bool(weight.isfinite().all()) for weight in made.weights)
+
+
+def test_correlated_noise_is_charged_for_its_own_schema(make: Make) -> None:
+    def cyclic(*, population: int, batch_size: int, steps: int, seed: Any, **_: Any) -> CyclicSampler:
+        return CyclicSampler(population=population, batch_size=batch_size, steps=steps, seed=seed)
+
+    strategy = BandedToeplitz(steps=8, bands=[1.0, 0.5])
+
+    def banded(sampler: CyclicSampler, key: Any, seed: Any) -> CorrelatedNoise:
+        return CorrelatedNoise(strategy, participation=sampler.participation, key=key, seed=seed)
+
+    made = make(sampler=cyclic, noise=banded, epochs=2)
+    made.epoch()
+    made.epoch()
+    loss = made.engine.accountant.loss
+    assert loss.gdp().mu > math.sqrt(2)
+    assert loss.neighboring is Neighboring.ZERO_OUT
+    for wrong in (
+        {"epochs": 3, "noise": banded},
+        {"epochs": 2, "noise": lambda sampler, key, seed: CorrelatedNoise(strategy, seed=seed)},
+        {"epochs": 2, "noise": lambda sampler, key, seed: KeyedNoise()},
+    ):
+        with pytest.raises(ParameterError, match="noise must be"):
+            make(sampler=cyclic, **wrong)
 
 
 def test_half_precision_forwards_train(make: Make) -> None:

@@ -1,7 +1,7 @@
 """Training with a guarantee: Opacus's names over the engine, a sampler, keyed noise and the ledger.
 
-One step by hand. A line is fitted to five points, from zero, with loss ``(w x + b - y)**2``; so the gradient of
-an example is ``(-2 x y, -2 y)``, which is clipped to norm 1.
+One step by hand. A line is fitted to five points, from zero, with loss ``(w x + b - y)**2``; so the gradient
+of an example is ``(-2 x y, -2 y)``, which is clipped to norm 1.
 
 >>> import torch
 >>> from torch import nn
@@ -51,5 +51,5 @@ What it costs: one Gaussian step on a Poisson sample.
 >>> engine.accountant.loss
 PoissonSubsampled(loss=Gaussian(noise_multiplier=1.0), sampling_probability=0.6)
 >>> round(engine.get_epsilon(1e-5), 2)
-4.2
+3.75
 """

@@ -16,6 +16,7 @@ from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.clipping.flat import Flat
 from sfumato.learning.clipping.per_layer import PerLayer
 from sfumato.learning.engine.engine import Mode
+from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.grid import GridNoise
 from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
 from sfumato.learning.noise.noise import Noise
@@ -24,8 +25,9 @@ from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.learning.sampling.shuffled import ShuffledSampler
 from sfumato.learning.training.loader import PrivateLoader
+from sfumato.learning.training.pricing import check_noise
 
-__all__ = ["clipping_for", "drawn_for", "epoch_of", "mode_for", "noise_for_run", "seed_of"]
+__all__ = ["clipping_for", "drawn_for", "epoch_of", "mode_for", "noise_for_run", "noise_name", "seed_of"]
 
 MODES: dict[str, Mode] = {
     **dict.fromkeys(("auto", "hooks", "ghost", "ghost_fsdp", "ew"), "auto"),
@@ -77,18 +79,34 @@ def seed_of(noise_generator: torch.Generator | int | None) -> int | None:
     return None if noise_generator is None else _check.integer("noise_generator", noise_generator)
 
 
-def noise_for_run(seed: int | None, key: bytes | None, *, float_safe: bool = False) -> Noise:
-    """Return keyed noise, or simulated noise of a seed; on a grid if it is to be exact."""
-    if float_safe:
+def noise_for_run(
+    noise: Callable[..., Noise] | None,
+    sampler: Sampler,
+    *,
+    seed: int | None,
+    key: bytes,
+    float_safe: bool = False,
+) -> Noise:
+    """Return the user's own making of noise, or keyed noise; simulated if there is a seed."""
+    if noise is not None and float_safe:
+        _check.refuse("float_safe", "be left out where noise is given", True, "pass GridNoise as noise")
+    if noise is None and float_safe:
         return GridNoise(key) if seed is None else GridNoise(seed=seed)
-    return KeyedNoise(key) if seed is None else SimulatedNoise(seed)
+    if noise is None:
+        return KeyedNoise(key) if seed is None else SimulatedNoise(seed)
+    made = noise(sampler=sampler, key=key if seed is None else None, seed=seed)
+    given: object = made
+    if not isinstance(given, Noise) or given.simulated != (seed is not None):
+        _check.refuse("noise", "be made of the key or the seed that it is given", made, "pass both on")
+    check_noise(made, sampler)
+    return made
 
 
-def check_charge(noise: Noise, noise_multiplier: float, entries: int) -> None:
-    """Refuse noise that costs more than the multiplier says, which a sampler's loss does not count."""
-    if noise.charged(noise_multiplier, entries) < noise_multiplier:
-        remedy = "use less noise, or float_safe=False"
-        _check.refuse("noise_multiplier", "be at most 1024 with float_safe", noise_multiplier, remedy)
+def noise_name(noise: Noise) -> str:
+    """Tell which noise it is, and of which schema, without its key."""
+    if isinstance(noise, CorrelatedNoise):
+        return f"CorrelatedNoise({noise.strategy!r}, {noise.participation!r})"
+    return type(noise).__name__
 
 
 def epoch_of(loader: DataLoader[Any]) -> tuple[int, int, int]:

@@ -16,16 +16,19 @@ from sfumato import _check
 from sfumato.learning.checks.validator import ModuleValidator
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.engine import Reduction
-from sfumato.learning.sampling.planning import noise_for
+from sfumato.learning.noise.noise import Noise
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training import making
 from sfumato.learning.training.accounting import RunAccountant
+from sfumato.learning.training.pricing import priced
 from sfumato.learning.training.run import TrainingRun
 from sfumato.learning.training.saving import load, save
 from sfumato.learning.training.stepping import restore_stepping
 from sfumato.learning.training.wiring import Wired, Wiring
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
+from sfumato.privacy.calibration import calibrate
+from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["PrivacyEngine"]
 
@@ -97,6 +100,7 @@ class PrivacyEngine:
         delta: float | None = None,
         description: str = "private training",
         sampler: Callable[..., Sampler] | None = None,
+        noise: Callable[..., Noise] | None = None,
         max_physical_batch_size: int | None = None,
         memory: int | None = None,
         self_test: bool = True,
@@ -146,6 +150,9 @@ class PrivacyEngine:
         sampler : callable, optional
             Makes another sampler: called with ``population``, ``batch_size``, ``steps_per_epoch``, ``steps``
             and ``seed``.
+        noise : callable, optional
+            Makes other noise, such as `GridNoise` or `CorrelatedNoise`: called with ``sampler``, ``key``
+            and ``seed``, to be passed on.
         max_physical_batch_size : int, optional
             Larger batches are given in parts; the optimizer steps with the last part.
         memory : int, optional
@@ -190,6 +197,7 @@ class PrivacyEngine:
             delta=delta,
             description=description,
             sampler=sampler,
+            noise=noise,
             max_physical_batch_size=max_physical_batch_size,
             memory=memory,
             self_test=self_test,
@@ -213,6 +221,8 @@ class PrivacyEngine:
         max_grad_norm: float | Sequence[float],
         poisson_sampling: bool = True,
         sampler: Callable[..., Sampler] | None = None,
+        noise: Callable[..., Noise] | None = None,
+        float_safe: bool = False,
         **options: Any,
     ) -> tuple[Any, ...]:
         """Return what `make_private` does, with the least noise that keeps a guarantee over so many epochs.
@@ -236,11 +246,19 @@ class PrivacyEngine:
             planned = making.drawn_for(
                 data_loader, sampler=sampler, poisson=poisson_sampling, steps=steps, seed=None
             )
+        trial = making.noise_for_run(noise, planned, seed=0, key=bytes(32), float_safe=float_safe)
+        entries = sum(p.numel() for p in module.parameters() if p.requires_grad)
+
+        def loss(multiplier: float) -> PrivacyLoss:
+            return priced(trial, planned, multiplier, steps, entries=entries)
+
         return self.make_private(
             module=module,
             optimizer=optimizer,
             data_loader=data_loader,
-            noise_multiplier=noise_for(planned, epsilon=target_epsilon, delta=target_delta),
+            noise_multiplier=calibrate(loss, epsilon=target_epsilon, delta=target_delta, tolerance=1e-4),
+            noise=noise,
+            float_safe=float_safe,
             max_grad_norm=max_grad_norm,
             poisson_sampling=poisson_sampling,
             sampler=sampler,

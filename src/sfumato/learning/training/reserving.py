@@ -12,10 +12,10 @@ import torch
 
 from sfumato import _check
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable, SfumatoError
-from sfumato.learning.noise.noise import Noise
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training.checkpoint import Checkpoint, read_secrets
 from sfumato.learning.training.ranks import Ranks
+from sfumato.learning.training.run import TrainingRun
 from sfumato.learning.training.sealing import key_file_of, read_key
 from sfumato.learning.training.steps import CountedSteps, ReplayedSteps, ReservedSteps, Steps
 from sfumato.ledger.ledger import Ledger
@@ -57,11 +57,11 @@ class Booking:
             remedy = "call torch.use_deterministic_algorithms(True)"
             _check.refuse("replayable", "be on in deterministic mode only", True, remedy)
 
-    def begin(self, sampler: Sampler, noise: Noise, noise_multiplier: float) -> Steps:
+    def begin(self, run: TrainingRun) -> Steps:
         """Charge a run, or count it."""
         if not self.ranks.share(self.ledger is not None):
-            return CountedSteps(most=sampler.steps)
-        self._in_first(lambda ledger: self._reserved(ledger, sampler, noise, noise_multiplier))
+            return CountedSteps(most=run.sampler.steps)
+        self._in_first(lambda ledger: self._reserved(ledger, run))
         return self._steps(0)
 
     def resume(self, kept: Checkpoint, sampler: Sampler) -> Steps:
@@ -92,18 +92,16 @@ class Booking:
         if told is not None:
             raise LedgerUnavailable(f"the first process was refused: {told}")
 
-    def _reserved(
-        self, ledger: Ledger | LedgerView, sampler: Sampler, noise: Noise, noise_multiplier: float
-    ) -> Run:
+    def _reserved(self, ledger: Ledger | LedgerView, run: TrainingRun) -> Run:
         if self.delta is None:
             remedy = "pass delta=, at most half of an (epsilon, delta) budget's"
             _check.refuse("delta", "be given where a ledger is charged", None, remedy)
         return ledger.reserve(
-            sampler.loss(noise_multiplier),
-            steps=sampler.steps,
+            run.loss_of(run.sampler.steps),
+            steps=run.sampler.steps,
             delta=self.delta,
             description=self.description,
-            simulated=noise.simulated or sampler.simulated,
+            simulated=run.simulated,
         )
 
     def _steps(self, start: int) -> Steps:

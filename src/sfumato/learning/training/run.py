@@ -13,12 +13,14 @@ from sfumato import _check
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.engine import Engine
 from sfumato.learning.engine.sums import ClippedSums
+from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.noise import Noise
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training.digest import Digest
 from sfumato.learning.training.loader import Given
+from sfumato.learning.training.pricing import priced
 from sfumato.learning.training.ranks import Ranks
-from sfumato.learning.training.steps import Steps
+from sfumato.learning.training.steps import CountedSteps, Steps
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
@@ -34,7 +36,6 @@ class TrainingRun:
     engine : Engine
         Attached to the module.
     sampler : Sampler
-    steps : Steps
     noise : Noise
     noise_multiplier : float
         Relative to the clipping's sensitivity.
@@ -56,14 +57,14 @@ class TrainingRun:
         *,
         engine: Engine,
         sampler: Sampler,
-        steps: Steps,
         noise: Noise,
         noise_multiplier: float,
         mean: bool,
         ranks: Ranks,
         digest: Digest | None = None,
     ) -> None:
-        self.engine, self.sampler, self.steps, self.noise = engine, sampler, steps, noise
+        self.engine, self.sampler, self.noise = engine, sampler, noise
+        self.steps: Steps = CountedSteps(most=sampler.steps)
         self.noise_multiplier = noise_multiplier
         self.ranks = ranks
         self.cursor = 0
@@ -157,6 +158,9 @@ class TrainingRun:
                 UserWarning,
                 stacklevel=4,
             )
+        if isinstance(self.noise, CorrelatedNoise):
+            remedy = "iterate over the returned loader"
+            _check.refuse("batch", "keep to the schema of correlated noise", "one from elsewhere", remedy)
         self.foreign_steps += 1
 
     def gradients(self) -> dict[str, Tensor] | None:
@@ -231,13 +235,18 @@ class TrainingRun:
         """Under which relation the run is priced."""
         return Neighboring.ZERO_OUT if self.foreign_steps else self.sampler.neighboring
 
+    def loss_of(self, steps: int) -> PrivacyLoss:
+        """Return the loss of the first steps, on batches of the sampler."""
+        entries = sum(p.numel() for p in self.engine.module.parameters() if p.requires_grad)
+        return priced(self.noise, self.sampler, self.noise_multiplier, steps, entries=entries)
+
     def loss_so_far(self) -> PrivacyLoss:
         """Return the loss of the steps up to the last that drew noise, and of those on foreign batches.
 
         Steps on foreign batches are whole Gaussians. Under zero-out, Poisson's loss is that under add/remove:
         an absent example and one that contributes nothing give the same sums.
         """
-        own = self.sampler.loss_of(self.noise_multiplier, self.cursor)
+        own = self.loss_of(self.cursor)
         if not self.foreign_steps:
             return own
         return own + self.sampler.step_loss(self.noise_multiplier) * self.foreign_steps

@@ -11,8 +11,6 @@ from torch import nn
 from torch.optim import Optimizer
 
 from sfumato import _check
-from sfumato.learning.noise.grid import GridNoise
-from sfumato.learning.noise.keyed import KeyedNoise
 from sfumato.learning.sampling.seed import Seed
 from sfumato.learning.training.checkpoint import Checkpoint, Place, write_secrets
 from sfumato.learning.training.reserving import sealing_key
@@ -45,9 +43,10 @@ def save(
         random_state=torch.get_rng_state(),
         extra=dict(extra),
     )
-    if place is not None and isinstance(run.noise, KeyedNoise | GridNoise):
+    secret = getattr(run.noise, "key", None)
+    if place is not None and isinstance(secret, bytes) and not run.simulated:
         key = sealing_key(booking.key_file, booking.ledger, make=True)
-        write_secrets(path, key, place, noise=run.noise.key, seed=Seed.of(run.sampler.seed).reveal())
+        write_secrets(path, key, place, noise=secret, seed=Seed.of(run.sampler.seed).reveal())
     checkpoint.write(path, **options)
 
 

@@ -17,6 +17,7 @@ from sfumato import _check
 from sfumato.learning.checks.validator import ModuleValidator
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.engine import Engine, Mode, Reduction
+from sfumato.learning.noise.noise import Noise
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training import making
 from sfumato.learning.training.checkpoint import Checkpoint, Plan
@@ -71,6 +72,7 @@ class Wiring:
     delta: float | None
     description: str
     sampler: Callable[..., Sampler] | None
+    noise: Callable[..., Noise] | None
     max_physical_batch_size: int | None
     memory: int | None
     self_test: bool
@@ -100,9 +102,7 @@ class Wiring:
             steps=self._planned(),
             seed=seed if self.seed is None else self.seed,
         )
-        entries = sum(p.numel() for p in inner.parameters() if p.requires_grad)
-        noise = making.noise_for_run(self.seed, key, float_safe=self.float_safe)
-        making.check_charge(noise, multiplier, entries)
+        noise = making.noise_for_run(self.noise, sampler, seed=self.seed, key=key, float_safe=self.float_safe)
         engine = Engine(
             inner,
             making.clipping_for(self.clipping, self.max_grad_norm, inner),
@@ -113,24 +113,23 @@ class Wiring:
         )
         plan = Plan(
             noise_multiplier=multiplier,
+            noise=making.noise_name(noise),
             clipping=repr(engine.clipping),
             sampler=repr(sampler),
             simulated=noise.simulated,
-            noise=type(noise).__name__,
         )
         if kept is not None:
             kept.plan.require(plan)
-        begun = booking.begin(sampler, noise, multiplier) if kept is None else booking.resume(kept, sampler)
         run = TrainingRun(
             engine=engine,
             sampler=sampler,
-            steps=begun,
             noise=noise,
             noise_multiplier=multiplier,
             mean=self.loss_reduction == "mean",
             ranks=booking.ranks,
             digest=Digest(key, inner, sampler) if self.replayable else None,
         )
+        run.steps = booking.begin(run) if kept is None else booking.resume(kept, sampler)
         wired = Wired(
             module=self.module,
             optimizer=self.optimizer,

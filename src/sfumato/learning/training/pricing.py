@@ -1,0 +1,49 @@
+"""The loss of a run: that of its batches, or of its noise where that is correlated over the steps."""
+
+from __future__ import annotations
+
+from sfumato import _check
+from sfumato.learning.noise.correlated import CorrelatedNoise
+from sfumato.learning.noise.noise import Noise
+from sfumato.learning.sampling.sampler import Sampler
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["check_noise", "priced"]
+
+
+def check_noise(noise: Noise, sampler: Sampler) -> None:
+    """Refuse noise that is bound to another schema of participation than the batches keep to."""
+    if not isinstance(noise, CorrelatedNoise):
+        return
+    if sampler.neighboring is Neighboring.REPLACE_ONE:
+        _check.refuse("sampler", "be under add/remove or zero-out with correlated noise", sampler.neighboring)
+    if noise.participation != sampler.participation:
+        remedy = "pass participation=sampler.participation"
+        _check.refuse("noise", f"be for {sampler.participation}", noise.participation, remedy)
+    if noise.strategy.steps < sampler.steps:
+        remedy = "make a strategy for all steps, and pass epochs= or steps="
+        _check.refuse("noise", f"be for {sampler.steps} steps", noise.strategy.steps, remedy)
+
+
+def priced(
+    noise: Noise, sampler: Sampler, noise_multiplier: float, steps: int, *, entries: int
+) -> PrivacyLoss:
+    """Return the loss of the first steps of a run.
+
+    Parameters
+    ----------
+    noise : Noise
+    sampler : Sampler
+    noise_multiplier : float
+    steps : int
+    entries : int
+        How many numbers a step's gradient has, which rounding to a grid costs by.
+
+    Notes
+    -----
+    Correlated noise has one loss for all of its steps, which is that of fewer too, and nothing is amplified.
+    """
+    if isinstance(noise, CorrelatedNoise):
+        return noise.loss(noise_multiplier, neighboring=sampler.neighboring) * min(1, steps)
+    return sampler.loss_of(noise.charged(noise_multiplier, entries), steps)
