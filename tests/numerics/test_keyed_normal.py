@@ -269,6 +269,27 @@ def test_the_kernel_leaves_open_what_lies_next_to_a_half() -> None:
         assert exactly_rounded(KEY, 5, place, scale) == out[place]
 
 
+@pytest.mark.parametrize("which", ["radius", "direction"])
+def test_the_kernel_leaves_open_what_words_next_to_an_end_do_not_tell(which: str) -> None:
+    """Places whose words are so small that the bits after them count."""
+    scale, groups = 2.0**43, 1 << 15
+    blocks = np.frombuffer(keystream(KEY, 1024 * groups), "<u4").reshape(groups, 16, 16)
+    words = np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(-1).view("<u8").reshape(groups, 128)
+    radii, directions = words[:, :64], words[:, 64:] & np.uint64(2**61 - 1)
+    near = np.minimum(radii, ~radii) if which == "radius" else directions
+    group, pair = np.nonzero(near < 2**45)
+    assert group.size > 5
+    out, places = np.empty(128 * groups, np.int64), np.empty(128 * groups, np.int64)
+    found = _kernels.rounded_normals(KEY, 0, 0, out, scale, places)
+    open_places = set(places[:found].tolist())
+    chosen = [
+        128 * g + p + half for g, p in zip(group.tolist(), pair.tolist(), strict=True) for half in (0, 64)
+    ]
+    told = [place for place in chosen if place not in open_places]
+    assert all(exactly_rounded(KEY, 0, place, scale) == out[place] for place in told)
+    assert len(told) < len(chosen)
+
+
 def test_bad_parameters_are_told() -> None:
     out = np.zeros(4)
     with pytest.raises(ParameterError, match="key must be 32 bytes, got '31'"):
