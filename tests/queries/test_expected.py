@@ -63,13 +63,13 @@ def _told(names: str, delta: str) -> dict[str, ExpectedError]:
 def _data(shape: str) -> pa.Table:
     rng = np.random.default_rng(8)
     many = _GROUPS * _UNITS
-    draw = {
-        "end": lambda: np.full(many, 12.0),
-        "middle": lambda: rng.choice([3.0, 5.0], many),
-        "wide": lambda: rng.uniform(-4.0, 12.0, many),
-    }[shape]
-    groups = np.arange(many) // _UNITS
-    return pa.table({"id": np.arange(many), "g": groups, "x": draw(), "y": draw()})
+    columns: dict[str, Any] = {"id": np.arange(many), "g": np.arange(many) // _UNITS}
+    for name in "xy":
+        wide = rng.uniform(-4.0, 12.0, many)
+        columns[name] = {"end": np.full(many, 12.0), "middle": rng.choice([3.0, 5.0], many), "wide": wide}[
+            shape
+        ]
+    return pa.table(columns)
 
 
 @cache
