@@ -269,25 +269,30 @@ def test_the_kernel_leaves_open_what_lies_next_to_a_half() -> None:
         assert exactly_rounded(KEY, 5, place, scale) == out[place]
 
 
-@pytest.mark.parametrize("which", ["radius", "direction"])
-def test_the_kernel_leaves_open_what_words_next_to_an_end_do_not_tell(which: str) -> None:
-    """Places whose words are so small that the bits after them count."""
-    scale, groups = 2.0**43, 1 << 15
-    blocks = np.frombuffer(keystream(KEY, 1024 * groups), "<u4").reshape(groups, 16, 16)
-    words = np.ascontiguousarray(blocks.transpose(0, 2, 1)).reshape(-1).view("<u8").reshape(groups, 128)
-    radii, directions = words[:, :64], words[:, 64:] & np.uint64(2**61 - 1)
-    near = np.minimum(radii, ~radii) if which == "radius" else directions
-    group, pair = np.nonzero(near < 2**45)
-    assert group.size > 5
-    out, places = np.empty(128 * groups, np.int64), np.empty(128 * groups, np.int64)
-    found = _kernels.rounded_normals(KEY, 0, 0, out, scale, places)
-    open_places = set(places[:found].tolist())
-    chosen = [
-        128 * g + p + half for g, p in zip(group.tolist(), pair.tolist(), strict=True) for half in (0, 64)
-    ]
-    told = [place for place in chosen if place not in open_places]
-    assert all(exactly_rounded(KEY, 0, place, scale) == out[place] for place in told)
-    assert len(told) < len(chosen)
+# Groups, and pairs in them, whose radius words are below 2**40: all of the first 2**28 places of stream 0.
+FAR_OUT = [
+    *((235618, 19), (275456, 59), (537640, 6), (616916, 9), (760873, 40)),
+    *((1099785, 48), (1465469, 27), (1499436, 32), (1533227, 61)),
+]
+
+
+def test_the_kernel_leaves_open_what_short_words_do_not_tell() -> None:
+    """Far out, the bits that follow a word of 64 move the number by more than floats do."""
+    told, asked, moved = 0, 0, 0
+    for group, pair in FAR_OUT:
+        for place in (128 * group + pair, 128 * group + pair + 64):
+            z = np.zeros(1)
+            add_normals(z, KEY, start=place)
+            for bits in range(38, 46):
+                scale = 2.0**bits
+                out, places = np.empty(1, np.int64), np.empty(1, np.int64)
+                decided = _kernels.rounded_normals(KEY, 0, place, out, scale, places) == 0
+                exact = exactly_rounded(KEY, 0, place, scale)
+                assert not decided or exact == out[0]
+                told, asked = told + decided, asked + 1
+                moved += exact != np.rint(z[0] * scale)
+    assert 0 < told < asked
+    assert moved > 10
 
 
 def test_bad_parameters_are_told() -> None:
