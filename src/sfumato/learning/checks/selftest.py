@@ -22,7 +22,7 @@ from sfumato.learning.engine.engine import Engine, Mode, Reduction
 
 __all__ = ["SelfTest", "self_test"]
 
-_MOST = 8
+_FEW, _MOST = 4, 8
 
 
 @final
@@ -77,7 +77,7 @@ def self_test(
     *,
     loss_reduction: Reduction = "mean",
     mode: Mode = "auto",
-    examples: int = _MOST,
+    examples: int = _FEW,
     random_batch: Callable[[int, int], Any] | None = None,
     seed: int = 0,
 ) -> SelfTest:
@@ -153,6 +153,7 @@ def self_test(
                 module=module,
                 loss=loss,
                 batch=draw(examples, seed),
+                other=draw(_MOST, seed + 1),
                 clipping=clipping,
                 reduction=loss_reduction,
                 mode=mode,

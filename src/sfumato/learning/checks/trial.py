@@ -71,8 +71,10 @@ class Trial:
 
     Parameters
     ----------
-    module, loss, batch, clipping, reduction, mode, seed
-        As `self_test` has them; the batch is the random one.
+    module, loss, clipping, reduction, mode, seed
+        As `self_test` has them.
+    batch, other : object
+        Two random batches: for all comparisons, and for that of losses.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class Trial:
         module: nn.Module,
         loss: Loss,
         batch: Any,
+        other: Any,
         clipping: Clipping,
         reduction: Reduction,
         mode: Mode,
@@ -89,24 +92,24 @@ class Trial:
         self._module, self._loss, self._batch, self._clipping = module, loss, batch, clipping
         self._reduction, self._seed = reduction, seed
         self._engine = Engine(module, clipping, loss_reduction=reduction, mode=mode)
-        self._size = batch_size(batch)
+        self._size, self._other = batch_size(batch), other
         self._notes = _Notes()
         self._close = _CLOSE
         self._trained = [p for p in module.parameters() if p.requires_grad]
 
     def findings(self) -> Findings:
         """Run all comparisons."""
-        whole, drawn = self._gradient(self._seed)
-        other, _ = self._gradient(self._seed + 1)
+        whole, drawn = self._gradient()
         self._close = _CLOSE_IN_HALF if drawn else _CLOSE
         way = "none"
-        if any(not torch.equal(a, b) for a, b in zip(whole, other, strict=True)):
+        if self._draws_anew():
             self._singles()
         else:
             with seeded(self._module, self._seed):
                 found = per_example(self._module, self._loss, self._batch)
             way = found.way
             self._compare_reduction(whole, found)
+            self._compare_values()
             if not self._notes.faults:
                 self._compare_engine(found)
         notes = self._notes
@@ -120,7 +123,16 @@ class Trial:
             faults=tuple(dict.fromkeys(notes.faults)),
         )
 
-    def _gradient(self, seed: int) -> tuple[list[Tensor], bool]:
+    def _draws_anew(self) -> bool:
+        """Tell whether the loss still differs between two states of randomness."""
+        with torch.no_grad():
+            values = []
+            for seed in (self._seed, self._seed + 1):
+                with seeded(self._module, seed):
+                    values.append(self._loss(self._module, self._batch))
+        return not torch.equal(*values)
+
+    def _gradient(self) -> tuple[list[Tensor], bool]:
         """Return the plain gradient of the batch, and whether half precision had a part in it."""
         halves = [any(p.dtype in _HALVES for p in self._module.parameters())]
 
@@ -131,7 +143,7 @@ class Trial:
 
         handle = self._module.register_forward_hook(look)
         try:
-            with seeded(self._module, seed):
+            with seeded(self._module, self._seed):
                 value = self._loss(self._module, self._batch)
                 found = torch.autograd.grad(value, self._trained, allow_unused=True, materialize_grads=True)
         finally:
@@ -148,6 +160,20 @@ class Trial:
             for name, factor in (("mean", size), ("sum", 1.0))
             if _distance([g.double() * factor for g in whole], total) <= allowed
         ]
+        self._note_reduction(observed)
+
+    def _compare_values(self) -> None:
+        """Compare the losses themselves on a larger batch: weights that others' labels give show in few."""
+        size = batch_size(self._other)
+        with torch.no_grad(), seeded(self._module, self._seed):
+            whole = float(self._loss(self._module, self._other))
+            singles = [rows(self._other, torch.tensor([place])) for place in range(size)]
+            each = [float(self._loss(self._module, single)) for single in singles]
+        allowed = 10 * self._close * sum(map(abs, each))
+        factors = (("mean", float(size)), ("sum", 1.0))
+        self._note_reduction([n for n, factor in factors if abs(whole * factor - sum(each)) <= allowed])
+
+    def _note_reduction(self, observed: list[str]) -> None:
         if self._reduction in observed:
             return
         if observed:
