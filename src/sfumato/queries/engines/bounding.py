@@ -18,11 +18,11 @@ keeps, in a group or in all groups together, are a function of its own rows ther
 removing one unit changes no other unit's contribution, whatever the ranking function is: the bounds on
 sensitivity need nothing of it. Only fairness (each group, and each row, has the same chance to stay) rests on
 the function.
-In DuckDB that is the 64-bit ``hash`` of the values, keyed by two rounds of xor with a secret word and hash
-again (an Even-Mansour construction), for DuckDB's plain ``hash(a, b)`` is an xor of mixed parts and would
-prefer some keys to others for every unit alike. Ranks by MD5 or SHA-256 take eight and thirteen times as long
-(measured, DuckDB 2.0) and would protect nothing more. Two groups of one unit with the same 64-bit rank (fewer
-than one unit in 10**13, with a thousand groups each) are dropped together where they lie at the cut.
+In DuckDB that is 63 bits of the ``hash`` of the values, keyed by two rounds of xor with a secret word and
+hash again (an Even-Mansour construction), for DuckDB's plain ``hash(a, b)`` is an xor of mixed parts and
+would prefer some keys to others for every unit alike. Ranks by MD5 or SHA-256 take eight and thirteen times
+as long (measured, DuckDB 2.0) and would protect nothing more. Two groups of one unit with the same rank
+(fewer than one unit in 10**13, with a thousand groups each) are dropped together where they lie at the cut.
 """
 
 from __future__ import annotations
