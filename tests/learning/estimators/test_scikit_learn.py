@@ -20,6 +20,7 @@ from sfumato.learning.estimators.standard_scaler import StandardScaler
 LITTLE: dict[str, Any] = {"epsilon": 1e7, "delta": 1e-3, "random_state": 0}
 ESTIMATORS = [
     LogisticRegression(**LITTLE, bounds=(-4, 4), clip_norm=20.0, steps=150, learning_rate=4.0),
+    LogisticRegression(**LITTLE, bounds=(-4, 4), classes=None, solver="objective", data_norm=3.0),
     LinearRegression(**LITTLE, bounds=(-10, 10), y_bounds=(-500, 500)),
     GaussianNB(**LITTLE, bounds=(-10, 10)),
     KMeans(3, **LITTLE, bounds=(-4, 4), steps=12),

@@ -1,7 +1,8 @@
-"""Logistic regression by full-batch gradient descent with noise."""
+"""Logistic regression by full-batch gradient descent with noise, or with a noisy objective."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
+from sfumato.learning.estimators.objective_perturbation import ObjectivePerturbation
 from sfumato.learning.estimators.private import PrivateEstimator, box, encoded, placed
 from sfumato.learning.estimators.sums import Part
 
@@ -41,7 +43,14 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
     clip_norm : float
         The most that one row's gradient counts, in the L2 norm; longer ones are shortened.
     alpha : float
-        Strength of the ridge on the weights.
+        Strength of the ridge: in descent relative to the mean loss of a row, in the objective to their sum.
+    solver : {"descent", "objective"}
+        Noisy gradient descent, or a noisy objective (`ObjectivePerturbation`): often more accurate for two
+        classes, and without rates to choose, but its guarantee is of real numbers (``float_safe_`` is
+        False), and several classes share epsilon, one against the rest.
+    data_norm : float, optional
+        For the objective: rows of places, and a one, are shortened to this L2 norm. Unless given it is the
+        most that their bounds allow, the square root of the number of features and one.
     ledger : Ledger, optional
         Charged before the data is read.
     random_state : int, RandomState or None
@@ -89,6 +98,8 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
         learning_rate: float = 8.0,
         clip_norm: float = 1.0,
         alpha: float = 0.0,
+        solver: str = "descent",
+        data_norm: float | None = None,
         ledger: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -100,6 +111,8 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
         self.learning_rate = learning_rate
         self.clip_norm = clip_norm
         self.alpha = alpha
+        self.solver = solver
+        self.data_norm = data_norm
         self.ledger = ledger
         self.random_state = random_state
 
@@ -116,33 +129,56 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
         LogisticRegression
         """
         X, y, finite = self._labelled(X, y, numeric=False)
-        steps = _check.integer("steps", self.steps, minimum=1)
-        clip = _check.positive("clip_norm", self.clip_norm)
+        if self.solver not in ("descent", "objective"):
+            _check.refuse("solver", "be 'descent' or 'objective'", self.solver)
         self._bounds = box("bounds", self.bounds, X.shape[1])
         self.classes_ = self._classes(y[finite], self.classes)
-        rows = max(1, len(self.classes_) if len(self.classes_) > 2 else 1)
-        entries = rows * (X.shape[1] + 1)
+        labels = np.where(finite, encoded(y, self.classes_), -1)
+        learn = self._descend if self.solver == "descent" else self._solve
+        learn(X[labels >= 0], labels[labels >= 0])
+        lower, upper = self._bounds
+        slopes = self._weights[:, :-1] / (upper - lower)
+        self.coef_ = slopes
+        self.intercept_ = self._weights[:, -1] - (slopes * lower).sum(axis=1)
+        return self
+
+    def _descend(self, X: _Array, labels: NDArray[np.int64]) -> None:
+        """Find the weights by noisy gradient descent."""
+        steps = _check.integer("steps", self.steps, minimum=1)
+        clip = _check.positive("clip_norm", self.clip_norm)
+        rate = _check.positive("learning_rate", self.learning_rate)
+        alpha = _check.non_negative("alpha", self.alpha)
+        shape = (len(self.classes_) if len(self.classes_) > 2 else 1, X.shape[1] + 1)
         parts = [
-            Part(norm=clip, entries=entries, times=steps),
+            Part(norm=clip, entries=shape[0] * shape[1], times=steps),
             Part(norm=1.0, entries=1, weight=_COUNT_WEIGHT),
         ]
         (gradient, number), source = self._pay(parts)
-        labels = np.where(finite, encoded(y, self.classes_), -1)
-        features, labels = self._features(X)[labels >= 0], labels[labels >= 0]
+        features = self._features(X)
         count = max(1.0, number.release(np.ones((len(features), 1)), source)[0, 0])
-        weights = np.zeros((rows, X.shape[1] + 1))
-        total = np.zeros_like(weights)
+        ridge = np.append(np.full(X.shape[1], alpha), 0.0)
+        weights, total = np.zeros(shape), np.zeros(shape)
         for step in range(steps):
             found = gradient.release(_gradients(features, labels, weights, clip), source)
-            ridge = weights * np.append(np.full(X.shape[1], _check.non_negative("alpha", self.alpha)), 0.0)
-            weights -= _check.positive("learning_rate", self.learning_rate) * (
-                found.reshape(weights.shape) / count + ridge
-            )
+            weights = weights - rate * (found.reshape(shape) / count + ridge * weights)
             if step >= steps // 2:
                 total += weights
         self._weights = total / (steps - steps // 2)
-        self._tell(X.shape[1], steps)
-        return self
+        self.n_iter_ = steps
+
+    def _solve(self, X: _Array, labels: NDArray[np.int64]) -> None:
+        """Find the weights of a noisy objective."""
+        norm = math.sqrt(X.shape[1] + 1) if self.data_norm is None else self.data_norm
+        count = len(self.classes_) if len(self.classes_) > 2 else 1  # one against the rest
+        epsilon, delta = _check.positive("epsilon", self.epsilon), _check.probability("delta", self.delta)
+        solver = ObjectivePerturbation.calibrated(
+            epsilon=epsilon / count, delta=delta / count, data_norm=norm, ridge=self.alpha
+        )
+        source = self._charged(solver.privacy_loss * count, float_safe=False)
+        features = self._features(X)
+        targets = [labels > 0] if count == 1 else [labels == k for k in range(count)]
+        self._weights = np.stack([solver.fit(features, target, source) for target in targets])
+        self.n_iter_ = 1
 
     def decision_function(self, X: Any) -> _Array:
         """Return the scores: of the second class of two, else of each class.
@@ -194,14 +230,6 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
     def _features(self, X: _Array) -> _Array:
         """Return the places in the bounds, from 0 to 1, and a one."""
         return np.concatenate([(placed(X, self._bounds) + 1) / 2, np.ones((len(X), 1))], axis=1)
-
-    def _tell(self, features: int, steps: int) -> None:
-        """Set the weights in the unit of the data."""
-        lower, upper = self._bounds
-        slopes = self._weights[:, :features] / (upper - lower)
-        self.coef_ = slopes
-        self.intercept_ = self._weights[:, features] - (slopes * lower).sum(axis=1)
-        self.n_iter_ = steps
 
 
 def _gradients(features: _Array, labels: NDArray[np.int64], weights: _Array, clip: float) -> _Array:

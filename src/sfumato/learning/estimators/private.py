@@ -17,6 +17,7 @@ from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
 from sfumato.learning.estimators.sums import Part, VectorSum, planned
 from sfumato.numerics.source import RandomSource, random_source
+from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["PrivateEstimator", "UndeclaredClasses", "box", "encoded", "placed"]
 
@@ -40,6 +41,8 @@ class PrivateEstimator(BaseEstimator):
         Proof of the charge, where there is a ledger.
     simulated_ : bool
         Whether ``random_state`` was given: then nothing is protected.
+    float_safe_ : bool
+        Whether the guarantee is of what floats hold, and not only of real numbers.
 
     Notes
     -----
@@ -71,6 +74,10 @@ class PrivateEstimator(BaseEstimator):
     def _pay(self, parts: Sequence[Part]) -> tuple[list[VectorSum], RandomSource]:
         """Settle the noise, charge the ledger, and return the sums: the data is read after this only."""
         sums, loss = planned(parts, epsilon=self.epsilon, delta=self.delta)
+        return sums, self._charged(loss)
+
+    def _charged(self, loss: PrivacyLoss, *, float_safe: bool = True) -> RandomSource:
+        """Charge the ledger, and return where randomness comes from."""
         given = self.random_state
         if given is None or isinstance(given, int | np.integer):
             source = random_source(given if given is None else int(given))
@@ -83,7 +90,8 @@ class PrivateEstimator(BaseEstimator):
             )
         self.privacy_loss_ = loss
         self.simulated_ = source.simulated
-        return sums, source
+        self.float_safe_ = float_safe
+        return source
 
     def _table(self, X: Any, *, reset: bool) -> _Array:
         """Return the data as float64, whatever values it holds."""
