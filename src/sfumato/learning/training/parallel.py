@@ -48,11 +48,15 @@ def inner_module(module: nn.Module) -> nn.Module:
     Raises
     ------
     ParameterError
-        If parameters are cut up between processes: their gradients are never whole in one of them.
+        If parameters are cut up between processes, whose gradients are never whole in one of them, or the
+        module is compiled in place with its hooks.
     """
     if isinstance(module, DistributedDataParallel):
         module.require_backward_grad_sync = False
     inner: nn.Module = module.module if is_together(module) else module  # type: ignore[assignment]
+    if getattr(inner, "_compiled_call_impl", None) is not None:
+        remedy = "leave out module.compile(); torch.compile(module) is taken"
+        _check.refuse("module", "run its own hooks", "one that was compiled in place", remedy)
     if any(isinstance(parameter, DTensor) for parameter in inner.parameters()):
         remedy = "wrap the module in DistributedDataParallel"
         _check.refuse("module", "have whole parameters in each process", "sharded ones", remedy)
