@@ -100,7 +100,7 @@ class DuckDB(Dialect):
     def small_total(self, column: str) -> str:
         """Return the sum of floats: every sum on the way is an integer of at most 53 bits, and so exact.
 
-        DuckDB keeps a sum of integers in 32 bytes for each part, one of floats in 16.
+        DuckDB's own sum of integers is a HUGEINT: with millions of parts it takes more room and time.
         """
         return f"TRY_CAST(sum(CAST({column} AS DOUBLE)) AS BIGINT)"
 
