@@ -74,8 +74,14 @@ def tokens() -> Tensor:
     return torch.zeros(4, 5, dtype=torch.long)
 
 
+def in_half(module: nn.Module, batch: Any) -> Tensor:
+    with torch.autocast("cpu", torch.bfloat16):
+        return cross_entropy(module, batch)
+
+
 PASSES: dict[str, tuple[Callable[[], nn.Module], Any, Any]] = {
     "an mlp": (mlp, cross_entropy, LABELLED),
+    "under autocast": (mlp, in_half, LABELLED),
     "its own loss": (mlp, None, ROWS),
     "a layer used twice": (Twice, None, ROWS),
     "names and a loss inside": (
