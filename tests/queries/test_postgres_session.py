@@ -295,6 +295,8 @@ def test_bad_sources_are_refused(url: str, postgres: Cluster) -> None:
         sf.connect(_people(url), public=PostgresSource(url + "?", tables=["states"]), **_BUDGET)
     with pytest.raises(ParameterError, match="be left out"):
         sf.connect(_people(url), threads=2, **_BUDGET)
+    with pytest.raises(ParameterError, match="one column in a database"):
+        sf.connect(_people(url), **{**_BUDGET, "privacy_unit": ("person", "state")})
     with pytest.raises(SchemaError, match="private too"):
         sf.connect(_people(url), public=_people(url), **_BUDGET)
     with pytest.raises(SourceError, match="hold a table"):
