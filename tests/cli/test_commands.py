@@ -68,6 +68,7 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "calibrate",
         "audit",
         "check-model",
+        "train",
         "ledger show",
         "ledger verify",
         "ledger head",

@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 import sfumato
-from sfumato.cli import accounting, auditing, check_model, demo, ledger, sql
+from sfumato.cli import accounting, auditing, check_model, demo, ledger, sql, train
 from sfumato.cli.standard import OutputFailed, watch
 from sfumato.errors import BudgetExceeded, SfumatoError
 
@@ -51,6 +51,7 @@ app.command(name="epsilon")(accounting.epsilon)
 app.command(name="calibrate")(accounting.calibrate)
 app.command(name="audit")(auditing.audit)
 app.command(name="check-model")(check_model.check_model)
+app.command(name="train")(train.train)
 app.add_typer(ledger.app, name="ledger")
 app.command(name="demo")(demo.demo)
 

@@ -72,6 +72,8 @@ if TYPE_CHECKING:
     from sfumato.learning.training.memory import BatchMemoryManager
     from sfumato.learning.training.parallel import DPDDP
     from sfumato.learning.training.privacy_engine import PrivacyEngine
+    from sfumato.learning.training.table import Columns
+    from sfumato.learning.training.table_run import TrainedTable, train_table
     from sfumato.learning.tuning.runs import Runs
     from sfumato.learning.tuning.tune import tune
 
@@ -87,6 +89,7 @@ __all__ = [
     "ClippedGrad",
     "ClippedSums",
     "Clipping",
+    "Columns",
     "ConfidentGNMax",
     "Consensus",
     "ConsensusRelease",
@@ -129,6 +132,7 @@ __all__ = [
     "SimulatedNoise",
     "StandardScaler",
     "Teachers",
+    "TrainedTable",
     "TrainingPlan",
     "TrainingPlanRow",
     "TruncatedPoissonSampler",
@@ -151,6 +155,7 @@ __all__ = [
     "plan_training",
     "progress",
     "self_test",
+    "train_table",
     "tune",
 ]
 
@@ -166,6 +171,7 @@ __getattr__, __dir__ = attach(
         "ClippedGrad": "sfumato.learning.engine.functional",
         "ClippedSums": "sfumato.learning.engine.sums",
         "Clipping": "sfumato.learning.clipping.clipping",
+        "Columns": "sfumato.learning.training.table",
         "ConfidentGNMax": "sfumato.learning.pate.confident",
         "Consensus": "sfumato.learning.pate.consensus",
         "ConsensusRelease": "sfumato.learning.pate.sanitized",
@@ -210,6 +216,7 @@ __getattr__, __dir__ = attach(
         "SimulatedNoise": "sfumato.learning.noise.keyed",
         "StandardScaler": "sfumato.learning.estimators.standard_scaler",
         "Teachers": "sfumato.learning.pate.teachers",
+        "TrainedTable": "sfumato.learning.training.table_run",
         "TrainingPlan": "sfumato.learning.sampling.planning",
         "TrainingPlanRow": "sfumato.learning.sampling.planning",
         "TruncatedPoissonSampler": "sfumato.learning.sampling.truncated_poisson",
@@ -232,6 +239,7 @@ __getattr__, __dir__ = attach(
         "plan_training": "sfumato.learning.sampling.planning",
         "progress": "sfumato.learning.training.curve",
         "self_test": "sfumato.learning.checks.selftest",
+        "train_table": "sfumato.learning.training.table_run",
         "tune": "sfumato.learning.tuning.tune",
     },
     extras={"torch": "torch", "sklearn": "scikit-learn"},

@@ -1,0 +1,113 @@
+"""``sfumato train``: a classifier of a table's rows, trained privately and charged to a ledger."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import typer
+
+from sfumato import _check, learning
+from sfumato.cli.guarding import check_free, file_of
+from sfumato.errors import SourceError
+from sfumato.queries.connecting import connect
+from sfumato.queries.sources import ROW
+
+__all__ = ["train"]
+
+
+def train(
+    source: Annotated[Path, typer.Argument(help="A CSV or Parquet file; each row is protected.")],
+    *,
+    target: Annotated[
+        str, typer.Option(metavar="NAME=VALUE,VALUE", help="The column to predict, with its public classes.")
+    ],
+    output: Annotated[Path, typer.Option(help="File for the model: a state_dict of PyTorch.")],
+    epsilon: Annotated[float, typer.Option(help="The whole budget's epsilon.")],
+    delta: Annotated[float, typer.Option(help="The whole budget's delta.")],
+    number: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=LOWER:UPPER", help="A column of numbers; repeatable.")
+    ] = None,
+    category: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE,VALUE", help="A column of texts; repeatable.")
+    ] = None,
+    spend: Annotated[float | None, typer.Option(help="This run's epsilon; half of the budget's.")] = None,
+    hidden: Annotated[str, typer.Option(help="Widths of hidden layers, such as 32,16; none: logistic.")] = "",
+    epochs: Annotated[int, typer.Option(help="Passes over the rows, on average.")] = 20,
+    batch_size: Annotated[int, typer.Option(help="Expected rows of a batch.")] = 256,
+    learning_rate: Annotated[float, typer.Option(help="Of the Adam optimizer.")] = 0.02,
+    clip_norm: Annotated[float, typer.Option(help="What each row's gradient is clipped to.")] = 1.0,
+    ledger: Annotated[
+        str | None, typer.Option(metavar="FILE|URL", help="Keeps the budget; left out, it is forgotten.")
+    ] = None,
+    analyst: Annotated[str, typer.Option(help="Whose account is charged as well.")] = "",
+) -> None:
+    """Train a classifier with differential privacy, and charge the ledger before the first row is used."""
+    check_free(output, sources={"private data": str(source)}, ledger=file_of(ledger))
+    columns = learning.Columns(
+        **_target(target),
+        numbers=dict(_bounds(text) for text in number or ()),
+        categories=dict(_values("category", text) for text in category or ()),
+    )
+    widths = [_whole(width) for width in hidden.split(",") if width]
+    with connect(
+        str(source), privacy_unit=ROW, epsilon=epsilon, delta=delta, ledger=ledger, analyst=analyst
+    ) as session:
+        trained = learning.train_table(
+            columns.read(_read(source)),
+            columns,
+            hidden=widths,
+            epsilon=epsilon / 2 if spend is None else spend,
+            delta=delta / 4,
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=learning_rate,
+            clip_norm=clip_norm,
+            ledger=session.account,
+            description=f"sfumato train {columns.target}",
+        )
+    trained.save(output)
+    typer.echo(json.dumps(trained.card, indent=2))
+
+
+def _read(source: Path) -> pa.Table:
+    try:
+        if source.suffix.lower() == ".csv":
+            return pyarrow.csv.read_csv(source)
+        return pyarrow.parquet.read_table(source)
+    except (OSError, pa.ArrowException) as error:
+        raise SourceError(f"source must be a CSV or Parquet file, got {str(source)!r}; check it") from error
+
+
+def _values(option: str, text: str) -> tuple[str, list[str]]:
+    name, equals, values = text.partition("=")
+    if not name or not equals:
+        _check.refuse(option, "be NAME=VALUE,VALUE", text, f"write --{option} color=red,blue")
+    return name, [value.strip() for value in values.split(",") if value.strip()]
+
+
+def _target(text: str) -> dict[str, Any]:
+    name, classes = _values("target", text)
+    return {"target": name, "classes": classes}
+
+
+def _bounds(text: str) -> tuple[str, tuple[float, float]]:
+    name, _, bounds = text.partition("=")
+    lower, colon, upper = bounds.partition(":")
+    try:
+        found = float(lower), float(upper)
+    except ValueError:
+        colon = ""
+    if not name or not colon:
+        _check.refuse("number", "be NAME=LOWER:UPPER", text, "write --number age=0:100")
+    return name, found
+
+
+def _whole(text: str) -> int:
+    if not text.strip().isdecimal():
+        _check.refuse("hidden", "be whole numbers with commas between", text, "write --hidden 32,16")
+    return int(text)

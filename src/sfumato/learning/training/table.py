@@ -1,0 +1,118 @@
+"""Training a classifier on the rows of a table, whose columns and bounds are public."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+from torch import nn
+from torch.utils.data import TensorDataset
+
+from sfumato import _check
+
+__all__ = ["Columns", "classifier"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """Which columns are read, and what is public of them.
+
+    Parameters
+    ----------
+    target : str
+    classes : sequence of str
+        The public values of the target, at least two. Rows with another are left out.
+    numbers : mapping of str to (lower, upper)
+        Columns of numbers: clamped to their bounds and scaled to -1 to 1. What is no number counts as the
+        middle.
+    categories : mapping of str to sequence of str
+        Columns of texts, with their public values: one input for each; other values give none.
+    """
+
+    target: str
+    classes: Sequence[str]
+    numbers: Mapping[str, tuple[float, float]]
+    categories: Mapping[str, Sequence[str]]
+
+    def __post_init__(self) -> None:
+        if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
+            _check.refuse(
+                "target", "have two or more different classes", list(self.classes), "write y=no,yes"
+            )
+        for name, (lower, upper) in self.numbers.items():
+            if not _check.finite(name, lower) < _check.finite(name, upper):
+                _check.refuse(name, "have a lower bound below the upper", (lower, upper), "write age=0:100")
+        for name, values in self.categories.items():
+            if not values or len(set(values)) != len(values):
+                _check.refuse(name, "have one or more different values", list(values), "write sex=F,M")
+        names = [self.target, *self.numbers, *self.categories]
+        if len(names) < 2 or len(set(names)) != len(names):
+            _check.refuse("columns", "be a target and one or more others, each once", names)
+
+    @property
+    def inputs(self) -> int:
+        """How many inputs the module has."""
+        return len(self.numbers) + sum(map(len, self.categories.values()))
+
+    def read(self, table: pa.Table) -> TensorDataset:
+        """Return inputs and classes of the rows whose class is known, each row by itself."""
+        for name in (self.target, *self.numbers, *self.categories):
+            if name not in table.column_names:
+                _check.refuse("columns", "be in the table", name, "check the names")
+        texts = _texts(table[self.target])
+        labels = np.array([self._classes.get(text, -1) for text in texts], dtype=np.int64)
+        parts = [_scaled(table[name], *bounds) for name, bounds in self.numbers.items()]
+        for name, values in self.categories.items():
+            found = np.array(_texts(table[name]), dtype=object)
+            parts += [(found == value).astype(np.float32) for value in values]
+        known = labels >= 0
+        inputs = np.stack(parts, axis=1).astype(np.float32)[known]
+        return TensorDataset(torch.from_numpy(inputs), torch.from_numpy(labels[known]))
+
+    @property
+    def _classes(self) -> dict[str, int]:
+        return {value: place for place, value in enumerate(self.classes)}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return what inputs and outputs of the module mean."""
+        return {
+            "target": self.target,
+            "classes": list(self.classes),
+            "numbers": {name: list(bounds) for name, bounds in self.numbers.items()},
+            "categories": {name: list(values) for name, values in self.categories.items()},
+        }
+
+
+def classifier(columns: Columns, hidden: Sequence[int]) -> nn.Module:
+    """Return a logistic model, or a network with hidden layers of these widths."""
+    widths = [columns.inputs, *(_check.integer("hidden", width, minimum=1) for width in hidden)]
+    layers: list[nn.Module] = []
+    for before, width in itertools.pairwise(widths):
+        layers += [nn.Linear(before, width), nn.Tanh()]
+    return nn.Sequential(*layers, nn.Linear(widths[-1], len(columns.classes)))
+
+
+def _texts(column: pa.ChunkedArray) -> list[str]:
+    return ["" if value is None else str(value).strip() for value in column.to_pylist()]
+
+
+def _scaled(column: pa.ChunkedArray, lower: float, upper: float) -> NDArray[np.float64]:
+    values = np.array([_number(value) for value in column.to_pylist()])
+    middle, half = (lower + upper) / 2, (upper - lower) / 2
+    values = np.where(np.isnan(values), middle, np.clip(values, lower, upper))
+    scaled: NDArray[np.float64] = (values - middle) / half
+    return scaled
+
+
+def _number(value: object) -> float:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return float("nan")

@@ -1,0 +1,105 @@
+"""One private run on a table, and the card that tells what it cost."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from sfumato.learning.training.privacy_engine import PrivacyEngine
+from sfumato.learning.training.sealing import write_whole
+from sfumato.learning.training.table import Columns, classifier
+from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.view import LedgerView
+
+__all__ = ["TrainedTable", "train_table"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedTable:
+    """A model and its card.
+
+    Attributes
+    ----------
+    module : torch.nn.Module
+    card : dict
+        What the model is, what was run, and its guarantee.
+    """
+
+    module: nn.Module
+    card: dict[str, Any]
+
+    def save(self, path: Path) -> None:
+        """Write the weights, to be read by ``torch.load``; the card is with them."""
+        buffer = io.BytesIO()
+        torch.save({"state_dict": self.module.state_dict(), "card": self.card}, buffer)
+        write_whole(path, buffer.getvalue())
+
+
+def train_table(
+    data: TensorDataset,
+    columns: Columns,
+    *,
+    hidden: Sequence[int],
+    epsilon: float,
+    delta: float,
+    epochs: int,
+    batch_size: int,
+    learning_rate: float,
+    clip_norm: float,
+    ledger: Ledger | LedgerView | None,
+    description: str,
+) -> TrainedTable:
+    """Train a classifier with the least noise that keeps (epsilon, delta), charged before its first batch.
+
+    Raises
+    ------
+    BudgetExceeded
+        The run does not fit; no row was used.
+    """
+    module = classifier(columns, hidden)
+    engine = PrivacyEngine()
+    module, optimizer, loader = engine.make_private_with_epsilon(
+        module=module,
+        optimizer=torch.optim.Adam(module.parameters(), lr=learning_rate),
+        data_loader=DataLoader(data, batch_size=batch_size),
+        target_epsilon=epsilon,
+        target_delta=delta,
+        epochs=epochs,
+        max_grad_norm=clip_norm,
+        ledger=ledger,
+        description=description,
+    )
+    for _ in range(epochs):
+        for inputs, labels in loader:
+            optimizer.zero_grad()
+            nn.functional.cross_entropy(module(inputs), labels).backward()
+            optimizer.step()
+    run = engine.run
+    engine.detach()
+    card = {
+        "model": {"columns": columns.to_json(), "hidden": list(hidden)},
+        "guarantee": {
+            "epsilon": run.epsilon(delta),
+            "delta": delta,
+            "neighboring": str(run.neighboring),
+            "unit": "row",
+            "float_safe": run.noise.float_safe,
+        },
+        "run": {
+            "noise_multiplier": run.noise_multiplier,
+            "clip_norm": clip_norm,
+            "steps": run.cursor,
+            "expected_batch_size": run.sampler.expected_batch_size,
+            "learning_rate": learning_rate,
+            "loss": run.loss_so_far().to_json(),
+        },
+    }
+    return TrainedTable(module=module, card=card)

@@ -1,0 +1,76 @@
+"""``sfumato train``: a model, its card and its charge."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from sfumato.cli.main import app
+from sfumato.ledger import Ledger
+
+pytestmark = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
+WORDS = ["--target", "rich=no,yes", "--number", "age=0:100", "--category", "town=A,B", "--delta", "1e-4"]
+
+
+@pytest.fixture
+def people(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    ages, towns = rng.integers(0, 100, 2000), rng.choice(["A", "B"], 2000)
+    rows = [f"{a},{t},{'yes' if a > 50 else 'no'}" for a, t in zip(ages, towns, strict=True)]
+    path = tmp_path / "people.csv"
+    path.write_text("\n".join(["age,town,rich", ",A,no", "30,C,unknown", *rows]))
+    return path
+
+
+def run(*words: object) -> Any:
+    return CliRunner().invoke(app, ["train", *map(str, words)])
+
+
+def test_a_model_is_trained_charged_and_told_of(people: Path, tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    model, ledger = tmp_path / "model.pt", tmp_path / "people.ledger"
+    again = ("--output", model, "--ledger", ledger, "--epsilon", 4, "--spend", 3)
+    done = run(people, *WORDS, *again, "--hidden", "8", "--epochs", 3)
+    assert done.exit_code == 0, done.output
+    card = json.loads(done.stdout)
+    assert card["guarantee"]["epsilon"] <= 3.0
+    assert card["guarantee"]["delta"] == 2.5e-5
+    assert (card["run"]["steps"], card["model"]["hidden"]) == (24, [8])
+    kept = torch.load(model, weights_only=True)
+    assert kept["card"] == card
+    weights = kept["state_dict"]
+    inputs = torch.tensor([[0.9, 1.0, 0.0], [-0.9, 0.0, 1.0]])
+    hidden = torch.tanh(inputs @ weights["0.weight"].T + weights["0.bias"])
+    assert (hidden @ weights["2.weight"].T + weights["2.bias"]).argmax(1).tolist() == [1, 0]
+    with Ledger.read(ledger) as book:
+        (entry,) = book.entries()
+        assert (entry.steps, entry.description) == (24, "sfumato train rich")
+        assert entry.epsilon == card["guarantee"]["epsilon"]
+    refused = run(people, *WORDS, *again, "--epochs", 3)
+    assert refused.exit_code == 3
+    assert "charge must fit" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--number", "age=9"], "number must be NAME=LOWER:UPPER"),
+        (["--number", "age=9:1"], "lower bound below the upper"),
+        (["--category", "town"], "category must be NAME=VALUE,VALUE"),
+        (["--target", "rich=yes"], "two or more different classes"),
+        (["--category", "height=a,b"], "columns must be in the table, got 'height'"),
+        (["--hidden", "x"], "hidden must be whole numbers"),
+        (["--epochs", "0"], "epochs must be an integer"),
+    ],
+)
+def test_wrong_words_are_named(people: Path, tmp_path: Path, words: list[str], message: str) -> None:
+    done = run(people, *WORDS, "--output", tmp_path / "m.pt", "--epsilon", 1, *words)
+    assert done.exit_code == 1
+    assert message in done.stderr
+    assert not (tmp_path / "m.pt").exists()
