@@ -122,10 +122,11 @@ def test_postgres_counts_and_answers_as_duckdb_does(postgres: Cluster) -> None:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_spark_counts_as_duckdb_does(spark_cluster: SparkCluster) -> None:
     session = spark_cluster.session()
     engine = SparkEngine(SparkSource(session, {"data": frame(session, _odd())}))
-    few = ["AVG(x)", "SUM(i)", "SUM(x)"], [""]
+    few = ["SUM(i)", "SUM(x)"], [""]  # a query of two steps each; whole numbers and floats are all there is
     try:
         assert _counted(engine, *few) == _expected(*few)
     finally:
