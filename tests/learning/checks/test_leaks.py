@@ -129,6 +129,7 @@ def tokens(*shape: int) -> Tensor:
 PASSES: dict[str, tuple[nn.Module, Any]] = {
     "layers": (nn.Sequential(nn.Conv2d(3, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(inplace=True)), IMAGES),
     "dropout": (nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)), ROWS),
+    "randomized ReLU": (nn.Sequential(nn.Linear(4, 4), nn.RReLU()), ROWS),
     "a recurrent layer": (nn.LSTM(4, 5, batch_first=True), torch.zeros(8, 3, 4)),
     "a transformer": (nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), torch.zeros(8, 3, 4)),
     "tokens": (nn.Sequential(nn.Embedding(10, 4), nn.Linear(4, 3)), tokens(8, 6)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
 from torch.overrides import TorchFunctionMode
 
-__all__ = ["calm"]
+__all__ = ["aligned", "calm"]
 
 _SWITCHED: dict[Any, tuple[str, object]] = {
     F.dropout: ("training", False),
@@ -35,10 +35,16 @@ _PLACES: dict[Any, tuple[int, str, object]] = {
 
 
 class _Calm(TorchFunctionMode):
-    """Takes the randomness out of dropout, wherever it is called."""
+    """Takes the randomness out of functions, wherever they are called."""
+
+    def __init__(self, functions: Container[Any]) -> None:
+        super().__init__()
+        self._functions = functions
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = dict(kwargs or {})
+        if func not in self._functions:
+            return func(*args, **kwargs)
         if func in _SWITCHED:
             name, value = _SWITCHED[func]
             bound = inspect.signature(func).bind(*args, **kwargs)
@@ -51,6 +57,15 @@ class _Calm(TorchFunctionMode):
             else:
                 kwargs[name] = value
         return func(*args, **kwargs)
+
+
+def aligned() -> TorchFunctionMode:
+    """Keep the draws of each example apart from the values of others.
+
+    Randomized ReLU draws for negative entries only: what is drawn for one example depends on how many the
+    others have. The law is the same, but two runs cannot be compared.
+    """
+    return _Calm({F.rrelu})
 
 
 _RATES: dict[type[nn.Module], str] = {
@@ -76,7 +91,7 @@ def calm(module: nn.Module) -> Iterator[None]:
     for inner, name, _ in rates:
         setattr(inner, name, 0.0)
     try:
-        with _Calm():
+        with _Calm(_SWITCHED.keys() | _PLACES.keys()):
             yield
     finally:
         for inner, name, rate in rates:

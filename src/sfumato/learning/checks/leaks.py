@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from sfumato import _check
 from sfumato.errors import UnfitModule
 from sfumato.learning.checks.batches import batch_size, call, leaves
+from sfumato.learning.checks.calm import aligned
 from sfumato.learning.checks.changes import alike, changes, leavings
 from sfumato.learning.checks.culprit import apart, culprit, different
 from sfumato.learning.checks.random_batches import drawing_for
@@ -203,7 +204,7 @@ class _Probe:
         """Return the outputs."""
         self._buffers.restore()
         self.runs += 1
-        with seeded(self._module, self._seed), torch.no_grad():
+        with seeded(self._module, self._seed), torch.no_grad(), aligned():
             return self._run(self._module, batch)
 
     def report(self, hold_still: Callable[[], None], *, aggregates: bool) -> LeakReport:
