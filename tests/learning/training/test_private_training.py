@@ -483,6 +483,23 @@ def test_correlated_noise_is_charged_for_its_own_schema(make: Make) -> None:
             make(sampler=cyclic, **wrong)
 
 
+def test_an_adapting_clipping_takes_one_batch_a_step(make: Make) -> None:
+    made = make(clipping=AdaptiveQuantile(clip_norm=0.5, count_stddev=1.0))
+    for x, y in made.loader:
+        made.loss(x, y).backward()
+    with pytest.raises(ParameterError, match="not be accumulated with clipping that adapts"):
+        made.optimizer.step()
+
+
+def test_a_loader_is_iterated_once_at_a_time(make: Make) -> None:
+    made = make()
+    first = iter(made.loader)
+    next(first)
+    next(iter(made.loader))
+    with pytest.raises(ParameterError, match="iterated once at a time"):
+        next(first)
+
+
 def test_half_precision_forwards_train(make: Make) -> None:
     made = make()
     for x, y in made.loader:

@@ -106,6 +106,7 @@ class PrivateLoader(DataLoader[Any]):
     ) -> None:
         self._drawn = _Drawn(sampler, steps, ranks, steps_per_epoch)
         self._taker = taker
+        self._turn = 0
         super().__init__(
             loader.dataset,
             batch_sampler=self._drawn,
@@ -142,6 +143,10 @@ class PrivateLoader(DataLoader[Any]):
         return self._told(super().__iter__())
 
     def _told(self, batches: Iterator[Any]) -> Iterator[Any]:
+        self._turn += 1
+        turn = self._turn
         for batch in batches:
+            if turn != self._turn:
+                _check.refuse("loader", "be iterated once at a time", "two iterations", "end the first one")
             self._taker.give(self._drawn.given.popleft())
             yield batch

@@ -172,6 +172,10 @@ class TrainingRun:
         numbers = sorted({given.step for given in self._used}) if self._used else [self.steps.take()]
         sums, norms = self._sums, torch.cat(self._norms, 1)
         self._drop()
+        if len(numbers) > 1 and type(self.clipping).after is not Clipping.after:
+            # One count, of which an example would be in two.
+            remedy = "make a step for each, or use max_physical_batch_size"
+            _check.refuse("batches", "not be accumulated with clipping that adapts", len(numbers), remedy)
         self.ranks.sum_(sums.values())
         if self.steps.needs_digest and self._digest is not None:
             told = self._digest.of(numbers, sums.values())
