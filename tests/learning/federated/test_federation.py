@@ -250,24 +250,24 @@ def test_the_server_takes_the_negative_mean_for_a_gradient(
 
 
 def test_the_clip_norm_follows_a_quantile() -> None:
-    """Clients move by 0.01 to 1: half of them by at most 0.505."""
+    """Clients move by 0.04 to 1: half of them by about 0.5 at most."""
 
     def local(module: nn.Module, data: float) -> None:
         with torch.no_grad():
             next(module.parameters()).add_(data)
 
     training = _training(
-        [(i + 1) / 100 for i in range(100)],
+        [(i + 1) / 25 for i in range(25)],
         module=nn.Linear(1, 1, bias=False),
         local=local,
-        sampler=FullBatchSampler(population=100, steps=60),
+        sampler=FullBatchSampler(population=25, steps=50),
         clipping=AdaptiveQuantile(clip_norm=0.2, count_stddev=2.0),
         noise_multiplier=1.0,
     )
     training.run()
     assert isinstance(training.clipping, AdaptiveQuantile)
     assert 0.4 < training.clipping.clip_norm < 0.62
-    assert training.privacy_loss == Gaussian(1.0) * 60
+    assert training.privacy_loss == Gaussian(1.0) * 50
 
 
 def test_the_loss_is_the_samplers() -> None:
