@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.special import gammaincc
 
+from sfumato.audit import audit
 from sfumato.errors import BudgetExceeded, ParameterError, SimulatedCharge
 from sfumato.learning.tuning.runs import Runs
 from sfumato.learning.tuning.tune import tune
@@ -86,6 +87,30 @@ def test_a_fixed_number_of_runs_would_be_caught() -> None:
     assert math.log(never[0] / never[1]) > paid.epsilon(0.0)
 
 
+def test_an_audit_finds_the_search_true_and_an_unpaid_one_false() -> None:
+    """Where everything is tried and the best is told, the price of one run is not enough."""
+    rng = np.random.default_rng(6)
+    pairs = [((4, 4, 4), (5, 5, 5))]
+
+    def paid(scores: tuple[int, ...], size: int) -> list[Any]:
+        def once(candidate: int, source: RandomSource) -> tuple[int, None]:
+            return NOISE.release(scores[candidate], rng=source).value, None
+
+        found = (
+            tune(once, CANDIDATES, NOISE.privacy_loss, runs=Runs.geometric(2), rng=rng) for _ in range(size)
+        )
+        return [(each.value.candidate, each.value.score) for each in found]
+
+    claim = Runs.geometric(2).loss(NOISE.privacy_loss).epsilon(0.0)
+    assert not audit(paid, epsilon=claim, pairs=pairs, trials=600).violated
+
+    def unpaid(scores: tuple[int, ...], size: int) -> Any:
+        tried = np.array(scores)[rng.integers(0, 3, (size, 25))]
+        return NOISE.outputs(tried.ravel(), 1, rng)[0].reshape(size, 25).max(axis=1)
+
+    assert audit(unpaid, epsilon=NOISE.privacy_loss.epsilon(0.0), pairs=pairs, trials=40_000).violated
+
+
 def train(candidate: int, source: RandomSource) -> tuple[int, int]:
     score = NOISE.release(SCORES["here"][candidate], rng=source).value
     return score, score
@@ -95,14 +120,14 @@ def train(candidate: int, source: RandomSource) -> tuple[int, int]:
 def test_the_best_run_follows_its_law(runs: Runs) -> None:
     law = best_run(SCORES["here"], runs)
     rng = np.random.default_rng(4)
-    count = 1500
+    count = 800
     observed = np.zeros(len(law))
     for _ in range(count):
         value = tune(train, CANDIDATES, NOISE.privacy_loss, runs=runs, rng=rng).value
         place = len(law) - 1 if value is None else value.candidate * (2 * REACH + 1) + value.score + REACH
         observed[place] += 1
     order = np.argsort(law)
-    groups = np.searchsorted(np.cumsum(law[order]), np.linspace(0.02, 0.98, 25))
+    groups = np.searchsorted(np.cumsum(law[order]), np.linspace(0.03, 0.97, 15))
     sums = [np.add.reduceat(x[order], np.unique(np.append(0, groups))) for x in (observed, law * count)]
     chi = ((sums[0] - sums[1]) ** 2 / sums[1]).sum()
     assert gammaincc((len(sums[0]) - 1) / 2, chi / 2) > 1e-9
