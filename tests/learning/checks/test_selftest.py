@@ -9,6 +9,7 @@ import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from sfumato.errors import ParameterError, UnfitModule
 from sfumato.learning.checks import trial
@@ -168,6 +169,24 @@ def test_one_at_a_time_stands_in_for_vmap() -> None:
     tested = self_test(Unrolled(), None, ROWS, CLIPPING, examples=3)
     assert tested.findings is not None
     assert tested.findings.reference == "one at a time"
+    assert tested.passed, str(tested)
+
+
+class Checkpointed(nn.Module):
+    """Runs a part of its forward again in the backward."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.part, self.head = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Tanh()), nn.Linear(8, 2)
+
+    def forward(self, x: Tensor) -> Any:
+        return self.head(checkpoint(self.part, x, use_reentrant=False))
+
+
+def test_what_the_engine_cannot_follow_is_told_with_what_to_do() -> None:
+    tested = self_test(Checkpointed(), None, ROWS, CLIPPING)
+    assert tested.passed or "use mode='microbatch'" in str(tested)
+    tested = self_test(Checkpointed(), None, ROWS, CLIPPING, mode="microbatch")
     assert tested.passed, str(tested)
 
 

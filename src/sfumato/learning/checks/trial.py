@@ -9,6 +9,7 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
+from sfumato.errors import SfumatoError
 from sfumato.learning.checks.batches import batch_size, leaves, rows
 from sfumato.learning.checks.reference import Loss, PerExample, per_example
 from sfumato.learning.checks.undisturbed import seeded
@@ -289,7 +290,9 @@ class Trial:
 
 
 def _shown(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"
+    first = str(error).partition("\n")[0]
+    remedy = "" if isinstance(error, SfumatoError) else "; use mode='microbatch'"
+    return f"{type(error).__name__}: {first}{remedy}"
 
 
 def _distance(first: list[Tensor], second: list[Tensor]) -> float:
