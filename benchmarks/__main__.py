@@ -9,6 +9,7 @@ BENCHMARKS = {
     "accounting": "benchmarks.accounting",
     "audit": "benchmarks.auditing",
     "import": "benchmarks.importing",
+    "learning": "benchmarks.learning",
     "ledger": "benchmarks.ledger",
     "team": "benchmarks.team",
     "mechanisms": "benchmarks.mechanisms",

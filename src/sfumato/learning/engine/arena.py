@@ -11,9 +11,6 @@ from torch import Tensor
 
 __all__ = ["Arena"]
 
-_ROOM = 9 / 8
-"""How much more is taken than asked for: the next batch may be larger."""
-
 
 @final
 class Arena:
@@ -31,12 +28,12 @@ class Arena:
             for place, buffer in enumerate(self._free)
             if buffer.dtype == like.dtype
             and buffer.device == like.device
-            and size <= buffer.numel() <= 2 * _ROOM * size + 1
+            and size <= buffer.numel() <= 2 * size
         ]
         if fitting:
             buffer = self._free.pop(min(fitting, key=lambda place: self._free[place].numel()))
         else:
-            buffer = torch.empty(math.ceil(size * _ROOM), dtype=like.dtype, device=like.device)
+            buffer = torch.empty(size, dtype=like.dtype, device=like.device)
         self._taken.append(buffer)
         return buffer[:size].view(*shape)
 

@@ -76,8 +76,19 @@ class Chunked(Pass):
         self._states: list[Tensor] = []
         self._result: tuple[Mapping[str, Tensor], Tensor] | None = None
 
-    def forward(self) -> Any:
-        """Return the module's output, its tensors tied to this pass."""
+    def forward(self, given: Any = None) -> Any:
+        """Return the module's output, its tensors tied to this pass.
+
+        Parameters
+        ----------
+        given : object, optional
+            The output of a forward that drew nothing at random: it need not be run again.
+        """
+        inputs = [self._tensors[k] for k in self._places]
+        if given is not None:
+            self._states = [torch.get_rng_state()] * -(-self.count // self._few)
+            leaves = [leaf for leaf in pytree.tree_leaves(given) if isinstance(leaf, Tensor)]
+            return tied(self, given, leaves, self._outputs, inputs)
         made: list[list[Tensor]] = []
         with torch.no_grad():
             for start in range(0, self.count, self._few):
@@ -93,7 +104,7 @@ class Chunked(Pass):
                 tensors.append(layout.together(torch.cat(parts)))
             else:
                 tensors.append(made[-1][place])
-        return tied(self, form, tensors, self._outputs, [self._tensors[k] for k in self._places])
+        return tied(self, form, tensors, self._outputs, inputs)
 
     def _values(self, start: int) -> list[Tensor]:
         size = min(self._few, self.count - start)

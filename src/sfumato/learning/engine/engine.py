@@ -273,7 +273,7 @@ class Engine:
         if self._quiet is not None:
             self._quiet.close()
             self._quiet = None
-            return None if output is None else self._replayed(args, kwargs)
+            return None if output is None else self._replayed(args, kwargs, output)
         if self._open is None:
             return None
         (stack, tape, state), self._open = self._open, None
@@ -301,14 +301,16 @@ class Engine:
             self._found = Found(outputs=self._found.outputs, reason="it leaves its plan")
         return self._replayed(args, kwargs)
 
-    def _replayed(self, args: Any, kwargs: Any) -> Any:
+    def _replayed(self, args: Any, kwargs: Any, output: Any = None) -> Any:
         if self._found is None or self._found.outputs is None:
             reason = "" if self._found is None else self._found.reason
             raise UnfitModule(f"module must run on batches of any size, got one that does not: {reason}")
         count = size_of(args, kwargs, self._batch_dim)
+        drawn = not torch.equal(torch.get_rng_state(), self._state) or torch.cuda.is_initialized()
         torch.set_rng_state(self._state)
         if self._found.plan is not None and self._mode in ("auto", "book_keeping"):
-            return self._chunked(self._found.plan, self._found.outputs, args, kwargs, count)
+            chunked = self._chunked(self._found.plan, self._found.outputs, args, kwargs, count)
+            return chunked.forward(None if drawn else output)
         for vmap in self._ways():
             replay = Replay(
                 self.module,
@@ -339,7 +341,7 @@ class Engine:
 
     def _chunked(
         self, plan: Plan, outputs: Sequence[Layout | bool | None], args: Any, kwargs: Any, count: int
-    ) -> Any:
+    ) -> Chunked:
         chunked = Chunked(
             self.module,
             args,
@@ -355,9 +357,8 @@ class Engine:
             groups=self._groups,
             scale=self._scale(count),
         )
-        output = chunked.forward()
         self._pass = chunked
-        return output
+        return chunked
 
     def _tape(self, count: int) -> Tape:
         return Tape(self._parameters, count, self._memory // 4, self._arena)

@@ -73,7 +73,7 @@ class Outer(Use):
         if self.count * entries <= self.kept and 2 * entries < 64 * rows * rows:
             whole = self.arena.take((self.count, first, second), self.left)
             self._whole = torch.bmm(self.left.transpose(1, 2), self.right, out=whole)
-            self.left = self.right = self.left[:0]  # the gradients tell all
+            self.left = self.right = self.left.new_empty(0)  # the gradients tell all
             return squares(self._whole.view(self.count, -1))
         if rows * (first + second) < entries:
             return self._by_gram()

@@ -138,7 +138,7 @@ class Convolved(Use):
             return norms
         if self.count * math.prod(self.shape) <= self._tape.kept:
             self._whole = self._made(self._values, self._gradients, self._tape.arena)
-            self._values = self._gradients = self._values[:0]  # the gradients tell all
+            self._values = self._gradients = self._values.new_empty(0)  # the gradients tell all
             return squares(self._whole).sum(0)
         return self._by_parts(self._values, self._gradients)
 

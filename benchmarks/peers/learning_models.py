@@ -1,0 +1,175 @@
+"""The models of the learning benchmark, and the measure of a step against the plain one, interleaved.
+
+It lies beside the scripts, so that each finds it from inside of its own environment; torch is all it may use.
+"""
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+
+def mlp() -> nn.Module:
+    return nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10))
+
+
+def cnn() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(1, 16, 8, 2, 2),
+        nn.Tanh(),
+        nn.MaxPool2d(2, 1),
+        nn.Conv2d(16, 32, 4, 2),
+        nn.Tanh(),
+        nn.MaxPool2d(2, 1),
+        nn.Flatten(),
+        nn.Linear(512, 32),
+        nn.Tanh(),
+        nn.Linear(32, 10),
+    )
+
+
+class Transformer(nn.Module):
+    """An encoder of 4 layers over 64 tokens, and a class from their mean."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(1000, 128)
+        layer = nn.TransformerEncoderLayer(128, 4, 512, 0.0, batch_first=True)
+        self.layers = nn.TransformerEncoder(layer, 4, norm=nn.LayerNorm(128), enable_nested_tensor=False)
+        self.head = nn.Linear(128, 10)
+
+    def forward(self, tokens: Tensor) -> Tensor:
+        return self.head(self.layers(self.table(tokens)).mean(1))
+
+
+class Block(nn.Module):
+    """Two convolutions beside a shortcut."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False)
+        self.first_norm = nn.GroupNorm(8, outputs)
+        self.second = nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False)
+        self.second_norm = nn.GroupNorm(8, outputs)
+        same = inputs == outputs and stride == 1
+        self.shortcut = nn.Identity() if same else nn.Conv2d(inputs, outputs, 1, stride, bias=False)
+
+    def forward(self, images: Tensor) -> Tensor:
+        inner = torch.relu(self.first_norm(self.first(images)))
+        return torch.relu(self.second_norm(self.second(inner)) + self.shortcut(images))
+
+
+def resnet() -> nn.Module:
+    return nn.Sequential(
+        nn.Conv2d(3, 32, 3, 1, 1, bias=False),
+        nn.GroupNorm(8, 32),
+        nn.ReLU(),
+        Block(32, 32, 1),
+        Block(32, 64, 2),
+        Block(64, 128, 2),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(128, 10),
+    )
+
+
+MODELS: dict[str, tuple[Callable[[], nn.Module], int, Callable[[int], Tensor], int]] = {
+    "mlp": (mlp, 512, lambda n: torch.randn(n, 784), 30),
+    "transformer": (Transformer, 64, lambda n: torch.randint(1000, (n, 64)), 8),
+    "cnn": (cnn, 256, lambda n: torch.randn(n, 1, 28, 28), 30),
+    "resnet": (resnet, 64, lambda n: torch.randn(n, 3, 32, 32), 8),
+}
+"""Name to the maker, the batch size, the maker of a batch, and the steps to take the median of."""
+
+
+def setting(name: str) -> tuple[nn.Module, Tensor, Tensor]:
+    """Return the model, the inputs and the classes, always the same."""
+    torch.manual_seed(0)
+    make, size, batch, _ = MODELS[name]
+    return make(), batch(size), torch.randint(10, (size,))
+
+
+def plain_step(name: str) -> Callable[[], None]:
+    """Return a step of SGD that protects nobody."""
+    model, inputs, classes = setting(name)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+    def step() -> None:
+        optimizer.zero_grad()
+        F.cross_entropy(model(inputs), classes).backward()
+        optimizer.step()
+
+    return step
+
+
+def vmap_step(name: str) -> Callable[[], None]:
+    """Return a private step by hand: per-example gradients by vmap, clipped to 1, with torch's noise."""
+    model, inputs, classes = setting(name)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    parameters = dict(model.named_parameters())
+
+    def loss(values: Mapping[str, Tensor], one: Tensor, own: Tensor) -> Tensor:
+        return F.cross_entropy(torch.func.functional_call(model, values, (one[None],)), own[None])
+
+    run = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))
+
+    def step() -> None:
+        gradients = run({k: v.detach() for k, v in parameters.items()}, inputs, classes)
+        norms = torch.stack([g.flatten(1).norm(dim=1) for g in gradients.values()]).norm(dim=0)
+        factors = (1 / (norms + 1e-6)).clamp(max=1)
+        for key, parameter in parameters.items():
+            total = torch.einsum("i,i...->...", factors, gradients[key])
+            parameter.grad = (total + torch.randn_like(total)) / len(inputs)
+        optimizer.step()
+
+    return step
+
+
+def interleaved(steps: Mapping[str, Callable[[], None]], count: int) -> dict[str, dict[str, float]]:
+    """Return the median CPU milliseconds of each step, taken in turns, and seconds of its first."""
+    found: dict[str, list[float]] = {name: [] for name in steps}
+    first = {}
+    for name, step in steps.items():
+        start = time.process_time()
+        step()
+        first[name] = time.process_time() - start
+    for _ in range(count):
+        for name, step in steps.items():
+            start = time.process_time()
+            step()
+            found[name].append(time.process_time() - start)
+    return {
+        name: {"ms": 1000 * statistics.median(times), "first": first[name]} for name, times in found.items()
+    }
+
+
+def growth(name: str, make: Callable[[str], Callable[[], None]]) -> float:
+    """Return by how many MiB the process grew at most in three steps, over what the model took."""
+    step = make(name)
+    Path("/proc/self/clear_refs").write_text("5")
+    before = held("VmRSS")
+    for _ in range(3):
+        step()
+    return (held("VmHWM") - before) / 1024
+
+
+def held(what: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith(what + ":"))
+
+
+def report(methods: Mapping[str, Callable[[str], Callable[[], None]]]) -> None:
+    """Print, as JSON, milliseconds of each method on one model; or the memory of one method."""
+    torch.set_num_threads(1)
+    name = sys.argv[1]
+    if len(sys.argv) > 2:
+        print(json.dumps(growth(name, methods[sys.argv[2]])))
+        return
+    steps = {method: make(name) for method, make in methods.items()}
+    print(json.dumps(interleaved(steps, MODELS[name][3])))
