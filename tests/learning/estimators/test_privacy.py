@@ -226,6 +226,8 @@ def test_missing_bounds_are_refused_and_undeclared_classes_warned_of() -> None:
         (LogisticRegression(**TWO, clip_norm=0), "clip_norm"),
         (LogisticRegression(**TWO, alpha=-1), "alpha"),
         (GradientBoostingClassifier(**TWO, depth=13), "depth"),
+        (GradientBoostingClassifier(**TWO, learning_rate=0), "learning_rate"),
+        (GaussianNB(**TWO, smoothing=0), "smoothing"),
     ],
     ids=repr,
 )
@@ -233,6 +235,17 @@ def test_bad_parameters(estimator: Any, name: str) -> None:
     X, y = data()
     with pytest.raises(ParameterError, match=f"^{name} must"):
         estimator.fit(X, y)
+
+
+def test_too_many_entries_are_refused_by_their_number() -> None:
+    with pytest.raises(ParameterError, match=r"^X must need at most 1048576"):
+        LinearRegression(bounds=(0, 1), y_bounds=(0, 1)).fit(np.zeros((2, 1500)), np.zeros(2))
+
+
+def test_a_label_like_no_class_is_left_out_and_no_error() -> None:
+    X, y = data()
+    one, two = (GaussianNB(**TWO, random_state=1).fit(X, np.where(y == 2, z, y)) for z in (2.0, 0.37))
+    assert (one.theta_ == two.theta_).all()
 
 
 def test_sample_weights_are_refused() -> None:

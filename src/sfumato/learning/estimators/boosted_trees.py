@@ -74,6 +74,7 @@ class _Boosting(PrivateEstimator):
         depth = _check.integer("depth", self.depth, minimum=1)
         if depth > _DEEPEST:
             _check.refuse("depth", f"be at most {_DEEPEST}", depth)
+        _check.positive("learning_rate", self.learning_rate)
         return [Part(norm=math.sqrt(2.0), entries=scores + 1, times=trees)]
 
     def _boost(
@@ -84,7 +85,6 @@ class _Boosting(PrivateEstimator):
         ``gradients`` maps scores to rows of gradients of an L2 norm of at most 1 and a weight of at most 1.
         """
         draws = np.random.default_rng(int(source.words(1)[0] >> 1))
-        rate = _check.positive("learning_rate", self.learning_rate)
         current = np.zeros((len(places), scores))
         self.trees_: list[_Tree] = []
         for _ in range(self.n_estimators):
@@ -94,7 +94,7 @@ class _Boosting(PrivateEstimator):
             found = total.release(gradients(current), source, leaves, 1 << self.depth)
             # Noise of so many deviations stands for as many rows that pull to 0.
             weight = np.maximum(found[:, scores:], 0.0) + 2 * total.deviation() + 1e-3
-            tree = _Tree(features, thresholds, -rate * found[:, :scores] / weight)
+            tree = _Tree(features, thresholds, -self.learning_rate * found[:, :scores] / weight)
             current += tree.scores(places)
             self.trees_.append(tree)
 

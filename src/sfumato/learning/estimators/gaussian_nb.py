@@ -11,6 +11,7 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sfumato import _check
 from sfumato.learning.estimators.moments import noisy_spread, spread_part
 from sfumato.learning.estimators.private import PrivateEstimator, box, encoded, placed
 
@@ -100,6 +101,7 @@ class GaussianNB(ClassifierMixin, PrivateEstimator):
         X, y, finite = self._labelled(X, y, numeric=False)
         lower, upper = self._bounds = box("bounds", self.bounds, X.shape[1])
         self.classes_ = self._classes(y[finite], self.classes)
+        smoothing = _check.positive("smoothing", self.smoothing)
         (total,), source = self._pay([spread_part(X.shape[1])])
         labels = np.where(finite, encoded(y, self.classes_), -1)
         known = labels >= 0
@@ -109,7 +111,7 @@ class GaussianNB(ClassifierMixin, PrivateEstimator):
         half = (upper - lower) / 2
         self.class_prior_ = spread.rows / spread.rows.sum()
         self.theta_ = (lower + upper) / 2 + spread.mean * half
-        self.var_ = np.maximum(spread.variance, self.smoothing) * half**2
+        self.var_ = np.maximum(spread.variance, smoothing) * half**2
         return self
 
     def predict_log_proba(self, X: Any) -> _Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,8 @@ from sfumato.numerics.source import RandomSource
 __all__ = ["Spread", "moments_part", "noisy_moments", "noisy_spread", "spread_part", "spread_rows"]
 
 _Array = NDArray[np.float64]
+
+_CHUNK: Final = 1 << 10
 
 
 class Spread(NamedTuple):
@@ -77,11 +79,16 @@ def noisy_moments(total: VectorSum, places: _Array, source: RandomSource) -> _Ar
 
     It is projected to what data can have: no negative eigenvalue.
     """
-    rows = np.concatenate([np.ones((len(places), 1)), places], axis=1)
-    i, j = np.triu_indices(rows.shape[1])
+    size = places.shape[1] + 1
+    i, j = np.triu_indices(size)
     weight = np.where(i == j, 1.0, math.sqrt(2))
-    found = total.release(rows[:, i] * rows[:, j] * weight, source)[0] / weight
-    moments = np.zeros((rows.shape[1], rows.shape[1]))
+    steps = np.zeros((1, len(i)), np.int64)
+    for start in range(0, len(places), _CHUNK):
+        part = places[start : start + _CHUNK]
+        rows = np.concatenate([np.ones((len(part), 1)), part], axis=1)
+        steps += total.total(rows[:, i] * rows[:, j] * weight)
+    found = total.noisy(steps, source)[0] / weight
+    moments = np.zeros((size, size))
     moments[i, j] = moments[j, i] = found
     values, vectors = np.linalg.eigh(moments)
     return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)

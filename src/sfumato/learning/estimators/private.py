@@ -114,9 +114,9 @@ class PrivateEstimator(BaseEstimator):
 
     def _classes(self, y: Any, classes: Any) -> NDArray[Any]:
         """Return the classes that were declared, or those in the data."""
-        check_classification_targets(y)
         if classes is not None:
             return np.asarray(classes)
+        check_classification_targets(y)
         warnings.warn(
             "classes must be declared, got None; pass classes= from public knowledge, as those found in the "
             "data are told unprotected",

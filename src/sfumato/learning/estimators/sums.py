@@ -25,6 +25,8 @@ _Array = NDArray[np.float64]
 
 _ONE: Final = 1 << 20
 _CHUNK: Final = 1 << 21
+_MOST_ENTRIES: Final = 1 << 20
+"""The squares of so many entries, of up to 2^42 each, add up within 64 bits."""
 
 
 @final
@@ -48,6 +50,11 @@ class Part:
     entries: int
     times: int = 1
     weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.entries > _MOST_ENTRIES:
+            rule = f"need at most {_MOST_ENTRIES} numbers a row"
+            _check.refuse("X", rule, self.entries, "take fewer features")
 
     @property
     def most(self) -> int:
