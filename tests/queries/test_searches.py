@@ -531,3 +531,27 @@ def test_where_no_search_can_be_bounds_must_be_stated() -> None:
 def test_bad_calls_are_still_refused(call: str, error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         _priced(f"{call} AS a")
+
+
+@pytest.mark.parametrize("place", ["first", "last", "all", "zero"])
+def test_the_engine_answers_within_whatever_bounds_are_found(place: str) -> None:
+    """After the charge nothing may fail, however far out noise puts the bounds."""
+    many = len(_REALS)
+    table = pa.table(
+        {"id": range(many), "g": ["a"] * many, "i": _ODD + [7] * (many - len(_ODD)), "x": _REALS}
+    )
+    calls = ["SUM(x)", "SUM(i)", "AVG(x)", "AVG(i)", "VAR_POP(i)", "CORR(x, i)", "MEDIAN(x)", "MIN(i)"]
+    columns = ", ".join(f"{call} AS c{n}" for n, call in enumerate(calls))
+    with DuckDBEngine(open_source(table)) as engine:
+        for options in ("", ", max_rows_per_group=2"):
+            priced = _priced(columns, options)
+            found = {}
+            for each in priced.searches:
+                last = each.search.bins.many - 1
+                ends = {"first": (0, 0), "last": (last, last), "all": (0, last)}
+                middle = each.search.bins.zero
+                ends["zero"] = (middle, middle)
+                found[each.search] = FoundBounds("", *each.search.bins.bounds(*ends[place]), found=True)
+            ready = settled(priced, found)
+            engine.check(ready.job)
+            assert engine.aggregate(ready.job, _SECRET).num_rows == 1
