@@ -201,6 +201,8 @@ class ConsensusRelease(Mechanism):
             if weight * float(differences.max()) * len(votes) <= best:
                 break
             best = max(best, weight * float(differences[places].sum()))
+            if differences.min() == differences.max():  # further away there is only less weight
+                break
         return int(table[places].sum()), best
 
 
@@ -214,9 +216,14 @@ def _differences(table: _Steps, moved: int) -> Iterator[_Steps]:
 
 def _windowed(table: _Steps, moved: int) -> _Steps:
     """Return the greatest entry in reach of a unit: ``moved`` rows and twice as many columns."""
-    for axis, reach in ((0, moved), (1, 2 * moved)):
-        width = [(reach, reach) if at == axis else (0, 0) for at in range(2)]
-        padded = np.pad(table, width, mode="edge")
-        size = table.shape[axis]
-        table = np.max([padded.take(range(k, k + size), axis) for k in range(2 * reach + 1)], axis=0)
-    return table
+    return _along(_along(table, moved).T, 2 * moved).T
+
+
+def _along(table: _Steps, reach: int) -> _Steps:
+    """Return the greatest entry within so many rows, from the greatest of 2, 4, ... rows."""
+    found, width, window = np.pad(table, ((reach, reach), (0, 0)), mode="edge"), 1, 2 * reach + 1
+    while width < window:
+        step = min(width, window - width)
+        found = np.maximum(found[:-step], found[step:])
+        width += step
+    return found
