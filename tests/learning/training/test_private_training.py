@@ -16,7 +16,7 @@ from sfumato.errors import BudgetExceeded, ParameterError, RunExhausted, Simulat
 from sfumato.learning.clipping.adaptive import AdaptiveQuantile
 from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.grid import GridNoise
-from sfumato.learning.noise.keyed import KeyedNoise
+from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
 from sfumato.learning.sampling.cyclic import CyclicSampler
 from sfumato.learning.training.curve import LearningCurve, progress
@@ -116,6 +116,19 @@ def test_batches_that_are_accumulated_are_steps_of_their_own(make: Make) -> None
     for old, new, gradient in zip(start, made.weights, expected, strict=True):
         torch.testing.assert_close(old - new, gradient, rtol=1e-4, atol=1e-6)
     assert len(made.engine.accountant) == 4
+
+
+def test_each_accumulated_batch_brings_its_own_noise(make: Make) -> None:
+    still, noisy = make(noise_multiplier=0.0, lr=1.0), make(noise_multiplier=50.0, lr=1.0)
+    for made in (still, noisy):
+        for x, y in made.loader:
+            made.loss(x, y).backward()
+        made.optimizer.step()
+    expected = [torch.zeros_like(weight) for weight in still.weights]
+    for step in range(4):
+        SimulatedNoise(7).add_(expected, step=step, stddevs=[50 * (1 + 2**-12)] * 4)
+    for a, b, noise in zip(still.weights, noisy.weights, expected, strict=True):
+        torch.testing.assert_close(a - b, noise / 40, rtol=1e-4, atol=1e-5)
 
 
 def test_the_usual_ways_to_write_a_loop_agree(make: Make) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -30,6 +31,7 @@ from sfumato.learning.clipping.adaptive import AdaptiveQuantile
 from sfumato.learning.training.parallel import DPDDP
 from sfumato.ledger import Ledger
 from tests.learning.training.conftest import Made, make_module
+from tests.learning.training.test_together import shared_ledger
 
 folder, rank, kind = sys.argv[1], int(sys.argv[2]), sys.argv[3]
 torch.set_num_threads(1)
@@ -39,9 +41,7 @@ if rank:
     with torch.no_grad():
         for parameter in module.parameters():
             parameter.zero_()
-ledger = Ledger.manage(folder + "/kept.ledger") if not rank else None
-if ledger is not None:
-    ledger._has_dataset = True
+ledger = None if rank else Ledger.open(folder + "/kept.ledger", **shared_ledger())
 wrapped = {"own": DPDDP, "torch": DistributedDataParallel}[kind](module)
 made = Made(
     module=wrapped,
@@ -60,17 +60,19 @@ dist.destroy_process_group()
 """
 
 
+def shared_ledger() -> dict[str, Any]:
+    return {
+        "budget": Budget.approximate(epsilon=10.0, delta=1e-2),
+        "privacy_unit": "row",
+        "neighboring": Neighboring.ADD_REMOVE,
+        "dataset": Dataset(schema="x", fingerprint=lambda key: "0" * 64),
+        "simulated": True,
+    }
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["own", "torch"])
 def test_two_processes_compute_what_one_does(tmp_path: Path, make: Callable[..., Made], kind: str) -> None:
-    Ledger.open(
-        tmp_path / "kept.ledger",
-        budget=Budget.approximate(epsilon=10.0, delta=1e-2),
-        privacy_unit="row",
-        neighboring=Neighboring.ADD_REMOVE,
-        dataset=Dataset(schema="x", fingerprint=lambda key: "0" * 64),
-        simulated=True,
-    ).close()
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "GLOO_SOCKET_IFNAME": "lo"}
     commands = [[sys.executable, "-c", SCRIPT, str(tmp_path), str(rank), kind] for rank in range(2)]
     processes = [
