@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -67,6 +70,20 @@ def test_what_does_not_fit_is_refused_before_votes_are_seen(ledger: Ledger) -> N
     for wrong in (np.ones(3, int), np.ones((2, 2)), np.ones((2, 1), int)):
         with pytest.raises(ParameterError, match="votes must be"):
             Poll(GNMax(stddev=5), questions=3, rng=1).label(wrong)
+
+
+def test_a_poll_is_one_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    poll = Poll(GNMax(stddev=5), questions=3, rng=1)
+    for copied in (copy.copy, copy.deepcopy, pickle.dumps):
+        with pytest.raises(TypeError, match="a Poll must be used where it was made"):
+            copied(poll)
+    with ThreadPoolExecutor(8) as threads:
+        asked = [threads.submit(poll.label, np.ones((1, 2), int)) for _ in range(20)]
+    assert sum(each.exception() is None for each in asked) == 3
+    fresh = Poll(GNMax(stddev=5), questions=3, rng=1)
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    with pytest.raises(ParameterError, match="poll must be asked by the process that made it"):
+        fresh.label(np.ones((1, 2), int))
 
 
 def problem() -> tuple[np.ndarray, np.ndarray]:

@@ -84,6 +84,18 @@ def test_one_unit_changes_one_vote_in_each_row() -> None:
         assert (np.abs(after - before).sum(axis=1) <= 2).all()
 
 
+def test_replacing_a_unit_changes_two_votes_in_each_row() -> None:
+    X, y, units = data()
+    public = np.random.default_rng(4).normal(3, 3, size=(40, 2))
+    before = fit(X, y, units).votes(public)
+    for unit in range(5, 150, 20):
+        goes = units == unit
+        after = fit(
+            np.where(goes[:, None], -50.0, X), np.where(goes, "c", y), np.where(goes, 1000 + unit, units)
+        ).votes(public)
+        assert (np.abs(after - before).sum(axis=1) <= 4).all()
+
+
 def test_what_is_odd_in_the_data_is_a_vote_and_no_error() -> None:
     X, y, units = data(60)
     public = X[:5]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+import os
+import threading
+from typing import Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +23,8 @@ __all__ = ["Poll"]
 class Poll:
     """A number of questions that teachers may be asked, and how many of them they may answer.
 
-    The whole loss is charged when the poll is made, whatever will be asked: it depends on no vote.
+    The whole loss is charged when the poll is made, whatever will be asked: it depends on no vote. A poll is
+    one account: it is safe among threads, and cannot be copied, pickled or used by a forked process.
 
     Parameters
     ----------
@@ -59,7 +62,7 @@ class Poll:
     ([0, 1], 1)
     """
 
-    __slots__ = ("_aggregator", "_answers", "_loss", "_questions", "_receipt", "_source")
+    __slots__ = ("_aggregator", "_answers", "_lock", "_loss", "_process", "_questions", "_receipt", "_source")
 
     def __init__(
         self,
@@ -80,11 +83,17 @@ class Poll:
         self._aggregator = aggregator
         self._questions, self._answers = int(questions), int(questions if answers is None else answers)
         self._source = random_source(rng)
+        self._lock, self._process = threading.Lock(), os.getpid()
         self._receipt: Receipt | None = None
         if ledger is not None:
             self._receipt = ledger.charge(
                 self._loss, delta=delta, description=description, simulated=self._source.simulated
             )
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            "a Poll must be used where it was made, got a copy or a pickle of it; pass the poll on"
+        )
 
     def __repr__(self) -> str:
         left = f"questions_left={self._questions}, answers_left={self._answers}"
@@ -141,10 +150,13 @@ class Poll:
             If there are more examples than questions left; nothing was asked.
         """
         array = as_votes(votes)
-        if len(array) > self._questions:
-            rule = f"be at most {self._questions}, the questions left"
-            _check.refuse("votes", rule, len(array), "make another poll, which is another charge")
-        labels, answered = self._aggregator.label(array, self._answers, self._source, probabilities)
-        self._questions -= len(array)
-        self._answers -= answered
+        if os.getpid() != self._process:
+            _check.refuse("poll", "be asked by the process that made it", "a forked one", "make another poll")
+        with self._lock:
+            if len(array) > self._questions:
+                rule = f"be at most {self._questions}, the questions left"
+                _check.refuse("votes", rule, len(array), "make another poll, which is another charge")
+            labels, answered = self._aggregator.label(array, self._answers, self._source, probabilities)
+            self._questions -= len(array)
+            self._answers -= answered
         return labels
