@@ -1,7 +1,7 @@
 """A step of private training beside the plain step: CPU time in turns, memory in processes of their own.
 
-Four models, one thread, everything in the step: clipping, noise and SGD. The ratios are to the plain step of the
-same run; memory is by how much a process grew at most over its model.
+Four models, one thread, everything in the step: clipping, noise and SGD. The ratios are to the plain step of
+the same run; memory is by how much a process grew at most over its model.
 """
 
 from __future__ import annotations
