@@ -8,7 +8,6 @@ from typing import Self, final
 from sfumato.errors import LedgerMismatch
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.entry import Entry
-from sfumato.ledger.head import Head
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.offer import LossAt
 from sfumato.ledger.renewal import check_period
@@ -106,10 +105,6 @@ class LedgerView:
     def path(self) -> Path | None:
         """The file, or None in memory or on a server."""
         return self._ledger.path
-
-    def head(self) -> Head:
-        """Return where the chain stands; as `Ledger.head`."""
-        return self._ledger.head()
 
     @property
     def durable(self) -> bool:

@@ -17,7 +17,7 @@ import torch
 
 from sfumato.errors import LedgerCorrupt, LedgerMismatch, LedgerUnavailable, ParameterError, RunExhausted
 from sfumato.learning.training.sealing import sealed, unsealed
-from sfumato.ledger import Ledger
+from sfumato.ledger import Budget, Ledger, LedgerView
 from tests.learning.training.conftest import Made
 
 Make = Callable[..., Made]
@@ -108,6 +108,18 @@ def test_a_ledger_that_was_rolled_back_is_refused(make: Make, open_ledger: Open,
     shutil.copy(tmp_path / "old.ledger", place)
     with pytest.raises(LedgerCorrupt, match="rolled back, and noise would be drawn twice"):
         make(**REAL, ledger=open_ledger(place, simulated=False), epochs=3, resume_from=tmp_path / "at.pt")
+
+
+def test_an_analyst_saves_and_goes_on_too(make: Make, open_ledger: Open, tmp_path: Path) -> None:
+    ledger = open_ledger(tmp_path / "kept.ledger", simulated=False)
+    ledger.grant("ada", Budget.approximate(epsilon=9.0, delta=1e-2))
+    options: dict[str, Any] = REAL | {"ledger": LedgerView(ledger, "ada"), "epochs": 3}
+    made = make(**options)
+    made.epoch()
+    made.engine.save_checkpoint(path=tmp_path / "at.pt")
+    again = make(**options, resume_from=tmp_path / "at.pt")
+    assert again.epoch() == 4
+    assert [entry.analyst for entry in ledger.entries()] == ["ada"]
 
 
 def test_secrets_open_for_their_own_run_only(make: Make, open_ledger: Open, tmp_path: Path) -> None:

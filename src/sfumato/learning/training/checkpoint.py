@@ -68,15 +68,15 @@ class Place:
         That charge's hash.
     claimed : int
         How many steps were claimed.
-    head : tuple of (int, str)
-        The last event's position and hash.
+    head : tuple of (int, str) or None
+        The last event's position and hash, for people; None in an analyst's.
     """
 
     ledger: str
     run: int
     digest: str
     claimed: int
-    head: tuple[int, str]
+    head: tuple[int, str] | None
 
     @property
     def name(self) -> str:
@@ -146,11 +146,13 @@ class Checkpoint:
                 f"checkpoint must have a format up to {FORMAT}, got {run['format']}; upgrade"
             )
         place = run["place"]
+        if place is not None:
+            place = Place(**place | {"head": place["head"] and tuple(place["head"])})
         return cls(
             plan=Plan(**run["plan"]),
             cursor=run["cursor"],
             foreign_steps=run["foreign_steps"],
-            place=None if place is None else Place(**place | {"head": tuple(place["head"])}),
+            place=place,
             module=content.pop("module_state_dict"),
             optimizer=content.pop("optimizer_state_dict"),
             random_state=content.pop("random_state"),

@@ -15,6 +15,7 @@ from sfumato.learning.sampling.seed import Seed
 from sfumato.learning.training.checkpoint import Checkpoint, Place, write_secrets
 from sfumato.learning.training.reserving import sealing_key
 from sfumato.learning.training.wiring import Wired
+from sfumato.ledger.ledger import Ledger
 
 __all__ = ["load", "save"]
 
@@ -79,11 +80,12 @@ def place_of(wired: Wired) -> Place | None:
     run, ledger = wired.booking.run, wired.booking.ledger
     if run is None or ledger is None:
         return None
-    head = ledger.head()
+    # Where the whole chain stands is the curator's to know.
+    head = ledger.head() if isinstance(ledger, Ledger) else None
     return Place(
         ledger=run.ledger_id,
         run=run.number,
         digest=run.digest,
         claimed=run.claimed,
-        head=(head.position, head.digest),
+        head=None if head is None else (head.position, head.digest),
     )
