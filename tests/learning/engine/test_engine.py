@@ -149,3 +149,17 @@ def test_wrong_parameters_are_refused() -> None:
         Engine(mlp(), Flat(clip_norm=1.0), mode="ghost")  # type: ignore[arg-type]
     with pytest.raises(UnfitModule, match="requires a gradient"):
         Engine(nn.ReLU(), Flat(clip_norm=1.0)).attach()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # the compiler traces, and warns of, what it then leaves alone
+def test_a_compiled_module_trains_uncompiled() -> None:
+    module, batch = mlp(), torch.randn(8, 5)
+    engine = attached(module)
+    square(module(batch)).mean().backward()
+    expected = engine.clipped_sums()
+    compiled = torch.compile(module, backend="eager")
+    square(compiled(batch)).mean().backward()
+    found = engine.clipped_sums()
+    assert found.examples == 8
+    torch.testing.assert_close(found.gradients, expected.gradients)

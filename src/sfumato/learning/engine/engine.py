@@ -229,6 +229,12 @@ class Engine:
     def _before(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         if self._busy or not torch.is_grad_enabled():
             return
+        if torch.compiler.is_compiling():
+            # A compiler that comes upon this runs the forward as it is; one told not to reports it.
+            raise UnfitModule(
+                "module must run uncompiled while its gradients are clipped, got torch.compile with a whole "
+                "graph; leave fullgraph out: the training forward then runs uncompiled"
+            )
         self._settle()
         self._hold_still()
         count = size_of(args, kwargs, self._batch_dim)
