@@ -84,7 +84,7 @@ class _Boosting(PrivateEstimator):
 
         ``gradients`` maps scores to rows of gradients of an L2 norm of at most 1 and a weight of at most 1.
         """
-        draws = np.random.default_rng(int(source.words(1)[0] >> 1))
+        draws = np.random.default_rng(int(source.words(1)[0]) >> 1)
         current = np.zeros((len(places), scores))
         self.trees_: list[_Tree] = []
         for _ in range(self.n_estimators):
