@@ -255,6 +255,10 @@ def test_analysts_are_granted_budgets_and_ask_within_them(ledger: Path) -> None:
     assert refused.exit_code == 3
     assert "of analyst 'ada'" in refused.stderr
     assert run("sql", ACS, *BUDGET, "--ledger", ledger, "--analyst", "eve", COUNT).exit_code == 1
+    nobody = run("sql", ACS, *BUDGET, "--ledger", ledger, "--analyst", "", COUNT)
+    assert nobody.exit_code == 1, "a name that was lost on the way is not the curator's"
+    assert "analyst must be a printable name" in nobody.stderr
+    assert run("ledger", "show", ledger, "--analyst", "").exit_code == 1
     hers = answered("ledger", "show", ledger, "--analyst", "ada").stdout
     assert hers.count(" ada") >= 2
     assert "left          (0.25," in hers

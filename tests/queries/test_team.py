@@ -95,6 +95,8 @@ def test_an_analysts_builder_plan_and_counter_are_charged_to_them(place: Any) ->
 def test_who_has_no_account_cannot_connect(tmp_path: Path) -> None:
     with pytest.raises(LedgerMismatch, match="'eve'"):
         open_session(ledger=tmp_path / "l", analyst="eve")
+    with pytest.raises(ParameterError, match="analyst must be a printable name"):
+        open_session(ledger=tmp_path / "l", analyst="")
     open_session(ledger=tmp_path / "l").close()
 
 

@@ -31,29 +31,29 @@ app = typer.Typer(
 LedgerPlace: TypeAlias = Annotated[
     str, typer.Argument(metavar="LEDGER", help="The ledger's file, or postgresql://user@host/database.")
 ]
-Analyst: TypeAlias = Annotated[str, typer.Option(help="Only this analyst's charges, and their rest.")]
+Analyst: TypeAlias = Annotated[str | None, typer.Option(help="Only this analyst's charges, and their rest.")]
 
 
 @app.command()
 def show(
     ledger: LedgerPlace,
     delta: Annotated[float, typer.Option(help="Delta of one more answer, for what is left.")] = 0.0,
-    analyst: Analyst = "",
+    analyst: Analyst = None,
     period: Annotated[
         str, typer.Option(help="Where the budget renews: of which period; today's by default.")
     ] = "",
 ) -> None:
     """Show the budget, what is left, and every charge."""
     with Ledger.read(ledger) as book:
-        budget = book.budget_of(analyst) if analyst else book.budget
+        budget = book.budget if analyst is None else book.budget_of(analyst)
         renews = "" if book.renewal is None else f", {book.renewal}"
         facts = {"budget": f"{budget}{renews}", "privacy unit": book.privacy_unit}
-        if analyst:
+        if analyst is not None:
             facts["analyst"] = analyst
-        facts["left"] = str(book.remaining(delta, analyst=analyst, period=period))
+        facts["left"] = str(book.remaining(delta, analyst=analyst or "", period=period))
         if book.renewal is not None:
             facts["lifetime sum"] = str(book.spent())
-        entries = tuple(entry for entry in book.entries() if not analyst or entry.analyst == analyst)
+        entries = tuple(entry for entry in book.entries() if analyst in (None, entry.analyst))
     console = wide_console()
     for name, value in facts.items():
         console.print(Text(printable(f"{name:<14}{value}")))

@@ -47,7 +47,7 @@ LedgerPlace: TypeAlias = Annotated[
     ),
 ]
 Analyst: TypeAlias = Annotated[
-    str, typer.Option("--analyst", help="Who asks: charged to their account in the ledger as well.")
+    str | None, typer.Option("--analyst", help="Who asks: charged to their account in the ledger as well.")
 ]
 Policy: TypeAlias = Annotated[
     Path | None,
@@ -164,7 +164,7 @@ def open_session(
     mu: Mu = None,
     policy: Policy = None,
     ledger: LedgerPlace = None,
-    analyst: Analyst = "",
+    analyst: Analyst = None,
     renew: Renew = "",
     period: InPeriod = "",
     new_version: NewVersion = False,

@@ -44,7 +44,7 @@ def train(
     ledger: Annotated[
         str | None, typer.Option(metavar="FILE|URL", help="Keeps the budget; left out, it is forgotten.")
     ] = None,
-    analyst: Annotated[str, typer.Option(help="Whose account is charged as well.")] = "",
+    analyst: Annotated[str | None, typer.Option(help="Whose account is charged as well.")] = None,
 ) -> None:
     """Train a classifier with differential privacy, and charge the ledger before the first row is used."""
     check_free(output, sources={"private data": str(source)}, ledger=file_of(ledger))

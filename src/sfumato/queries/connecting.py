@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from sfumato._check import refuse
 from sfumato.errors import SimulatedCharge
+from sfumato.ledger.accounts import check_analyst
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.identity import Dataset
 from sfumato.ledger.ledger import Ledger
@@ -37,7 +38,7 @@ def connect(
     mu: float | None = None,
     policy: PrivacyPolicy | Mapping[str, object] | str | os.PathLike[str] | None = None,
     ledger: str | os.PathLike[str] | None = None,
-    analyst: str = "",
+    analyst: str | None = None,
     renewal: Renewal | None = None,
     period: str = "",
     public: Mapping[str, object] | PostgresSource | SparkSource | None = None,
@@ -74,7 +75,8 @@ def connect(
         for this session only.
     analyst : str, optional
         Who asks: every answer is charged to their account as well, which the curator opened with
-        ``Ledger.grant``. Left out, it is the curator, who has the dataset's budget.
+        ``Ledger.grant``. None is the curator, who has the dataset's budget; an empty name is refused, so that
+        a name that was lost on the way widens nobody's budget.
     renewal : Renewal, optional
         Give each calendar period of the rows' own time the whole budget; what is protected is then a unit
         within one period.
@@ -131,6 +133,7 @@ def connect(
         refuse("privacy_unit", "be given, or a policy", None, "name the column of the person")
     require_one_dataset(privacy_unit, renewal, new_version=new_version)
     budget = _budget(epsilon, delta, rho, mu)
+    asker = "" if analyst is None else check_analyst(analyst)
     _require_mapping("defaults", defaults, "{'epsilon': 0.1, 'delta': 1e-9}")
     if as_database(public) is None and not isinstance(public, SparkSource):
         _require_mapping("public", public, "{'regions': 'regions.csv'}")
@@ -163,7 +166,7 @@ def connect(
         engine.close()
         raise
     try:
-        account = LedgerView(book, analyst, period=period)
+        account = LedgerView(book, asker, period=period)
     except BaseException:
         engine.close()
         book.close()
