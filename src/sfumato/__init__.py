@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
-    from sfumato import audit, errors, learning, ledger, mechanisms, numerics, privacy, queries
+    from sfumato import attacks, audit, errors, learning, ledger, mechanisms, numerics, privacy, queries
     from sfumato.privacy.neighboring import Neighboring
     from sfumato.queries.clusters import SparkSource
     from sfumato.queries.columns import col
@@ -37,6 +37,7 @@ __all__ = [
     "PostgresSource",
     "Session",
     "SparkSource",
+    "attacks",
     "audit",
     "col",
     "connect",
@@ -72,6 +73,7 @@ __getattr__, __dir__ = attach(
         "PostgresSource": "sfumato.queries.databases",
         "Session": "sfumato.queries.session",
         "SparkSource": "sfumato.queries.clusters",
+        "attacks": "",
         "audit": "",
         "col": "sfumato.queries.columns",
         "connect": "sfumato.queries.connecting",

@@ -2,7 +2,8 @@
 
 :func:`audit` runs a mechanism many times on neighboring inputs and certifies a lower bound on its epsilon,
 with the event that shows it; :func:`exact_audit` computes it where the law is known; :func:`audit_precision`
-looks at the low bits of floats, :func:`audit_timing` at the clock. Known-broken algorithms to try them on are
+looks at the low bits of floats, :func:`audit_timing` at the clock; :func:`audit_one_run` tests a training by
+one run. Known-broken algorithms to try them on are
 in `sfumato.audit.specimens`, and nowhere else.
 
 What an audit tells of real data is the curator's: run it on made-up inputs.
@@ -18,6 +19,14 @@ if TYPE_CHECKING:
     from sfumato.audit.blackbox import Audit, audit
     from sfumato.audit.events import Event
     from sfumato.audit.exact import ExactAudit, exact_audit
+    from sfumato.audit.one_run import (
+        Guesses,
+        OneRunAudit,
+        audit_one_run,
+        best_guesses,
+        one_run_bound,
+        one_run_p_value,
+    )
     from sfumato.audit.pairs import InputPair, array_pairs, score_pairs, vector_pairs
     from sfumato.audit.precision import PrecisionAudit, audit_precision
     from sfumato.audit.quadrature import sparse_vector_law, sparse_vector_ratio
@@ -27,14 +36,20 @@ __all__ = [
     "Audit",
     "Event",
     "ExactAudit",
+    "Guesses",
     "InputPair",
+    "OneRunAudit",
     "PrecisionAudit",
     "TimingAudit",
     "array_pairs",
     "audit",
+    "audit_one_run",
     "audit_precision",
     "audit_timing",
+    "best_guesses",
     "exact_audit",
+    "one_run_bound",
+    "one_run_p_value",
     "score_pairs",
     "sparse_vector_law",
     "sparse_vector_ratio",
@@ -47,14 +62,20 @@ __getattr__, __dir__ = attach(
         "Audit": "sfumato.audit.blackbox",
         "Event": "sfumato.audit.events",
         "ExactAudit": "sfumato.audit.exact",
+        "Guesses": "sfumato.audit.one_run",
         "InputPair": "sfumato.audit.pairs",
+        "OneRunAudit": "sfumato.audit.one_run",
         "PrecisionAudit": "sfumato.audit.precision",
         "TimingAudit": "sfumato.audit.timing",
         "array_pairs": "sfumato.audit.pairs",
         "audit": "sfumato.audit.blackbox",
+        "audit_one_run": "sfumato.audit.one_run",
         "audit_precision": "sfumato.audit.precision",
         "audit_timing": "sfumato.audit.timing",
+        "best_guesses": "sfumato.audit.one_run",
         "exact_audit": "sfumato.audit.exact",
+        "one_run_bound": "sfumato.audit.one_run",
+        "one_run_p_value": "sfumato.audit.one_run",
         "score_pairs": "sfumato.audit.pairs",
         "sparse_vector_law": "sfumato.audit.quadrature",
         "sparse_vector_ratio": "sfumato.audit.quadrature",

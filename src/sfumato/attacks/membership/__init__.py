@@ -1,0 +1,1 @@
+"""Membership: whether a person's record was among those that a model was trained on."""
