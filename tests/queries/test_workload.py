@@ -21,6 +21,8 @@ PEOPLE = pa.table(
 COUNT = "SELECT state, COUNT(*) AS n FROM data GROUP BY state"
 PAY = "SELECT state, AVG(pay, contribution_bounds_per_group => (0, 100)) AS pay FROM data GROUP BY state"
 TOTAL = "SELECT SUM(pay, contribution_bounds_per_group => (0, 100)) AS total FROM data"
+SUM_FOUND = "SELECT SUM(pay) AS s FROM data"
+MIDDLE = "SELECT MEDIAN(pay, contribution_bounds_per_row => (0, 100)) AS m FROM data"
 DEFAULTS = {"delta": 1e-9, "max_groups_contributed": 1}
 
 
@@ -102,6 +104,38 @@ def test_a_pilot_is_paid_for_and_gives_the_magnitude() -> None:
         assert plan.queries[0].targets["n"] == pytest.approx(50, abs=2)
         plan.release()
         assert len(book.ledger.entries()) == 2
+
+
+def test_only_a_magnitude_that_is_known_from_nowhere_else_has_a_pilot() -> None:
+    with session() as book:
+        targets = {"n": sf.relative(0.01), "total": sf.relative(0.01, of=8e5)}
+        plan = book.plan({"a": COUNT, "b": TOTAL}, target=targets, pilot=0.3)
+        assert list(plan.pilots) == ["a"]
+        book.plan([TOTAL], target=4000.0, pilot=0.3)
+        assert len(book.ledger.entries()) == 1
+
+
+@pytest.mark.parametrize(
+    ("queries", "target", "words"),
+    [
+        ([COUNT], {"m": sf.relative(0.1)}, "the columns are n"),
+        ([COUNT], {"n": -1}, "positive"),
+        ([COUNT, TOTAL], {"n": sf.relative(0.1), "total": "much"}, "positive"),
+        ([COUNT, TOTAL], {"n": sf.relative(0.1)}, "'2', got none"),
+        ([COUNT, PAY], {"n": sf.relative(0.1), "pay": 1.0}, "units"),
+        ([COUNT, SUM_FOUND], {"n": sf.relative(0.1), "s": 1.0}, "bounds of 's'"),
+        (
+            [COUNT, MIDDLE],
+            {"n": sf.relative(0.1), "m": 1.0},
+            "COUNT, SUM or AVG, got \"PERCENTILE_CONT for 'm'",
+        ),
+    ],
+)
+def test_no_pilot_is_paid_for_a_plan_that_cannot_be_made(queries: Any, target: Any, words: str) -> None:
+    with session() as book:
+        with pytest.raises(ParameterError, match=words):
+            book.plan(queries, target=target, pilot=0.3)
+        assert book.ledger.entries() == ()
 
 
 def test_queries_of_the_builder_and_public_groups_are_planned_too() -> None:

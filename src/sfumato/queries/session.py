@@ -206,8 +206,8 @@ class Session:
         level : float
             Coverage of the intervals.
         pilot : float, optional
-            Ask every query with this epsilon first, at its full cost, to learn the magnitudes that relative
-            targets need.
+            Ask with this epsilon first, at its full cost, every query with a relative target of no magnitude,
+            to learn it.
 
         Returns
         -------

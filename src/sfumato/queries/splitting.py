@@ -82,7 +82,7 @@ def planned(
     OptionError
         If a target is out of reach, or the epsilon too small.
     ParameterError
-        If a query has neither target nor epsilon.
+        If no epsilon is left for the queries that state none.
     """
     curves = [_Curve(draft, units, level) for draft in drafts]
     chosen = [curve.least(1.0) for curve in curves] if epsilon is None else _split(curves, epsilon)
@@ -156,10 +156,6 @@ class _Curve:
         """Return the least epsilon of a grid at which errors are within ``factor`` times their targets."""
         if self.draft.fixed:
             return self.stated
-        if not self.draft.targets:
-            raise ParameterError(
-                f"target must name a column of {self.draft.name!r}, got none; state one, or an epsilon"
-            )
         low, high = (round(math.log(end) / math.log(FINENESS)) for end in (_LEAST, _MOST))
         if not self._meets(high, factor):
             raise OptionError(

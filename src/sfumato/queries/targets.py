@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, TypeAlias, final
+from typing import Final, NoReturn, TypeAlias, final
 
 import numpy as np
 
 from sfumato import _check
-from sfumato.queries.plan import AggregateKind, Query
+from sfumato.queries.plan import Aggregate, AggregateKind, Query
 from sfumato.queries.release import TableRelease
 
 __all__ = ["ADDITIVE", "Aim", "Relative", "Target", "relative"]
@@ -107,26 +107,48 @@ class Aim:
                 "target", "be given where there is no epsilon to split", None, "pass target=100 or epsilon=1"
             )
 
-    def bounds(self, query: Query, pilot: TableRelease | None) -> dict[str, float]:
-        """Return the targets of a query's columns, in their units."""
-        found = {}
+    def goals(self, query: Query) -> dict[str, Target]:
+        """Return the targets of a query's columns, or refuse what none can have; no magnitude is read.
+
+        Raises
+        ------
+        ParameterError
+            If a column that is named has no error that is known beforehand, or none without ``units``; or if
+            a relative target has nothing to be relative to.
+        """
+        named = isinstance(self.target, Mapping)
+        found: dict[str, Target] = {}
         for aggregate in query.aggregates:
-            named = isinstance(self.target, Mapping)
             goal = self.target.get(aggregate.name) if isinstance(self.target, Mapping) else self.target
-            if goal is None or (not named and aggregate.kind not in (*ADDITIVE, AggregateKind.AVG)):
+            told = aggregate.kind in (*ADDITIVE, AggregateKind.AVG) and not aggregate.unbounded
+            if goal is None or (not named and not told):
                 continue
-            if aggregate.unbounded:
-                if not named:
-                    continue
-                _check.refuse(
-                    f"the bounds of {aggregate.name!r}",
-                    "be stated for a target",
-                    None,
-                    "its error follows them",
-                )
+            if not told:
+                self._refuse(aggregate)
             if aggregate.kind is AggregateKind.AVG and self.units is None:
                 _check.refuse("units", "be given for a target on an AVG", None, "pass a public figure")
-            if isinstance(goal, Relative):
-                goal = goal.absolute(aggregate.name, pilot)
-            found[aggregate.name] = _check.positive("target", goal, "allow some error")
+            if not isinstance(goal, Relative):
+                goal = _check.positive("target", goal, "allow some error")
+            elif goal.of is not None or self.pilot is None:
+                goal = goal.absolute(aggregate.name, None)
+            found[aggregate.name] = goal
         return found
+
+    def bounds(self, query: Query, pilot: TableRelease | None) -> dict[str, float]:
+        """Return the targets of a query's columns, in their units."""
+        return {
+            name: goal.absolute(name, pilot) if isinstance(goal, Relative) else goal
+            for name, goal in self.goals(query).items()
+        }
+
+    @staticmethod
+    def _refuse(aggregate: Aggregate) -> NoReturn:
+        if aggregate.kind in (*ADDITIVE, AggregateKind.AVG):
+            what = f"the bounds of {aggregate.name!r}"
+            _check.refuse(what, "be stated for a target", None, "its error follows them")
+        _check.refuse(
+            "target",
+            "be for COUNT, SUM or AVG",
+            f"{aggregate.kind.value} for {aggregate.name!r}",
+            "leave it out, and give that query its part by epsilon=: its error is not known beforehand",
+        )

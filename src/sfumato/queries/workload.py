@@ -13,13 +13,14 @@ from functools import cached_property
 from typing import Protocol, TypeAlias, final
 
 from sfumato import _check
+from sfumato.errors import ParameterError
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.builder import PrivateQuery
 from sfumato.queries.plan import Query
 from sfumato.queries.price import PricedQuery, price
 from sfumato.queries.release import TableRelease
 from sfumato.queries.splitting import FINENESS, Draft, PlannedQuery, planned, with_epsilon
-from sfumato.queries.targets import Aim
+from sfumato.queries.targets import Aim, Relative, Target
 
 __all__ = ["Desk", "Plan", "Workload", "plan_workload"]
 
@@ -58,7 +59,7 @@ class Plan:
     level : float
         Coverage of the intervals whose half-widths are the errors.
     pilots : mapping of str to TableRelease
-        What was asked, and paid for, to learn the magnitudes.
+        What was asked, and paid for, to learn the magnitudes that were known from nowhere else.
     """
 
     queries: tuple[PlannedQuery, ...]
@@ -142,18 +143,21 @@ def plan_workload(queries: Workload, desk: Desk, aim: Aim) -> Plan:
     named = dict(queries) if isinstance(queries, Mapping) else {str(i): q for i, q in enumerate(queries, 1)}
     if isinstance(queries, str) or not named:
         _check.refuse("queries", "be several", queries, "pass [text, text] or {name: text}")
-    # Everything is read before a pilot is paid for.
+    # Everything is read, and every target checked, before a pilot is paid for, if one is needed.
     read = {name: _both(query, desk) for name, query in named.items()}
+    goals = {name: aim.goals(query) for name, (query, _) in read.items()}
+    _require_used(aim, [query for query, _ in read.values()])
+    if aim.epsilon is None:
+        _require_goals({name: goals[name] for name, (_, fixed) in read.items() if not fixed})
     pilots = {}
-    if aim.pilot is not None:
-        for name, (query, _) in read.items():
+    for name, (query, _) in read.items():
+        if aim.pilot is not None and any(isinstance(goal, Relative) for goal in goals[name].values()):
             asked = price(with_epsilon(query, aim.pilot))
             pilots[name] = desk.answer(asked, f"{name}, the pilot of a plan")
     drafts = [
         Draft(name, query, fixed, aim.bounds(query, pilots.get(name)))
         for name, (query, fixed) in read.items()
     ]
-    _require_used(aim, drafts)
     chosen = planned(drafts, epsilon=aim.epsilon, units=aim.units, level=aim.level)
     return Plan(chosen, aim.level, pilots, desk)
 
@@ -165,11 +169,18 @@ def _both(query: str | PrivateQuery, desk: Desk) -> tuple[Query, bool]:
     return first, first.options.epsilon == second.options.epsilon
 
 
-def _require_used(aim: Aim, drafts: list[Draft]) -> None:
+def _require_goals(goals: Mapping[str, Mapping[str, Target]]) -> None:
+    """Refuse a query with nothing to choose its epsilon by."""
+    for name, found in goals.items():
+        if not found:
+            raise ParameterError(f"target must name a column of {name!r}, got none; state one, or an epsilon")
+
+
+def _require_used(aim: Aim, queries: list[Query]) -> None:
     """Refuse a target for a column that no query has: a misspelt name would go unnoticed."""
     if not isinstance(aim.target, Mapping):
         return
-    known = {aggregate.name for draft in drafts for aggregate in draft.query.aggregates}
+    known = {aggregate.name for query in queries for aggregate in query.aggregates}
     for name in aim.target:
         if name not in known:
             shown = ", ".join(sorted(known))
