@@ -212,6 +212,7 @@ def test_each_row_may_be_a_unit_and_groups_may_be_none() -> None:
         ({"delta": 0}, ParameterError, "delta"),
         ({"steps": 0}, ParameterError, "steps"),
         ({"strategy": Tree(steps=5)}, ParameterError, "12 steps"),
+        ({"strategy": "Tree"}, ParameterError, "be a Strategy"),
         ({"moment": "place"}, sf.errors.QueryError, "DATE|STRING|date"),
         ({"moment": "nothing"}, sf.errors.QueryError, "nothing"),
         ({"epsilon": 100.0}, BudgetExceeded, "budget"),
@@ -222,6 +223,14 @@ def test_bad_terms_are_refused_and_cost_nothing(given: Any, error: type[Exceptio
         with pytest.raises(error, match=words):
             opened(book, **given)
         assert book.ledger.entries() == ()
+
+
+def test_a_refresh_without_a_date_tells_nothing() -> None:
+    with session(visits(units=20)) as book, opened(book) as counter:
+        for wrong in ("2026-01-03", None, 3):
+            with pytest.raises(ParameterError, match="until must be a date"):
+                counter.refresh(wrong)  # type: ignore[arg-type]
+        assert counter.told == 0
 
 
 def test_what_no_counter_can_tell_is_refused() -> None:

@@ -171,6 +171,8 @@ class Counter:
 
         Raises
         ------
+        ParameterError
+            If it is no date; nothing is told.
         EngineError
             If the engine fails; the periods before it are told, asking again goes on from there.
         SourceError

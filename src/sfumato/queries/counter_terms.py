@@ -40,6 +40,14 @@ class Terms:
             _check.integer(
                 "max_periods", self.max_periods, minimum=1, remedy="in how many periods a unit counts"
             )
+        strategy: object = self.strategy
+        if strategy is not None and not isinstance(strategy, Strategy):
+            _check.refuse(
+                "strategy",
+                "be a Strategy",
+                strategy,
+                "write sfumato.mechanisms.Tree(steps=...), or leave it out",
+            )
         if self.strategy is not None and self.strategy.steps != self.schedule.steps:
             _check.refuse(
                 "strategy", f"have {self.schedule.steps} steps", self.strategy.steps, "as many as periods"

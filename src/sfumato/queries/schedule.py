@@ -88,6 +88,9 @@ class Schedule:
 
     def complete(self, until: Moment) -> int:
         """Return how many periods have ended by a moment."""
+        given: object = until
+        if not isinstance(given, dt.date):
+            _check.refuse("until", "be a date or a datetime", given, "write datetime.date(2026, 1, 1)")
         if isinstance(until, dt.datetime) and until.tzinfo is not None:
             until = until.astimezone(dt.UTC).replace(tzinfo=None)
         if isinstance(self.start, dt.datetime) and not isinstance(until, dt.datetime):
