@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from sfumato.errors import LedgerCorrupt, LedgerError, LedgerMismatch, LedgerUnavailable
+from sfumato.errors import LedgerCorrupt, LedgerError, LedgerMismatch, LedgerUnavailable, ParameterError
 from sfumato.ledger import Budget, Ledger, LedgerExport, LedgerView, Renewal
 from sfumato.ledger.chain import GENESIS, canonical, link
 from sfumato.ledger.releases import payload_digest
@@ -61,6 +61,10 @@ def test_receipts_are_found_in_the_export(ledger: Ledger, open_ledger: Open) -> 
             exported.verify(receipts=[claim])
     with pytest.raises(LedgerMismatch, match="receipt must be of ledger"):
         exported.verify(receipts=[open_ledger().charge(PureDP(0.1), delta=0.0)])
+    nothing: list[Any] = [None, 3, ("3", receipt.digest), (3,)]
+    for given in nothing:
+        with pytest.raises(ParameterError, match="receipts must hold receipts"):
+            exported.verify(receipts=[given])
 
 
 def test_an_export_must_continue_an_earlier_one(ledger: Ledger, open_ledger: Open) -> None:

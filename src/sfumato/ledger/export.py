@@ -19,6 +19,7 @@ from typing import Any, final
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from sfumato import _check
 from sfumato.errors import LedgerMismatch, LedgerUnavailable
 from sfumato.ledger.chain import GENESIS, Event, canonical
 from sfumato.ledger.entry import Entry, entry_of
@@ -162,7 +163,7 @@ class LedgerExport:
         earlier : LedgerExport, optional
             An export that this one must continue.
         receipts : iterable of Receipt, or of (number, digest)
-            Charges that must be in it.
+            Charges that must be in it. A release that was answered before has none: take that of the first.
 
         Raises
         ------
@@ -170,6 +171,8 @@ class LedgerExport:
             The events do not add up, do not continue ``earlier``, or lack a receipt's charge.
         LedgerMismatch
             The key, the earlier export or a receipt is another ledger's.
+        ParameterError
+            What stands among the receipts is none.
         """
         if public_key is not None and not hmac.compare_digest(
             public_key.strip().lower().encode(), self.public_key.encode()
@@ -210,10 +213,21 @@ class LedgerExport:
                 )
             number, digest = receipt.sequence, receipt.digest
         else:
-            number, digest = receipt
+            number, digest = _claim(receipt)
         kept = [event.digest for event in self.events if event.kind == CHARGE and event.charge == number]
         if len(digest) < 12 or not any(known.startswith(digest.lower()) for known in kept):
             raise corrupt("hold every charge that it gave a receipt for", f"none for receipt {number}")
+
+
+def _claim(given: object) -> tuple[int, str]:
+    """Return a charge's number and the digest of its receipt, or refuse what is neither."""
+    match given:
+        case (int() as number, str() as digest):
+            pass
+        case _:
+            remedy = "a release that was answered before has none: take the receipt of the first"
+            _check.refuse("receipts", "hold receipts, or pairs (number, digest)", given, remedy)
+    return number, digest
 
 
 def _signer(key: bytes) -> Ed25519PrivateKey:
