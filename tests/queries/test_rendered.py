@@ -288,4 +288,16 @@ def test_bad_arguments_are_refused() -> None:
         render_sql(query, "bigquery", tables=_columns("bigquery"), privacy_unit="nobody")
     with pytest.raises(SchemaError, match="plain column"):
         render_sql(query, "bigquery", tables={"people": {"person": "ARRAY<INT64>"}}, privacy_unit="person")
+    with pytest.raises(SchemaError, match="type of snowflake, got 'INT64' for 'person'"):
+        render_sql(query, "snowflake", tables=_columns("bigquery"), privacy_unit="person")
+    listed: Any = {"people": ["person"]}
+    untyped: Any = {"people": {"person": 5}}
+    number: Any = 3
+    for wrong in (number, listed, untyped):
+        with pytest.raises(ParameterError, match="tables must map tables to columns"):
+            render_sql(query, "bigquery", tables=wrong, privacy_unit="person")
+    with pytest.raises(ParameterError, match="places must name tables that are given, got 'peple'"):
+        render_sql(
+            query, "bigquery", tables=_columns("bigquery"), privacy_unit="person", places={"peple": "a.b"}
+        )
     assert DUCKDB is DIALECTS["duckdb"]

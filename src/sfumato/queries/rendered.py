@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sfumato._check import refuse
-from sfumato.errors import OptionError
+from sfumato.errors import OptionError, SchemaError
 from sfumato.numerics.source import random_source
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.engines.chaining import chained
@@ -53,7 +53,8 @@ def render_sql(
     dialect : str
         One of ``"bigquery"``, ``"snowflake"``, ``"postgres"``, ``"duckdb"``.
     tables, public : mapping of str to mapping of str to str
-        Private and public tables: the columns of each, with the types that the warehouse gives them.
+        Private and public tables: the columns of each, with the types that the warehouse gives them, such as
+        ``INT64`` in BigQuery and ``NUMBER(38,0)`` in Snowflake. Columns of other types stay unused.
     privacy_unit : str or ROW
         The unit column of every private table.
     places : mapping of str to str, optional
@@ -76,7 +77,7 @@ def render_sql(
     QueryError
         If the query is refused, also for bounds that it leaves to be found.
     ParameterError
-        If there is no such dialect.
+        If there is no such dialect, or tables and places are not given as above.
 
     Notes
     -----
@@ -94,9 +95,14 @@ def render_sql(
     written = DIALECTS.get(dialect)
     if written is None:
         refuse("dialect", f"be one of {', '.join(DIALECTS)}", dialect, "name one of them")
+    _check_tables("tables", tables)
+    _check_tables("public", public or {})
+    _check_places(places or {}, {*tables, *(public or {})})
     stored = {name: _stored(written, name, columns, places or {}) for name, columns in tables.items()}
     listed = {name: _stored(written, name, columns, places or {}) for name, columns in (public or {}).items()}
     unit = None if privacy_unit is ROW else str(privacy_unit)
+    if unit is not None:
+        _check_unit(stored, unit, dialect)
     private = {
         name: Scan(name, table.schema, None if unit is None else require_unit(table.schema, name, unit))
         for name, table in stored.items()
@@ -117,6 +123,34 @@ def _stated(query: Query) -> AggregationJob:
             "group or contribution_bounds_per_row, or connect to the database"
         )
     return price(query).job
+
+
+def _check_tables(what: str, tables: object) -> None:
+    """Refuse what is no mapping of tables to their columns' types."""
+    given = list(tables.values()) if isinstance(tables, Mapping) else [tables]
+    for columns in given:
+        texts = isinstance(columns, Mapping) and all(isinstance(type_, str) for type_ in columns.values())
+        if not texts:
+            refuse(what, "map tables to columns and their types", columns, "pass {'people': {'id': 'INT64'}}")
+
+
+def _check_places(places: Mapping[str, str], tables: set[str]) -> None:
+    """Refuse places of no table, which would be left aside unseen."""
+    unknown = sorted(set(places) - tables)
+    if unknown:
+        listing = ", ".join(sorted(tables))
+        refuse("places", "name tables that are given", unknown[0], f"the tables are {listing}")
+
+
+def _check_unit(tables: Mapping[str, StoredTable], unit: str, dialect: str) -> None:
+    """Refuse a unit whose type the dialect does not have, in words that say so."""
+    for name, table in tables.items():
+        for column in table.columns:
+            if column.name.casefold() == unit.casefold() and column.type is None:
+                raise SchemaError(
+                    f"privacy_unit must be a plain column of a type of {dialect}, got {column.stored!r} for "
+                    f"{unit!r} of table {name!r}; write the type that the warehouse gives it"
+                )
 
 
 def _stored(
