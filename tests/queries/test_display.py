@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pytest
 
@@ -55,3 +57,6 @@ def test_long_and_empty_tables_are_shown_too() -> None:
 def test_the_level_of_an_interval_has_a_remedy(release: TableRelease) -> None:
     with pytest.raises(sf.errors.ParameterError, match=r"got 95; write 0\.95, say"):
         release.to_arrow(intervals=True, level=95)
+    wrong: Any = 0.5
+    with pytest.raises(sf.errors.ParameterError, match="state another coverage by level="):
+        release.to_arrow(intervals=wrong)

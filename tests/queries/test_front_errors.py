@@ -236,6 +236,11 @@ AGGREGATES = [
         "positive and finite, got -3",
     ),
     (DP + "COUNT(*, report_format => 3) FROM data", OptionError, "report_format must be a string"),
+    (
+        DP + "COUNT(*, report_format => JSON) FROM data",
+        OptionError,
+        "name JSON; write report_format => 'JSON'",
+    ),
     (DP + "COUNT(*, report_format => 'JSON') + 1 FROM data", UnsupportedSql, "which can only be shown"),
     (DP + "COUNT(*, report_format => 'JSON') AS n FROM data ORDER BY n", UnsupportedSql, "only be shown"),
     (DP + "COUNT(*, report_format => 'JSON') AS n FROM data HAVING n > 3", UnsupportedSql, "only be shown"),

@@ -86,6 +86,9 @@ class Call:
         """Return a string in capitals; None where it is not given."""
         if key not in self.named:
             return None
+        if isinstance(self.named[key], exp.Column):
+            name = self.named[key].name
+            raise OptionError(f"{key} must be a string, got the name {name}; write {key} => '{name}'")
         value = self._literal(key, f"write {key} => 'NAME'")
         if not isinstance(value, str):
             raise OptionError(f"{key} must be a string, got {value!r}; put it in quotes")

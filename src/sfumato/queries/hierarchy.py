@@ -105,8 +105,9 @@ def _level(release: TableRelease, column: str) -> _Level:
         _check.refuse("levels", "have public groups", record.keys, remedy)
     read = next((found for found in record.columns if found.name == column), None)
     if read is None or read.kind not in ADDITIVE:
-        names = [found.name for found in record.columns if found.kind in ADDITIVE]
-        _check.refuse("column", "be a COUNT or SUM of every level", column, f"name one of {names}")
+        names = ", ".join(found.name for found in record.columns if found.kind in ADDITIVE)
+        remedy = f"name one of {names}" if names else "ask each level for COUNT or SUM"
+        _check.refuse("column", "be a COUNT or SUM of every level", column, remedy)
     measure = record.measures[read.total]
     step = 2.0**measure.exponent
     keys = pa.table([record.table[f"k{place}"] for place in range(len(record.keys))], names=list(record.keys))
@@ -124,7 +125,9 @@ def _parents(above: _Level, below: _Level) -> NDArray[np.intp]:
     names = below.keys.column_names
     missing = [name for name in above.keys.column_names if name not in names]
     if missing or len(names) == above.keys.num_columns:
-        _check.refuse("levels", "each refine the one before", names, "pass them from coarse to fine")
+        finer, coarser = (", ".join(level.keys.column_names) or "nothing" for level in (below, above))
+        order = f"groups by {finer} after groups by {coarser}"
+        _check.refuse("levels", "each refine the one before", order, "pass them from coarse to fine")
     shared = [names.index(name) for name in above.keys.column_names]
     places = {group: place for place, group in enumerate(above.groups)}
     parents = [places.get(tuple(group[place] for place in shared), -1) for group in below.groups]

@@ -141,6 +141,9 @@ class TableRelease:
             asked for with ``report_format => 'JSON'`` holds its interval itself.
         """
         level = _check.unit_interval("level", level, "write 0.95, say")
+        given: object = intervals
+        if not isinstance(given, bool):
+            _check.refuse("intervals", "be True or False", given, "state another coverage by level=")
         noised = {column.name: column for column in self.record.columns}
         computed = {column.name: column for column in self.record.computed}
         made: dict[str, Any] = {}

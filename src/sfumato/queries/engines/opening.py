@@ -102,4 +102,7 @@ def _apart(engine: PostgresEngine | SparkEngine) -> Opened:
 def _check_apart(private: Mapping[str, object], public: Mapping[str, object]) -> None:
     shared = {name.casefold() for name in private} & {name.casefold() for name in public}
     if shared:
-        raise SchemaError(f"public tables must not be private too, got {sorted(shared)}; rename one")
+        raise SchemaError(
+            f"public tables must not be private too, got {sorted(shared)}; rename one, or name "
+            "the private ones alone, as in PostgresSource(address, tables=[...])"
+        )
