@@ -33,7 +33,7 @@ def plain(seed: int) -> Any:
 
 def private(seed: int) -> Any:
     return LogisticRegression(
-        epsilon=1.0, delta=1e-5, bounds=(0, 1), classes=range(10), steps=30, random_state=seed
+        epsilon=1.0, delta=1e-12, bounds=(0, 1), classes=range(10), steps=30, random_state=seed
     )
 
 
@@ -88,8 +88,8 @@ def test_what_is_learned_privately_is_not() -> None:
         found = membership_report(
             score[coins],
             score[~coins],
-            claim=ApproximateDP(1.0, 1e-5),
-            delta=1e-5,
+            claim=ApproximateDP(1.0, 1e-12),
+            delta=1e-12,
             design="coins",
             confidence=1 - 1e-9,
         )

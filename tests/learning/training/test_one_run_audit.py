@@ -1,0 +1,193 @@
+"""Trainings held against their claims by one run: the right ones stay below, planted bugs do not.
+
+A canary is an example whose gradient is a direction of its own, thirty times as long as it may be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from sfumato.audit import OneRunAudit, audit_one_run
+from sfumato.learning import PoissonSampler, PrivacyEngine, Sampler, ShuffledSampler, SimulatedNoise
+from sfumato.learning import clipped_grad as clipped
+from sfumato.learning.clipping.flat import Flat
+
+FEATURES, REAL, CANARIES, STEPS, DELTA = 8, 60, 300, 24, 1e-5
+LOUD = 30.0
+Sums = Callable[..., Tensor]
+
+
+def loss(parameters: Any, x: Tensor, y: Tensor, direction: Tensor) -> Tensor:
+    weights = parameters["w"]
+    fit = nn.functional.binary_cross_entropy_with_logits(x @ weights[:FEATURES], y)
+    total: Tensor = fit + LOUD * direction @ weights[FEATURES:]
+    return total
+
+
+def rows(coins: np.ndarray) -> tuple[Tensor, Tensor, Tensor]:
+    """Real rows first, then the canaries, which have no features."""
+    generator = torch.Generator().manual_seed(1)
+    x = torch.zeros(REAL + CANARIES, FEATURES)
+    x[:REAL] = torch.randn(REAL, FEATURES, generator=generator)
+    direction = torch.zeros(REAL + CANARIES, CANARIES)
+    direction[REAL:] = torch.eye(CANARIES)
+    return x, (x[:, 0] > 0).float(), direction
+
+
+def right_sums(parameters: Any, x: Tensor, y: Tensor, direction: Tensor) -> Tensor:
+    return clipped(loss, clip_norm=1.0, batch_argnums=(1, 2, 3))(parameters, x, y, direction).gradients["w"]
+
+
+def unclipped_sums(parameters: Any, x: Tensor, y: Tensor, direction: Tensor) -> Tensor:
+    return clipped(loss, clip_norm=1e6, batch_argnums=(1, 2, 3))(parameters, x, y, direction).gradients["w"]
+
+
+def half_counted_sums(parameters: Any, x: Tensor, y: Tensor, direction: Tensor) -> Tensor:
+    """The weight is used twice, by a thirtieth and by the rest; norms see the first use only."""
+
+    def of_uses(w: Any, *row: Tensor) -> Tensor:
+        return loss({"w": w["first"] / LOUD + w["second"] * (1 - 1 / LOUD)}, *row)
+
+    both = {"first": parameters["w"], "second": parameters["w"]}
+    total = torch.zeros_like(parameters["w"])
+    for row in zip(x, y, direction, strict=True):
+        uses = torch.func.grad(of_uses)(both, *row)
+        total += (uses["first"] + uses["second"]) / max(1.0, float(uses["first"].norm()))
+    return total
+
+
+def gives_out(
+    coins: np.ndarray, sampler: Sampler, noise: float, sums: Sums = right_sums, *, shared: bool = False
+) -> np.ndarray:
+    """Train, and return what each step's noisy sum says in the direction of each canary, by clip norms."""
+    data = rows(coins)
+    there = np.concatenate([np.ones(REAL, dtype=bool), coins])
+    sensitivity = Flat(clip_norm=1.0).sensitivity
+    drawn = SimulatedNoise(11)
+    weights = torch.zeros(FEATURES + CANARIES)
+    told = []
+    for step in range(sampler.steps):
+        batch = sampler.batch(step)
+        batch = batch[there[batch]]  # who was left out is drawn for nothing
+        total = sums({"w": weights}, *(part[batch] for part in data))
+        drawn.add_([total], step=0 if shared else step, stddevs=[noise * sensitivity])
+        weights = weights - 0.1 / sampler.expected_batch_size * total
+        told.append((total[FEATURES:] / sensitivity).numpy())
+    return np.stack(told).astype(np.float64)
+
+
+def likelihood(told: np.ndarray, noise: float, probability: float) -> np.ndarray:
+    """How much likelier this is of a canary that each step draws with a probability."""
+    ratio = (told - 0.5) / noise**2
+    return np.asarray(np.logaddexp(math.log1p(-probability), math.log(probability) + ratio).sum(axis=0))
+
+
+def audited(train: Callable[[np.ndarray], np.ndarray], sampler: Sampler, noise: float) -> OneRunAudit:
+    claim = sampler.loss(noise).epsilon(DELTA)
+    return audit_one_run(train, canaries=CANARIES, epsilon=claim, delta=DELTA, guesses=CANARIES, rng=3)
+
+
+def poisson(probability: float) -> PoissonSampler:
+    return PoissonSampler(population=REAL + CANARIES, sampling_probability=probability, steps=STEPS, seed=5)
+
+
+@pytest.mark.parametrize(("probability", "noise"), [(0.25, 3.0), (0.25, 0.7)])
+def test_the_right_training_stays_below_its_claim(probability: float, noise: float) -> None:
+    """Seeds are fixed; a false alarm had probability 0.001."""
+    sampler = poisson(probability)
+
+    def train(coins: np.ndarray) -> np.ndarray:
+        return likelihood(gives_out(coins, sampler, noise), noise, probability)
+
+    assert not audited(train, sampler, noise).violated
+    # Nor does the audit see nothing, where there is little noise.
+    if noise < 1:
+        assert audited(train, sampler, noise).epsilon_lower > 0.8
+
+
+@pytest.mark.parametrize("sums", [unclipped_sums, half_counted_sums])
+def test_a_gradient_longer_than_counted_is_caught(sums: Sums) -> None:
+    sampler = poisson(0.25)
+
+    def train(coins: np.ndarray) -> np.ndarray:
+        return np.asarray(gives_out(coins, sampler, 3.0, sums).sum(axis=0))
+
+    found = audited(train, sampler, 3.0)
+    assert found.violated
+    assert found.correct >= 0.99 * CANARIES
+
+
+def test_noise_that_steps_share_is_caught() -> None:
+    """It falls out of differences."""
+    sampler = poisson(0.25)
+
+    def train(coins: np.ndarray) -> np.ndarray:
+        return np.asarray(np.ptp(gives_out(coins, sampler, 3.0, shared=True), axis=0))
+
+    found = audited(train, sampler, 3.0)
+    assert found.violated
+    assert found.correct >= 0.99 * CANARIES
+
+
+def test_batches_cut_once_and_priced_as_poisson_are_caught() -> None:
+    """Every canary is in one of 160 batches, which 100 epochs go round; a false alarm has chance 0.001."""
+    count, batches, epochs, noise = 1600, 160, 100, 2.2
+    cut = ShuffledSampler(population=count, batch_size=count // batches, steps=batches, seed=6)
+    generator = np.random.default_rng(8)
+
+    def train(coins: np.ndarray) -> np.ndarray:
+        sums = np.zeros((batches, count))
+        for k in range(batches):
+            sums[k, cut.batch(k)] = coins[cut.batch(k)]
+        told = sum(sums + generator.normal(0.0, noise, sums.shape) for _ in range(epochs))
+        return np.asarray(np.logaddexp.reduce((told - epochs / 2) / noise**2, axis=0))
+
+    poisson_loss = PoissonSampler(
+        population=count, sampling_probability=1 / batches, steps=batches * epochs, seed=5
+    ).loss(noise)
+    for loss, violated in ((poisson_loss, True), (cut.loss(noise) * epochs, False)):
+        claim = loss.epsilon(DELTA)
+        found = audit_one_run(train, canaries=count, epsilon=claim, delta=DELTA, guesses=count, rng=3)
+        assert found.violated is violated
+
+
+def engine_weights(coins: np.ndarray, noise: float) -> np.ndarray:
+    """Train a linear module by the engine, and return minus its weights, one for each canary."""
+    torch.manual_seed(0)
+    module = nn.Linear(CANARIES, 1, bias=False)
+    nn.init.zeros_(module.weight)
+    # Who was left out is a row of zeros: no gradient.
+    data = TensorDataset(torch.eye(CANARIES) * torch.as_tensor(coins)[:, None])
+    module, optimizer, loader = PrivacyEngine().make_private(
+        module=module,
+        optimizer=torch.optim.SGD(module.parameters(), lr=1.0),
+        data_loader=DataLoader(data, batch_size=CANARIES // 2),
+        noise_multiplier=noise,
+        max_grad_norm=1.0,
+        epochs=4,
+        noise_generator=7,
+    )
+    for _ in range(4):
+        for (x,) in loader:
+            optimizer.zero_grad()
+            (LOUD * module(x)).mean().backward()
+            optimizer.step()
+    return np.asarray(-module.weight.detach().numpy()[0], dtype=np.float64)
+
+
+def test_the_engine_stays_below_its_claim_and_would_not_below_another() -> None:
+    """Seeds are fixed; a false alarm had probability 0.001."""
+    sampler = PoissonSampler(population=CANARIES, sampling_probability=0.5, steps=8, seed=5)
+    assert not audited(lambda coins: engine_weights(coins, 2.0), sampler, 2.0).violated
+    quiet = audited(lambda coins: engine_weights(coins, 0.3), sampler, 0.3)
+    assert not quiet.violated
+    # The weights that this noise hides in would refute a claim for more noise.
+    assert quiet.epsilon_lower > sampler.loss(6.0).epsilon(DELTA)
