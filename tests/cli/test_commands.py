@@ -134,6 +134,17 @@ def test_each_row_may_be_a_unit() -> None:
     assert text.count("\n") == 2
 
 
+def test_several_columns_are_one_unit(tmp_path: Path) -> None:
+    source, ledger = tmp_path / "visits.parquet", tmp_path / "visits.ledger"
+    pq.write_table(pa.table({"user": [1, 1, 2, 3], "device": ["a", "b", "b", "c"]}), source)
+    unit = ("--privacy-unit", "user", "--privacy-unit", "device")
+    rest = ("--epsilon", "1000", "--ledger", ledger, "--format", "json")
+    query = COUNT.replace("epsilon=0.5", "epsilon=900")
+    (row,) = json.loads(answered("sql", source, *unit, *rest, query).stdout)
+    assert row["n"] == 2, "users 1 and 2 share a device"
+    assert 'connected component of "user" and "device"' in answered("ledger", "show", ledger).stdout
+
+
 def test_a_named_source_is_queried_by_its_name() -> None:
     answered("sql", f"people={ACS}", *BUDGET, COUNT.replace("FROM data", "FROM people"))
 

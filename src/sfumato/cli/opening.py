@@ -24,8 +24,12 @@ Source: TypeAlias = Annotated[
     str, typer.Argument(metavar="SOURCE", help="File of the private rows, the table 'data'; or NAME=PATH.")
 ]
 Unit: TypeAlias = Annotated[
-    str | None,
-    typer.Option("--privacy-unit", help="Column that names who is protected; ROW makes each row a unit."),
+    list[str] | None,
+    typer.Option(
+        "--privacy-unit",
+        metavar="COLUMN",
+        help="Column that names who is protected; ROW makes each row a unit; repeated: rows that share any.",
+    ),
 ]
 Tables: TypeAlias = Annotated[
     list[str] | None,
@@ -129,9 +133,14 @@ def named_sources(source: str, tables: Sequence[str] | None, public: Sequence[st
     }
 
 
-def unit_of(word: str) -> str | Row:
-    """Return the privacy unit: the word ``ROW`` makes each row a unit, any other names the column."""
-    return ROW if word == "ROW" else word
+def unit_of(words: Sequence[str]) -> str | Row | tuple[str, ...]:
+    """Return the privacy unit: the word ``ROW`` makes each row a unit, any other names the column.
+
+    Several columns are one unit, of all rows that share a value of any of them.
+    """
+    if len(words) > 1:
+        return tuple(words)
+    return ROW if words[0] == "ROW" else words[0]
 
 
 def query_text(text: str) -> str:
@@ -172,11 +181,11 @@ def open_session(
     """Connect to what a command line names; its arguments are those of every command that asks."""
     if policy is None:
         _check_budget(epsilon=epsilon, rho=rho, mu=mu)
-        if privacy_unit is None:
+        if not privacy_unit:
             _check.refuse("--privacy-unit", "be given, or a --policy", None, "name the column of the person")
     return connect(
         source_of(source, tables or ()),
-        privacy_unit=None if privacy_unit is None else unit_of(privacy_unit),
+        privacy_unit=unit_of(privacy_unit) if privacy_unit else None,
         epsilon=epsilon,
         delta=delta,
         rho=rho,
