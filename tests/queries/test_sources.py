@@ -225,6 +225,17 @@ def test_threads_are_counted_from_one() -> None:
         DuckDBEngine(open_source(_TABLE), threads=0)
 
 
+def test_an_address_of_another_kind_is_named_without_what_it_may_hide() -> None:
+    with pytest.raises(SourceError, match="got an address of s3://; fetch the file first") as caught:
+        open_source("s3://key:secret@bucket/people.parquet")
+    assert "secret" not in str(caught.value)
+
+
+def test_a_single_column_is_no_frame() -> None:
+    with pytest.raises(SourceError, match="a single column to a frame"):
+        open_source(pd.Series([1, 2]))
+
+
 def test_what_is_no_source_is_told_what_is() -> None:
     with pytest.raises(SourceError, match=r"a source must be a path.*mapping of names to these, got int"):
         open_source(3)

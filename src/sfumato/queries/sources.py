@@ -154,7 +154,7 @@ def require_unit(schema: Schema, table: str, unit: str) -> str:
 
 def _one(name: str, source: Any, *, named: bool) -> Source:
     if isinstance(source, (str, os.PathLike)):
-        return _file(Path(os.fspath(source)).expanduser(), name if named else None)
+        return _local(os.fspath(source), name if named else None)
     frame = _frame(name, source)
     if not frame.column_names:
         raise SourceError(
@@ -173,7 +173,7 @@ def check_names(table: str, names: Sequence[str]) -> None:
     folded = [name.casefold() for name in names]
     if len(set(folded)) < len(folded) or "" in folded:
         raise SourceError(
-            f"the columns of table {table!r} must have names that differ beyond case; rename them"
+            f"the columns of table {table!r} must have names, which differ beyond case; rename them"
         )
 
 
@@ -185,7 +185,8 @@ def _frame(name: str, source: Any) -> pa.Table:
         raise
     except Exception:  # whatever a library trips over, the frame is at fault
         raise SourceError(
-            f"table {name!r} must hold one type in each column; convert mixed columns, such as to str"
+            f"table {name!r} must be a frame that holds one type in each column; convert mixed columns, such "
+            "as to str, and a single column to a frame"
         ) from None
     if found is None:
         raise SourceError(
@@ -248,6 +249,18 @@ def files_meant(path: Path) -> tuple[Path | None, str]:
     if _GLOB & set(str(path)) and not path.exists():
         return path.parent, path.name
     return (path, "*.parquet") if path.is_dir() else (None, "")
+
+
+def _local(place: str, table: str | None) -> FileSource:
+    path = Path(place).expanduser()
+    scheme, mark, _ = place.partition("://")
+    if mark and not path.exists():
+        # the rest of an address may hold a password
+        raise SourceError(
+            f"source must be a file here, or of postgresql://, got an address of {scheme}://; fetch the file "
+            "first"
+        )
+    return _file(path, table)
 
 
 def _file(path: Path, table: str | None) -> FileSource:
