@@ -264,7 +264,8 @@ def test_mutated_queries(data: st.DataObject) -> None:
 
 def test_nothing_of_a_refused_query_reaches_a_log(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.DEBUG):
-        for text in ("CALL p()", "SHOW TABLES", "SELECT * FROM data", "LOAD 'x'"):
+        command = "WITH a AS (SELECT 1) FETCH FIRST 1 ROWS ONLY"
+        for text in ("CALL p()", "SHOW TABLES", "SELECT * FROM data", "LOAD 'x'", command):
             check(text)
     assert caplog.records == []
 

@@ -83,6 +83,9 @@ class PrivateSql(BigQuery):
             if name not in AGGREGATE_NAMES
         }
 
+        def _warn_unsupported(self) -> None:
+            """Log nothing of a query: what is refused is told by its error."""
+
 
 @dataclass(frozen=True, slots=True)
 class Statement:
