@@ -54,6 +54,11 @@ if TYPE_CHECKING:
     from sfumato.learning.pate.poll import Poll
     from sfumato.learning.pate.sanitized import ConsensusRelease
     from sfumato.learning.pate.teachers import Teachers
+    from sfumato.learning.reports.group_accuracy import (
+        GroupAccuracies,
+        GroupAccuracy,
+        group_accuracies,
+    )
     from sfumato.learning.sampling.allocation import AllocationSampler
     from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
     from sfumato.learning.sampling.cyclic import CyclicSampler
@@ -106,6 +111,8 @@ __all__ = [
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
     "GridNoise",
+    "GroupAccuracies",
+    "GroupAccuracy",
     "InteractiveGNMax",
     "KMeans",
     "KeyedNoise",
@@ -149,6 +156,7 @@ __all__ = [
     "distill",
     "distill_in_rounds",
     "fix_module",
+    "group_accuracies",
     "leak_probe",
     "local_sgd",
     "noise_for",
@@ -189,6 +197,8 @@ __getattr__, __dir__ = attach(
         "GradientBoostingClassifier": "sfumato.learning.estimators.boosted_trees",
         "GradientBoostingRegressor": "sfumato.learning.estimators.boosted_trees",
         "GridNoise": "sfumato.learning.noise.grid",
+        "GroupAccuracies": "sfumato.learning.reports.group_accuracy",
+        "GroupAccuracy": "sfumato.learning.reports.group_accuracy",
         "InteractiveGNMax": "sfumato.learning.pate.interactive",
         "KMeans": "sfumato.learning.estimators.kmeans",
         "KeyedNoise": "sfumato.learning.noise.keyed",
@@ -233,6 +243,7 @@ __getattr__, __dir__ = attach(
         "distill": "sfumato.learning.pate.distillation",
         "distill_in_rounds": "sfumato.learning.pate.distillation",
         "fix_module": "sfumato.learning.checks.fixing",
+        "group_accuracies": "sfumato.learning.reports.group_accuracy",
         "leak_probe": "sfumato.learning.checks.leaks",
         "local_sgd": "sfumato.learning.federated.local",
         "noise_for": "sfumato.learning.sampling.planning",

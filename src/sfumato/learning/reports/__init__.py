@@ -1,0 +1,1 @@
+"""Honest reports on a trained model."""

@@ -1,0 +1,146 @@
+"""Accuracy by group: priced as what it is, charged first, with intervals that cover."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato import Neighboring
+from sfumato.errors import BudgetExceeded, ParameterError
+from sfumato.learning import group_accuracies
+from sfumato.learning.reports.group_accuracy import _reach, _share
+from sfumato.ledger import Budget, Dataset, Ledger
+
+GROUPS = np.array(["a"] * 300 + ["b"] * 60 + ["other"] * 20)
+RIGHT = np.concatenate([np.arange(300) % 10 < 9, np.arange(60) % 2 == 0, np.ones(20, dtype=bool)])
+
+
+def told(**changed: Any) -> Any:
+    given: dict[str, Any] = {
+        "right": RIGHT,
+        "groups": GROUPS,
+        "public_groups": ["a", "b", "none"],
+        "epsilon": 1.0,
+        "rng": 1,
+    }
+    return group_accuracies(**(given | changed))
+
+
+def test_much_epsilon_tells_the_truth() -> None:
+    found = told(epsilon=60.0)
+    assert (found.groups["a"].right, found.groups["a"].wrong) == (270, 30)
+    assert (found.groups["b"].right, found.groups["b"].wrong) == (30, 30)
+    assert found.groups["b"].accuracy.lower <= 0.5 <= found.groups["b"].accuracy.upper
+    assert found.groups["none"].accuracy == (0.0, 1.0, True)  # nobody is in it, and nobody can know
+
+
+def test_the_loss_is_epsilon_and_noise_is_in_every_cell() -> None:
+    found = told(epsilon=0.5)
+    assert found.loss.epsilon(0.0) == pytest.approx(0.5, rel=1e-6)
+    draws = np.array([[told(rng=k).groups[g][:2] for g in ("a", "b", "none")] for k in range(400)])
+    noise = draws - np.array([[270, 30], [30, 30], [0, 0]])
+    ratio = math.exp(-1)
+    variance = 2 * ratio / (1 - ratio) ** 2
+    assert np.allclose(noise.var(axis=0), variance, rtol=0.6)
+    assert np.abs(noise.mean(axis=0)).max() < 6.5 * math.sqrt(variance / 400)
+
+
+def test_the_reach_is_the_tail_of_the_law() -> None:
+    for scale, risk in ((1.0, 0.01), (20.0, 1e-4), (0.01, 0.1)):
+        ratio = math.exp(-1 / scale)
+        beyond = [2 * ratio ** (t + 1) / (1 + ratio) for t in range(400)]
+        assert all(x > y or y == 0 for x, y in pairwise(beyond))
+        reach = _reach(scale, risk)
+        assert beyond[reach] <= risk
+        assert reach < 2 or beyond[reach - 2] > risk
+
+
+def test_intervals_cover_all_together() -> None:
+    """At confidence 0.7, 300 reports, 90 misses are expected at most; a false alarm has probability 1e-9."""
+    missed = 0
+    for seed in range(300):
+        found = told(rng=seed, confidence=0.7, epsilon=0.2, public_groups=["a", "b"])
+        accuracies = zip(("a", "b"), (0.9, 0.5), strict=True)
+        held = all(
+            found.groups[g].accuracy.lower <= truth <= found.groups[g].accuracy.upper
+            for g, truth in accuracies
+        )
+        missed += not (held and found.gap.lower <= 0.4 <= found.gap.upper)
+    assert missed <= 90 + 6 * math.sqrt(300 * 0.21)
+
+
+def test_the_gap_is_found() -> None:
+    found = told(right=np.tile(RIGHT, 50), groups=np.tile(GROUPS, 50), public_groups=["a", "b"])
+    assert 0.35 < found.gap.lower <= 0.4 <= found.gap.upper < 0.45
+    assert "b: accuracy 0.4" in str(found)
+
+
+@pytest.fixture
+def ledger() -> Iterator[Ledger]:
+    with Ledger.open(
+        None,
+        budget=Budget.approximate(epsilon=1.0, delta=1e-5),
+        privacy_unit="patient",
+        neighboring=Neighboring.ADD_REMOVE,
+        dataset=Dataset(schema="patients(x DOUBLE)", fingerprint=lambda key: "0" * 64),
+    ) as opened:
+        yield opened
+
+
+def test_it_is_charged_before_the_data_is_looked_at(ledger: Ledger) -> None:
+    found = told(ledger=ledger, epsilon=0.6, rng=None)
+    assert found.receipt is not None
+    assert not found.simulated
+    with pytest.raises(BudgetExceeded):
+        told(ledger=ledger, epsilon=0.6, rng=None)
+    with pytest.raises(ParameterError):
+        told(ledger=ledger, epsilon=0.1, rng=None, groups=GROUPS[:-1])
+    (entry,) = ledger.entries()
+    assert entry.loss == found.loss
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"right": RIGHT.astype(int)}, "right must be a bool array"),
+        ({"groups": GROUPS[:-1]}, "groups must be one for each example"),
+        ({"public_groups": []}, "public_groups must be distinct"),
+        ({"public_groups": ["a", "a"]}, "public_groups must be distinct"),
+        ({"public_groups": [("a", "b")]}, "public_groups must be single values"),
+        ({"epsilon": 0.0}, "epsilon must be positive"),
+        ({"confidence": 1.0}, "confidence must be strictly"),
+    ],
+)
+def test_bad_input_is_told(changed: dict[str, Any], says: str) -> None:
+    with pytest.raises(ParameterError, match=says):
+        told(**changed)
+
+
+@pytest.mark.parametrize(("right", "wrong", "off"), [(9, 4, 3), (2, 5, 3), (5, 2, 3), (-4, 6, 3), (1, 1, 0)])
+def test_an_accuracy_s_interval_is_that_of_all_counts_so_near(right: int, wrong: int, off: int) -> None:
+    near = [
+        x / (x + y)
+        for x in range(max(0, right - off), max(0, right + off) + 1)
+        for y in range(max(0, wrong - off), max(0, wrong + off) + 1)
+        if x + y
+    ]
+    found = _share(right, wrong, off)
+    assert found.lower <= min(near)
+    assert found.upper >= max(near)
+    assert found.lower == pytest.approx(min(near))
+    assert found.upper == pytest.approx(max(near))
+
+
+def test_all_cells_share_the_risk() -> None:
+    found = told(epsilon=0.5, confidence=0.9)
+    ratio = math.exp(-0.5)
+    off = next(t for t in range(100) if 2 * ratio ** (t + 1) / (1 + ratio) <= 0.1 / 6)
+    row = found.groups["a"]
+    least = (row.right - off) / (row.right + row.wrong)
+    assert row.accuracy.lower == pytest.approx(least, abs=0.005)
+    assert row.accuracy.lower <= least
