@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import re
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 import sfumato
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
 
 FACES = (
     "sfumato",
@@ -53,6 +58,18 @@ autodoc_typehints = "signature"
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "inherited-members": False, "show-inheritance": True}
 numpydoc_show_class_members = False
+
+
+def setup(app: Sphinx) -> None:
+    """Leave out the methods that scikit-learn makes: their text is its own, and names its pages."""
+    app.connect("autodoc-skip-member", _made_for_routing)
+
+
+def _made_for_routing(
+    _app: Sphinx, _what: str, name: str, _member: object, skip: bool, _options: object
+) -> bool:
+    return skip or bool(re.fullmatch(r"set_\w+_request", name))
+
 
 html_theme = "furo"
 html_title = f"sfumato {release}"

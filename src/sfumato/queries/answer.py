@@ -116,9 +116,7 @@ def public_measures(priced: PricedQuery) -> tuple[NoisyMeasure, ...]:
             row_upper=row_upper,
             found=draft.found or None,
         )
-        for draft, measure, mechanism in zip(
-            priced.drafts, priced.measures, priced.mechanisms, strict=True
-        )
+        for draft, measure, mechanism in zip(priced.drafts, priced.measures, priced.mechanisms, strict=True)
         for row_lower, row_upper in [_row_range(measure)]
     )
 

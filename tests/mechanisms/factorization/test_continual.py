@@ -22,6 +22,7 @@ from sfumato.mechanisms import (
     Tree,
 )
 from sfumato.mechanisms.factorization.code import Code
+from sfumato.mechanisms.factorization.toeplitz_code import ToeplitzCode
 from sfumato.privacy import DiscreteGaussianVector, Neighboring, analytic_gaussian_stddev
 
 STRATEGIES: list[Strategy] = [
@@ -386,6 +387,8 @@ def test_noise_of_so_few_steps_that_entries_are_not_multiplied_exactly_is_refuse
             made()
         return
     values = np.random.default_rng(1).integers(0, 1000, 300)
-    weights = [int(weight) for weight in made()._code.weights]
+    code = made()._code
+    assert isinstance(code, ToeplitzCode)
+    weights = [int(weight) for weight in code.weights]
     exact = [sum(weights[t - i] * int(values[i]) for i in range(t + 1)) for t in range(300)]
-    assert made()._code.measure(values).tolist() == exact
+    assert code.measure(values).tolist() == exact
