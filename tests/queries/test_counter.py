@@ -213,8 +213,13 @@ def test_each_row_may_be_a_unit_and_groups_may_be_none() -> None:
         ({"steps": 0}, ParameterError, "steps"),
         ({"strategy": Tree(steps=5)}, ParameterError, "12 steps"),
         ({"strategy": "Tree"}, ParameterError, "be a Strategy"),
-        ({"moment": "place"}, sf.errors.QueryError, "DATE|STRING|date"),
-        ({"moment": "nothing"}, sf.errors.QueryError, "nothing"),
+        ({"moment": "place"}, sf.errors.SchemaError, "moment must be a column of type DATE .* got 'place'"),
+        (
+            {"moment": "nothing"},
+            sf.errors.SchemaError,
+            "moment must be a column of type DATE .* got 'nothing'",
+        ),
+        ({"start": dt.datetime(2026, 1, 1)}, sf.errors.SchemaError, "TIMESTAMP where start is a datetime"),
         ({"epsilon": 100.0}, BudgetExceeded, "budget"),
     ],
 )
@@ -261,6 +266,8 @@ def test_what_no_counter_can_tell_is_refused() -> None:
         ):
             with pytest.raises(sf.errors.QueryError, match=words):
                 book.counter(query, **terms)
+        with pytest.raises(sf.errors.SchemaError, match="column 'spend' does not exist"):
+            book.counter(book.table().agg(sf.sum("spend", bounds=(0, 9))), **terms)
         with pytest.raises(ParameterError, match="builder"):
             book.counter("SELECT COUNT(*) FROM data", **terms)  # type: ignore[arg-type]
         assert book.ledger.entries() == ()

@@ -6,6 +6,7 @@ periods is added once for all, so that the sum after a thousand periods has litt
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import os
 import threading
@@ -20,7 +21,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.errors import SourceError
+from sfumato.errors import SchemaError, SourceError
 from sfumato.ledger.view import LedgerView
 from sfumato.mechanisms.factorization.continual import ContinualSum
 from sfumato.mechanisms.factorization.linear_release import LinearRelease
@@ -299,7 +300,7 @@ def open_counter(query: PrivateQuery, terms: Terms, desk: CounterDesk) -> Counte
             "query", "be made by the builder", type(query).__name__, "use session.table()...agg(...)"
         )
     participation = terms.participation(query.table.unit)
-    priced = price(_read_period(query, terms, (0, terms.schedule.steps), desk.read))
+    priced = price(_read_whole(query, terms, desk.read))
     require_countable(priced, terms)
     streams = _streams(query, desk, terms, priced, participation)
     path = None if terms.state is None else Path(terms.state)
@@ -317,6 +318,20 @@ def open_counter(query: PrivateQuery, terms: Terms, desk: CounterDesk) -> Counte
         state.save()
         desk.ledger.commit(receipt, streams.identity.encode())
     return Counter(desk, streams, state)
+
+
+def _read_whole(query: PrivateQuery, terms: Terms, read: _Read) -> Query:
+    """Read the query over all periods; say so if it could be read without them."""
+    schedule = terms.schedule
+    try:
+        return _read_period(query, terms, (0, schedule.steps), read)
+    except SchemaError:
+        read(query.sql, query.public_groups, epsilon=terms.epsilon, delta=terms.delta)
+    kinds = ("TIMESTAMP", "datetime") if isinstance(schedule.start, dt.datetime) else ("DATE", "date")
+    raise SchemaError(
+        f"moment must be a column of type {kinds[0]} where start is a {kinds[1]}, got {schedule.moment!r}; "
+        "name another, or cast it by with_columns()"
+    )
 
 
 def _read_period(query: PrivateQuery, terms: Terms, steps: tuple[int, int], read: _Read) -> Query:
