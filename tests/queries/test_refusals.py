@@ -19,8 +19,8 @@ GROUPS = """SELECT WITH DIFFERENTIAL_PRIVACY
     OPTIONS(epsilon={}, delta={}, max_groups_contributed=3, group_selection_strategy=GAUSSIAN_THRESHOLD)
     state, COUNT(*) AS n FROM data GROUP BY state"""
 PARTS = """SELECT WITH DIFFERENTIAL_PRIVACY
-    OPTIONS(epsilon={}, delta={}, max_groups_contributed=1, group_selection_epsilon=0.2)
-    state, COUNT(*, epsilon => 0.05) AS n, AVG(income, contribution_bounds_per_group => (0, 200000)) AS income
+    OPTIONS(epsilon={}, delta={}, max_groups_contributed=1, group_selection_epsilon={selection})
+    state, COUNT(*, epsilon => {part}) AS n, AVG(income, contribution_bounds_per_group => (0, 200000)) AS income
     FROM data GROUP BY state"""
 SPREAD = """SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon={}, delta={}, max_rows_contributed=4)
     state, STDDEV(income, contribution_bounds_per_row => (0, 200000)) AS s, COUNT(DISTINCT age) AS ages
@@ -45,7 +45,7 @@ def test_the_epsilon_that_a_refusal_offers_is_accepted_as_it_is_typed(
         if spent:
             session.ledger.charge(PureDP(spent), delta=1e-9 if len(budget) > 1 else 0.0)
         with pytest.raises(BudgetExceeded) as refused:
-            session.sql(query.format(9.0, "1e-9"))
+            session.sql(asked(query, 9.0))
         offered, told = refused.value.remaining.answerable_epsilon, str(refused.value)
         assert "nothing was charged" in told
         if not offered:
@@ -54,9 +54,14 @@ def test_the_epsilon_that_a_refusal_offers_is_accepted_as_it_is_typed(
         typed = re.search("ask for an epsilon of at most ([0-9.e-]+)", told)
         assert typed is not None
         assert float(typed[1]) == offered
-        more = price_of(session, query.format(offered * 1.02, "1e-9"))
+        more = price_of(session, asked(query, offered * 1.02))
         assert not session.ledger.would_accept(more, delta=1e-9)
-        session.sql(query.format(typed[1], "1e-9"))
+        session.sql(asked(query, float(typed[1])))
+
+
+def asked(query: str, epsilon: float) -> str:
+    """A query at an epsilon, with the parts that it states in proportion, as a refusal says."""
+    return query.format(epsilon, "1e-9", selection=epsilon / 45, part=epsilon / 180)
 
 
 def price_of(session: sf.Session, text: str) -> PrivacyLoss:
