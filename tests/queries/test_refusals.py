@@ -20,7 +20,8 @@ GROUPS = """SELECT WITH DIFFERENTIAL_PRIVACY
     state, COUNT(*) AS n FROM data GROUP BY state"""
 PARTS = """SELECT WITH DIFFERENTIAL_PRIVACY
     OPTIONS(epsilon={}, delta={}, max_groups_contributed=1, group_selection_epsilon={selection})
-    state, COUNT(*, epsilon => {part}) AS n, AVG(income, contribution_bounds_per_group => (0, 200000)) AS income
+    state, COUNT(*, epsilon => {part}) AS n,
+    AVG(income, contribution_bounds_per_group => (0, 200000)) AS income
     FROM data GROUP BY state"""
 SPREAD = """SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon={}, delta={}, max_rows_contributed=4)
     state, STDDEV(income, contribution_bounds_per_row => (0, 200000)) AS s, COUNT(DISTINCT age) AS ages
