@@ -114,6 +114,58 @@ def test_what_another_saw_before_it_was_on_the_disk_is_there_after_a_crash(
     assert other.verify().charges == 2
 
 
+def test_what_only_the_server_itself_has_is_told_to_nobody(
+    crashing: tuple[Ledger, Ledger, Callable[[], None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other, _ = crashing
+    monkeypatch.setattr(one._store, "_sync", lambda *_, **__: None)  # as if it had come no further
+    one.charge(PureDP(0.1), delta=0.0)
+    assert len(other.entries()) == 2  # on the server's own disk, whose loss a synchronous standby survives
+    seen: list[int] = []
+    reading = threading.Thread(target=lambda: seen.append(len(other.entries())))
+    store: Any = one._store
+    url = store._engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(url, autocommit=True) as owner:
+        owner.execute("ALTER SYSTEM SET synchronous_standby_names = 'elsewhere'")
+        owner.execute("SELECT pg_reload_conf()")
+        while owner.execute("SHOW synchronous_standby_names").fetchone() != ("elsewhere",):
+            threading.Event().wait(0.05)
+        try:
+            reading.start()
+            reading.join(1.0)
+            early = list(seen)
+        finally:
+            owner.execute("ALTER SYSTEM RESET synchronous_standby_names")
+            owner.execute("SELECT pg_reload_conf()")
+            reading.join(60.0)
+    assert (early, seen) == ([], [2])
+
+
+def test_commits_wait_for_the_disk_where_not_every_reader_can(ledger: Ledger, postgres_url: str) -> None:
+    ledger.close()
+    run(postgres_url, "REVOKE EXECUTE ON FUNCTION pg_logical_emit_message(boolean, text, text) FROM PUBLIC")
+    with Ledger.read(postgres_url) as again:
+        store: Any = again._store
+        assert not store._shares  # its user may sync, and another user who reads may not
+
+
+def test_a_sync_is_shared_where_its_function_has_an_argument_more(
+    ledger: Ledger, postgres_url: str, open_ledger: Open
+) -> None:
+    ledger.close()
+    run(
+        postgres_url,
+        "SET allow_system_table_mods = on",
+        "ALTER FUNCTION pg_catalog.pg_logical_emit_message(boolean, text, text) RENAME TO emit_before",
+        "CREATE FUNCTION pg_catalog.pg_logical_emit_message(boolean, text, text, boolean DEFAULT false) "
+        "RETURNS pg_lsn LANGUAGE sql AS 'SELECT pg_catalog.emit_before($1, $2, $3)'",
+    )  # as PostgreSQL 17 has it
+    again = open_ledger(postgres_url)
+    assert again.charge(PureDP(0.1), delta=0.0).sequence == 4
+    store: Any = again._store
+    assert store._shares
+
+
 def test_a_connection_lost_while_idle_is_made_anew(ledger: Ledger, postgres_url: str) -> None:
     assert cut(postgres_url) == 1
     assert ledger.charge(PureDP(0.1), delta=0.0).sequence == 4

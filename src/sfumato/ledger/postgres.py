@@ -62,12 +62,17 @@ LOCK_AND_SHARE = (
 SYNC = "SELECT pg_logical_emit_message(true, 'sfumato', '')"
 """A transaction that writes next to nothing, whose commit waits until all before it is on the disk."""
 
-MAY_SYNC = (
-    "SELECT has_function_privilege('pg_catalog.pg_logical_emit_message(boolean, text, text)', 'EXECUTE')"
-)
+MAY_SYNC = """SELECT coalesce(bool_and(has_function_privilege('public', oid, 'EXECUTE')), FALSE)
+    FROM pg_catalog.pg_proc WHERE pronamespace = 'pg_catalog'::regnamespace
+    AND proname = 'pg_logical_emit_message' AND proargtypes[2] = 'text'::regtype"""
+"""Whether every user may sync: one who reads and may not would tell what is not on the disk yet."""
+
 IS_SYNCED = """SELECT CASE WHEN pg_is_in_recovery() THEN TRUE
+    WHEN current_setting('synchronous_standby_names') <> '' THEN FALSE
     ELSE pg_current_wal_flush_lsn() >= pg_current_wal_insert_lsn() END"""
-"""Whether all that was ever committed is on the disk; a server that only follows another has nothing else."""
+"""Whether all that was ever committed is on the disk; a server that only follows another has nothing else.
+
+Where commits wait for a standby, the server's own disk is not enough; how far the standby is, few may see."""
 
 
 def is_address(place: object) -> bool:
