@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from sfumato.learning.engine.outer import Outer
-from sfumato.learning.engine.uses import Use, squares, wide
+from sfumato.learning.engine.uses import Use, faint, squares, wide
 
 __all__ = ["Gather", "inner"]
 
@@ -60,7 +60,12 @@ class Gather(Use):
         added = moved.new_zeros(count * rows, features).index_add_(0, place, moved.flatten(0, 1))
         owner = torch.arange(count, device=place.device).repeat_interleave(rows)
         norms = moved.new_zeros(count)
-        return norms.index_add_(0, owner[first.flatten()], squares(added[: int(place[-1]) + 1]))
+        norms.index_add_(0, owner[first.flatten()], squares(added[: int(place[-1]) + 1]))
+        lost = faint(norms, torch.linalg.vector_norm(self.rows, dim=-1).sum(1).square())
+        if lost.any():
+            self.drop(lost)
+            norms = norms.masked_fill(lost, 0)
+        return norms
 
     def drop(self, examples: Tensor) -> None:
         """Fill rows with zeros."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from sfumato.learning.engine.arena import Arena
-from sfumato.learning.engine.uses import Use, squares, wide
+from sfumato.learning.engine.uses import LARGE, Use, faint, squares, wide
 
 __all__ = ["Outer"]
 
@@ -68,7 +68,7 @@ class Outer(Use):
         rows, (first, second) = self.left.shape[1], self.shape
         if rows == 1:
             own = squares(self.left[:, 0]) if self._sizes is None else self._sizes
-            return own * squares(self.right[:, 0])
+            return self._product(own, squares(self.right[:, 0]))
         entries = first * second
         if self.count * entries <= self.kept and 2 * entries < 64 * rows * rows:
             whole = self.arena.take((self.count, first, second), self.left)
@@ -76,8 +76,30 @@ class Outer(Use):
             self.left = self.right = self.left.new_empty(0)  # the gradients tell all
             return squares(self._whole.view(self.count, -1))
         if rows * (first + second) < entries:
-            return self._by_gram()
-        return self._by_parts(range(self.count))
+            return self._without_faint(self._by_gram())
+        return self._without_faint(self._by_parts(range(self.count)))
+
+    def _product(self, own: Tensor, other: Tensor) -> Tensor:
+        """Return products of squares, in double where one may be too small for the other."""
+        norms = own * other
+        wild = (own > LARGE) | (other > LARGE)
+        if wild.any():
+            left, right = (side[wild, 0].double() for side in (self.left, self.right))
+            norms[wild] = (squares(left) * squares(right)).to(norms.dtype)
+        return norms
+
+    def _reach(self) -> Tensor:
+        """Return the square of what the norms of an example's terms add up to."""
+        rows = torch.linalg.vector_norm(self.left, dim=-1) * torch.linalg.vector_norm(self.right, dim=-1)
+        reach: Tensor = rows.sum(1).square()
+        return reach
+
+    def _without_faint(self, norms: Tensor) -> Tensor:
+        lost = faint(norms, self._reach())
+        if lost.any():
+            self.drop(lost)
+            norms = norms.masked_fill(lost, 0)
+        return norms
 
     def _by_gram(self) -> Tensor:
         """Return inner products of rows with rows; where they cancel out, the gradients tell.
@@ -88,9 +110,10 @@ class Outer(Use):
         gram = self.left @ self.left.transpose(1, 2)
         gram.mul_(self.right @ self.right.transpose(1, 2))
         norms = gram.sum((1, 2))
-        rows = torch.linalg.vector_norm(self.left, dim=-1) * torch.linalg.vector_norm(self.right, dim=-1)
         floor = min(_DOUBTFUL, 0.1 / self.left.shape[1])
-        doubtful = norms < rows.sum(1).square() * floor
+        doubtful = norms < self._reach() * floor
+        for side in (self.left, self.right):
+            doubtful |= side.abs().amax((1, 2)).square() > LARGE
         if doubtful.any():
             chosen = doubtful.nonzero()[:, 0]
             norms[chosen] = self._by_parts(chosen.tolist())

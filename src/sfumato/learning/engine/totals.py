@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import torch
@@ -12,12 +12,14 @@ from torch import Tensor
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.gather import Gather, inner
 from sfumato.learning.engine.outer import Outer
-from sfumato.learning.engine.uses import Use, squares, wide
+from sfumato.learning.engine.uses import Use, faint, squares, wide
 
 if TYPE_CHECKING:
     from sfumato.learning.engine.tape import Followed, Tape
 
 __all__ = ["clipped_totals"]
+
+_DOUBTFUL = 1e-2
 
 
 def clipped_totals(
@@ -75,39 +77,50 @@ class _Several:
         ]
         made = {root for followed, _ in self._made for root in followed.roots}
         self.names = sorted({*self._direct, *made})
+        self._rows: list[str] = []
+        self._few = 0
 
     def squared_norms(self) -> dict[str, Tensor]:
         """Return the squared norms of each parameter's summed gradient, some examples at a time."""
         if not self.names:
             return {}
         tape = self._tape
-        found = {
-            name: _norms_of(uses) for name, uses in self._direct.items() if _of_rows(uses, name, self._made)
-        }
+        found = {}
+        for name, uses in self._direct.items():
+            if _of_rows(uses, name, self._made):
+                tape.uses[name] = _joined(uses)
+                found[name] = _norms_of(tape.uses[name])
+        self._rows = list(found)
         rest = [name for name in self.names if name not in found]
         if not rest:
             return found
         entries = sum(math.prod(tape.parameters[name].shape) for name in rest)
         entries += sum(math.prod(followed.tensor.shape) for followed, _ in self._made)
-        few = max(1, min(tape.count, tape.kept // max(1, entries)))
+        self._few = max(1, min(tape.count, tape.kept // max(1, entries)))
         parts: dict[str, list[Tensor]] = {name: [] for name in rest}
-        for start in range(0, tape.count, few):
-            summed = self._summed(start, min(start + few, tape.count))
-            for name, gradients in summed.items():
-                if name not in parts:
-                    continue
-                parts[name].append(squares(gradients.reshape(len(gradients), -1)))
+        for name, _, gradients in self._parts():
+            parts[name].append(squares(gradients))
         return found | {name: torch.cat(part) for name, part in parts.items() if part}
 
+    def _parts(self) -> Iterator[tuple[str, int, Tensor]]:
+        """Give the gradients of all but sums of rows, flat, some examples at a time."""
+        for start in range(0, self._tape.count, self._few) if self._few else ():
+            for name, gradients in self._summed(start, min(start + self._few, self._tape.count)).items():
+                yield name, start, gradients.reshape(len(gradients), -1)
+
     def _summed(self, start: int, stop: int) -> dict[str, Tensor]:
-        found = {name: _sum([use.per_example(start, stop) for use in u]) for name, u in self._direct.items()}
+        found = {
+            name: _sum([use.per_example(start, stop) for use in uses])
+            for name, uses in self._direct.items()
+            if name not in self._rows
+        }
         for followed, uses in self._made:
             gradients = _sum([use.per_example(start, stop) for use in uses])
-            for name, pulled in self._pulled(followed, gradients, batched=True).items():
+            for name, pulled in self._pulled(followed, gradients).items():
                 found[name] = found[name] + pulled if name in found else pulled
         return found
 
-    def _pulled(self, followed: Followed, gradients: Tensor, *, batched: bool) -> dict[str, Tensor]:
+    def _pulled(self, followed: Followed, gradients: Tensor) -> dict[str, Tensor]:
         """Return gradients with respect to the parameters that a tensor follows from."""
         roots = sorted(followed.roots)
         found = torch.autograd.grad(
@@ -116,22 +129,21 @@ class _Several:
             gradients.to(followed.tensor.dtype),
             retain_graph=True,
             allow_unused=True,
-            is_grads_batched=batched,
+            is_grads_batched=True,
         )
         return {name: wide(g) for name, g in zip(roots, found, strict=True) if g is not None}  # type: ignore[redundant-expr]
 
     def weighted(self, factors: Tensor, groups: Mapping[str, int]) -> dict[str, Tensor]:
-        """Return the weighted sums; what is made from parameters of several groups is summed for each."""
+        """Return the weighted sums; the uses of each example are summed before the examples are."""
         found = {
-            name: _sum([use.weighted(factors[groups[name]]) for use in uses])
-            for name, uses in self._direct.items()
+            name: _sum([use.weighted(factors[groups[name]]) for use in self._tape.uses[name]])
+            for name in self._rows
         }
-        for followed, uses in self._made:
-            for group in sorted({groups[root] for root in followed.roots}):
-                total = _sum([use.weighted(factors[group]) for use in uses])
-                for name, pulled in self._pulled(followed, total, batched=False).items():
-                    if groups[name] == group:
-                        found[name] = found[name] + pulled if name in found else pulled
+        for name, start, gradients in self._parts():
+            own = factors[groups[name], start : start + len(gradients)].to(gradients.dtype)
+            total = own @ gradients.masked_fill((own == 0)[:, None], 0)
+            total = total.view(self._tape.parameters[name].shape)
+            found[name] = found[name] + total if name in found else total
         return found
 
 
@@ -148,14 +160,33 @@ def _of_rows(uses: Sequence[Use], name: str, made: Sequence[tuple[Followed, obje
     return plain and not any(name in followed.roots for followed, _ in made)
 
 
-def _norms_of(uses: Sequence[Use]) -> Tensor:
-    """Return the squared norms of sums of outer products and of looked-up rows, cross terms included."""
+def _joined(uses: Sequence[Use]) -> list[Use]:
+    """Return at most one sum of outer products, and one of looked-up rows."""
     outers = [use for use in uses if isinstance(use, Outer)]
     gathers = [use for use in uses if isinstance(use, Gather)]
-    joined: list[Use] = []
-    if outers:
-        joined.append(outer := Outer.joined(outers))
-    if gathers:
-        joined.append(gather := Gather.joined(gathers))
-    cross = [2 * inner(gather, outer)] if len(joined) == 2 else []  # before norms give up the rows
-    return _sum([*cross, *(use.squared_norms() for use in joined)])
+    joined: list[Use] = [Gather.joined(gathers)] if gathers else []
+    return [*joined, Outer.joined(outers)] if outers else joined
+
+
+def _norms_of(uses: Sequence[Use]) -> Tensor:
+    """Return the squared norms of sums of outer products and of looked-up rows, cross terms included.
+
+    Where both all but cancel out, the gradients tell; where they are `faint`, they are dropped.
+    """
+    if len(uses) == 1:
+        return uses[0].squared_norms()
+    gather, outer = uses
+    cross = 2 * inner(gather, outer)  # type: ignore[arg-type]  # before norms give up the rows
+    parts = [use.squared_norms() for use in uses]
+    reach = _sum([part.clamp(min=0).sqrt() for part in parts]).square()
+    norms = _sum([cross, *parts])
+    doubtful = norms < reach * _DOUBTFUL
+    for part in parts:
+        doubtful |= (part == 0) & (cross != 0)  # dropped, and still in the cross terms
+    for place in doubtful.nonzero()[:, 0].tolist():
+        gradient = _sum([use.per_example(place, place + 1) for use in uses])
+        norms[place] = squares(gradient.view(-1))
+    lost = faint(norms, reach)
+    for use in uses if lost.any() else ():
+        use.drop(lost)
+    return norms.masked_fill(lost, 0)

@@ -8,7 +8,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-__all__ = ["Dense", "Use", "wide"]
+__all__ = ["Dense", "Use", "faint", "wide"]
+
+_FAINT = 2.0**-22
+LARGE = 2.0**40
+"""Squares above this may meet others too small for float32 to hold."""
 
 
 def wide(tensor: Tensor) -> Tensor:
@@ -19,7 +23,10 @@ def wide(tensor: Tensor) -> Tensor:
 class Use(ABC):
     """One use of a tensor in one forward: its per-example gradients, kept in some form.
 
-    Guarantee: `per_example`, `weighted` and `squared_norms` speak of the same gradients, up to rounding.
+    Guarantee: `per_example`, `weighted` and `squared_norms` speak of the same gradients, up to rounding. What
+    is summed over examples at once are gradients, or terms of which an example's add up to at most 2**11
+    times its gradient's norm: one whose terms cancel out further, see `faint`, is zero for all three once
+    `squared_norms` was called.
 
     Parameters
     ----------
@@ -88,6 +95,14 @@ class Dense(Use):
         fresh = self.gradients.clone()
         fresh[examples] = 0
         self.gradients = fresh
+
+
+def faint(norms: Tensor, reach: Tensor) -> Tensor:
+    """Tell which squared norms are below 2**-22 of the square of what their terms' norms add up to.
+
+    In float32 such a gradient is what rounding left; in a sum with others, its terms would round theirs away.
+    """
+    return norms < reach * _FAINT
 
 
 def squares(tensor: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, final
 
 import torch
@@ -45,16 +45,22 @@ class _Pulled(Use):
         return operation.per_example(self._place, values, outputs)
 
     def weighted(self, factors: Tensor) -> Tensor:
-        scaled = [
-            None if gradient is None else gradient * layout.spread(factors, gradient).to(gradient.dtype)
-            for layout, gradient in zip(self._operation.outputs, self._outputs, strict=True)
-        ]
-        return self._operation.whole(self._place, self._values, scaled)
+        """Return the sum of each example's own gradient: what cancels within one rounds no other's away."""
+        total: Any = 0
+        for start, part in self._parts():
+            own = factors[start : start + len(part)].to(part.dtype)
+            total = total + own @ part.masked_fill((own == 0)[:, None], 0)
+        summed: Tensor = total
+        return summed.view(self.shape)
 
     def squared_norms(self) -> Tensor:
+        return torch.cat([squares(part) for _, part in self._parts()])
+
+    def _parts(self) -> Iterator[tuple[int, Tensor]]:
         few = max(1, min(self.count, self._operation.site.tape.kept // max(1, math.prod(self.shape))))
-        parts = [self.per_example(start, min(start + few, self.count)) for start in range(0, self.count, few)]
-        return torch.cat([squares(part.reshape(len(part), -1)) for part in parts])
+        for start in range(0, self.count, few):
+            part = self.per_example(start, min(start + few, self.count))
+            yield start, part.reshape(len(part), -1)
 
     def drop(self, examples: Tensor) -> None:
         layouts = (*self._operation.layouts, *self._operation.outputs)
@@ -140,16 +146,6 @@ class _Anything(Operation):
 
         found: Tensor = over_examples(one, list(values), present)
         return wide(found)
-
-    def whole(self, place: int, values: Sequence[Tensor], outputs: Sequence[Tensor | None]) -> Tensor:
-        """Return the sum of one parameter's gradients over all examples."""
-        fixed = [parameter.detach() for parameter in self.parameters]
-        with torch.enable_grad():
-            fixed[place].requires_grad_()
-            made = self.call(values, fixed)
-        kept = [(m, g) for m, g in zip(made, outputs, strict=True) if g is not None]
-        (gradient,) = torch.autograd.grad([m for m, _ in kept], [fixed[place]], [g for _, g in kept])
-        return wide(gradient)
 
 
 def anything(site: Site, *_: Any, **__: Mapping[str, Any]) -> Any:

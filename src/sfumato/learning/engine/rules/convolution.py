@@ -15,7 +15,7 @@ from sfumato.learning.engine.patches import autocorrelated, by_patches, suited
 from sfumato.learning.engine.precision import lowered
 from sfumato.learning.engine.site import NoRule, Operation, Site, run
 from sfumato.learning.engine.tape import Tape
-from sfumato.learning.engine.uses import Dense, Use, squares, wide
+from sfumato.learning.engine.uses import LARGE, Dense, Use, faint, squares, wide
 
 __all__ = ["convolution"]
 
@@ -69,6 +69,17 @@ class Form:
 
         found: Tensor = torch.func.vmap(one)(gradients, values)
         return found
+
+    def reach(self, gradients: Tensor, values: Tensor, weight: Tensor) -> Tensor:
+        """Return the square of what the norms of an example's terms, one for each place, add up to."""
+        seen, placed = (gradients, values) if self.transposed else (values, gradients)
+        seen, placed = (t.unflatten(1, (self.groups, -1)).square().sum(2) for t in (seen, placed))
+        ones = seen.new_ones(self.groups, 1, *weight.shape[2:])
+        none = [0] * len(self.stride)
+        place = (self.stride, self.padding, self.dilation, False, none, self.groups)
+        patches = torch.convolution(seen, ones, None, *place)
+        sizes: Tensor = patches.clamp(min=0).sqrt() * placed.sqrt()
+        return sizes.flatten(2).sum(2).square().sum(1)
 
 
 @final
@@ -132,15 +143,25 @@ class Convolved(Use):
         if found is not None:
             norms, most = found
             doubtful = norms < _DOUBTFUL * most
+            for side in (self._values, self._gradients):
+                doubtful |= side.abs().amax((1, 2, 3)).square() > LARGE
             if doubtful.any():
                 chosen = doubtful.nonzero()[:, 0]
                 norms[chosen] = self._by_parts(self._values[chosen], self._gradients[chosen])
-            return norms
+            return self._without_faint(norms, most)
         if self.count * math.prod(self.shape) <= self._tape.kept:
             self._whole = self._made(self._values, self._gradients, self._tape.arena)
             self._values = self._gradients = self._values.new_empty(0)  # the gradients tell all
             return squares(self._whole).sum(0)
-        return self._by_parts(self._values, self._gradients)
+        reach = self._form.reach(self._gradients, self._values, self._weight)
+        return self._without_faint(self._by_parts(self._values, self._gradients), reach)
+
+    def _without_faint(self, norms: Tensor, reach: Tensor) -> Tensor:
+        lost = faint(norms, reach)
+        if lost.any():
+            self.drop(lost)
+            norms = norms.masked_fill(lost, 0)
+        return norms
 
     def _by_parts(self, values: Tensor, gradients: Tensor) -> Tensor:
         few = max(1, self._tape.kept // math.prod(self.shape))

@@ -1,0 +1,108 @@
+"""An example whose terms are huge and cancel out must not round the others' gradients away."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F  # noqa: N812
+from torch import Tensor, nn
+
+from sfumato.learning.clipping.flat import Flat
+from sfumato.learning.engine.engine import Engine
+from tests.learning.engine.test_rules import Body
+
+HUGE = 1e14
+
+
+def _tokens(m: Any, x: Tensor) -> Tensor:
+    return F.linear(x, m.w).mean(1)
+
+
+def _twice(m: Any, x: Tensor) -> Tensor:
+    return F.linear(x[:, 0], m.w) + F.linear(x[:, 1], m.w)
+
+
+def _generic(m: Any, x: Tensor) -> Tensor:
+    return torch.einsum("btd,od->bto", x, m.w).sum(1)
+
+
+def _made(m: Any, x: Tensor) -> Tensor:
+    return F.linear(x[:, 0], 2 * m.w) + F.linear(x[:, 1], m.w + m.w)
+
+
+def _maps(m: Any, x: Tensor) -> Tensor:
+    return torch.conv2d(x.view(-1, 1, 8, 8), m.kernel).mean((2, 3))
+
+
+def _looked_up(m: Any, x: Tensor) -> Tensor:
+    return (F.embedding(torch.ones(len(x), 2, dtype=torch.long), m.w) * x[:, :2, :1]).sum(1)
+
+
+def _tied(m: Any, x: Tensor) -> Tensor:
+    """The same row of a table, looked up and multiplied with."""
+    row = F.embedding(torch.zeros(len(x), 1, dtype=torch.long), m.w)[:, 0]
+    return row * x[:, 0, :1] + F.linear(x[:, 1], m.w)[:, :1]
+
+
+def _examples(count: int) -> Tensor:
+    return torch.rand(count, 8, 8, generator=torch.Generator().manual_seed(1))
+
+
+def _odd() -> Tensor:
+    odd = torch.zeros(1, 8, 8)
+    odd[0, 0], odd[0, 1] = HUGE, -HUGE
+    return odd
+
+
+def _odd_map() -> Tensor:
+    odd = torch.zeros(1, 8, 8)
+    odd[0, 3, 3], odd[0, 3, 4] = HUGE, -HUGE
+    return odd
+
+
+def _sums(forward: Callable[..., Tensor], x: Tensor, memory: int) -> Tensor:
+    weights = {"w": torch.full((8, 8), 0.5)} if forward is not _maps else {"kernel": torch.ones(2, 1, 3, 3)}
+    module = Body(forward, **weights)
+    engine = Engine(module, Flat(clip_norm=1.0), loss_reduction="sum", memory=memory)
+    engine.attach()
+    module(x).sum().backward()
+    (found,) = engine.clipped_sums().gradients.values()
+    return found
+
+
+@pytest.mark.parametrize("memory", [2**26, 64])
+@pytest.mark.parametrize("forward", [_tokens, _twice, _generic, _made, _maps, _looked_up, _tied])
+def test_a_huge_example_that_cancels_out_moves_the_sum_by_no_more_than_the_sensitivity(
+    forward: Callable[..., Tensor], memory: int
+) -> None:
+    x = _examples(40)
+    odd = _odd_map() if forward is _maps else _odd()
+    without = _sums(forward, x, memory)
+    with_it = _sums(forward, torch.cat([x[:20], odd, x[20:]]), memory)
+    assert float((with_it - without).norm()) <= Flat(clip_norm=1.0).sensitivity + 1e-4
+
+
+def test_a_weight_s_gradient_is_clipped_where_one_factor_s_square_is_too_small_for_floats() -> None:
+    module = nn.Linear(1, 1000, bias=False)
+    clipping = Flat(clip_norm=1e-3)
+    engine = Engine(module, clipping, loss_reduction="sum")
+    engine.attach()
+    (module(torch.tensor([[1.5e19]])) * 1e-23).sum().backward()
+    found = engine.clipped_sums()
+    assert float(found.gradients["weight"].norm()) == pytest.approx(1e-3, rel=1e-4)
+    assert float(found.norms) == pytest.approx(1.5e-4 * 1000**0.5, rel=1e-4)
+
+
+def test_what_cancels_out_in_part_keeps_its_gradient() -> None:
+    """Between a lookup and a product, down to a thousandth: the cross terms alone would be off."""
+    x = torch.zeros(1, 8, 8)
+    x[0, 0], x[0, 1, 0] = 1000.0, 1.0
+    module = Body(_tied, w=torch.full((8, 8), 0.5))
+    engine = Engine(module, Flat(clip_norm=1e6), loss_reduction="sum")
+    engine.attach()
+    module(x).sum().backward()
+    found = engine.clipped_sums()
+    assert float(found.norms) == pytest.approx(float(found.gradients["w"].norm()), rel=1e-5)
