@@ -32,8 +32,8 @@ class Digest:
         self._key = hashlib.sha256(b"sfumato learning replay: " + key).digest()
         self._module, self._sampler = module, sampler
 
-    def of(self, steps: Sequence[int], sums: Iterable[Tensor]) -> str:
-        """Return the hash of one step, in hexadecimal."""
+    def of(self, steps: Sequence[int], sums: Iterable[Tensor], scale: str = "") -> str:
+        """Return the hash of one step, in hexadecimal; ``scale`` tells the noise's deviations."""
         mac = hmac.new(self._key, digestmod="sha256")
         kernels = (
             torch.__version__,
@@ -41,7 +41,7 @@ class Digest:
             torch.get_num_threads(),
             torch.backends.cpu.get_cpu_capability(),
         )
-        mac.update(repr((kernels, list(steps))).encode())
+        mac.update(repr((kernels, list(steps), scale)).encode())
         for step in steps:
             mac.update(self._sampler.batch(step).tobytes())
         for name, tensor in self._module.state_dict(keep_vars=True).items():

@@ -5,11 +5,12 @@ from __future__ import annotations
 from sfumato import _check
 from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.noise import Noise
+from sfumato.learning.sampling.poisson import EVERY_STEP
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["check_noise", "priced"]
+__all__ = ["check_fresh", "check_noise", "priced"]
 
 
 def check_noise(noise: Noise, sampler: Sampler) -> None:
@@ -24,6 +25,19 @@ def check_noise(noise: Noise, sampler: Sampler) -> None:
     if noise.strategy.steps < sampler.steps:
         remedy = "make a strategy for all steps, and pass epochs= or steps="
         _check.refuse("noise", f"be for {sampler.steps} steps", noise.strategy.steps, remedy)
+
+
+def check_fresh(noise: Noise, sampler: Sampler, cursor: int) -> None:
+    """Refuse to go on after ``cursor`` steps with other secrets where the steps hang together.
+
+    A fresh order would let an example of an epoch's first half come again in its second; a fresh key would
+    begin correlated noise anew. Neither is in the loss of one run.
+    """
+    apart = sampler.participation == EVERY_STEP and not isinstance(noise, CorrelatedNoise)
+    if cursor and not apart and not (noise.simulated and sampler.simulated):
+        remedy = "reserve the run on a ledger, which keeps its secrets, or begin another run"
+        rule = "be of steps that are drawn independently where no ledger keeps the secrets"
+        _check.refuse("checkpoint", rule, type(sampler).__name__, remedy)
 
 
 def priced(

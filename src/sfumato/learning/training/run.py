@@ -84,8 +84,11 @@ class TrainingRun:
     # what the loader tells
 
     def restart(self) -> None:
-        """Forget batches that were given and not used."""
+        """Forget batches that were given and not stepped with: a rewound one would be in a sum twice."""
         self._fresh = []
+        if self.engine.attached:
+            self.engine.forget()
+        self._drop()
 
     def give(self, given: Given) -> None:
         """Learn of a batch that is about to be used."""
@@ -178,7 +181,10 @@ class TrainingRun:
             _check.refuse("batches", "not be accumulated with clipping that adapts", len(numbers), remedy)
         self.ranks.sum_(sums.values())
         if self.steps.needs_digest and self._digest is not None:
-            told = self._digest.of(numbers, sums.values())
+            # Deviations too: one noise at two scales on one sum tells the sum.
+            told = self._digest.of(
+                numbers, [*sums.values(), norms], f"{self.clipping!r} {self.noise_multiplier!r}"
+            )
             confirmed = self.steps.confirm(numbers[0], told) if len(numbers) == 1 else self._refuse_two()
             if confirmed < 0:
                 warnings.warn(
@@ -253,7 +259,9 @@ class TrainingRun:
         own = self.loss_of(self.cursor)
         if not self.foreign_steps:
             return own
-        return own + self.sampler.step_loss(self.noise_multiplier) * self.foreign_steps
+        entries = sum(p.numel() for p in self.engine.module.parameters() if p.requires_grad)
+        charged = self.noise.charged(self.noise_multiplier, entries)
+        return own + self.sampler.step_loss(charged) * self.foreign_steps
 
     def epsilon(self, delta: float) -> float:
         """Return what the run has spent so far at a delta, rounded up."""

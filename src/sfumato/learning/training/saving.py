@@ -13,6 +13,7 @@ from torch.optim import Optimizer
 from sfumato import _check
 from sfumato.learning.sampling.seed import Seed
 from sfumato.learning.training.checkpoint import Checkpoint, Place, write_secrets
+from sfumato.learning.training.pricing import check_fresh
 from sfumato.learning.training.reserving import sealing_key
 from sfumato.learning.training.wiring import Wired
 from sfumato.ledger.ledger import Ledger
@@ -67,6 +68,7 @@ def load(
         _check.refuse("run", "not have begun", f"{run.cursor} steps", "load before the first step")
     kept = Checkpoint.read(path, **options)
     kept.plan.require(wired.plan)
+    check_fresh(run.noise, run.sampler, kept.cursor)
     module.load_state_dict(kept.module)
     if optimizer is not None and kept.optimizer is not None:
         optimizer.load_state_dict(kept.optimizer)

@@ -33,6 +33,11 @@ def check_optimizer(optimizer: Optimizer, parameters: Iterable[nn.Parameter]) ->
         _check.refuse("optimizer", "use each batch once", "LBFGS", remedy)
     if is_private(optimizer):
         _check.refuse("optimizer", "belong to one run", "that of another run", "make a new one")
+    check_parameters(optimizer, parameters)
+
+
+def check_parameters(optimizer: Optimizer, parameters: Iterable[nn.Parameter]) -> None:
+    """Refuse an optimizer that steps other parameters."""
     known = {id(parameter) for parameter in parameters}
     held = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
     if any(id(p) not in known for p in held):
@@ -49,7 +54,8 @@ def make_stepping_private(optimizer: Optimizer, run: TrainingRun, module: nn.Mod
     own_step, own_zero = optimizer.step, optimizer.zero_grad
 
     def step(self: Optimizer, closure: Callable[[], Any] | None = None) -> Any:
-        del self
+        # What is no parameter of the run would be stepped with a gradient that has no noise.
+        check_parameters(self, named.values())
         loss = None
         if closure is not None:
             with torch.enable_grad():

@@ -24,6 +24,7 @@ from sfumato.learning.training.checkpoint import Checkpoint, Plan
 from sfumato.learning.training.digest import Digest
 from sfumato.learning.training.loader import PrivateLoader
 from sfumato.learning.training.parallel import inner_module, is_together
+from sfumato.learning.training.pricing import check_fresh
 from sfumato.learning.training.ranks import Ranks
 from sfumato.learning.training.reserving import Booking
 from sfumato.learning.training.run import TrainingRun
@@ -120,6 +121,8 @@ class Wiring:
         )
         if kept is not None:
             kept.plan.require(plan)
+            if not booking.ranks.share(self.ledger is not None):
+                check_fresh(noise, sampler, kept.cursor)
         run = TrainingRun(
             engine=engine,
             sampler=sampler,

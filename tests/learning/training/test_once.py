@@ -1,0 +1,142 @@
+"""No example twice in a sum, no noise twice on other sums, no step without noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from sfumato.errors import ParameterError
+from sfumato.learning import PoissonSampler, ShuffledSampler
+from sfumato.learning.clipping.adaptive import AdaptiveQuantile
+from sfumato.learning.noise.correlated import CorrelatedNoise
+from sfumato.learning.noise.grid import GridNoise
+from sfumato.ledger import Ledger
+from sfumato.mechanisms.factorization.banded import BandedToeplitz
+from tests.learning.training.conftest import Made
+
+Make = Callable[..., Made]
+Open = Callable[..., Ledger]
+REAL: dict[str, Any] = {"noise_generator": None, "delta": 1e-3, "epochs": 3, "replayable": True}
+
+
+@pytest.fixture
+def deterministic() -> Iterator[None]:
+    torch.use_deterministic_algorithms(mode=True)
+    yield
+    torch.use_deterministic_algorithms(mode=False)
+
+
+@pytest.fixture
+def ledger(open_ledger: Open, tmp_path: Path) -> Ledger:
+    return open_ledger(tmp_path / "kept.ledger", simulated=False)
+
+
+def step(made: Made, batch: Any) -> None:
+    made.optimizer.zero_grad()
+    made.loss(*batch).backward()
+    made.optimizer.step()
+
+
+def test_a_batch_that_was_begun_is_begun_anew_after_a_rewind(
+    make: Make, ledger: Ledger, deterministic: None
+) -> None:
+    made = make(**REAL, ledger=ledger, max_physical_batch_size=2)
+    step(made, next(iter(made.loader)))  # a part: nothing is released
+    assert made.engine.run.released == 0
+    sizes: list[int] = []
+    gradients = made.engine.run.gradients
+
+    def watched() -> Any:
+        sizes.append(sum(norms.shape[1] for norms in made.engine.run._norms))
+        return gradients()
+
+    made.engine.run.gradients = watched  # type: ignore[method-assign]
+    for batch in made.loader:
+        step(made, batch)
+        if sizes:
+            break
+    assert sizes == [len(made.engine.run.sampler.batch(0))]
+
+
+def test_a_replay_that_clips_otherwise_gets_fresh_noise(
+    make: Make, ledger: Ledger, deterministic: None, tmp_path: Path
+) -> None:
+    # So wide that nothing is clipped: the sums are the same whatever the norm has become.
+    clipping = AdaptiveQuantile(clip_norm=1e4, count_stddev=5.0)
+    made = make(**REAL, ledger=ledger, clipping=clipping, lr=0.0)
+    step(made, next(iter(made.loader)))
+    made.engine.save_checkpoint(path=tmp_path / "at.pt")
+    assert made.engine.run.clipping != clipping
+    batches = iter(made.loader)
+    step(made, next(batches))
+    again = make(**REAL, ledger=ledger, clipping=clipping, lr=0.0, resume_from=tmp_path / "at.pt")
+    assert again.engine.run.clipping == clipping
+    with pytest.warns(UserWarning, match="its noise is not drawn"):
+        step(again, next(iter(again.loader)))
+
+
+@pytest.mark.parametrize("how", ["resume", "load"])
+@pytest.mark.parametrize("what", ["order", "noise"])
+def test_steps_that_hang_together_do_not_go_on_with_fresh_secrets(
+    make: Make, tmp_path: Path, how: str, what: str
+) -> None:
+    def shuffled(**given: Any) -> ShuffledSampler:
+        return ShuffledSampler(
+            **{name: given[name] for name in ("population", "batch_size", "steps", "seed")}
+        )
+
+    def correlated(*, sampler: Any, key: Any, seed: Any) -> CorrelatedNoise:
+        strategy = BandedToeplitz(steps=sampler.steps, bands=[1.0, 0.5])
+        return CorrelatedNoise(strategy, participation=sampler.participation, key=key, seed=seed)
+
+    options: dict[str, Any] = {"noise_generator": None, "steps": 8}
+    options |= {"sampler": shuffled} if what == "order" else {"noise": correlated}
+    first = make(**options)
+    step(first, next(iter(first.loader)))
+    first.engine.save_checkpoint(path=tmp_path / "at.pt")
+    if how == "resume":
+        with pytest.raises(ParameterError, match="drawn independently"):
+            make(**options, resume_from=tmp_path / "at.pt")
+        return
+    other = make(**options)
+    with pytest.raises(ParameterError, match="drawn independently"):
+        other.engine.load_checkpoint(path=tmp_path / "at.pt", module=other.module)
+
+
+def test_a_parameter_that_was_added_is_not_stepped_without_noise(make: Make) -> None:
+    made = make()
+    other = nn.Linear(1, 1)
+    made.optimizer.add_param_group({"params": other.parameters()})
+    x, y = next(iter(made.loader))
+    nn.functional.mse_loss(other(made.module(x)), y).backward()
+    before = [parameter.detach().clone() for parameter in other.parameters()]
+    with pytest.raises(ParameterError, match="parameters of the module only"):
+        made.optimizer.step()
+    assert all(torch.equal(a, b) for a, b in zip(before, other.parameters(), strict=True))
+
+
+def test_a_batch_from_elsewhere_is_priced_as_its_noise_is_drawn(make: Make) -> None:
+    def noise(*, sampler: Any, key: Any, seed: Any) -> GridNoise:
+        del sampler
+        return GridNoise(key) if seed is None else GridNoise(seed=seed)
+
+    def poisson(**given: Any) -> PoissonSampler:
+        steps, seed = given["steps"], given["seed"]
+        return PoissonSampler(
+            population=given["population"], sampling_probability=1.0, steps=steps, seed=seed
+        )
+
+    made = make(noise=noise, sampler=poisson, steps=4, noise_multiplier=1e6)
+    x, y = made.data_loader.dataset.tensors
+    with pytest.warns(UserWarning, match="did not come from the loader"):
+        step(made, (x, y))
+    run = made.engine.run
+    entries = sum(p.numel() for p in made.module.parameters())
+    charged = run.noise.charged(1e6, entries)
+    assert charged < 1e6
+    assert run.loss_so_far() == run.sampler.loss_of(charged, 1) + run.sampler.step_loss(charged)
