@@ -15,6 +15,7 @@ from sfumato.learning import PoissonSampler, ShuffledSampler
 from sfumato.learning.clipping.adaptive import AdaptiveQuantile
 from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.grid import GridNoise
+from sfumato.learning.sampling.users import UserRecordsSampler
 from sfumato.ledger import Ledger
 from sfumato.mechanisms.factorization.banded import BandedToeplitz
 from tests.learning.training.conftest import Made
@@ -106,6 +107,25 @@ def test_steps_that_hang_together_do_not_go_on_with_fresh_secrets(
     other = make(**options)
     with pytest.raises(ParameterError, match="drawn independently"):
         other.engine.load_checkpoint(path=tmp_path / "at.pt", module=other.module)
+
+
+def test_records_of_users_go_on_with_fresh_secrets(make: Make, tmp_path: Path) -> None:
+    def records(*, population: int, steps: int, seed: Any, **_: Any) -> UserRecordsSampler:
+        return UserRecordsSampler(
+            user_ids=[i // 2 for i in range(population)],
+            sampling_probability=0.25,
+            max_examples=2,
+            steps=steps,
+            seed=seed,
+        )
+
+    options: dict[str, Any] = {"noise_generator": None, "steps": 8, "sampler": records}
+    first = make(**options)
+    first.epoch()
+    first.engine.save_checkpoint(path=tmp_path / "at.pt")
+    other = make(**options)
+    other.engine.load_checkpoint(path=tmp_path / "at.pt", module=other.module)
+    assert other.engine.run.cursor == first.engine.run.cursor > 0
 
 
 def test_a_parameter_that_was_added_is_not_stepped_without_noise(make: Make) -> None:

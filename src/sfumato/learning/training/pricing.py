@@ -7,6 +7,7 @@ from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.noise import Noise
 from sfumato.learning.sampling.poisson import EVERY_STEP
 from sfumato.learning.sampling.sampler import Sampler
+from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
@@ -33,7 +34,8 @@ def check_fresh(noise: Noise, sampler: Sampler, cursor: int) -> None:
     A fresh order would let an example of an epoch's first half come again in its second; a fresh key would
     begin correlated noise anew. Neither is in the loss of one run.
     """
-    apart = sampler.participation == EVERY_STEP and not isinstance(noise, CorrelatedNoise)
+    drawn = isinstance(sampler, UserSampler | UserRecordsSampler) or sampler.participation == EVERY_STEP
+    apart = drawn and not isinstance(noise, CorrelatedNoise)
     if cursor and not apart and not (noise.simulated and sampler.simulated):
         remedy = "reserve the run on a ledger, which keeps its secrets, or begin another run"
         rule = "be of steps that are drawn independently where no ledger keeps the secrets"
