@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import os
 import random
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
@@ -478,3 +480,30 @@ def test_bad_local_training_is_refused() -> None:
         local = local_sgd(loss, learning_rate=0.1, batch_size=batch_size)
         _training([empty], local=local, aggregation=recorded).run(1)
     assert all(not total.any() for total in recorded.sums)
+
+
+def test_a_training_goes_on_in_one_place_only() -> None:
+    training = FederatedTraining(
+        nn.Linear(3, 2),
+        _clients(4),
+        local_sgd(nn.functional.mse_loss, learning_rate=0.1),
+        sampler=PoissonSampler(population=4, sampling_probability=0.5, steps=2),
+        clipping=Flat(clip_norm=1.0),
+        noise_multiplier=1.0,
+    )
+    with pytest.raises(TypeError, match="would draw its noise again"):
+        copy.deepcopy(training)
+    reading, writing = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            training.run(1)
+            os.write(writing, b"ran")
+        except ParameterError:
+            os.write(writing, b"refused")
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reading, 16) == b"refused"
+    os.close(reading)
+    os.close(writing)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Generic, TypeVar, final
+from typing import Generic, NoReturn, TypeVar, final
 
 import torch
 from torch import Tensor, nn
@@ -140,6 +141,13 @@ class FederatedTraining(Generic[T]):
         self._optimizer = server(list(trained(module).values()))
         self._groups = clipping.groups(self._names)
         self._run: Run | None = None
+        self._process = os.getpid()
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise TypeError(
+            "a FederatedTraining must go on where it was made, got a copy or a pickle of it, which would "
+            "draw its noise again; begin another"
+        )
 
     @property
     def simulated(self) -> bool:
@@ -172,6 +180,9 @@ class FederatedTraining(Generic[T]):
         BudgetExceeded, LedgerError
             From the ledger, before any client is asked.
         """
+        if os.getpid() != self._process:
+            remedy = "make the training in the child"
+            _check.refuse("training", "go on in the process that made it", "a forked one", remedy)
         left = self.sampler.steps - self.rounds
         count = left if rounds is None else _check.integer("rounds", rounds)
         if count > left:
