@@ -256,3 +256,22 @@ def test_sample_weights_are_refused() -> None:
 
 def test_a_box_is_one_pair_or_one_for_each_column() -> None:
     assert [end.tolist() for end in box("bounds", (0, [1, 2]), 2)] == [[0, 0], [1, 2]]
+
+
+@pytest.mark.parametrize("odd", [math.nan, math.inf, None])
+def test_a_missing_label_among_objects_is_left_out_and_raises_nothing(odd: Any) -> None:
+    X = np.random.default_rng(0).uniform(-2, 2, (6, 2))
+    known, holed = (np.array(["a", one, "b", "a", "b", "b"], object) for one in ("c", odd))
+    one, other = (
+        LogisticRegression(bounds=(-2, 2), classes=["a", "b"], steps=3, random_state=1).fit(X, y)
+        for y in (known, holed)
+    )
+    assert np.array_equal(one.coef_, other.coef_)
+    numbers = np.array([1.0, 2.0, 0.5, 0.0, 2.0, 1.0])
+    numbers[1] = math.nan if odd is None else odd
+    texts = numbers.astype(object)
+    texts[1] = odd
+    first, second = (
+        LinearRegression(bounds=(-2, 2), y_bounds=(0, 2), random_state=1).fit(X, y) for y in (numbers, texts)
+    )
+    assert np.array_equal(first.coef_, second.coef_)

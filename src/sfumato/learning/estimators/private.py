@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from typing import Any, Self
@@ -102,10 +103,16 @@ class PrivateEstimator(BaseEstimator):
     def _labelled(self, X: Any, y: Any, *, numeric: bool) -> tuple[_Array, NDArray[Any], NDArray[np.bool_]]:
         """Return the data, the answers, and which of these are neither NaN nor infinite."""
         given = np.asarray(y)
+        if numeric and y is not None and given.ndim == 1 and given.dtype.kind == "O":
+            y = given = np.array([_number(one) for one in given.tolist()], np.float64)
         finite = np.ones(given.shape[:1], np.bool_)
         if y is not None and given.ndim == 1 and given.dtype.kind == "f":
             finite = np.isfinite(given)
             y = np.where(finite, given, 0.0)  # scikit-learn would raise an error that tells of them
+        elif y is not None and given.ndim == 1 and given.dtype.kind == "O":
+            finite = np.array([_is_label(one) for one in given.tolist()], np.bool_)
+            y = given.copy()
+            y[~finite] = given[finite][0] if finite.any() else 0
         options: dict[str, Any] = {"ensure_all_finite": False, "ensure_min_samples": 0, "y_numeric": numeric}
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=False, reset=True, **options)
         if numeric and not finite.all():
@@ -124,6 +131,26 @@ class PrivateEstimator(BaseEstimator):
             stacklevel=3,
         )
         return np.unique(y)
+
+
+def _is_label(value: Any) -> bool:
+    """Whether a label is one: not missing, and finite where it is a number."""
+    try:
+        return (
+            value is not None
+            and bool(value == value)  # noqa: PLR0124 - NaN and its like are not
+            and not (isinstance(value, float) and math.isinf(value))
+        )
+    except (TypeError, ValueError):
+        return False
+
+
+def _number(value: Any) -> float:
+    """Return a response as a number; NaN where it is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return math.nan
 
 
 def encoded(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
