@@ -13,6 +13,7 @@ from sfumato.errors import ParameterError
 from sfumato.learning.estimators.logistic_regression import LogisticRegression
 from sfumato.learning.estimators.objective_perturbation import ObjectivePerturbation
 from sfumato.numerics.source import SimulatedSource
+from sfumato.privacy.calibration import analytic_gaussian_stddev
 
 
 def density(
@@ -88,3 +89,23 @@ def test_it_learns_and_says_what_it_cost() -> None:
     assert not model.float_safe_
     with pytest.raises(ParameterError, match=r"^solver must"):
         model.set_params(solver="newton").fit(data, answer)
+
+
+def test_the_gradient_is_one_that_floats_can_tell() -> None:
+    for norm, epsilon in ((1e12, 1.0), (1.0, 1e-7)):
+        solver = ObjectivePerturbation.calibrated(epsilon=epsilon, delta=1e-6, data_norm=norm)
+        rows, answers = np.random.default_rng(3).random((50, 3)), np.zeros(50)
+        linear = np.array([1.0, -2.0, 3.0]) * solver.stddev
+        weights = solver._minimum(rows, answers, linear)
+        gradient = rows.T @ (expit(rows @ weights) - answers) + solver.ridge * weights + linear
+        # The shift that the blur hides is that of the gradient that is left.
+        near = (
+            analytic_gaussian_stddev(
+                sensitivity=2 * math.sqrt((gradient**2).sum()) / solver.ridge,
+                epsilon=solver.near_epsilon,
+                delta=solver.near_delta,
+            )
+            if gradient.any()
+            else 0.0
+        )
+        assert near <= solver.blur

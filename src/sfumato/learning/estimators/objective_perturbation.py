@@ -70,7 +70,8 @@ class ObjectivePerturbation:
     :math:`(2sR + R^2)/2\sigma^2`; integrating the tail, :math:`\delta(\epsilon) \le 2\delta_G(\epsilon -
     \epsilon_3)` for :math:`\epsilon - \epsilon_3 \ge R^2/2\sigma^2`, in both directions.
 
-    The weights that are found have a gradient of norm at most :math:`\gamma`, so they are within
+    The weights that are found have a gradient of norm at most :math:`\gamma = 10^{-6}\max(1, R,
+    10^{-6}\sigma)`, far above what floats tell of sums of that size, so they are within
     :math:`\gamma/\Lambda` of the minimum. Given the minimum, telling them with normal noise is the Gaussian
     mechanism for a shift of :math:`2\gamma/\Lambda`. The two compose. Condition: fewer than a billion rows,
     so that floats can tell a gradient of :math:`\gamma/2`; Newton's steps with backtracking reach it, as the
@@ -122,7 +123,7 @@ class ObjectivePerturbation:
         left = (exact[0] - math.log1p(norm**2 / 4 / penalty)) * (1 - 1e-9)
         stddev = analytic_gaussian_stddev(sensitivity=norm, epsilon=left, delta=exact[1] / 2)
         stddev = max(stddev, norm / math.sqrt(2 * left)) * (1 + 1e-9)
-        shift = 2 * _GRADIENT / penalty
+        shift = 2 * _gradient(norm, stddev) / penalty
         blur = analytic_gaussian_stddev(sensitivity=shift, epsilon=near[0], delta=near[1]) * (1 + 1e-9)
         return cls(
             data_norm=norm,
@@ -163,6 +164,7 @@ class ObjectivePerturbation:
     def _minimum(self, rows: _Array, answers: _Array, linear: _Array) -> _Array:
         """Return weights at which the gradient is small enough, by damped Newton steps."""
         weights = np.zeros(rows.shape[1])
+        enough = _gradient(self.data_norm, self.stddev) / 2
 
         def objective(at: _Array) -> float:
             scores = rows @ at
@@ -172,12 +174,17 @@ class ObjectivePerturbation:
         for _ in range(_STEPS):
             chances = expit(rows @ weights)
             gradient = rows.T @ (chances - answers) + self.ridge * weights + linear
-            if (gradient**2).sum() <= (_GRADIENT / 2) ** 2:
+            if (gradient**2).sum() <= enough**2:
                 break
             hessian = (rows * (chances * (1 - chances))[:, None]).T @ rows
             step = np.asarray(np.linalg.solve(hessian + self.ridge * np.eye(len(weights)), gradient))
             weights = weights - step * _length(objective, weights, step, float(gradient @ step))
         return weights
+
+
+def _gradient(norm: float, stddev: float) -> float:
+    """Return the norm of a gradient that is small enough, and that floats still tell from 0."""
+    return _GRADIENT * max(1.0, norm, _GRADIENT * stddev)
 
 
 def _length(objective: Callable[[_Array], float], weights: _Array, step: _Array, fall: float) -> float:
