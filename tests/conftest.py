@@ -25,7 +25,7 @@ settings.load_profile("sfumato")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 """Tests run side by side: torch's threads would wait for one another."""
 
-NEED_TORCH = {"adapters", "checks", "clipping", "engine", "federated", "noise", "training"}
+NEED_TORCH = {"adapters", "checks", "clipping", "engine", "federated", "noise", "parity", "training"}
 """The parts of the room ``learning`` that load torch; the mirror of each in the tests has the same name."""
 
 

@@ -20,6 +20,8 @@ __all__ = ["main", "oldest"]
 def oldest(project: Mapping[str, Any]) -> Iterator[str]:
     """Yield a constraint for each dependency, extras included: the newest patch of its lower bound.
 
+    What is pinned to one version is its own constraint.
+
     Parameters
     ----------
     project : mapping
@@ -34,7 +36,7 @@ def oldest(project: Mapping[str, Any]) -> Iterator[str]:
         bounds = [part.version for part in need.specifier if part.operator == ">="]
         if bounds:
             yield f"{need.name}=={bounds[0]}{'' if '.' in bounds[0] else '.0'}.*"
-        elif need.name != table["name"]:
+        elif need.name != table["name"] and not any(part.operator == "==" for part in need.specifier):
             raise ValueError(
                 f"{need.name} must have a lower bound in pyproject.toml; add one that was tested"
             )

@@ -29,3 +29,7 @@ def test_each_lower_bound_becomes_the_newest_patch_of_it() -> None:
 def test_a_dependency_without_a_lower_bound_is_refused() -> None:
     with pytest.raises(ValueError, match="numpy must have a lower bound"):
         list(oldest(project("numpy")))
+
+
+def test_a_dependency_of_one_version_needs_no_constraint() -> None:
+    assert list(oldest(project("torch==2.13.0; python_version == '3.11'"))) == ["q==2.0.*"]
