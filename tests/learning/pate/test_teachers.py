@@ -155,3 +155,27 @@ def test_wrong_shapes_and_classes_are_refused() -> None:
     with pytest.raises(ParameterError, match="count must be"):
         fit(X, y, units, count=0)
     assert "Nearest" not in repr(fit(X, y, units))
+
+
+@pytest.mark.parametrize(("odd", "what"), [("x", "y"), (None, "y"), ([1], "y"), ("x", "units")])
+def test_one_odd_entry_of_a_list_changes_one_vote(odd: Any, what: str) -> None:
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    lists: dict[str, Any] = {"y": [1, 0] * 20, "units": list(range(40))}
+    arguments: dict[str, Any] = {"count": 8, "classes": [0, 1], "rng": 1}
+
+    def votes() -> Any:
+        return Teachers.fit(lambda number: Nearest(), X, **lists, **arguments).votes(X)
+
+    before = votes()
+    lists[what][-1] = odd
+    moved = 2 if what == "y" else 4
+    assert (np.abs(votes() - before).sum(axis=1) <= moved).all()
+
+
+def test_a_row_without_a_unit_is_dropped() -> None:
+    X, y, units = data()
+    kept = units != 7
+    holed = np.where(kept, units, None)
+    assert (fit(X, y, holed).votes(X) == fit(X[kept], y[kept], units[kept]).votes(X)).all()
+    with pytest.raises(ParameterError, match="X must have a type"):
+        fit(X.tolist(), y, units)

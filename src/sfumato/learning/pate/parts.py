@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.numerics.source import Rng, random_source
 
-__all__ = ["parts_of"]
+__all__ = ["column", "parts_of"]
 
 
 def parts_of(units: Any, count: int, rng: Rng = None) -> NDArray[np.int64]:
@@ -44,7 +44,7 @@ def parts_of(units: Any, count: int, rng: Rng = None) -> NDArray[np.int64]:
     (True, False)
     """
     count = _check.integer("count", count, minimum=1)
-    array = np.asarray(units)
+    array = column(units)
     if array.ndim != 1 or array.dtype.kind not in "iuUSO":
         got = f"array of {array.dtype} with {array.ndim} axes"
         _check.refuse("units", "be a one-dimensional array of integers, strings or bytes", got)
@@ -54,6 +54,19 @@ def parts_of(units: Any, count: int, rng: Rng = None) -> NDArray[np.int64]:
         int.from_bytes(hashlib.blake2b(name, key=key, digest_size=16).digest()) % count for name in names
     ]
     return np.array(parts, np.int64)[places]
+
+
+def column(values: Any) -> NDArray[Any]:
+    """Return an array of one entry a row; of a list each entry as it is.
+
+    As an array, a list of numbers with one text among them is of texts: one row would change all others.
+    """
+    if not isinstance(values, list | tuple):
+        return np.asarray(values)
+    array = np.empty(len(values), object)
+    for place, value in enumerate(values):
+        array[place] = value
+    return array
 
 
 def _distinct(array: NDArray[Any]) -> tuple[list[bytes], NDArray[np.int64]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, final
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.learning.pate.parts import parts_of
+from sfumato.learning.pate.parts import column, parts_of
 from sfumato.numerics.source import Rng, random_source
 
 __all__ = ["Predictor", "Teachers"]
@@ -43,7 +43,7 @@ class Teachers:
     one teacher, and under replace-one two. Each teacher casts one vote per example. Fixed rules keep that
     true, and keep the data out of errors: a teacher whose part has one class votes for that; it votes for the
     first class where its part is empty, where its fit or prediction fails, and where it predicts something
-    else than a class; rows whose label is no class are dropped.
+    else than a class; rows whose label is no class, or whose unit is missing, are dropped.
 
     Examples
     --------
@@ -105,17 +105,22 @@ class Teachers:
             Whatever a classifier of ``make`` raises for made-up rows of this shape, which are tried first.
             On real rows a failure is a vote for the first class.
         """
-        X, y, known = np.asarray(X), np.asarray(y), _classes(classes)  # noqa: N806
-        if X.ndim < 2 or y.shape != X.shape[:1] or np.shape(units) != y.shape:
+        if isinstance(X, list | tuple):
+            remedy = "pass an array, whose type no row decides"
+            _check.refuse("X", "have a type", type(X).__name__, remedy)
+        X, y, units, known = np.asarray(X), column(y), column(units), _classes(classes)  # noqa: N806
+        if X.ndim < 2 or y.shape != X.shape[:1] or units.shape != y.shape:
             _check.refuse("X, y and units", "have rows, a label each and a unit each", "other shapes")
         count = _check.integer("count", count, minimum=1)
         _try_out(make, X, np.asarray(classes))
-        labels = _places(y, known)
-        parts = parts_of(units, count, random_source(rng))
+        names, labels = np.asarray(classes), _places(y, known)
+        named = np.array([not _missing(unit) for unit in units.tolist()], np.bool_)
+        parts = np.full(len(y), -1, np.int64)
+        parts[named] = parts_of(units[named], count, random_source(rng))
         models = []
         for number in range(count):
             rows = np.flatnonzero((parts == number) & (labels >= 0))
-            models.append(_trained(make, number, X[rows], y[rows], labels[rows]))
+            models.append(_trained(make, number, X[rows], names[labels[rows]], labels[rows]))
         return cls(known, tuple(models))
 
     @property
@@ -163,7 +168,19 @@ def _classes(given: Sequence[Any]) -> tuple[Any, ...]:
 def _places(labels: NDArray[Any], classes: tuple[Any, ...]) -> NDArray[np.int64]:
     """Return the place of each label among the classes, or -1."""
     known = {label: place for place, label in enumerate(classes)}
-    return np.array([known.get(label, -1) for label in labels.tolist()], np.int64)
+
+    def place(label: Any) -> int:
+        return known.get(label, -1) if isinstance(label, Hashable) else -1
+
+    return np.array([place(label) for label in labels.tolist()], np.int64)
+
+
+def _missing(unit: Any) -> bool:
+    """Whether a unit is NULL, in any of the ways in which one is."""
+    try:
+        return unit is None or not bool(unit == unit)  # noqa: PLR0124 - NaN is not
+    except (TypeError, ValueError):
+        return True
 
 
 def _try_out(make: Callable[[int], Predictor], X: NDArray[Any], classes: NDArray[Any]) -> None:  # noqa: N803
