@@ -161,6 +161,19 @@ def test_an_analysts_run_is_charged_to_them_too_and_so_is_its_extension(open_any
     assert ledger.verify().sound
 
 
+def test_an_analyst_does_not_go_on_with_anothers_run(open_anywhere: Open) -> None:
+    ledger = open_anywhere(budget=BUDGET)
+    for analyst in ("ada", "bob"):
+        ledger.grant(analyst, Budget.approximate(epsilon=1.0, delta=1e-5))
+    views = LedgerView(ledger, "ada"), LedgerView(ledger, "bob")
+    theirs = views[0].reserve(STEP * 5, steps=5, delta=DELTA / 10)
+    curators = ledger.reserve(STEP * 5, steps=5, delta=DELTA / 10)
+    for run in (theirs, curators):
+        with pytest.raises(LedgerMismatch, match="run must be one of analyst 'bob'"):
+            views[1].run(run.number)
+    assert ledger.run(theirs.number).claimed == 0
+
+
 def test_a_third_party_checks_the_log_of_a_ledger_with_runs(open_anywhere: Open) -> None:
     ledger = open_anywhere(budget=BUDGET)
     run = reserved(ledger)

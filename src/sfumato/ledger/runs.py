@@ -97,6 +97,11 @@ class Run:
         return self._first.digest
 
     @property
+    def analyst(self) -> str:
+        """Who is charged for it; "" for nobody but the dataset."""
+        return str(content_of(self._first).get("analyst", ""))
+
+    @property
     def reserved(self) -> int:
         """How many steps were charged, with those by which the run was extended."""
         with self._transaction(write=False) as connection:

@@ -154,8 +154,14 @@ class LedgerView:
         )
 
     def run(self, number: int, *, digest: str = "") -> Run:
-        """Return a run that was reserved, to go on with it; as `Ledger.run`."""
-        return self._ledger.run(number, digest=digest)
+        """Return a run that this analyst reserved, to go on with it; as `Ledger.run`."""
+        run = self._ledger.run(number, digest=digest)
+        if run.analyst != self._analyst:
+            # Its extension would be charged to the other's budget.
+            raise LedgerMismatch(
+                f"run must be one of analyst {self._analyst!r}, got another's; go on with what they reserved"
+            )
+        return run
 
     def commit(self, receipt: Receipt, payload: bytes) -> None:
         """Store the release of one of the charges made here; as `Ledger.commit`."""
