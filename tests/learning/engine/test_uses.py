@@ -11,7 +11,9 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
 from sfumato.learning.clipping.flat import Flat
+from sfumato.learning.engine.arena import Arena
 from sfumato.learning.engine.engine import Engine
+from sfumato.learning.engine.outer import Outer
 from tests.learning.engine.test_rules import Body
 
 HUGE = 1e14
@@ -106,3 +108,15 @@ def test_what_cancels_out_in_part_keeps_its_gradient() -> None:
     module(x).sum().backward()
     found = engine.clipped_sums()
     assert float(found.norms) == pytest.approx(float(found.gradients["w"].norm()), rel=1e-5)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_norms_from_inner_products_are_no_less_where_all_are_rounded_alike(seed: int) -> None:
+    """Half of the rows are alike, and the others nearly their negatives."""
+    rows, generator = 1000, torch.Generator().manual_seed(seed)
+    one, right, apart = (torch.rand(2100, generator=generator) for _ in range(3))
+    other = one + (apart - 0.5) * (4 * 1.3e-4 * one.square().sum() / (apart - 0.5).square().sum()).sqrt()
+    left = torch.stack([one, -other] * (rows // 2))[None]
+    found = Outer(left, right.expand(1, rows, -1), kept=1, arena=Arena()).squared_norms()
+    true = (rows / 2) ** 2 * (one.double() - other.double()).square().sum() * right.double().square().sum()
+    assert 1 - 2.0**-12 <= float(found) / float(true) < 1.01

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from sfumato import _check
 from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.clipping.precision import in_full
 
 __all__ = ["UserSums", "clipped_by_user"]
 
@@ -89,7 +90,8 @@ def clipped_by_user(
     clipped = []
     for group, total, gradient in zip(groups, sums, gradients, strict=True):
         kept = torch.where(factors[group][:, None] > 0, total, 0)
-        clipped.append((factors[group].to(total.dtype) @ kept).reshape(gradient.shape[1:]))
+        with in_full(total.device):
+            clipped.append((factors[group].to(total.dtype) @ kept).reshape(gradient.shape[1:]))
     return UserSums(gradients=tuple(clipped), users=len(present), squared_norms=squared)
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from sfumato import _check
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.clipping.flat import Flat
+from sfumato.learning.clipping.precision import in_full
 from sfumato.learning.engine.batching import over_examples
 from sfumato.learning.engine.sums import ClippedSums
 from sfumato.learning.engine.uses import squares, wide
@@ -76,7 +77,8 @@ class ClippedGrad:
         count = self._count(batch)
         for start in range(0, count, few):
             gradients = self._gradients(fixed, batch, slice(start, min(start + few, count)))
-            norms.append(self._add(sums, gradients, groups))
+            with in_full(next(iter(sums.values()), torch.empty(0)).device):
+                norms.append(self._add(sums, gradients, groups))
         return ClippedSums(gradients=sums, examples=count, norms=torch.cat(norms, 1))
 
     def _count(self, batch: Sequence[Any]) -> int:

@@ -14,6 +14,8 @@ __all__ = ["Outer"]
 
 _DOUBTFUL = 1e-3
 """A squared norm this much below its bound by rows is computed again without cancellation."""
+_ROUNDING, _ALLOWED = 2.0**-22, 2.0**-13
+"""What may be lost of the bound if all terms are rounded alike, and of a norm, by the slack of `Clipping`."""
 
 
 class Outer(Use):
@@ -104,20 +106,23 @@ class Outer(Use):
     def _by_gram(self) -> Tensor:
         """Return inner products of rows with rows; where they cancel out, the gradients tell.
 
-        With n rows, terms of either sign leave about 1/n of the bound; a rounding of 2**-24 of each term is
-        then far below the slack of `Clipping`. An example whose terms cancel out further is computed anew.
+        With n rows, terms of either sign leave about 1/n of the bound. A rounding of 2**-24 of each term is
+        far below the slack of `Clipping` then if roundings are of either sign too; for rows that are alike
+        they are not, and what they may take from the bound beyond half of the slack is added. An example
+        whose terms cancel out further is computed anew.
         """
         gram = self.left @ self.left.transpose(1, 2)
         gram.mul_(self.right @ self.right.transpose(1, 2))
         norms = gram.sum((1, 2))
         floor = min(_DOUBTFUL, 0.1 / self.left.shape[1])
-        doubtful = norms < self._reach() * floor
+        reach = self._reach()
+        doubtful = norms < reach * floor
         for side in (self.left, self.right):
             doubtful |= side.abs().amax((1, 2)).square() > LARGE
         if doubtful.any():
             chosen = doubtful.nonzero()[:, 0]
             norms[chosen] = self._by_parts(chosen.tolist())
-        return norms
+        return norms + (reach * _ROUNDING - norms * _ALLOWED).clamp(min=0).masked_fill(doubtful, 0)
 
     def _by_parts(self, examples: range | list[int]) -> Tensor:
         """Return the norms of gradients that are made a few at a time."""

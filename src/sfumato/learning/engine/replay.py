@@ -19,6 +19,7 @@ from torch.autograd.function import once_differentiable
 
 from sfumato.errors import UnfitModule
 from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.clipping.precision import in_full
 from sfumato.learning.engine.batching import over_examples
 from sfumato.learning.engine.calls import called, tensors_in
 from sfumato.learning.engine.layout import Layout
@@ -157,7 +158,8 @@ class Replay(Pass):
                 torch.set_rng_state(self._states[place])
                 chunk = [output[start : start + self._few] for output in outputs]
                 own, of_inputs = self._chunk_gradients(start, chunk, present, needed)
-                norms.append(self._add(sums, own))
+                with in_full(next(iter(sums.values())).device):
+                    norms.append(self._add(sums, own))
                 found.append(of_inputs)
         finally:
             torch.set_rng_state(state)

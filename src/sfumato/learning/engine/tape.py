@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.clipping.precision import in_full
 from sfumato.learning.engine.arena import Arena
 from sfumato.learning.engine.passes import Pass
 from sfumato.learning.engine.totals import clipped_totals
@@ -81,12 +82,14 @@ class Tape(Pass):
         key = self.followed[id(tensor)].key
         self.uses[key].append(use)
         if self.expected[key] == 1 and key in self.parameters:
-            self.norms[key] = use.squared_norms()
+            with in_full(tensor.device):
+                self.norms[key] = use.squared_norms()
 
     def totals(
         self, clipping: Clipping, groups: Mapping[str, int], scale: float
     ) -> tuple[Mapping[str, Tensor], Tensor]:
         """Return the sums of clipped gradients, and the norms."""
-        found = clipped_totals(self, clipping, groups, scale)
+        with in_full(next(iter(self.parameters.values())).device):
+            found = clipped_totals(self, clipping, groups, scale)
         self.arena.release()
         return found
