@@ -275,3 +275,20 @@ def test_a_missing_label_among_objects_is_left_out_and_raises_nothing(odd: Any) 
         LinearRegression(bounds=(-2, 2), y_bounds=(0, 2), random_state=1).fit(X, y) for y in (numbers, texts)
     )
     assert np.array_equal(first.coef_, second.coef_)
+
+
+def test_one_odd_entry_of_a_list_changes_no_other_label() -> None:
+    X = np.random.default_rng(0).uniform(-2, 2, (40, 2))
+    labels: list[Any] = [0, 1] * 20
+    numbers: list[Any] = [0.5, 1.5] * 20
+    for odd in ("x", None, math.nan):
+        one, other = (
+            LogisticRegression(bounds=(-2, 2), classes=[0, 1], steps=3, random_state=1).fit(X, y)
+            for y in ([*labels[:-1], odd], [*labels[:-1], 7])
+        )
+        assert np.array_equal(one.coef_, other.coef_)
+        first, second = (
+            LinearRegression(bounds=(-2, 2), y_bounds=(0, 2), random_state=1).fit(X, y)
+            for y in ([*numbers[:-1], odd], [*numbers[:-1], math.nan])
+        )
+        assert np.array_equal(first.coef_, second.coef_)

@@ -102,6 +102,8 @@ class PrivateEstimator(BaseEstimator):
 
     def _labelled(self, X: Any, y: Any, *, numeric: bool) -> tuple[_Array, NDArray[Any], NDArray[np.bool_]]:
         """Return the data, the answers, and which of these are neither NaN nor infinite."""
+        if isinstance(y, list | tuple) and (numeric or getattr(self, "classes", None) is not None):
+            y = _entries(y)
         given = np.asarray(y)
         if numeric and y is not None and given.ndim == 1 and given.dtype.kind == "O":
             y = given = np.array([_number(one) for one in given.tolist()], np.float64)
@@ -131,6 +133,16 @@ class PrivateEstimator(BaseEstimator):
             stacklevel=3,
         )
         return np.unique(y)
+
+
+def _entries(values: Sequence[Any]) -> Any:
+    """Return a list's entries as they are: as one array, a text among numbers would make all texts."""
+    if any(np.ndim(one) for one in values if not isinstance(one, str | bytes)):
+        return values
+    found = np.empty(len(values), object)
+    for place, one in enumerate(values):
+        found[place] = one
+    return found
 
 
 def _is_label(value: Any) -> bool:
