@@ -78,6 +78,14 @@ def test_what_is_charged_covers_the_rounding(noise: float, entries: int) -> None
     assert noise > 1024 or charged == noise
 
 
+def test_the_grid_is_as_fine_as_the_deviation_asked_for_says() -> None:
+    """What is drawn is a little wider: just above a power of two here, whose grid would be too coarse."""
+    found = drawn(GridNoise(KEY), torch.zeros(1000, dtype=torch.float64), stddev=1 - 2.0**-22)
+    steps = found * 2.0**31
+    assert bool((steps == steps.round()).all())
+    assert bool((steps % 2 == 1).any())
+
+
 def test_sums_that_are_no_numbers_or_too_large_are_held() -> None:
     values = torch.tensor([float("nan"), float("inf"), -float("inf"), 1e300], dtype=torch.float64)
     noisy = drawn(GridNoise(KEY), values)

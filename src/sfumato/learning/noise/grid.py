@@ -102,7 +102,8 @@ class GridNoise(Noise):
         more = 1 + mul_up(_MULTIPLIER * 2.0**-_BITS, sqrt(entries) * (1 + 2.0**-48))
         for place, (gradient, stddev) in enumerate(zip(gradients, stddevs, strict=True)):
             if stddev:
-                drawn = _Drawn(self._entries, (step, place), mul_up(stddev, more))
+                # A grid of the deviation asked for: that of the one drawn could be twice as coarse.
+                drawn = _Drawn(self._entries, (step, place), mul_up(stddev, more), like=stddev)
                 change_entries(gradient, drawn.add)
 
     def scalar(self, *, step: int, stddev: float) -> float:
@@ -125,11 +126,11 @@ class GridNoise(Noise):
 class _Drawn:
     """The noise of one tensor at one step."""
 
-    def __init__(self, key: bytes, stream: tuple[int, int], stddev: float) -> None:
+    def __init__(self, key: bytes, stream: tuple[int, int], stddev: float, like: float | None = None) -> None:
         if not _LEAST <= stddev <= 1 / _LEAST:
             _check.refuse("stddevs", "be 0, or between 2**-400 and 2**400", stddev, "rescale the loss")
         self._key, self._stream = key, stream
-        self._stddev, self._grid = stddev, _spacing(stddev)
+        self._stddev, self._grid = stddev, _spacing(stddev if like is None else like)
 
     def add(self, entries: NDArray[Any]) -> None:
         """Round the entries to the grid and add noise to them.
