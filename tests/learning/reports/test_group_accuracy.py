@@ -144,3 +144,13 @@ def test_all_cells_share_the_risk() -> None:
     least = (row.right - off) / (row.right + row.wrong)
     assert row.accuracy.lower == pytest.approx(least, abs=0.005)
     assert row.accuracy.lower <= least
+
+
+def test_one_odd_entry_of_a_list_moves_no_other_example() -> None:
+    groups: list[Any] = [1, 2] * 50
+    one, other = (
+        group_accuracies(np.full(100, True), given, public_groups=[1, 2], epsilon=1.0, rng=1)
+        for given in ([*groups[:-1], "x"], [*groups[:-1], 3])
+    )
+    assert one.groups == other.groups
+    assert one.groups[1].right > 20

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato import _check
+from sfumato.learning.pate.parts import column
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
 from sfumato.mechanisms.histogram import Histogram
@@ -141,7 +142,7 @@ def group_accuracies(
         _check.refuse("public_groups", "be distinct, and one at least", names)
     if any(np.ndim(name) for name in names):  # type: ignore[arg-type]
         _check.refuse("public_groups", "be single values", names, "name each group by a number or a text")
-    hits, group = np.asarray(right), np.asarray(groups)
+    hits, group = np.asarray(right), column(groups)
     if hits.dtype != np.bool_ or hits.ndim != 1:
         rule = "be a bool array with one entry for each example"
         _check.refuse("right", rule, f"{hits.dtype} of {hits.ndim} dimensions", "pass predicted == label")
