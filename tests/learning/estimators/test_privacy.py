@@ -19,9 +19,9 @@ from sklearn.base import clone
 from sfumato.errors import BudgetExceeded, ParameterError, SimulatedCharge, UnboundedSensitivity
 from sfumato.learning.estimators.boosted_trees import GradientBoostingClassifier, GradientBoostingRegressor
 from sfumato.learning.estimators.gaussian_nb import GaussianNB
-from sfumato.learning.estimators.kmeans import KMeans
+from sfumato.learning.estimators.kmeans import KMeans, _nearest
 from sfumato.learning.estimators.linear_regression import LinearRegression
-from sfumato.learning.estimators.logistic_regression import LogisticRegression
+from sfumato.learning.estimators.logistic_regression import LogisticRegression, _gradients
 from sfumato.learning.estimators.pca import PCA
 from sfumato.learning.estimators.private import UndeclaredClasses, box
 from sfumato.learning.estimators.standard_scaler import StandardScaler
@@ -292,3 +292,18 @@ def test_one_odd_entry_of_a_list_changes_no_other_label() -> None:
             for y in ([*numbers[:-1], odd], [*numbers[:-1], math.nan])
         )
         assert np.array_equal(first.coef_, second.coef_)
+
+
+@pytest.mark.parametrize("classes", [1, 3])
+def test_what_a_row_adds_does_not_depend_on_how_many_rows_there_are(classes: int) -> None:
+    rng = np.random.default_rng(0)
+    features, labels = rng.random((1000, 50)), rng.integers(0, 2, 1000)
+    weights = rng.normal(size=(classes, 50))
+    whole = _gradients(features, labels, weights, 1.0)
+    half, sides = rng.uniform(-1, 1, (1000, 25)), rng.uniform(-1, 1, 25)
+    # As near to one centre as to the other, but for rounding.
+    places, centres = np.hstack([half, half]), np.array([[*sides, *-sides], [*-sides, *sides]])
+    nearest = _nearest(places, centres)
+    for count in (1, 2, 5, 17, 333, 999):
+        assert (_gradients(features[:count], labels[:count], weights, 1.0) == whole[:count]).all()
+        assert (_nearest(places[:count], centres) == nearest[:count]).all()

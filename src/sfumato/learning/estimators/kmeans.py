@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato import _check
 from sfumato.learning.estimators.moments import noisy_spread, spread_part
 from sfumato.learning.estimators.private import PrivateEstimator, box, placed
-from sfumato.learning.estimators.sums import Part, VectorSum
+from sfumato.learning.estimators.sums import Part, VectorSum, products
 from sfumato.numerics.source import RandomSource
 
 __all__ = ["KMeans"]
@@ -175,7 +175,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):
 
 
 def _nearest(places: _Array, centres: _Array) -> NDArray[np.int64]:
-    distance = (centres**2).sum(axis=1)[None, :] - 2 * places @ centres.T
+    distance = (centres**2).sum(axis=1)[None, :] - 2 * products(places, centres)
     return np.asarray(distance.argmin(axis=1), np.int64)
 
 

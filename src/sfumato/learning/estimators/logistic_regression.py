@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato import _check
 from sfumato.learning.estimators.objective_perturbation import ObjectivePerturbation
 from sfumato.learning.estimators.private import PrivateEstimator, box, encoded, placed
-from sfumato.learning.estimators.sums import Part
+from sfumato.learning.estimators.sums import Part, products
 
 __all__ = ["LogisticRegression"]
 
@@ -234,7 +234,7 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
 
 def _gradients(features: _Array, labels: NDArray[np.int64], weights: _Array, clip: float) -> _Array:
     """Return each row's gradient, of an L2 norm of at most ``clip``."""
-    scores = features @ weights.T
+    scores = products(features, weights)
     if len(weights) == 1:
         with np.errstate(over="ignore"):
             misses = 1 / (1 + np.exp(-scores)) - (labels > 0)[:, None]

@@ -19,7 +19,7 @@ from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
 from sfumato.privacy.loss import PrivacyLoss, compose
 
-__all__ = ["Part", "VectorSum", "planned"]
+__all__ = ["Part", "VectorSum", "planned", "products"]
 
 _Array = NDArray[np.float64]
 
@@ -140,6 +140,14 @@ class VectorSum:
         steps = np.rint(np.clip(scaled, -limit, limit)).astype(np.int64)
         steps[(steps * steps).sum(axis=1) > self.part.most] = 0
         return steps
+
+
+def products(rows: _Array, vectors: _Array) -> _Array:
+    """Return ``rows @ vectors.T``, of which each row is a function of that row alone.
+
+    BLAS rounds a row's products otherwise where there are more rows, so that one row would move others.
+    """
+    return np.asarray(np.einsum("ij,kj->ik", rows, vectors))
 
 
 def planned(parts: Sequence[Part], *, epsilon: float, delta: float) -> tuple[list[VectorSum], PrivacyLoss]:
