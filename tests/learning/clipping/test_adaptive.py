@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -85,3 +86,12 @@ def test_a_count_with_too_little_noise_is_told() -> None:
         AdaptiveQuantile(clip_norm=1.0, count_stddev=0.5, quantile=1.0)
     with pytest.raises(ParameterError, match="count_stddev must be positive"):
         AdaptiveQuantile(clip_norm=1.0, count_stddev=0.0)
+
+
+@pytest.mark.parametrize("part", [0.5, 1 - 1e-9, 1 - 1e-13, 1 - 4e-16])
+def test_both_releases_together_cost_no_more_than_is_charged_to_the_last_bit(part: float) -> None:
+    """1/z_g^2 + 1/(2 s)^2 <= 1/z^2 in exact arithmetic, also where the count has nearly all of it."""
+    for count in np.random.default_rng(3).uniform(1, 50, 200).tolist():
+        noise = 2 * count * part
+        alone = Fraction(AdaptiveQuantile(clip_norm=1.0, count_stddev=count).gradient_multiplier(noise))
+        assert 1 / alone**2 + 1 / (2 * Fraction(count)) ** 2 <= 1 / Fraction(noise) ** 2

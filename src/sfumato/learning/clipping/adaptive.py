@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sfumato import _check
 from sfumato.learning.clipping.clipping import Clipping, bounded, clip_norm_of, finite_only, norms_of
-from sfumato.numerics.rounding import mul_up
+from sfumato.numerics.rounding import div_up, mul_up
 
 if TYPE_CHECKING:
     from sfumato.learning.noise.noise import Noise
@@ -100,7 +100,7 @@ class AdaptiveQuantile(Clipping):
             Of the gradients and the count together, as it is charged; below twice ``count_stddev``.
         """
         noise = _check.non_negative("noise_multiplier", noise_multiplier)
-        share = noise / (2 * self.count_stddev)
+        share = div_up(noise, 2 * self.count_stddev)
         if share >= 1:
             remedy = "raise count_stddev, or the batch size with it"
             _check.refuse("noise_multiplier", "be below twice count_stddev", noise_multiplier, remedy)
