@@ -232,7 +232,8 @@ def test_an_address_of_another_kind_is_named_without_what_it_may_hide() -> None:
 
 
 def test_a_single_column_is_no_frame() -> None:
-    with pytest.raises(SourceError, match="a single column to a frame"):
+    # An older pandas gives a column no Arrow stream: then it is no source at all.
+    with pytest.raises(SourceError, match="a single column to a frame|another frame that narwhals knows"):
         open_source(pd.Series([1, 2]))
 
 

@@ -65,7 +65,7 @@ def scaled_confidence(logits: ArrayLike, labels: ArrayLike) -> NDArray[np.float6
 
     Examples
     --------
-    >>> scaled_confidence([[2.0, 0.0], [-50.0, 50.0]], [0, 1]).tolist()
+    >>> scaled_confidence([[2.0, 0.0], [-50.0, 50.0]], [0, 1]).round(6).tolist()
     [2.0, 100.0]
     """
     values = np.asarray(logits, dtype=np.float64)

@@ -44,8 +44,8 @@ class BallsInBinsSampler(Sampler):
     Examples
     --------
     >>> sampler = BallsInBinsSampler(population=1000, bins=20, steps=40, seed=1)
-    >>> (sampler.batch(3) == sampler.batch(23)).all(), sampler.expected_batch_size
-    (np.True_, 50.0)
+    >>> sampler.batch(3).tolist() == sampler.batch(23).tolist(), sampler.expected_batch_size
+    (True, 50.0)
     """
 
     population: int
