@@ -233,7 +233,7 @@ def test_an_address_of_another_kind_is_named_without_what_it_may_hide() -> None:
 
 def test_a_single_column_is_no_frame() -> None:
     # An older pandas gives a column no Arrow stream: then it is no source at all.
-    with pytest.raises(SourceError, match="a single column to a frame|another frame that narwhals knows"):
+    with pytest.raises(SourceError, match=r"a single column to a frame|another frame that narwhals knows"):
         open_source(pd.Series([1, 2]))
 
 
