@@ -110,9 +110,7 @@ class AdaptiveQuantile(Clipping):
         self, noise_multiplier: float, names: Sequence[str], sizes: Sequence[int]
     ) -> tuple[float, ...]:
         """Return the standard deviation of each parameter's noise: more than without a count."""
-        if len(names) != len(sizes):
-            _check.refuse("sizes", f"have one entry for each of {len(names)} names", len(sizes))
-        return (mul_up(self.gradient_multiplier(noise_multiplier), self.sensitivity),) * len(names)
+        return Clipping.stddevs(self, self.gradient_multiplier(noise_multiplier), names, sizes)
 
     def after(
         self,

@@ -13,7 +13,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
-from sfumato.learning.estimators.private import PrivateEstimator, box, encoded, placed
+from sfumato.learning.estimators.private import PrivateEstimator, box, encoded, placed, plain_draws
 from sfumato.learning.estimators.sums import Part, VectorSum
 from sfumato.numerics.source import RandomSource
 
@@ -84,7 +84,7 @@ class _Boosting(PrivateEstimator):
 
         ``gradients`` maps scores to rows of gradients of an L2 norm of at most 1 and a weight of at most 1.
         """
-        draws = np.random.default_rng(int(source.words(1)[0]) >> 1)
+        draws = plain_draws(source)
         current = np.zeros((len(places), scores))
         self.trees_: list[_Tree] = []
         for _ in range(self.n_estimators):
@@ -196,7 +196,7 @@ class GradientBoostingClassifier(ClassifierMixin, _Boosting):
         self.classes_ = self._classes(y[finite], self.classes)
         scores = max(1, len(self.classes_))
         (total,), source = self._pay(self._parts(scores))
-        labels = np.where(finite, encoded(y, self.classes_), -1)
+        labels = encoded(y, self.classes_, finite)
         places, labels = placed(X, self._bounds)[labels >= 0], labels[labels >= 0]
 
         def gradients(current: _Array) -> _Array:

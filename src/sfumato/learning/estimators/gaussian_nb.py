@@ -103,7 +103,7 @@ class GaussianNB(ClassifierMixin, PrivateEstimator):
         self.classes_ = self._classes(y[finite], self.classes)
         smoothing = _check.positive("smoothing", self.smoothing)
         (total,), source = self._pay([spread_part(X.shape[1])])
-        labels = np.where(finite, encoded(y, self.classes_), -1)
+        labels = encoded(y, self.classes_, finite)
         known = labels >= 0
         places = placed(X, self._bounds)[known]
         count = max(1, len(self.classes_))

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
 from sfumato.learning.estimators.moments import noisy_spread, spread_part
-from sfumato.learning.estimators.private import PrivateEstimator, box, placed
+from sfumato.learning.estimators.private import PrivateEstimator, box, placed, plain_draws
 from sfumato.learning.estimators.sums import Part, VectorSum, products
 from sfumato.numerics.source import RandomSource
 
@@ -115,7 +115,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):
         (start, sums), source = self._pay(parts)
         places = placed(X, self._bounds)
         mean, variance = (part[0] for part in noisy_spread(start, places, source)[1:])
-        draws = np.random.default_rng(int(source.words(1)[0]) >> 1)
+        draws = plain_draws(source)
         centres = _apart(mean, variance, clusters, draws)
         rows = np.concatenate([np.ones((len(X), 1)), places / math.sqrt(size)], axis=1)
         for _ in range(steps):

@@ -133,7 +133,7 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
             _check.refuse("solver", "be 'descent' or 'objective'", self.solver)
         self._bounds = box("bounds", self.bounds, X.shape[1])
         self.classes_ = self._classes(y[finite], self.classes)
-        labels = np.where(finite, encoded(y, self.classes_), -1)
+        labels = encoded(y, self.classes_, finite)
         learn = self._descend if self.solver == "descent" else self._solve
         learn(X[labels >= 0], labels[labels >= 0])
         lower, upper = self._bounds

@@ -20,7 +20,7 @@ from sfumato.learning.estimators.sums import Part, VectorSum, planned
 from sfumato.numerics.source import RandomSource, random_source
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["PrivateEstimator", "UndeclaredClasses", "box", "encoded", "placed"]
+__all__ = ["PrivateEstimator", "UndeclaredClasses", "box", "encoded", "placed", "plain_draws"]
 
 _Array = NDArray[np.float64]
 
@@ -165,10 +165,15 @@ def _number(value: Any) -> float:
         return math.nan
 
 
-def encoded(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the place of each label among the classes; -1 for what is none of them."""
+def encoded(y: NDArray[Any], classes: NDArray[Any], finite: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the place of each label among the classes; -1 for what is none of them, or not finite."""
     known = {label: place for place, label in enumerate(classes.tolist())}
-    return np.array([known.get(label, -1) for label in y.tolist()], np.int64)
+    return np.where(finite, np.array([known.get(label, -1) for label in y.tolist()], np.int64), -1)
+
+
+def plain_draws(source: RandomSource) -> np.random.Generator:
+    """Return a generator for choices that protect nobody, such as where to split or to start."""
+    return np.random.default_rng(int(source.words(1)[0]) >> 1)
 
 
 def box(name: str, bounds: Any, size: int) -> tuple[_Array, _Array]:
