@@ -7,7 +7,19 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
-    from sfumato import attacks, audit, errors, learning, ledger, mechanisms, numerics, privacy, queries
+    from sfumato import (
+        attacks,
+        audit,
+        errors,
+        learning,
+        ledger,
+        local,
+        mechanisms,
+        numerics,
+        privacy,
+        queries,
+        server,
+    )
     from sfumato.privacy.neighboring import Neighboring
     from sfumato.queries.clusters import SparkSource
     from sfumato.queries.columns import col
@@ -47,6 +59,7 @@ __all__ = [
     "errors",
     "learning",
     "ledger",
+    "local",
     "max",
     "mean",
     "mechanisms",
@@ -58,6 +71,7 @@ __all__ = [
     "quantiles",
     "queries",
     "relative",
+    "server",
     "stddev",
     "sum",
     "variance",
@@ -83,6 +97,7 @@ __getattr__, __dir__ = attach(
         "errors": "",
         "learning": "",
         "ledger": "",
+        "local": "",
         "max": "sfumato.queries.requests",
         "mean": "sfumato.queries.requests",
         "mechanisms": "",
@@ -94,6 +109,7 @@ __getattr__, __dir__ = attach(
         "quantiles": "sfumato.queries.requests",
         "queries": "",
         "relative": "sfumato.queries.targets",
+        "server": "",
         "stddev": "sfumato.queries.requests",
         "sum": "sfumato.queries.requests",
         "variance": "sfumato.queries.requests",

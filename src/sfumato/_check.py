@@ -13,11 +13,14 @@ from sfumato.errors import ParameterError
 __all__ = [
     "finite",
     "fraction",
+    "instance",
     "integer",
+    "ledger",
     "non_negative",
     "positive",
     "probability",
     "refuse",
+    "share",
     "unit_interval",
 ]
 
@@ -66,6 +69,11 @@ def unit_interval(name: str, value: object, remedy: str = "") -> float:
     return _number(name, value, "be strictly between 0 and 1", remedy, lambda x: 0 < x < 1)
 
 
+def share(name: str, value: object, remedy: str = "") -> float:
+    """Return ``value`` as a float from 0 to 1, both included."""
+    return _number(name, value, "be from 0 to 1", remedy, lambda x: 0 <= x <= 1)
+
+
 def integer(name: str, value: object, *, minimum: int = 0, remedy: str = "") -> int:
     """Return ``value`` as an int of at least ``minimum``; booleans and floats are refused."""
     if isinstance(value, bool) or not isinstance(value, Integral) or int(value) < minimum:
@@ -78,3 +86,16 @@ def fraction(name: str, value: object, remedy: str = "") -> Fraction:
     if not isinstance(value, bool) and isinstance(value, Rational) and int(value.numerator) > 0:
         return Fraction(int(value.numerator), int(value.denominator))
     return Fraction(positive(name, value, remedy))
+
+
+def instance(name: str, value: object, kind: type, remedy: str = "") -> None:
+    """Refuse what is no instance of a class; only its type is told."""
+    if not isinstance(value, kind):
+        article = "an" if kind.__name__[0] in "AEIOU" else "a"
+        refuse(name, f"be {article} {kind.__name__}", type(value).__name__, remedy)
+
+
+def ledger(value: object) -> None:
+    """Refuse what cannot be charged, such as a ledger's path; None means that there is no ledger."""
+    if value is not None and not callable(getattr(value, "charge", None)):
+        refuse("ledger", "be an open ledger", value, "pass Ledger.open(...) or session.ledger")

@@ -23,6 +23,7 @@
     |   +-- LedgerCorrupt          the file is damaged or was altered
     |   +-- LedgerUnavailable      the file cannot be read or written
     |   +-- SimulatedCharge        simulated randomness against a real budget
+    +-- OutOfMemory                a batch does not fit into memory     (also a MemoryError)
     +-- MissingExtra               an optional library is absent        (also an ImportError)
 
 `PrecisionWarning` is the one warning: an interval of the accountant is wider than asked.
@@ -47,6 +48,7 @@ __all__ = [
     "MissingExtra",
     "NeighboringMismatch",
     "OptionError",
+    "OutOfMemory",
     "ParameterError",
     "PrecisionWarning",
     "QueryError",
@@ -165,6 +167,10 @@ class LedgerUnavailable(LedgerError):
 
 class SimulatedCharge(LedgerError):
     """Simulated randomness was to be charged against a real budget."""
+
+
+class OutOfMemory(SfumatoError, MemoryError):
+    """What clipping keeps of a batch does not fit into memory; the batch can be run in parts."""
 
 
 class MissingExtra(SfumatoError, ImportError):

@@ -19,6 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from sfumato._durable import replace_file
 from sfumato.errors import LedgerMismatch, SourceError
 from sfumato.numerics.source import RandomSource
 
@@ -227,19 +228,8 @@ def _locked(path: Path) -> int:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    fresh = path.with_name(path.name + ".new")
     try:
-        held = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(held, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(path)
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        replace_file(path, path.with_name(path.name + ".new"), content)
     except OSError:
         raise SourceError(
             f"state must be written before anything is told, got no way to write {str(path)!r}; nothing was "

@@ -14,6 +14,7 @@ from typing import Protocol, TypeAlias, final
 
 from sfumato import _check
 from sfumato.errors import ParameterError
+from sfumato.privacy._outward import text_above
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.builder import PrivateQuery
 from sfumato.queries.plan import Query
@@ -116,13 +117,13 @@ class Plan:
         yield f"Expected errors are half-widths of {self.level:g} intervals for the bounded answers."
         for query in self.queries:
             options = query.priced.query.options
-            yield f"{query.name}: epsilon {options.epsilon:.6g}, delta {options.delta:g}"
+            yield f"{query.name}: epsilon {text_above(options.epsilon)}, delta {options.delta:g}"
             for name, error in query.errors.items():
                 bound = f" (target {query.targets[name]:g})" if name in query.targets else ""
                 told = "not known beforehand" if math.isnan(error) else f"{error:.6g}"
                 yield f"  {name}: {told}{bound}"
         fits = "fit into" if self.fits else "do not fit into"
-        yield f"All together: epsilons add up to {self.epsilon:.6g}; they {fits} what is left."
+        yield f"All together: epsilons add up to {text_above(self.epsilon)}; they {fits} what is left."
         yield "Nothing is charged before release()."
 
 

@@ -1,0 +1,62 @@
+"""Files that are on the disk when a call returns, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+__all__ = ["new_file", "replace_file", "sync_folder", "write_file"]
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file that its owner alone may read, and bring its content to the disk; follow no link."""
+    _fill(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), content)
+
+
+def new_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:
+    """Write a file that was not there, and bring its content to the disk.
+
+    Parameters
+    ----------
+    path : Path
+    content : bytes
+    mode : int
+        Who may read it, less the process's mask: its owner alone, unless told otherwise.
+
+    Raises
+    ------
+    FileExistsError
+        If there is one.
+    """
+    _fill(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), content)
+
+
+def _fill(held: int, content: bytes) -> None:
+    with os.fdopen(held, "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring a folder's names to the disk."""
+    held = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(held)
+    finally:
+        os.close(held)
+
+
+def replace_file(path: Path, draft: Path, content: bytes) -> None:
+    """Put content in the place of what is there, in one step; killed at any moment, it is the old or the new.
+
+    Parameters
+    ----------
+    path : Path
+    draft : Path
+        Another one in the same folder, which is overwritten.
+    content : bytes
+    """
+    write_file(draft, content)
+    draft.replace(path)
+    sync_folder(path.parent)

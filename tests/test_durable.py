@@ -1,0 +1,61 @@
+"""Files that are whole or not there, and whose they are."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sfumato._durable import new_file, replace_file, sync_folder, write_file
+
+
+def test_what_is_written_is_the_owners_alone_and_brought_to_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[int] = []
+    sync = os.fsync
+
+    def noted(held: int) -> None:
+        synced.append(os.fstat(held).st_ino)
+        sync(held)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    first, second = tmp_path / "first", tmp_path / "second"
+    write_file(first, b"longer than")
+    write_file(first, b"that")
+    new_file(second, b"this")
+    assert (first.read_bytes(), second.read_bytes()) == (b"that", b"this")
+    assert {path.stat().st_mode & 0o777 for path in (first, second)} == {0o600}
+    sync_folder(tmp_path)
+    assert synced == [path.stat().st_ino for path in (first, first, second, tmp_path)]
+
+
+def test_what_is_there_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    new_file(path, b"mine", mode=0o640)
+    assert path.stat().st_mode & 0o777 & ~0o640 == 0
+    with pytest.raises(FileExistsError):
+        new_file(path, b"other")
+    assert path.read_bytes() == b"mine"
+
+
+def test_no_link_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
+    for write in (write_file, new_file):
+        with pytest.raises(OSError):  # noqa: PT011 - of another kind on each system
+            write(tmp_path / "link", b"secret")
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def test_content_is_put_in_place_in_one_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, draft = tmp_path / "file", tmp_path / "draft"
+    replace_file(path, draft, b"old")
+    with monkeypatch.context() as broken:
+        broken.setattr(Path, "replace", lambda *_: (_ for _ in ()).throw(OSError("killed here")))
+        with pytest.raises(OSError, match="killed here"):
+            replace_file(path, draft, b"new")
+    assert path.read_bytes() == b"old"
+    replace_file(path, draft, b"new")
+    assert path.read_bytes() == b"new"
+    assert sorted(tmp_path.iterdir()) == [path]
