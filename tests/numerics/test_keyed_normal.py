@@ -295,6 +295,19 @@ def test_the_kernel_leaves_open_what_short_words_do_not_tell() -> None:
     assert moved > 10
 
 
+# Next to an axis, and so near a half at this scale that the bits after the direction's word decide: the only
+# four of the first 2**32 places of stream 0.
+BETWEEN_DIRECTIONS = [1195105566, 2159135218, 3896683341, 4174139556]
+
+
+def test_the_kernel_leaves_open_what_short_directions_do_not_tell() -> None:
+    out, places, moved = np.empty(1, np.int64), np.empty(1, np.int64), 0
+    for place in BETWEEN_DIRECTIONS:
+        assert _kernels.rounded_normals(KEY, 0, place, out, 2.0**46, places) == 1
+        moved += int(out[0] != exactly_rounded(KEY, 0, place, 2.0**46))
+    assert moved
+
+
 def test_bad_parameters_are_told() -> None:
     out = np.zeros(4)
     with pytest.raises(ParameterError, match="key must be 32 bytes, got '31'"):

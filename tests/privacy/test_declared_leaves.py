@@ -23,6 +23,7 @@ from sfumato.privacy import (
     RandomizedResponse,
     RDPCurve,
     Staircase,
+    SupportResponse,
     TradeOff,
     gdp_delta,
     loss_from_json,
@@ -68,6 +69,16 @@ def response(epsilon: float, categories: int) -> Laws:
     return p, [p[1], p[0], *p[2:]]
 
 
+def support(epsilon: float, chance: Fraction, overlap: Fraction) -> Laws:
+    """Masses of what supports the one datum only, the other only, both, and neither."""
+    odds, a, c = mpmath.exp(exact(epsilon)), exact(chance), exact(overlap)
+    scale, rest = 1 / (1 - a + a * odds), 1 - 2 * a + c
+    return (
+        [odds * (a - c) * scale, (a - c) * scale, odds * c * scale, rest * scale],
+        [(a - c) * scale, odds * (a - c) * scale, odds * c * scale, rest * scale],
+    )
+
+
 def staircase(epsilon: float, gamma: float, shift: Fraction = Fraction(1)) -> Laws:
     """Masses of the noise, and of the shifted noise, on the pieces between all near steps of both."""
     e, last = exact(epsilon), 12
@@ -86,6 +97,12 @@ def staircase(epsilon: float, gamma: float, shift: Fraction = Fraction(1)) -> La
 FEW: list[tuple[PrivacyLoss, Laws]] = []
 with mp.workdps(50):
     FEW += [(RandomizedResponse(e, k), response(e, k)) for e in (0.01, 1.0, 6.0) for k in (2, 3, 40)]
+    parts = [
+        (Fraction(1, 2), Fraction(1, 4)),
+        (Fraction(1, 2), Fraction(0)),
+        (Fraction(2, 7), Fraction(1, 9)),
+    ]
+    FEW += [(SupportResponse(e, *part), support(e, *part)) for e in (0.01, 1.0, 6.0) for part in parts]
     FEW += [(Staircase(e, g), staircase(e, g)) for e in (1.5, 6.0, 12.0) for g in (0.0, 0.2, 0.5, 0.9, 1.0)]
     laws = [Fraction(n, 20) for n in (9, 6, 4, 1)], [Fraction(n, 20) for n in (2, 6, 5, 7)]
     FEW.append((DiscretePair(*laws), ([exact(p) for p in laws[0]], [exact(q) for q in laws[1]])))
@@ -246,6 +263,11 @@ def test_text_keeps_them(loss: PrivacyLoss) -> None:
 BAD: Sequence[tuple[object, str]] = [
     (lambda: RandomizedResponse(1.0, 1), "categories"),
     (lambda: RandomizedResponse(-1.0), "epsilon"),
+    (lambda: SupportResponse(-1.0, 0.5), "epsilon"),
+    (lambda: SupportResponse(1.0, 0), "chance"),
+    (lambda: SupportResponse(1.0, 0.51), "chance"),
+    (lambda: SupportResponse(1.0, 0.25, 0.25), "overlap"),
+    (lambda: SupportResponse(1.0, 0.25, -0.1), "overlap"),
     (lambda: Staircase(0.0), "epsilon"),
     (lambda: Staircase(1.0, 1.5), "gamma"),
     (lambda: GaussianDP(-1.0), "mu"),

@@ -45,6 +45,7 @@ from sfumato.privacy import (
     SmoothSensitivity,
     SparseVector,
     Staircase,
+    SupportResponse,
     TradeOff,
     compose,
     gdp_delta,
@@ -96,6 +97,13 @@ DECLARED = {
     ),
     "RandomizedResponse": st.builds(
         RandomizedResponse, magnitudes, st.integers(2, 100), neighboring=st.just(Neighboring.ADD_REMOVE)
+    ),
+    "SupportResponse": st.builds(
+        SupportResponse,
+        magnitudes,
+        st.sampled_from([0.5, 0.25, Fraction(1, 1000)]),
+        st.sampled_from([0, Fraction(1, 10**6), Fraction(1, 2000)]),
+        neighboring=st.just(Neighboring.ADD_REMOVE),
     ),
     "DiscreteGaussianVector": st.builds(DiscreteGaussianVector, scales, st.integers(1, 10**4)),
     "Staircase": st.builds(Staircase, st.floats(1e-3, 20.0), st.floats(0, 1)),

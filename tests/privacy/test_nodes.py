@@ -15,6 +15,7 @@ from sfumato.errors import NeighboringMismatch, ParameterError, UnsupportedView
 from sfumato.privacy import (
     ZCDP,
     AdaptiveChoice,
+    AmongDecoys,
     ApproximateDP,
     Composed,
     FixedSizeSampled,
@@ -41,6 +42,7 @@ CATALOGUE: dict[str, PrivacyLoss] = {
     "sampled": SAMPLED,
     "shuffled": Shuffled(PureDP(1.0, neighboring=REPLACE), 500),
     "responses": Shuffled(RandomizedResponse(1.0, 5), 500),
+    "decoys": AmongDecoys(RandomizedResponse(1.0, 5), 400, 0.75),
     "records": PoissonRecords(Gaussian(2.0), 0.05, 4),
     "any records": PoissonRecords(Laplace(2.0), 0.05, 4),
     "iteration": NoisyIteration(2.0, 10),

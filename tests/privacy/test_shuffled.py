@@ -19,6 +19,7 @@ from sfumato.privacy import (
     PureDP,
     RandomizedResponse,
     Shuffled,
+    SupportResponse,
     loss_from_json,
 )
 
@@ -193,6 +194,39 @@ def test_all_data_of_randomized_response_lie_below(categories: int, clients: int
     assert sum(met) >= 2
 
 
+def unary(p: float, q: float, categories: int) -> list[list[float]]:
+    """The laws of bits, one for each category: set with probability p for the true one, q for others."""
+    reports = list(itertools.product((0, 1), repeat=categories))
+    chances = [[p if at == true else q for at in range(categories)] for true in range(categories)]
+    return [
+        [math.prod(c if bit else 1 - c for c, bit in zip(row, bits, strict=True)) for bits in reports]
+        for row in chances
+    ]
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "categories", "clients"), [(0.5, 0.25, 2, 5), (0.5, 0.25, 3, 3), (0.75, 0.25, 2, 4)]
+)
+def test_all_data_of_overlapping_supports_lie_below(
+    p: float, q: float, categories: int, clients: int
+) -> None:
+    table, epsilon_0 = unary(p, q, categories), math.log(p * (1 - q) / (q * (1 - p)))
+    loss = Shuffled(SupportResponse(epsilon_0 * (1 + 1e-15), q, q * q), clients)
+    known = Shuffled(local(epsilon_0), clients)
+    near = 0.0
+    for share in (0.0, 0.1, 0.3, 0.6, 0.9):
+        epsilon, true = share * epsilon_0, 0.0
+        for others in itertools.combinations_with_replacement(range(categories), clients - 1):
+            laws = [histograms([table[i] for i in (*others, changed)]) for changed in (0, 1)]
+            true = max(true, divergence(laws[0], laws[1], epsilon))
+        assert true <= loss.delta(epsilon) + 1e-14
+        assert loss.delta(epsilon) <= known.delta(epsilon) * (1 + 1e-9)
+        near = max(near, true / loss.delta(epsilon))
+    assert near > 0.5
+    alone = SupportResponse(epsilon_0 * (1 + 1e-15), q, q * q)
+    assert divergence(histograms([table[0]]), histograms([table[1]]), 0.2) == pytest.approx(alone.delta(0.2))
+
+
 def blanket(epsilon_0: float, categories: int, clients: int, epsilon: float) -> mpmath.mpf:
     """Return the divergence of the blanket's pair, from its definition."""
     e0, k, total = mpmath.exp(mpmath.mpf(epsilon_0)), mpmath.mpf(categories), mpmath.mpf(0)
@@ -263,3 +297,16 @@ def test_more_categories_and_clients_hide_more() -> None:
     assert loss.rdp(4.0) < Shuffled(local(2.0), 5000).rdp(4.0)
     one, alone = Shuffled(RandomizedResponse(1.5, 7), 1), RandomizedResponse(1.5, 7)
     assert one.delta(0.4) == pytest.approx(alone.delta(0.4), rel=1e-9)
+
+
+def test_a_report_of_several_parts_is_priced_as_one() -> None:
+    parts = RandomizedResponse(0.25, 5) * 2 + PureDP(0.5, neighboring=Neighboring.REPLACE_ONE)
+    loss = Shuffled(parts, 10_000)
+    assert loss.epsilon(1e-6) == Shuffled(local(1.0), 10_000).epsilon(1e-6)
+    assert loss.epsilon(0.0) == 1.0
+    assert loss_from_json(loss.to_json()) == loss
+    assert (loss * 3).epsilon(1e-6) == (Shuffled(local(1.0), 10_000) * 3).epsilon(1e-6)
+    with pytest.raises(UnsupportedView, match="no pure view"):
+        Shuffled(parts + Gaussian(1.0, neighboring=Neighboring.REPLACE_ONE), 100)
+    with pytest.raises(ParameterError, match="loss must be a PrivacyLoss"):
+        Shuffled(1.0, 100)  # type: ignore[arg-type]

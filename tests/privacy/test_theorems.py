@@ -13,6 +13,7 @@ from sfumato.privacy import (
     CDP,
     ZCDP,
     AdaptiveChoice,
+    AmongDecoys,
     ApproximateDP,
     BallsInBins,
     BlockBound,
@@ -52,6 +53,7 @@ from sfumato.privacy import (
     SmoothSensitivity,
     SparseVector,
     Staircase,
+    SupportResponse,
     ThresholdedSelection,
     TradeOff,
     TruncatedPoisson,
@@ -77,6 +79,7 @@ SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
     "Profile": lambda relation: Profile([0.5, 1.0], [0.1, 1e-7], neighboring=relation),
     "TradeOff": lambda relation: TradeOff([0, 0.25, 1], [1, 0.25, 0], neighboring=relation),
     "RandomizedResponse": lambda relation: RandomizedResponse(1.0, 5, neighboring=relation),
+    "SupportResponse": lambda relation: SupportResponse(1.0, 0.25, 0.0625, neighboring=relation),
     "Staircase": lambda relation: Staircase(1.0, neighboring=relation),
     "Exponential": lambda relation: Exponential(1.0, neighboring=relation),
     "ReportNoisyMax": lambda relation: ReportNoisyMax(2.0, neighboring=relation),
@@ -97,6 +100,7 @@ SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
     "SeparatedPoisson": lambda relation: SeparatedPoisson(PureDP(1.0, neighboring=relation), 0.1, 5, steps=5),
     "BlockBound": lambda relation: BlockBound(RandomAllocation(PureDP(1.0, neighboring=relation), 10)),
     "Shuffled": lambda relation: Shuffled(PureDP(1.0, neighboring=relation), 100),
+    "AmongDecoys": lambda relation: AmongDecoys(RandomizedResponse(1.0, 5, neighboring=relation), 100, 0.5),
     "PostProcessed": lambda relation: PostProcessed(PureDP(1.0, neighboring=relation)),
     "Parallel": lambda relation: Parallel(
         (PureDP(1.0, neighboring=relation), Laplace(2.0, neighboring=relation))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from sfumato.numerics.interval import Interval
     from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
     from sfumato.numerics.race import choose_distinct
-    from sfumato.numerics.samplers import discrete_gaussian, discrete_laplace, geometric
+    from sfumato.numerics.samplers import discrete_gaussian, discrete_laplace, geometric, polya
     from sfumato.numerics.source import RandomSource, Rng, SecureSource, SimulatedSource, random_source
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "discrete_laplace",
     "flip",
     "geometric",
+    "polya",
     "random_source",
 ]
 
@@ -49,6 +50,7 @@ __getattr__, __dir__ = attach(
         "discrete_gaussian": "sfumato.numerics.samplers",
         "discrete_laplace": "sfumato.numerics.samplers",
         "geometric": "sfumato.numerics.samplers",
+        "polya": "sfumato.numerics.samplers",
         "flip": "sfumato.numerics.choice",
         "random_source": "sfumato.numerics.source",
     },

@@ -4,6 +4,7 @@
 
 #include "_kernels.h"
 
+#include "_counting.h"
 #include "_keyed.h"
 
 #define TABLE_NAME "sfumato.numerics._kernels.Table"
@@ -18,13 +19,21 @@ typedef struct {
     void (*transform)(const uint64_t *, double *);
     uint64_t (*round)(const uint64_t *, double, int64_t *, uint64_t *);
     void (*add_normals)(const Keyed *, uint64_t, void *, int, ptrdiff_t, double);
+    void (*coins)(const uint64_t *, uint64_t, int, uint64_t *, ptrdiff_t);
+    void (*bits)(const uint8_t *, ptrdiff_t, ptrdiff_t, int64_t *);
+    void (*hashes)(const uint32_t *, const uint32_t *, const uint32_t *, ptrdiff_t, const uint32_t *, ptrdiff_t,
+                   int64_t *);
 } Variant;
 
+#define VARIANT_OF(name)                                                                                            \
+    {#name,          direct_##name,      cells_##name, group_##name, transform_##name,                              \
+     round_##name,   add_normals_##name, coins_##name, bits_##name,  hashes_##name}
+
 static const Variant VARIANTS[] = {
-    {"portable", direct_portable, cells_portable, group_portable, transform_portable, round_portable, add_normals_portable},
+    VARIANT_OF(portable),
 #if WIDE
-    {"avx2", direct_avx2, cells_avx2, group_avx2, transform_avx2, round_avx2, add_normals_avx2},
-    {"avx512", direct_avx512, cells_avx512, group_avx512, transform_avx512, round_avx512, add_normals_avx512},
+    VARIANT_OF(avx2),
+    VARIANT_OF(avx512),
 #endif
 };
 #define VARIANT_COUNT ((int)(sizeof VARIANTS / sizeof *VARIANTS))
@@ -269,6 +278,68 @@ static PyObject *py_rounded_normals(PyObject *self, PyObject *args) {
     return room < 0 ? NULL : PyLong_FromSsize_t(found);
 }
 
+static PyObject *py_coins(PyObject *self, PyObject *args) {
+    (void)self;
+    Py_buffer words, out;
+    unsigned long long threshold;
+    int bits;
+    if (!PyArg_ParseTuple(args, "y*Kiw*:coins", &words, &threshold, &bits, &out)) return NULL;
+    Py_ssize_t have = entries(&words, "words"), n = have < 0 ? -1 : entries(&out, "out");
+    if (n >= 0 && (bits < 1 || bits > 64 || n > PY_SSIZE_T_MAX / 64 || have != n * bits)) {
+        PyErr_SetString(PyExc_ValueError, "words must hold `bits` times as many as out, for 1 to 64 bits");
+        n = -1;
+    }
+    if (n >= 0) {
+        PyThreadState *state = have >= RELEASE_FROM ? PyEval_SaveThread() : NULL;
+        VARIANTS[chosen].coins(words.buf, threshold, bits, out.buf, n);
+        if (state) PyEval_RestoreThread(state);
+    }
+    PyBuffer_Release(&words);
+    PyBuffer_Release(&out);
+    return n < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *py_count_bits(PyObject *self, PyObject *args) {
+    (void)self;
+    Py_buffer rows, counts;
+    Py_ssize_t width;
+    if (!PyArg_ParseTuple(args, "y*nw*:count_bits", &rows, &width, &counts)) return NULL;
+    Py_ssize_t room = entries(&counts, "counts");
+    if (room >= 0 && (width < 1 || rows.len % width || room % 8 || room / 8 != width)) {
+        PyErr_SetString(PyExc_ValueError, "rows must be of `width` bytes, and counts of 8 per byte");
+        room = -1;
+    }
+    if (room >= 0) {
+        PyThreadState *state = rows.len >= RELEASE_FROM ? PyEval_SaveThread() : NULL;
+        VARIANTS[chosen].bits(rows.buf, rows.len / width, width, counts.buf);
+        if (state) PyEval_RestoreThread(state);
+    }
+    PyBuffer_Release(&rows);
+    PyBuffer_Release(&counts);
+    return room < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *py_count_hashes(PyObject *self, PyObject *args) {
+    (void)self;
+    Py_buffer at[4], counts;
+    if (!PyArg_ParseTuple(args, "y*y*y*y*w*:count_hashes", &at[0], &at[1], &at[2], &at[3], &counts)) return NULL;
+    Py_ssize_t room = entries(&counts, "counts");
+    int bad = room < 0;
+    for (int i = 0; i < 4 && !bad; i++) bad = at[i].len % 4 || (uintptr_t)at[i].buf % 4;
+    bad = bad || at[1].len != at[0].len || at[2].len != at[0].len || at[3].len / 4 != room;
+    if (room >= 0 && bad)
+        PyErr_SetString(PyExc_ValueError, "seeds, lows and spans must be as many whole, aligned 32-bit integers, "
+                                          "and counts as many as keys");
+    if (!bad) {
+        PyThreadState *state = at[0].len >= RELEASE_FROM ? PyEval_SaveThread() : NULL;
+        VARIANTS[chosen].hashes(at[0].buf, at[1].buf, at[2].buf, at[0].len / 4, at[3].buf, room, counts.buf);
+        if (state) PyEval_RestoreThread(state);
+    }
+    for (int i = 0; i < 4; i++) PyBuffer_Release(&at[i]);
+    PyBuffer_Release(&counts);
+    return bad ? NULL : Py_NewRef(Py_None);
+}
+
 static PyObject *py_variants(PyObject *self, PyObject *unused) {
     (void)self;
     (void)unused;
@@ -319,6 +390,12 @@ static PyMethodDef methods[] = {
     {"rounded_normals", py_rounded_normals, METH_VARARGS,
      "rounded_normals(key, stream, start, out, scale, places) -> int: normal numbers rounded to integers; how many, of "
      "which the places are in `places`, are not decided."},
+    {"coins", py_coins, METH_VARARGS,
+     "coins(words, threshold, bits, out): 64 coins a word, of chance threshold / 2**bits, from `bits` words each."},
+    {"count_bits", py_count_bits, METH_VARARGS,
+     "count_bits(rows, width, counts): add to each count how many rows of `width` bytes have that bit."},
+    {"count_hashes", py_count_hashes, METH_VARARGS,
+     "count_hashes(seeds, lows, spans, keys, counts): add for each key how many seeds hash it to within their span."},
     {"variants", py_variants, METH_NOARGS, "variants() -> list: instruction sets that this processor can run."},
     {"use", py_use, METH_VARARGS, "use(variant): run this one from now on; the bits stay the same."},
     {NULL, NULL, 0, NULL},

@@ -10,7 +10,15 @@ from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import TypeAlias
 
-__all__ = ["Tail", "exp_bounds", "gaussian_magnitude", "laplace_magnitude", "log_bounds", "thresholds"]
+__all__ = [
+    "Tail",
+    "exp_bounds",
+    "gaussian_magnitude",
+    "laplace_magnitude",
+    "log_bounds",
+    "polya_magnitude",
+    "thresholds",
+]
 
 Bounds: TypeAlias = tuple[int, int]
 Tail: TypeAlias = Callable[[int], Iterator[Bounds]]
@@ -183,6 +191,42 @@ def gaussian_magnitude(stddev: Fraction, *, folded: bool) -> Tail:
     return tail
 
 
+def polya_magnitude(scale: Fraction, parts: int) -> Tail:
+    r"""Return the tail of the law of which so many independent draws add up to a geometric number.
+
+    Parameters
+    ----------
+    scale : Fraction
+        The sum k has mass proportional to ``exp(-k / scale)``, k >= 0.
+    parts : int
+        How many draws, n; at least 1.
+
+    Notes
+    -----
+    It is Pólya's law (negative binomial with a real number of successes) of :math:`r = 1/n` and :math:`q =
+    e^{-1/s}`: :math:`f(0) = (1-q)^r` and :math:`f(k+1) = f(k)\, q\, (r+k)/(k+1)`. Its generating function is
+    the n-th root of the geometric one, :math:`((1-q)/(1-qz))^{1/n}`. Every product below is rounded down in
+    the lower bounds and up in the upper ones; the tail is 1 less the masses before it.
+    """
+
+    def tail(bits: int) -> Iterator[Bounds]:
+        work = bits + 64
+        one = 1 << work
+        ratio_low, ratio_high = exp_bounds(1 / scale, work)
+        least = log_bounds(Fraction(one, one - ratio_low), work)[0]
+        most = log_bounds(Fraction(one, one - ratio_high), work)[1]
+        low = exp_bounds(Fraction(most, parts << work), work)[0]
+        high = exp_bounds(Fraction(least, parts << work), work)[1]
+        tail_low, tail_high, k = one - high, one - low, 0
+        while True:
+            yield max(tail_low, 0) >> 64, -(-tail_high >> 64)
+            up, down = 1 + k * parts, (k + 1) * parts << work
+            low, high = low * ratio_low * up // down, -(-high * ratio_high * up // down)
+            tail_low, tail_high, k = tail_low - high, tail_high - low, k + 1
+
+    return tail
+
+
 def thresholds(tail: Tail, bits: int) -> list[int]:
     """Return ``floor(2^bits P(K >= k))`` for k = 1, 2, ..., up to the last that is not 0.
 
@@ -202,7 +246,7 @@ def thresholds(tail: Tail, bits: int) -> list[int]:
     -----
     Both bounds must agree on every entry; else all are computed again with more guard bits. That ends as long
     as no ``2^bits P(K >= k)`` is an integer. For the Laplace law none is, since q is transcendental
-    (Lindemann); for the Gaussian none is known, and were there one, no wrong table would be returned.
+    (Lindemann); for the others none is known, and were there one, no wrong table would be returned.
 
     Examples
     --------

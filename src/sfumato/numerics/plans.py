@@ -23,11 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.numerics import _kernels
-from sfumato.numerics.exact import Tail, gaussian_magnitude, laplace_magnitude, thresholds
+from sfumato.numerics.exact import Tail, gaussian_magnitude, laplace_magnitude, polya_magnitude, thresholds
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import UniformBits, below_exp
 
-__all__ = ["Coarse", "Plan", "gaussian_plan", "laplace_plan"]
+__all__ = ["Coarse", "Plan", "gaussian_plan", "laplace_plan", "polya_plan"]
 
 LAPLACE_DIRECT = 128
 GAUSSIAN_DIRECT = 1024
@@ -206,3 +206,17 @@ def gaussian_plan(stddev: Fraction) -> Plan:
     rate = 1 / (stddev * stddev)
     coarse = Coarse(low, 2**low * rate, rate / 2, Fraction(0))
     return Plan(gaussian_magnitude(stddev / 2**low, folded=False), coarse)
+
+
+@lru_cache(maxsize=16)
+def polya_plan(scale: Fraction, parts: int) -> Plan:
+    """Return the plan of a part of a geometric number; its table has up to 44 entries for each unit of scale.
+
+    Parameters
+    ----------
+    scale : Fraction
+        Positive, at most 2^14.
+    parts : int
+        How many parts make a geometric number.
+    """
+    return Plan(polya_magnitude(scale, parts), None)

@@ -1,4 +1,4 @@
-"""Exact samplers of the two integer laws that privacy rests on.
+"""Exact samplers of the two integer laws that privacy rests on, and of parts that add up to one of them.
 
 Guarantee: given uniform random bits, the output law is exactly the stated one, for the rational number that
 the scale is. Every decision compares a uniform's bits with a certified enclosure of the true probability; one
@@ -27,12 +27,15 @@ from typing import overload
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato._check import integer
-from sfumato.numerics.plans import Plan, gaussian_plan, laplace_plan
+from sfumato._check import integer, refuse
+from sfumato.numerics.plans import Plan, gaussian_plan, laplace_plan, polya_plan
 from sfumato.numerics.scale import exact_scale
 from sfumato.numerics.source import Rng, random_source
 
-__all__ = ["discrete_gaussian", "discrete_laplace", "geometric"]
+__all__ = ["LARGEST_POLYA", "discrete_gaussian", "discrete_laplace", "geometric", "polya"]
+
+LARGEST_POLYA = 1 << 14
+"""Largest scale whose parts are drawn: tables grow with it."""
 
 _LEAST = 256
 _MOST = 1 << 13
@@ -213,3 +216,52 @@ def geometric(
         out[made : made + kept.size] = kept
         made += kept.size
     return int(out[0]) if size is None else out.reshape(shape)
+
+
+def polya(scale: int | float | Fraction, parts: int, size: int, rng: Rng = None) -> NDArray[np.int64]:
+    """Draw whole numbers of which ``parts`` add up to a geometric number, exactly.
+
+    Parameters
+    ----------
+    scale : int, float or Fraction
+        The sum has ``P(X = k) ~ exp(-k / scale)``, k >= 0. Positive, at most 2**14; a float means the
+        rational it is.
+    parts : int
+        From 1 to 2**40.
+    size : int
+        How many draws.
+    rng : int, numpy.random.Generator, RandomSource or None
+        None for noise that protects; anything else simulates.
+
+    Returns
+    -------
+    ndarray of int64
+        Independent draws, at least 0.
+
+    Raises
+    ------
+    ParameterError
+        If a parameter breaks its rule.
+
+    Notes
+    -----
+    Guarantee: the difference of two such sums, of ``parts`` draws each, has the discrete Laplace law of this
+    scale; see `exact.polya_magnitude`. Whoever draws one part of both draws a share of that noise.
+
+    References
+    ----------
+    Goryczka, Xiong, "A comprehensive comparison of multiparty secure additions with differential privacy",
+    2017: Pólya shares of geometric noise.
+
+    Examples
+    --------
+    >>> int(polya(10, 1000, 5000, rng=1).sum()) > 0
+    True
+    """
+    exact = exact_scale("scale", scale)
+    if exact > LARGEST_POLYA:
+        refuse("scale", "be at most 2**14", scale, "measure the value in larger steps")
+    if integer("parts", parts, minimum=1) > 1 << 40:
+        refuse("parts", "be at most 2**40", parts)
+    # The kernel draws a sign too; a part has none.
+    return np.abs(_sample(polya_plan(exact, parts), size, rng))

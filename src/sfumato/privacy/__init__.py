@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
     from sfumato.privacy.leaves.sparse_vector import SparseVector
     from sfumato.privacy.leaves.staircase import Staircase
+    from sfumato.privacy.leaves.support_response import SupportResponse
     from sfumato.privacy.leaves.trade_off import TradeOff
     from sfumato.privacy.loss import Composed, PrivacyLoss, Repeated, compose
     from sfumato.privacy.meaning.curves import Curve
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.meaning.shares import Explanation, Share
     from sfumato.privacy.neighboring import Neighboring
     from sfumato.privacy.nodes.allocation import RandomAllocation
+    from sfumato.privacy.nodes.among_decoys import AmongDecoys
     from sfumato.privacy.nodes.balls_in_bins import BallsInBins
     from sfumato.privacy.nodes.block_bound import BlockBound
     from sfumato.privacy.nodes.choice import AdaptiveChoice, Parallel
@@ -81,6 +83,7 @@ __all__ = [
     "CDP",
     "ZCDP",
     "AdaptiveChoice",
+    "AmongDecoys",
     "ApproximateDP",
     "Attack",
     "BallsInBins",
@@ -136,6 +139,7 @@ __all__ = [
     "SmoothSensitivity",
     "SparseVector",
     "Staircase",
+    "SupportResponse",
     "ThresholdedSelection",
     "TradeOff",
     "TruncatedPoisson",
@@ -199,6 +203,7 @@ _HOMES = {
     "leaves.rational": ["DiscretePair"],
     "leaves.rdp_curve": ["RDPCurve"],
     "leaves.staircase": ["Staircase"],
+    "leaves.support_response": ["SupportResponse"],
     "leaves.trade_off": ["TradeOff"],
     "leaves.leaf": ["Chained"],
     "leaves.mean_concentrated": ["CDP"],
@@ -213,6 +218,7 @@ _HOMES = {
     "meaning.shares": ["Explanation", "Share"],
     "neighboring": ["Neighboring"],
     "nodes.allocation": ["RandomAllocation"],
+    "nodes.among_decoys": ["AmongDecoys"],
     "nodes.balls_in_bins": ["BallsInBins"],
     "nodes.block_bound": ["BlockBound"],
     "nodes.choice": ["AdaptiveChoice", "Parallel"],

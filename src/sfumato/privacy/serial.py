@@ -32,10 +32,12 @@ from sfumato.privacy.leaves.smooth_noise import SmoothGaussian, SmoothLaplace
 from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
 from sfumato.privacy.leaves.sparse_vector import SparseVector
 from sfumato.privacy.leaves.staircase import Staircase
+from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.leaves.trade_off import TradeOff
 from sfumato.privacy.loss import FORMAT, Composed, PrivacyLoss, Repeated
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.allocation import RandomAllocation
+from sfumato.privacy.nodes.among_decoys import AmongDecoys
 from sfumato.privacy.nodes.balls_in_bins import BallsInBins
 from sfumato.privacy.nodes.block_bound import BlockBound
 from sfumato.privacy.nodes.choice import AdaptiveChoice, Parallel
@@ -55,6 +57,7 @@ __all__ = ["LEAVES", "loss_from_json"]
 
 LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
     AdaptiveChoice,
+    AmongDecoys,
     ApproximateDP,
     BallsInBins,
     BlockBound,
@@ -93,6 +96,7 @@ LEAVES: tuple[Callable[..., PrivacyLoss], ...] = (
     SmoothSensitivity,
     SparseVector,
     Staircase,
+    SupportResponse,
     ThresholdedSelection,
     TradeOff,
     ZCDP,

@@ -4,44 +4,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Protocol, final, runtime_checkable
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import final
 
 from sfumato import _check
-from sfumato.errors import NeighboringMismatch, UnsupportedView
-from sfumato.privacy.accountant.renyi import renyi
-from sfumato.privacy.leaves.leaf import Node
+from sfumato.errors import UnsupportedView
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pairs.blanket import Blanket, blanketed
+from sfumato.privacy.nodes._mingled import MingledNode
+from sfumato.privacy.pairs.blanket import Blanketed, blanketed
 from sfumato.privacy.pairs.clones import clones
 from sfumato.privacy.pairs.pair import Pair
-from sfumato.privacy.pairs.profile import log_profile
-from sfumato.privacy.views import PureView
 
 __all__ = ["Shuffled"]
 
 
-@runtime_checkable
-class _Blanketed(Protocol):
-    """A local randomizer that knows what its reports have in common."""
-
-    def blanket(self) -> Blanket:
-        """Return the common part of the reports of all data."""
-
-
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class Shuffled(Node):
+class Shuffled(MingledNode):
     r"""One report from each of many clients, all by the same local randomizer, seen in random order.
 
     Parameters
     ----------
     loss : PrivacyLoss
         Of the local randomizer when its one client's datum is replaced by any other: under replace-one, and
-        of pure DP.
+        of pure DP. A report of several parts has a composed one; the parts stay together.
     clients : int
         Guaranteed number of honest reports in the batch; at least 1, public. Colluding clients don't count.
 
@@ -61,9 +46,9 @@ class Shuffled(Node):
     many come from :math:`Q_0` and how many from :math:`Q_1` alone: the two counts of
     `sfumato.privacy.pairs.clones`.
 
-    A randomizer that knows a law which part of every report is drawn from, like `RandomizedResponse`, hides
-    among more reports than clones: Balle, Bell, Gascón, Nissim (2019), with the proof in
-    `sfumato.privacy.pairs.blanket`. It is never more, and often half as much.
+    A randomizer that knows a law which part of every report is drawn from, like `RandomizedResponse` and
+    `SupportResponse`, hides among more reports than clones: Balle, Bell, Gascón, Nissim (2019), with the
+    proof in `sfumato.privacy.pairs.blanket`. It is never more, and often half as much.
 
     Examples
     --------
@@ -79,43 +64,15 @@ class Shuffled(Node):
     clients: int
 
     def __post_init__(self) -> None:
-        self._set_part("loss", self.loss)
-        if self.loss.neighboring is not Neighboring.REPLACE_ONE:
-            raise NeighboringMismatch(
-                f"loss must be under replace-one, got {self.loss.neighboring}; state what the local "
-                "randomizer promises for any two data of its one client: neighboring=Neighboring.REPLACE_ONE"
-            )
+        self._set_told()
         epsilon, delta = self.loss.pure()
         if delta > 0 or math.isinf(epsilon):
             raise UnsupportedView(f"{self.loss!r} has no pure view with delta 0, which shuffling needs")
         remedy = "pass the guaranteed number of honest reports"
         self._set("clients", _check.integer("clients", self.clients, minimum=1, remedy=remedy))
 
-    @property
-    def neighboring(self) -> Neighboring:
-        """Replace-one."""
-        return Neighboring.REPLACE_ONE
-
-    @property
-    def numeric(self) -> bool:
-        """Always."""
-        return True
-
-    def pure(self) -> PureView:
-        """Return what the randomizer alone promises: shuffling is post-processing."""
-        return self.loss.pure()
-
-    def log_profile(self, epsilon: float) -> float:
-        """Return that of the pair."""
-        pair = self.dominating_pair()
-        return log_profile(pair.bins(pair.cuts(0.0), swapped=False).split(), epsilon)
-
-    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return bounds on the divergences of the dominating pair."""
-        return renyi(self.dominating_pair(), orders)
-
     def dominating_pair(self) -> Pair:
         """Return the pair of the blanket, where the randomizer knows one, or that of the clones."""
-        if isinstance(self.loss, _Blanketed):
+        if isinstance(self.loss, Blanketed):
             return blanketed(self.loss.blanket(), self.clients)
         return clones(self.loss.pure().epsilon, self.clients)

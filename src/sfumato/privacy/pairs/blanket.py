@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.numerics.rounding import fraction_down
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.pairs.clones import MOST_EPSILON
 from sfumato.privacy.pairs.coins import TAIL, Cells, CoinPair, Counts, binomial, steps
 from sfumato.privacy.pairs.pair import Pair, no_loss, two_points
 
-__all__ = ["Blanket", "blanketed"]
+__all__ = ["Blanket", "Blanketed", "among", "blanketed"]
 
 _Array = NDArray[np.float64]
 
@@ -45,6 +47,14 @@ class Blanket(NamedTuple):
 
     epsilon: float
     chance: float
+
+
+@runtime_checkable
+class Blanketed(Protocol):
+    """A local randomizer that knows what its reports have in common."""
+
+    def blanket(self) -> Blanket:
+        """Return the common part of the reports of all data."""
 
 
 @lru_cache(maxsize=256)
@@ -84,23 +94,52 @@ def blanketed(blanket: Blanket, clients: int) -> Pair:
     Balle, Bell, Gascón, Nissim (2019), "The privacy blanket of the shuffle model"; Su, Cheng, Wang (2025),
     "Decomposition-based optimal bounds for privacy amplification via shuffling".
     """
+    others = min(clients, _MOST_CLIENTS) - 1
+    odds_against = math.expm1(min(blanket.epsilon, MOST_EPSILON)) * blanket.chance
+    return _hidden(blanket, others, 1 / (1 + odds_against), 1 / odds_against if odds_against else 0.0)
+
+
+@lru_cache(maxsize=256)
+def among(blanket: Blanket, decoys: int, chance: Fraction) -> Pair:
+    r"""Return the pair that dominates one report, shuffled among draws from the law of its blanket.
+
+    Parameters
+    ----------
+    blanket : Blanket
+    decoys : int
+        At least 0.
+    chance : Fraction
+        With which each is a draw from the law, independently; else it is nothing. Above 0, at most 1.
+
+    Notes
+    -----
+    The pair of `blanketed`, with M - 1 binomial of ``decoys`` and ``chance``: there the changed client's
+    report is seen among M - 1 draws from the law, and nothing else about the draws is used. Chances are
+    rounded down: fewer draws tell more.
+    """
+    odds = fraction_down(chance / (1 - chance)) if chance < 1 else math.inf
+    share = 1.0 if chance == 1 else min(fraction_down(chance), math.nextafter(1.0, 0.0))
+    return _hidden(blanket, min(decoys, _MOST_CLIENTS), share, odds)
+
+
+def _hidden(blanket: Blanket, others: int, share: float, odds: float) -> Pair:
+    """Return the pair of one report among others, each with a probability and its odds from the law."""
     epsilon, chance = blanket
-    clients = min(clients, _MOST_CLIENTS)
     if epsilon == 0:
         return no_loss()
     if epsilon > MOST_EPSILON:
         return two_points(epsilon, tight=False)
     gain = math.expm1(epsilon)
-    draws = _draws(clients - 1, gain * chance)
-    cells, dropped = _cells(draws, gain, chance, _CLOSE_STEP if clients <= _SMALL else _STEP)
+    draws = _draws(others, share, odds)
+    cells, dropped = _cells(draws, gain, chance, _CLOSE_STEP if others < _SMALL else _STEP)
     return CoinPair(cells._replace(epsilon=np.minimum(cells.epsilon, epsilon)), epsilon, dropped)
 
 
-def _draws(others: int, odds_against: float) -> Counts:
+def _draws(others: int, share: float, odds: float) -> Counts:
     """Return the law of M, in blocks."""
-    if others == 0:
-        return Counts(np.ones(1), np.ones(1), 0.0, 0.0)
-    number = binomial(others, 1 / (1 + odds_against), 1 / odds_against)
+    if others == 0 or share == 1:
+        return Counts(np.array([others + 1.0]), np.ones(1), 0.0, 0.0)
+    number = binomial(others, share, odds)
     first = int(number.number[0])
     starts = steps(first, int(number.number[-1]), _SHARE)
     return number._replace(number=starts.astype(float) + 1, mass=np.add.reduceat(number.mass, starts - first))

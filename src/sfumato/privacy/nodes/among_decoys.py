@@ -1,0 +1,87 @@
+"""Decoys: one report, seen among others that were drawn to look like it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+from sfumato import _check
+from sfumato.errors import UnsupportedView
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.nodes._mingled import MingledNode
+from sfumato.privacy.pairs.blanket import Blanketed, among
+from sfumato.privacy.pairs.pair import Pair
+
+__all__ = ["AmongDecoys"]
+
+
+@final
+@dataclass(frozen=True, slots=True, repr=False)
+class AmongDecoys(MingledNode):
+    r"""One client's report in random order among decoys, which are drawn from what all reports share.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss
+        Of the local randomizer, under replace-one; one that knows its common law, like `RandomizedResponse`
+        (the even law) and `SupportResponse`.
+    decoys : int
+        How many the honest clients may send, the changed one with them; at least 0, public.
+    chance : int, float or Fraction
+        With which each of them is sent, independently of all else; above 0 and at most 1. It is then a fresh
+        draw from the common law.
+
+    Notes
+    -----
+    Guarantee: replace-one, an upper bound (``tight`` is False): multi-message protocols of the shuffle model.
+    Conditions: whoever sees the reports and decoys learns nothing of which are which, nor of who sent which;
+    who sends a decoy, and which, depends on no datum.
+
+    Proof. Tell all reports of the other clients: they do not depend on the changed datum. Left are the
+    changed client's report and the decoys, M - 1 binomial of ``decoys`` and ``chance``; given M, the
+    pair is that of `sfumato.privacy.pairs.blanket`. That the total number of messages, or how many each
+    client sent, is seen does no harm: given these numbers the decoys still are independent draws.
+
+    References
+    ----------
+    Balcer, Cheu (2020), "Separating local and shuffled differential privacy via histograms"; Cheu, Smith,
+    Ullman, Zeber, Zhilyaev (2019), "Distributed differential privacy via shuffling"; Balle, Bell, Gascón,
+    Nissim (2019), the blanket.
+
+    Examples
+    --------
+    >>> from sfumato.privacy import RandomizedResponse
+    >>> loss = AmongDecoys(RandomizedResponse(16.0, categories=100), decoys=20_000, chance=0.5)
+    >>> round(loss.epsilon(1e-6), 2)
+    0.6
+    """
+
+    loss: PrivacyLoss
+    decoys: int
+    chance: float | Fraction
+
+    def __post_init__(self) -> None:
+        self._set_told()
+        if not isinstance(self.loss, Blanketed):
+            raise UnsupportedView(f"{self.loss!r} names no law that decoys could be drawn from")
+        if math.isinf(self.loss.pure().epsilon):
+            raise UnsupportedView(f"{self.loss!r} has no finite pure view, which decoys need")
+        remedy = "pass how many the honest clients may send"
+        self._set("decoys", _check.integer("decoys", self.decoys, remedy=remedy))
+        self._set("chance", _chance(self.chance))
+
+    def dominating_pair(self) -> Pair:
+        """Return the pair of the blanket with so many draws."""
+        told: object = self.loss
+        if not isinstance(told, Blanketed):
+            self._missing("dominating pair")
+        return among(told.blanket(), self.decoys, Fraction(self.chance))
+
+
+def _chance(value: object) -> Fraction:
+    """Check a probability, and return it as the rational it is."""
+    if not 0 < _check.non_negative("chance", value) <= 1:
+        _check.refuse("chance", "be above 0 and at most 1", value, "pass decoys=0 for none")
+    return _check.fraction("chance", value)

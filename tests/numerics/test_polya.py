@@ -1,0 +1,112 @@
+"""Parts of geometric noise: their law against mpmath, their sums against the law that is priced."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import mpmath
+import pytest
+
+from sfumato.errors import ParameterError
+from sfumato.numerics.exact import polya_magnitude, thresholds
+from sfumato.numerics.laws import DiscreteLaplaceLaw
+from sfumato.numerics.plans import polya_plan
+from sfumato.numerics.samplers import LARGEST_POLYA, polya
+from sfumato.numerics.source import SimulatedSource
+from tests.numerics.sources import ListedSource
+
+SIGMAS = 6.2
+CASES = [
+    (Fraction(1, 3), 1),
+    (Fraction(5, 2), 3),
+    (Fraction(40), 7),
+    (Fraction(300), 10**6),
+    (Fraction(3), 2**40),
+]
+
+
+def masses(scale: Fraction, parts: int, count: int) -> list[mpmath.mpf]:
+    """The law as binomial coefficients of a real number, with 400 bits."""
+    with mpmath.workprec(400):
+        r, q = mpmath.mpf(1) / parts, mpmath.exp(-mpmath.mpf(scale.denominator) / scale.numerator)
+        start = (1 - q) ** r
+        return [start * mpmath.rf(r, k) / mpmath.factorial(k) * q**k for k in range(count)]
+
+
+@pytest.mark.parametrize(("scale", "parts"), CASES)
+def test_tables_are_those_of_the_law(scale: Fraction, parts: int) -> None:
+    table = thresholds(polya_magnitude(scale, parts), 63)
+    found = masses(scale, parts, 40)
+    with mpmath.workprec(400):
+        for k in range(1, 40):
+            left = 1 - mpmath.fsum(found[:k])
+            assert (table[k - 1] if k <= len(table) else 0) == int(mpmath.floor(left * 2**63))
+    assert table == sorted(table, reverse=True)
+    # The kernel holds a million thresholds, and the largest scale needs no more.
+    assert len(table) <= 44 * scale + 45 <= 44 * LARGEST_POLYA + 45 <= 2**20
+
+
+@pytest.mark.parametrize(("scale", "parts"), CASES[:3])
+def test_parts_add_up_to_geometric_noise_and_differences_to_laplace(scale: Fraction, parts: int) -> None:
+    with mpmath.workprec(400):
+        size = 60 * int(scale + 1)
+        one = masses(scale, parts, size)
+        whole = [mpmath.mpf(1), *[mpmath.mpf(0)] * (size - 1)]
+        for _ in range(parts):
+            whole = [mpmath.fsum(whole[j] * one[k - j] for j in range(k + 1)) for k in range(min(size, 30))]
+        q = mpmath.exp(-mpmath.mpf(scale.denominator) / scale.numerator)
+        for k, mass in enumerate(whole):
+            assert abs(mass / ((1 - q) * q**k) - 1) < 1e-80
+        # Of two geometric numbers the difference d has mass (1-q) q^|d| / (1+q).
+        for d in range(3):
+            assert float((1 - q) * q**d / (1 + q)) == pytest.approx(DiscreteLaplaceLaw(scale).pmf(d).upper)
+
+
+@pytest.mark.parametrize(("scale", "parts"), [(Fraction(5, 2), 3), (Fraction(40), 7)])
+def test_draws_follow_the_table(scale: Fraction, parts: int) -> None:
+    n = 200_000
+    drawn = polya(scale, parts, n, rng=4)
+    assert drawn.min() == 0
+    for k, mass in enumerate(masses(scale, parts, 12)):
+        chance = float(mass)
+        assert abs((drawn == k).mean() - chance) <= SIGMAS * math.sqrt(chance * (1 - chance) / n)
+    # parts draws at a time: a geometric number, twice: the discrete Laplace law.
+    sums = drawn[: n // (2 * parts) * 2 * parts].reshape(-1, 2, parts).sum(axis=2)
+    noise, law = sums[:, 0] - sums[:, 1], DiscreteLaplaceLaw(scale)
+    for d in range(-5, 6):
+        chance = law.pmf(d).upper
+        assert abs((noise == d).mean() - chance) <= SIGMAS * math.sqrt(chance * (1 - chance) / len(noise))
+
+
+@pytest.mark.slow
+def test_the_largest_scale_is_drawn() -> None:
+    drawn = polya(LARGEST_POLYA, 1, 100_000, rng=5)
+    # A geometric number: mean and deviation are nearly the scale.
+    assert abs(drawn.mean() / LARGEST_POLYA - 1) <= SIGMAS / math.sqrt(100_000)
+
+
+def test_work_does_not_depend_on_what_is_drawn() -> None:
+    asked = []
+    for size, seed in itertools.product((1, 2, 200), (5, 6)):
+        source = ListedSource(SimulatedSource(seed).words(4096).tolist())
+        polya(30, 10, size, source)
+        asked.append(source.requests)
+    assert asked == [[256]] * 6
+
+
+def test_an_open_draw_is_decided_with_more_bits() -> None:
+    scale, parts = Fraction(5), 4
+    plan = polya_plan(scale, parts)
+    first, longer = (thresholds(plan.tail, bits)[0] for bits in (63, 127))
+    more = longer - (first << 64)
+    assert 0 < more < 2**64 - 1
+    for word, expected in ((more + 1, 0), (more - 1, 1)):
+        assert plan.resolve([first << 1], ListedSource([word])) == expected
+
+
+@pytest.mark.parametrize(("scale", "parts"), [(0, 1), (2**14 + 1, 1), (3, 0), (3, 2**41), (3, 1.5)])
+def test_what_cannot_be_is_refused(scale: float, parts: int) -> None:
+    with pytest.raises(ParameterError):
+        polya(scale, parts, 3, rng=1)
