@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -23,7 +25,7 @@ from sfumato.errors import (
     RunExhausted,
     SimulatedCharge,
 )
-from sfumato.ledger import Budget, Ledger, LedgerExport, LedgerView, Run
+from sfumato.ledger import Budget, Head, Ledger, LedgerExport, LedgerView, Run
 from sfumato.privacy import Gaussian, Laplace, PoissonSubsampled, PrivacyLoss
 from tests.ledger.conftest import dataset
 from tests.ledger.tampering import execute, tamper
@@ -217,6 +219,87 @@ def test_a_record_that_was_altered_shows(tmp_path: Path, open_ledger: Open, chan
     tamper(tmp_path / "kept", change)
     with Ledger.read(tmp_path / "kept") as reader, pytest.raises(LedgerCorrupt, match="steps in order"):
         reader.verify()
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda run: run.claim(),
+        lambda run: run.claim_replayable(2, "a" * 64),
+        lambda run: run.left,
+        lambda run: run.record(2),
+    ],
+)
+def test_a_record_that_is_put_back_under_a_run_shows(
+    tmp_path: Path, open_ledger: Open, ask: Callable[[Run], object]
+) -> None:
+    place, old = tmp_path / "kept", tmp_path / "old"
+    run = reserved(open_ledger(place, budget=BUDGET))
+    run.claim(2)
+    shutil.copy(place, old)
+    run.claim(10)
+    shutil.copy(old, place)  # the chain is as it was, and nothing in the file tells
+    with pytest.raises(LedgerCorrupt, match="never go back, got 2 steps of run 1 claimed where 12 were"):
+        ask(run)
+
+
+def test_steps_that_were_claimed_show_against_an_exported_head(open_anywhere: Open, tmp_path: Path) -> None:
+    ledger = open_anywhere(budget=BUDGET)
+    assert '"steps"' not in ledger.head().to_json()
+    runs = reserved(ledger), reserved(ledger, 50)
+    runs[0].claim(7)
+    runs[1].claim(3)
+    head = Head.from_json(ledger.head().to_json())
+    assert (head.steps, head) == (10, ledger.head())
+    runs[0].claim(1)
+    assert ledger.verify(head).sound
+    with pytest.raises(LedgerMismatch, match="one that this ledger exported"):
+        ledger.verify(dataclasses.replace(head, steps=9))
+
+
+def test_a_record_that_was_put_back_shows_against_an_exported_head(tmp_path: Path, open_ledger: Open) -> None:
+    place, old = tmp_path / "kept", tmp_path / "old"
+    ledger = open_ledger(place, budget=BUDGET)
+    run = reserved(ledger)
+    run.claim(2)
+    shutil.copy(place, old)
+    run.claim(1)
+    head = ledger.head()
+    ledger.close()
+    shutil.copy(old, place)
+    again = open_ledger(place, budget=BUDGET)
+    assert again.verify().sound, "without a head nothing can tell"
+    with pytest.raises(LedgerCorrupt, match="2 steps claimed where the head has seen 3"):
+        again.verify(head)
+
+
+def test_the_record_of_the_first_steps_stays(open_anywhere: Open) -> None:
+    ledger = open_anywhere(budget=BUDGET)
+    run = reserved(ledger)
+    run.claim(3)
+    run.claim_replayable(3, "a" * 64)
+    run.claim(4)
+    kept = {steps: run.record(steps) for steps in range(9)}
+    assert len(set(kept.values())) == 9
+    run.claim(20)
+    assert {steps: run.record(steps) for steps in range(9)} == kept
+    with pytest.raises(LedgerCorrupt, match="never go back"):
+        run.record(29)
+    others = reserved(ledger)
+    others.claim(3)
+    others.claim_replayable(3, "b" * 64)
+    others.claim(4)
+    assert not set(kept.values()) & {others.record(steps) for steps in range(9)}
+
+
+def test_an_event_that_was_there_is_required(open_anywhere: Open) -> None:
+    ledger = open_anywhere(budget=BUDGET)
+    head = ledger.head()
+    reserved(ledger)
+    ledger.require(head.position, head.digest)
+    for position, digest in ((head.position, "0" * 64), (head.position + 2, head.digest)):
+        with pytest.raises(LedgerCorrupt, match="never go back"):
+            ledger.require(position, digest)
 
 
 def test_a_ledger_without_runs_has_no_table_of_them(tmp_path: Path, open_ledger: Open) -> None:

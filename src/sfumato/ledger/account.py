@@ -12,17 +12,19 @@ from sfumato import _check
 from sfumato.ledger.accounts import AnalystAccount, Books, Key, check_analyst, keys_of
 from sfumato.ledger.budget import Budget
 from sfumato.ledger.chain import Event, canonical
+from sfumato.ledger.claims import claimed_in_all
 from sfumato.ledger.entry import Entry, entry_of
 from sfumato.ledger.export import export_lines, public_key_of
 from sfumato.ledger.filters import Spent
 from sfumato.ledger.head import Head
 from sfumato.ledger.identity import keyed
-from sfumato.ledger.log import CHARGE, COMMIT, State, events_after, last_state, walk
+from sfumato.ledger.log import CHARGE, COMMIT, State, corrupt, event_at, events_after, last_state, walk
 from sfumato.ledger.pricing import price_of
 from sfumato.ledger.refusal import Holding, all_hold, remaining_of
 from sfumato.ledger.registration import check_text, read_identity
 from sfumato.ledger.releases import find_release
 from sfumato.ledger.renewal import Renewal, check_period
+from sfumato.ledger.schema import RUNS
 from sfumato.ledger.store import Store, Transaction
 from sfumato.ledger.verification import Verification, verify_log
 from sfumato.privacy.guarantee import Guarantee
@@ -39,6 +41,7 @@ class Account:
         self._store = store
         self._version = version
         self._seen: tuple[int, str] = (0, "")
+        self._claimed: dict[int, int] = {}
         with store.transaction(write=False) as connection:
             self._identity, self._key = read_identity(connection)
             self._books = Books(self.budget.filters)
@@ -208,16 +211,34 @@ class Account:
             return verify_log(connection, self._identity, self._key, head)
 
     def head(self) -> Head:
-        """Return where the chain stands, to be kept where those who can write the file cannot."""
+        """Return where the chain stands, to be kept where those who can write the file cannot.
+
+        With it, how many steps of training runs were claimed: their record is beside the chain.
+        """
         with self._store.transaction(write=False) as connection:
             state = self._state(connection)
+            steps = claimed_in_all(connection) if connection.format() >= RUNS else 0
         return Head.signed(
             self._key,
             ledger=self.ledger_id,
             position=state.event.position,
             charges=state.charges,
             digest=state.event.digest,
+            steps=steps,
         )
+
+    def require(self, position: int, digest: str) -> None:
+        """Refuse a ledger that no longer holds an event that it held before, as a checkpoint tells.
+
+        Raises
+        ------
+        LedgerCorrupt
+            The event is another, or is not there: the ledger was rolled back.
+        """
+        with self._checked(write=False) as connection:
+            event = event_at(connection, position)
+        if event is None or event.digest != digest:
+            raise corrupt("never go back", f"another event {position} than was there before")
 
     @property
     def public_key(self) -> str:
@@ -288,6 +309,16 @@ class Account:
         state = last_state(connection, self._seen)
         self._see(state.event)
         return state
+
+    def _see_claimed(self, run: int, steps: int) -> None:
+        """Remember how many steps of a run are claimed, in a transaction; refuse a record that went back.
+
+        The record of steps is beside the chain, where no later event covers it.
+        """
+        seen = self._claimed.get(run, 0)
+        if steps < seen:
+            raise corrupt("never go back", f"{steps} steps of run {run} claimed where {seen} were before")
+        self._claimed[run] = steps
 
     def _see(self, event: Event) -> None:
         if event.position > self._seen[0]:

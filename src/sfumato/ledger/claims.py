@@ -6,8 +6,9 @@ from sfumato.ledger.chain import Event
 from sfumato.ledger.log import CHARGE, content_of, corrupt
 from sfumato.ledger.store import Transaction
 
-__all__ = ["check_claims", "reserved_by"]
+__all__ = ["check_claims", "claimed_in_all", "reserved_by"]
 
+SUM = "SELECT coalesce(sum(last - first + 1), 0) FROM claim"
 ALL = "SELECT run, first, last FROM claim ORDER BY run, first"
 
 
@@ -23,10 +24,25 @@ def reserved_by(event: Event) -> tuple[int, int]:
         raise corrupt("hold readable charges", f"an unreadable charge {event.charge}") from error
 
 
-def check_claims(connection: Transaction, reserved: dict[int, int]) -> None:
-    """Refuse a record of steps that has holes, or more steps than were charged; the ledger has runs."""
+def claimed_in_all(connection: Transaction) -> int:
+    """Return how many steps were claimed, of all runs; the ledger has runs."""
+    (steps,) = connection.execute(SUM).fetchone()
+    return int(steps)
+
+
+def check_claims(connection: Transaction, reserved: dict[int, int], least: int = 0) -> None:
+    """Refuse a record of steps with holes, with more than were charged, or with fewer than a head has seen.
+
+    The ledger has runs.
+    """
     following: dict[int, int] = {}
     for run, first, last in connection.execute(ALL):
         if first != following.get(run, 0) or not first <= last < reserved.get(run, 0):
             raise corrupt("hold steps in order, each of them charged", f"step {last} of run {run}")
         following[run] = last + 1
+    claimed = sum(following.values())
+    if claimed < least:
+        raise corrupt(
+            "continue the head",
+            f"{claimed} steps claimed where the head has seen {least}: it was rolled back",
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from sfumato import _check
 from sfumato.ledger.chain import canonical
@@ -31,6 +31,8 @@ class Head:
         How many charges there were.
     digest : str
         Hash of the last event, in hexadecimal.
+    steps : int
+        How many steps of training runs were claimed in all, which stand beside the chain.
     mac : str
         HMAC-SHA-256 of the other fields under the ledger's key: a head that was made up is refused.
 
@@ -46,14 +48,15 @@ class Head:
     charges: int
     digest: str
     mac: str
+    steps: int = 0
 
     @classmethod
-    def signed(cls, key: bytes, *, ledger: str, position: int, charges: int, digest: str) -> Head:
+    def signed(
+        cls, key: bytes, *, ledger: str, position: int, charges: int, digest: str, steps: int = 0
+    ) -> Head:
         """Return the head with its MAC under ``key``."""
-        unsigned = cls(ledger=ledger, position=position, charges=charges, digest=digest, mac="")
-        return cls(
-            ledger=ledger, position=position, charges=charges, digest=digest, mac=unsigned._mac_under(key)
-        )
+        unsigned = cls(ledger=ledger, position=position, charges=charges, digest=digest, mac="", steps=steps)
+        return replace(unsigned, mac=unsigned._mac_under(key))
 
     def signed_by(self, key: bytes) -> bool:
         """Whether the MAC is that of the other fields under ``key``."""
@@ -61,7 +64,7 @@ class Head:
 
     def to_json(self) -> str:
         """Return the head as one line of JSON."""
-        return canonical(asdict(self))
+        return canonical(self._fields())
 
     @classmethod
     def from_json(cls, text: str) -> Head:
@@ -78,10 +81,15 @@ class Head:
         except (TypeError, ValueError):
             fields = None
         shape = {"ledger": str, "position": int, "charges": int, "digest": str, "mac": str}
-        if not isinstance(fields, dict) or {name: type(value) for name, value in fields.items()} != shape:
+        whole = isinstance(fields, dict) and {"steps": 0, **fields}
+        if not whole or {name: type(value) for name, value in whole.items()} != shape | {"steps": int}:
             _check.refuse("text", rule, text, "pass what Head.to_json() wrote")
-        return cls(**fields)
+        return cls(**whole)
+
+    def _fields(self) -> dict[str, object]:
+        """Return the fields; a head of a ledger without runs is written as it always was."""
+        return {name: value for name, value in asdict(self).items() if name != "steps" or value}
 
     def _mac_under(self, key: bytes) -> str:
-        fields = {name: value for name, value in asdict(self).items() if name != "mac"}
+        fields = {name: value for name, value in self._fields().items() if name != "mac"}
         return keyed(key, "head", canonical(fields))

@@ -110,6 +110,10 @@ class _Work:
         # The server checks each page as it reads it, where its cluster has checksums.
         return True
 
+    def format(self) -> int:
+        (version,) = self.execute("SELECT format FROM head WHERE id = 1").fetchone()
+        return int(version)
+
     def require_format(self, version: int) -> None:
         marked, schema = self.execute("SELECT format, current_schema() FROM head WHERE id = 1").fetchone()
         if version >= RUNS > marked:

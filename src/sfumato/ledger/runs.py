@@ -7,6 +7,7 @@ whatever processes, on whatever copies of a checkpoint; a step that was claimed 
 
 from __future__ import annotations
 
+import hashlib
 import re
 from typing import Any, final
 
@@ -21,6 +22,7 @@ from sfumato.privacy.receipt import Receipt
 
 __all__ = ["Run"]
 
+ROWS = "SELECT first, last, digest FROM claim WHERE run = :run AND first < :steps ORDER BY first"
 LAST = "SELECT first, last, digest FROM claim WHERE run = :run ORDER BY first DESC LIMIT 1"
 AT = "SELECT first, last, digest FROM claim WHERE run = :run AND first <= :step ORDER BY first DESC LIMIT 1"
 INSERT = "INSERT INTO claim (run, first, last, digest) VALUES (:run, :first, :last, :digest)"
@@ -141,6 +143,7 @@ class Run:
                 connection.execute(GROW, {"run": self.number, "first": row[0], "last": stop - 1})
             else:
                 self._insert(connection, start, stop - 1, "")
+        self._saw(stop)
         return range(start, stop)
 
     def claim_replayable(self, step: int, digest: str) -> bool:
@@ -181,7 +184,30 @@ class Run:
             if step != self._require_left(connection):
                 _check.refuse("step", "be the next, or one claimed before", step, "claim steps in order")
             self._insert(connection, step, step, digest)
+        self._saw(step + 1)
         return False
+
+    def record(self, steps: int) -> str:
+        """Return a hash of how the first steps were claimed, to be kept elsewhere, in a checkpoint say.
+
+        Parameters
+        ----------
+        steps : int
+            At most those that are claimed. The hash of these stays what it is while others are claimed, and
+            is another if one was claimed again, after a roll-back, with another digest.
+
+        Raises
+        ------
+        LedgerCorrupt
+            Fewer are claimed: the record went back.
+        """
+        steps = _check.integer("steps", steps)
+        with self._transaction(write=False) as connection:
+            if self._next(connection) < steps:
+                raise corrupt("never go back", f"fewer than {steps} steps of run {self.number}")
+            rows = [*connection.execute(ROWS, {"run": self.number, "steps": steps})]
+        told = [f"{first} {min(last, steps - 1)} {digest}" for first, last, digest in rows]
+        return hashlib.sha256("\n".join([self.digest, *told]).encode()).hexdigest()
 
     def extend(self, loss: PrivacyLoss, *, steps: int, delta: float | None = None) -> Receipt:
         """Charge more steps, to the same account as the run.
@@ -219,6 +245,11 @@ class Run:
     def _transaction(self, *, write: bool) -> Any:
         return self._ledger._checked(write=write)  # noqa: SLF001
 
+    def _saw(self, steps: int) -> None:
+        """Remember a claim that is durable: another thread's later one may have come before."""
+        claimed = self._ledger._claimed  # noqa: SLF001
+        claimed[self.number] = max(steps, claimed.get(self.number, 0))
+
     def _count(self, connection: Transaction) -> int:
         """Return how many steps the run's charges reserved."""
         later = events_after(connection, self._first.position)
@@ -226,7 +257,9 @@ class Run:
 
     def _next(self, connection: Transaction) -> int:
         row = connection.execute(LAST, {"run": self.number}).fetchone()
-        return 0 if row is None else int(row[1]) + 1
+        following = 0 if row is None else int(row[1]) + 1
+        self._ledger._see_claimed(self.number, following)  # noqa: SLF001
+        return following
 
     def _require_left(self, connection: Transaction) -> int:
         """Return the next step, if it was charged."""

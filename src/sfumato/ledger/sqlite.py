@@ -54,6 +54,10 @@ class _Work:
     def check_pages(self) -> bool:
         return [*self._connection.execute("PRAGMA integrity_check(1)")] == [("ok",)]
 
+    def format(self) -> int:
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        return int(version)
+
     def require_format(self, version: int) -> None:
         mark_format(self._connection, version)
 

@@ -42,6 +42,9 @@ class Transaction(Protocol):
     def check_pages(self) -> bool:
         """Whether the database finds itself undamaged, as far as it can tell."""
 
+    def format(self) -> int:
+        """Return the format that the ledger is marked with."""
+
     def require_format(self, version: int) -> None:
         """Mark the ledger as one that versions of sfumato which only know older formats must refuse."""
 

@@ -95,8 +95,11 @@ def verify_log(connection: Transaction, identity: Identity, key: bytes, head: He
 
     reserved: dict[int, int] = {}
     found = verify_events(_noting(walk(connection), reserved), identity, last, head, stored)
+    seen = 0 if head is None else head.steps
     if reserved:
-        check_claims(connection, reserved)
+        check_claims(connection, reserved, seen)
+    elif seen:
+        raise corrupt("continue the head", f"no runs where the head has seen {seen} steps")
     (releases,) = connection.execute("SELECT count(*) FROM release").fetchone()
     if releases != found.releases:
         raise corrupt("hold one release per commit", f"{releases} releases for {found.releases} commits")
