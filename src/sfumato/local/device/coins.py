@@ -1,0 +1,99 @@
+r"""Exact coins: chances that are whole multiples of a power of two, rounded to the private side.
+
+A protocol is described by such chances and by nothing else: they are what is drawn, what is priced and what
+the estimator inverts. For :math:`\epsilon`-DP a ratio of chances must be at most :math:`e^\epsilon`; the
+ratio is compared, as the rational it is, with `least_odds`, which is proved not to exceed it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.numerics.exact import exp_bounds
+from sfumato.numerics.source import RandomSource
+
+__all__ = ["Coin", "checked_epsilon", "least_odds"]
+
+_BITS: Final = 160
+_WORD: Final = 64
+_MOST_EPSILON: Final = 40.0
+
+
+def checked_epsilon(value: object, name: str = "epsilon") -> float:
+    """Return an epsilon of a local protocol, positive and at most 40, as a float."""
+    epsilon = _check.positive(name, value)
+    if epsilon > _MOST_EPSILON:
+        _check.refuse(name, "be at most 40", value, "such reports hide nothing")
+    return epsilon
+
+
+def least_odds(epsilon: float) -> Fraction:
+    r"""Return a rational that is at most :math:`e^\epsilon`, and less by a share below :math:`2^{-100}`.
+
+    Parameters
+    ----------
+    epsilon : float
+        From 0 to 40, taken as the exact rational it is.
+
+    Examples
+    --------
+    >>> float(least_odds(1.0))
+    2.718281828459045
+    """
+    return Fraction(1 << _BITS, exp_bounds(Fraction(epsilon), _BITS)[1])
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Coin:
+    """A coin that falls on heads with probability ``threshold / 2**bits``, exactly.
+
+    Parameters
+    ----------
+    threshold : int
+        At least 1 and below ``2**bits``.
+    bits : int
+        From 1 to 64.
+
+    Examples
+    --------
+    >>> from sfumato.numerics.source import SimulatedSource
+    >>> coin = Coin.below(Fraction(1, 3), bits=8)
+    >>> coin.chance, int(coin.flip(1000, SimulatedSource(1)).sum())
+    (Fraction(85, 256), 337)
+    """
+
+    threshold: int
+    bits: int = _WORD
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.bits <= _WORD or not 0 < self.threshold < 1 << self.bits:
+            rule = "be strictly between 0 and 1 in steps of a power of two down to 2**-64"
+            _check.refuse(
+                "chance", rule, f"{self.threshold} / 2**{self.bits}", "choose an epsilon nearer to 1"
+            )
+
+    @classmethod
+    def below(cls, chance: Fraction, bits: int = _WORD) -> Coin:
+        """Return the coin with the greatest chance that is at most ``chance``."""
+        return cls((chance.numerator << bits) // chance.denominator, bits)
+
+    @classmethod
+    def above(cls, chance: Fraction, bits: int = _WORD) -> Coin:
+        """Return the coin with the least chance that is at least ``chance``."""
+        return cls(-((-chance.numerator << bits) // chance.denominator), bits)
+
+    @property
+    def chance(self) -> Fraction:
+        """The probability of heads."""
+        return Fraction(self.threshold, 1 << self.bits)
+
+    def flip(self, size: int, source: RandomSource) -> NDArray[np.bool_]:
+        """Flip it ``size`` times, independently; one word each."""
+        return source.words(size) >> np.uint64(_WORD - self.bits) < np.uint64(self.threshold)

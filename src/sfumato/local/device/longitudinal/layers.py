@@ -1,0 +1,138 @@
+"""Two layers of randomization: one that is drawn once for each value, and one for each report."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.local.device.coins import checked_epsilon
+from sfumato.local.device.domain import Domain
+from sfumato.local.device.layout import Records
+from sfumato.local.device.longitudinal.memory import Memoizing, checked_memos
+from sfumato.local.device.randomizer import CategoricalRandomizer, Randomizer
+from sfumato.numerics.source import RandomSource
+
+__all__ = ["MemoizedCategories", "TwoLayerRandomizer", "refuse_layers"]
+
+_MOST_EPSILON = 40.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoizedCategories(CategoricalRandomizer, Memoizing):
+    """A client half that memoizes, and reports a category of a domain again and again.
+
+    Parameters
+    ----------
+    epsilon, domain
+        See `CategoricalRandomizer`.
+    max_memos : int
+        Most memos that a device draws, from 1 to 65,536; see `sfumato.local.device.longitudinal.memory`.
+    """
+
+    max_memos: int = 4
+
+    def _choose(self) -> None:
+        object.__setattr__(self, "max_memos", checked_memos(self.max_memos))
+        self._arrange()
+
+    @abstractmethod
+    def _arrange(self) -> None:
+        """Set the exact chances, with ``object.__setattr__``."""
+
+    @property
+    def most_keys(self) -> int:
+        """How many different keys a device can have: one for each category."""
+        return len(self.domain)
+
+    @property
+    def fixed_width(self) -> int:
+        """Bytes of what a device draws once for good: none."""
+        return 0
+
+    def fixed(self, size: int, source: RandomSource) -> Records:
+        """Draw what devices keep for good: nothing."""
+        return np.empty((size, 0), np.uint8)
+
+    def keys(self, values: Any, fixed: Records) -> NDArray[np.int64]:
+        """Return what values are memoized under; see `Memoizing`."""
+        return self._keys(self.domain.codes(values), fixed)
+
+    def _keys(self, codes: NDArray[np.int64], fixed: Records) -> NDArray[np.int64]:
+        """Return what places in the domain are memoized under: themselves."""
+        return codes
+
+    def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
+        fixed = self.fixed(len(codes), source)
+        return self.fresh(self.memoize(self._keys(codes, fixed), fixed, source), fixed, source)
+
+    @classmethod
+    def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
+        """Return the randomizer of what was chosen; see `Randomizer.from_parts`."""
+        domain = Domain.from_specification(told.get("domain", {}), given.get("domain"))
+        chosen = {name: told.get(name) for name in cls._chosen()}
+        return cls(epsilon=told.get("epsilon", 0.0), domain=domain, **chosen)  # type: ignore[arg-type]
+
+    @classmethod
+    def _chosen(cls) -> tuple[str, ...]:
+        """Return the names of the parameters that are chosen beside epsilon and the domain."""
+        return ("max_memos",)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoLayerRandomizer(MemoizedCategories):
+    r"""A permanent randomization of the value, memoized, and a fresh one of the memo for each report.
+
+    Parameters
+    ----------
+    epsilon, domain, max_memos
+        See `MemoizedCategories`; epsilon is that of one report of a device.
+    permanent_epsilon : float, optional
+        That of a memo, and so of all reports made of it, however many: above epsilon, at most 40. Twice
+        epsilon if left out.
+
+    Notes
+    -----
+    Guarantee: one report of a device is :math:`\epsilon`-DP, replace-one. All reports together lose at most
+    ``permanent_epsilon`` for each memo, and ``most_memos`` times that in all, between histories alike in
+    their changes: theorem and proof in `sfumato.local.device.longitudinal.memory`.
+    """
+
+    permanent_epsilon: float | None = None
+
+    def _arrange(self) -> None:
+        given = self.permanent_epsilon
+        wanted = min(2 * self.epsilon, _MOST_EPSILON) if given is None else given
+        permanent = checked_epsilon(wanted, "permanent_epsilon")
+        object.__setattr__(self, "permanent_epsilon", permanent)
+        if permanent <= self.epsilon:
+            refuse_layers(self.epsilon)
+        self._layers(permanent)
+
+    @abstractmethod
+    def _layers(self, permanent_epsilon: float) -> None:
+        """Set the exact chances of both layers, with ``object.__setattr__``."""
+
+    @property
+    @abstractmethod
+    def chances(self) -> tuple[Fraction, Fraction]:
+        """How likely a report supports the true value, and any one other."""
+
+    @classmethod
+    def _chosen(cls) -> tuple[str, ...]:
+        return ("permanent_epsilon", "max_memos")
+
+
+def refuse_layers(epsilon: float, most: float | None = None) -> None:
+    """Refuse a permanent layer that does not hide less than a report."""
+    rule = f"be greater for an epsilon of {epsilon} of one report"
+    remedy = "all reports of a memo tell more than one of them does"
+    if most is not None:
+        remedy = f"with it one report of this chain has at most about {most:.3g}; the chain 'OSUE' has more"
+    _check.refuse("permanent_epsilon", rule, "too little", remedy)

@@ -1,0 +1,190 @@
+r"""Reports over time: what is memoized, under what, and what happens when a device has memoized enough.
+
+A report of a memoizing protocol is made in two steps. *Permanently*: the value becomes a key (the value's
+place, or something coarser such as its hash), and for each key a device draws one memo, once. *Freshly*: each
+report is drawn from the memo alone. So whoever sees all reports of a device sees no more than its memos, and
+when which of them was in use.
+
+The rule of the cap: the first ``max_memos`` different keys of a device are memoized, in their order. When
+another one comes, the report is made of the memo that was drawn last.
+
+Proof that reports of a device lose at most one permanent loss for each memo, and ``max_memos`` of them in
+all. Two histories of keys are *alike in their changes* if at any two times the keys are equal in both or
+different in both. What the rule chooses, the number of the memo in the order of drawing, is a function of
+which keys are equal to which earlier ones, and so the same for both histories. Given what a device has drawn
+for good, which does not depend on values, the reports are therefore one and the same random function of the
+list of memos. Memo i of that list is one draw of the permanent randomization of the i-th key, independent of
+all others. So the loss is that of the composition of at most ``max_memos`` permanent randomizations, of which
+the reports are post-processing. Keys that are the same in both histories at some place lose nothing there.
+
+What this does not hide, and nothing that memoizes does: *when* the key changes, and when it comes back. For
+histories that differ in that, only what a fresh step adds to each report stands between them, and its loss
+grows with the number of reports. With ``max_memos=1`` nothing changes ever: the first key is reported for
+good, and the bound holds for any two histories.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.local.device.layout import Records
+from sfumato.local.device.reports import ReportBatch
+from sfumato.numerics.source import RandomSource, Rng, random_source
+
+__all__ = ["Memoizing", "Memory", "checked_memos"]
+
+_MOST_MEMOS: Final = 1 << 16
+_UNUSED: Final = -1
+
+
+class Memoizing(ABC):
+    """What a client half has that memoizes, beside what a `Randomizer` has.
+
+    Attributes
+    ----------
+    max_memos : int
+        Most memos that a device draws.
+    """
+
+    __slots__ = ()
+
+    max_memos: int
+
+    @property
+    @abstractmethod
+    def digest(self) -> bytes:
+        """32 bytes that tell this specification from others."""
+
+    @property
+    @abstractmethod
+    def most_keys(self) -> int:
+        """How many different keys a device can have."""
+
+    @property
+    def most_memos(self) -> int:
+        """How many memos a device can have: `max_memos`, or `most_keys` if that is less."""
+        return min(self.max_memos, self.most_keys)
+
+    @property
+    @abstractmethod
+    def fixed_width(self) -> int:
+        """Bytes of what a device draws once for good, whatever its values are."""
+
+    @property
+    @abstractmethod
+    def memo_width(self) -> int:
+        """Bytes of a memo."""
+
+    @abstractmethod
+    def fixed(self, size: int, source: RandomSource) -> Records:
+        """Draw what devices keep for good, one row of `fixed_width` bytes each."""
+
+    @abstractmethod
+    def keys(self, values: Any, fixed: Records) -> NDArray[np.int64]:
+        """Return the key of each device's value, a whole number of at least 0."""
+
+    @abstractmethod
+    def memoize(self, keys: NDArray[np.int64], fixed: Records, source: RandomSource) -> Records:
+        """Draw the permanent memo of each key, one row of `memo_width` bytes each."""
+
+    @abstractmethod
+    def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
+        """Draw one stamped report of each memo."""
+
+    def randomize_rounds(self, rounds: Sequence[Any], rng: Rng = None) -> list[ReportBatch]:
+        """Return the reports of many new devices that are asked again and again.
+
+        Parameters
+        ----------
+        rounds : sequence
+            For each round what is true on each device, always in the same order of devices.
+        rng : None, int, numpy Generator or RandomSource
+            None draws from the operating system's entropy; anything seeded only simulates.
+
+        Returns
+        -------
+        list of ReportBatch
+            One for each round.
+        """
+        given: object = rounds
+        if not isinstance(given, list | tuple | np.ndarray) or not len(given):
+            _check.refuse("rounds", "be a list with what is true in each", type(given).__name__)
+        if len({len(values) for values in rounds}) > 1:
+            _check.refuse("rounds", "have as many values each, device by device", "others")
+        source = random_source(rng)
+        memory = Memory.started(self, len(rounds[0]), source)
+        made = []
+        for values in rounds:
+            memos = memory.recall(values, source)
+            records = self.fresh(memos, memory.fixed, source)
+            made.append(ReportBatch(records, self.digest, source.simulated))
+        return made
+
+
+@final
+@dataclass(slots=True, eq=False, repr=False)
+class Memory:
+    """What some devices remember: a row for each.
+
+    Parameters
+    ----------
+    protocol : Memoizing
+    fixed : uint8 array, shape (devices, fixed_width)
+        Drawn once for good.
+    keys : int64 array, shape (devices, most_memos)
+        In the order in which they were memoized; -1 where there is none yet.
+    memos : uint8 array, shape (devices, most_memos, memo_width)
+        What was drawn for them.
+    used : int64 array, shape (devices,)
+        How many there are.
+    """
+
+    protocol: Memoizing
+    fixed: Records
+    keys: NDArray[np.int64]
+    memos: NDArray[np.uint8]
+    used: NDArray[np.int64]
+
+    @classmethod
+    def started(cls, protocol: Memoizing, size: int, source: RandomSource) -> Memory:
+        """Return that of devices that have reported nothing yet."""
+        most = protocol.most_memos
+        return cls(
+            protocol,
+            protocol.fixed(size, source),
+            np.full((size, most), _UNUSED, np.int64),
+            np.zeros((size, most, protocol.memo_width), np.uint8),
+            np.zeros(size, np.int64),
+        )
+
+    def recall(self, values: Any, source: RandomSource) -> Records:
+        """Return the memos to report from, one for each device, and draw those that are missing.
+
+        See the rule of the cap at the top of this module.
+        """
+        wanted = self.protocol.keys(values, self.fixed)
+        found = self.keys == wanted[:, None]
+        missing = np.flatnonzero(~found.any(axis=1) & (self.used < self.keys.shape[1]))
+        if len(missing):
+            drawn = self.protocol.memoize(wanted[missing], self.fixed[missing], source)
+            place = self.used[missing]
+            self.keys[missing, place], self.memos[missing, place] = wanted[missing], drawn
+            self.used[missing] += 1
+            found[missing, place] = True
+        place = np.where(found.any(axis=1), found.argmax(axis=1), self.used - 1)
+        return np.asarray(self.memos[np.arange(len(wanted)), place])
+
+
+def checked_memos(given: object) -> int:
+    """Return how many memos a device may draw, from 1 to 65,536."""
+    memos = _check.integer("max_memos", given, minimum=1)
+    if memos > _MOST_MEMOS:
+        _check.refuse("max_memos", f"be at most {_MOST_MEMOS}", memos, "each costs permanent_epsilon")
+    return memos

@@ -1,0 +1,1 @@
+"""Frequency oracles, one a file; `sfumato.local` exports them."""

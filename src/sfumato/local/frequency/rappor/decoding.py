@@ -1,0 +1,223 @@
+r"""From counts of bits to strings: which candidates were reported, how often, and how surely.
+
+A share of filters with a bit is the sum of the shares of the strings that have the bit, in each cohort: a
+regression with as many rows as there are bits of all cohorts, and a column of ones for each candidate at its
+bits. Candidates are chosen by a non-negative LASSO and fitted by non-negative least squares; those that are
+significant there are fitted once more, without the others. A free column of ones takes up strings that are no
+candidates: these spread evenly over the bits of many cohorts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, diags
+from scipy.special import log_ndtr, ndtri
+
+from sfumato import _check
+from sfumato.local.device.rappor import Rappor
+from sfumato.local.frequency.rappor.lasso import Design, lasso, nonnegative
+from sfumato.local.spread import Array
+from sfumato.numerics.interval import Interval
+
+__all__ = ["Decoded", "decoded"]
+
+_BY_CHANCE: Final = 50
+"""About how many candidates that nobody reported the LASSO may let in."""
+_MOST_CHOSEN: Final = 2000
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Decoded:
+    """What counts of bits say of candidate strings.
+
+    Parameters
+    ----------
+    candidates : tuple
+        The strings, in the order of all arrays.
+    frequencies : array
+        Estimates of the shares of devices that have each; 0 for those that the last fit leaves out.
+    stddev : array
+        How far these stray; infinite for those that the fit leaves out.
+    log_p_values : array
+        Log of the chance of such an estimate, or a greater one, of a string that no device has, as if no
+        other were tested; 0 for those left out.
+    significant : array of bool
+        Which are detected after the correction.
+    reports : int
+        How many there were.
+    level : float
+    correction : str
+        See `RapporEstimate.decode`.
+
+    Notes
+    -----
+    Errors are normal ones of the last fit, and take the candidates that it has for given; the correction
+    counts all candidates, chosen or not. Chances are therefore approximate, as in the paper, and a share that
+    is just large enough to be detected is estimated too high on average. Where the spread of residuals
+    is above what randomization explains, because of strings that are no candidates, errors are widened by it.
+    """
+
+    candidates: tuple[str | bytes, ...]
+    frequencies: Array
+    stddev: Array
+    log_p_values: Array
+    significant: NDArray[np.bool_]
+    reports: int
+    level: float
+    correction: str
+
+    @property
+    def counts(self) -> Array:
+        """Estimates of how many devices have each."""
+        return self.frequencies * self.reports
+
+    @property
+    def p_values(self) -> Array:
+        """The chances whose logs `log_p_values` has."""
+        return np.exp(self.log_p_values)
+
+    @property
+    def detected(self) -> list[str | bytes]:
+        """The strings that are significant, the most frequent first."""
+        order = np.argsort(-self.frequencies, kind="stable")
+        return [self.candidates[place] for place in order.tolist() if self.significant[place]]
+
+    def interval(self, level: float = 0.95) -> Interval[Array]:
+        """Return an interval for each share, within [0, 1], which is all of that for those left out.
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage of each, strictly between 0 and 1; see the notes of the class.
+        """
+        reach = -float(ndtri((1 - _check.unit_interval("level", level)) / 2))
+        away = reach * self.stddev
+        return Interval(
+            np.clip(self.frequencies - away, 0.0, 1.0), np.clip(self.frequencies + away, 0.0, 1.0)
+        )
+
+    def to_dict(self, level: float = 0.95) -> dict[str, Any]:
+        """Return columns for a table, of the detected strings: most frequent first."""
+        order = np.argsort(-self.frequencies, kind="stable")
+        places = order[self.significant[order]]
+        lower, upper, _ = self.interval(level)
+        return {
+            "candidate": [self.candidates[place] for place in places.tolist()],
+            "frequency": self.frequencies[places],
+            "lower": lower[places],
+            "upper": upper[places],
+            "stddev": self.stddev[places],
+            "p_value": self.p_values[places],
+        }
+
+
+def decoded(
+    device: Rappor,
+    shares: Array,
+    variances: Array,
+    reports: int,
+    candidates: Sequence[str | bytes],
+    *,
+    level: float,
+    correction: str,
+) -> Decoded:
+    """Return what shares of bits say of candidates; see `RapporEstimate.decode`, which is the one to call."""
+    risk = 1 - _check.unit_interval("level", level)
+    if correction not in ("bonferroni", "fdr"):
+        _check.refuse("correction", "be 'bonferroni' or 'fdr'", correction)
+    given: object = candidates
+    listed = isinstance(given, Sequence) and not isinstance(given, str | bytes)
+    names = tuple(candidates) if listed else ()
+    if not names or len(set(names)) < len(names):
+        told = f"{len(names)}, {len(set(names))} of them different" if listed else type(given).__name__
+        _check.refuse("candidates", "be one or more different strings, in a list", told)
+    fit = _Fit(np.zeros(len(names)), np.full(len(names), np.inf))
+    rows = np.flatnonzero(np.isfinite(variances).ravel())
+    if len(rows):
+        weights = 1 / np.sqrt(variances.ravel()[rows])
+        matrix = diags(weights) @ _columns(device, names)[rows]
+        design, target = Design(matrix, weights), shares.ravel()[rows] * weights
+        fit = _fitted(design, target, _chosen(design, target))
+        fit = _fitted(design, target, np.flatnonzero(_significant(fit.logs(), risk, correction)))
+    logs = fit.logs()
+    return Decoded(
+        candidates=names,
+        frequencies=fit.frequencies,
+        stddev=fit.stddev,
+        log_p_values=logs,
+        significant=_significant(logs, risk, correction),
+        reports=reports,
+        level=level,
+        correction=correction,
+    )
+
+
+def _columns(device: Rappor, names: Sequence[str | bytes]) -> csr_matrix:
+    """Return which bits of which cohorts each candidate has, shape (cohorts * bits, candidates)."""
+    cohorts, count = device.cohorts, len(names)
+    held = np.arange(cohorts).tolist()
+    places = device.places((name for name in names for _ in held), held * count)
+    lines = places.reshape(count, cohorts, -1) + (np.arange(cohorts) * device.bits)[:, None]
+    columns = np.repeat(np.arange(count), cohorts * device.hashes)
+    ones = np.ones(len(columns))
+    made = csr_matrix((ones, (lines.ravel(), columns)), shape=(cohorts * device.bits, count))
+    made.sum_duplicates()
+    made.data[:] = 1.0  # two hash functions that agree set one bit
+    return made
+
+
+class _Fit(NamedTuple):
+    """Estimates and how far they stray, of all candidates; 0 and infinite for those left out."""
+
+    frequencies: Array
+    stddev: Array
+
+    def logs(self) -> Array:
+        """Return the logs of the chances of such estimates where there is nothing; see `Decoded`."""
+        return np.asarray(np.where(self.stddev < np.inf, log_ndtr(-self.frequencies / self.stddev), 0.0))
+
+
+def _chosen(design: Design, target: Array) -> NDArray[np.int64]:
+    """Return the candidates that the LASSO lets in."""
+    free, count = design.apart(target), len(design.norms)
+    entry = max(0.0, -float(ndtri(min(0.5, _BY_CHANCE / count))))
+    chosen = np.flatnonzero(lasso(design, free, entry * design.norms))
+    if len(chosen) > _MOST_CHOSEN:
+        scores = design.back(free)[chosen] / design.norms[chosen]
+        chosen = np.sort(chosen[np.argsort(-scores)[:_MOST_CHOSEN]])
+    return chosen
+
+
+def _fitted(design: Design, target: Array, chosen: NDArray[np.int64]) -> _Fit:
+    """Return the non-negative fit of some candidates, and the errors of a free one of those above 0."""
+    free, count = design.apart(target), len(design.norms)
+    frequencies, stddev = np.zeros(count), np.full(count, np.inf)
+    if len(chosen):
+        frequencies[chosen] = nonnegative(design.gram(chosen), design.back(free)[chosen])
+    kept = np.flatnonzero(frequencies)
+    if len(kept):
+        residual = free - design.times(frequencies)
+        spare = len(target) - len(kept) - 1
+        wider = max(1.0, float(residual @ residual) / spare) if spare > 0 else 1.0
+        inverse = np.linalg.pinv(design.gram(kept), hermitian=True)
+        stddev[kept] = np.sqrt(wider * np.diag(inverse))
+    return _Fit(frequencies, stddev)
+
+
+def _significant(logs: Array, risk: float, correction: str) -> NDArray[np.bool_]:
+    """Tell which tests are significant after a correction: Bonferroni's, or Benjamini's and Hochberg's."""
+    count = len(logs)
+    if correction == "bonferroni":
+        return np.asarray(logs <= np.log(risk / count))
+    order = np.argsort(logs)
+    below = logs[order] <= np.log(risk * np.arange(1, count + 1) / count)
+    last = int(np.flatnonzero(below)[-1]) + 1 if below.any() else 0
+    found = np.zeros(count, np.bool_)
+    found[order[:last]] = True
+    return found

@@ -1,0 +1,1 @@
+"""Strings that many people have, found without a list of candidates."""

@@ -1,0 +1,222 @@
+"""Frequency oracles whose devices memoize: how rounds go together, and what they might look like."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato import _check
+from sfumato.local.device.longitudinal.layers import MemoizedCategories, TwoLayerRandomizer
+from sfumato.local.device.longitudinal.memory import Memoizing
+from sfumato.local.estimate import Estimate
+from sfumato.local.longitudinal.protocol import LongitudinalProtocol
+from sfumato.local.longitudinal.rounds import Rounds, checked_rounds
+from sfumato.local.oracle import Oracle, SupportOracle
+from sfumato.local.protocol import log_odds
+from sfumato.local.respondents import seeded
+from sfumato.local.spread import Array, Spread
+from sfumato.local.support import Support
+
+__all__ = ["MemoizedOracle", "TwoLayerOracle"]
+
+Device = TypeVar("Device", bound=MemoizedCategories)
+TwoLayers = TypeVar("TwoLayers", bound=TwoLayerRandomizer)
+
+_CLOSE = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
+    """An oracle whose devices memoize.
+
+    Parameters
+    ----------
+    epsilon, domain
+        See `Oracle`; epsilon is that of one report of a device.
+    max_memos : int
+        Most memos that a device draws, from 1 to 65,536: what all its reports lose is at most so many times
+        what one memo does.
+
+    Notes
+    -----
+    *One round* is estimated as if it were the only one: the reports of different devices are independent, and
+    a report has the law that `privacy_loss` and `spread` tell. That holds for devices with no more than
+    ``max_memos`` memos; beyond that they report what they memoized last, and the estimate is of that.
+
+    *Rounds* go together as `rounds` and `round_covariance` tell.
+    """
+
+    added: ClassVar[tuple[int, int]] = (0, 1)
+    """What one report adds to a total at least and at most."""
+
+    max_memos: int = 4
+
+    def __post_init__(self) -> None:
+        Oracle.__post_init__(self)
+        object.__setattr__(self, "max_memos", self.device.max_memos)
+
+    @property
+    def _memoizing(self) -> Memoizing:
+        return self.device
+
+    @property
+    @abstractmethod
+    def permanent_spread(self) -> Spread:
+        """How far an estimate from memos themselves would stray: the part that rounds share."""
+
+    @property
+    def _changed(self) -> tuple[Fraction, Fraction]:
+        """Covariance of a device's parts in two rounds between which its value changes.
+
+        For a category that is one of its two values, and for one that is neither; 0 where memos of different
+        values are independent in every way.
+        """
+        return Fraction(0), Fraction(0)
+
+    def rounds(self, estimates: Sequence[Estimate]) -> Rounds:
+        """Return the estimates of rounds in which the same devices were asked, together.
+
+        Parameters
+        ----------
+        estimates : sequence of Estimate
+            One for each round, of this oracle.
+        """
+        held = checked_rounds(estimates, Estimate, self._told, "oracle")
+        shares = np.array([np.clip(one.raw, 0.0, 1.0) for one in held])
+        reports = np.array([one.reports for one in held], np.float64)[:, None]
+        with np.errstate(divide="ignore"):
+            variances, permanent = (
+                np.where(reports > 0, spread.variance(np.nan_to_num(shares)) / reports, np.inf)
+                for spread in (self.spread, self.permanent_spread)
+            )
+        return Rounds(
+            values=np.array([one.raw for one in held]),
+            variances=variances,
+            permanent=np.where(reports > 0, permanent, 0.0),
+            limits=(0.0, 1.0),
+            loss=self.longitudinal_loss(),
+            simulated=any(one.simulated for one in held),
+        )
+
+    def _told(self, estimate: Estimate) -> bool:
+        return estimate.domain == self.domain and estimate.loss == self.privacy_loss
+
+    def round_covariance(self, joint: ArrayLike, n: int) -> Array:
+        r"""Return the covariance of the estimates of two rounds, for each category.
+
+        Parameters
+        ----------
+        joint : array, shape (categories, categories)
+            Shares of devices that have the one category in the first round and the other in the second.
+        n : int
+            How many devices there are, all of which report in both.
+
+        Notes
+        -----
+        Devices are independent of one another. One that keeps its value has the same memo in both rounds, and
+        fresh randomization is independent: the covariance of its parts is the variance of the memo's own part
+        in an estimate. One that changes it has another memo, drawn independently given what it drew for good.
+        It holds for devices that have not used up ``max_memos``.
+        """
+        shares = np.asarray(joint, np.float64)
+        size = len(self.domain)
+        if shares.shape != (size, size) or not (shares >= 0).all() or abs(shares.sum() - 1) > _CLOSE:
+            rule = f"be {size} times {size} shares that sum up to 1"
+            _check.refuse("joint", rule, f"an array of shape {shares.shape}")
+        count = _check.integer("n", n, minimum=1)
+        kept = np.diag(shares)
+        ends = self.permanent_spread.variance(np.array([0.0, 1.0]))
+        found = kept.sum() * ends[0] + kept * (ends[1] - ends[0])
+        either = shares.sum(axis=0) + shares.sum(axis=1) - 2 * kept
+        one, none = map(float, self._changed)
+        return np.asarray(found + either * one + (1 - kept.sum() - either) * none) / count
+
+    def simulate_rounds(
+        self, true_counts: ArrayLike, rounds: int, rng: int | np.random.Generator = 0
+    ) -> list[Estimate]:
+        """Draw the estimates of several rounds in which nobody's value changes, whatever their number.
+
+        Parameters
+        ----------
+        true_counts : array of int
+            How many devices are in each category.
+        rounds : int
+            At least 1.
+        rng : int or numpy Generator
+            A seed: this simulates, for planning.
+        """
+        times = _check.integer("rounds", rounds, minimum=1)
+        counts, generator = self.checked_counts(true_counts), seeded(rng)
+        n = int(counts.sum())
+        memos = self._memo_totals(counts, generator)
+        drawn = (self._told_totals(memos, n, generator) for _ in range(times))
+        first = self.estimate(next(drawn), n, simulated=True)
+        return [first, *(replace(first, raw=self.shares(totals, n)) for totals in drawn)]
+
+    @abstractmethod
+    def _memo_totals(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+        """Draw what the memos of devices would add up to."""
+
+    @abstractmethod
+    def _told_totals(
+        self, memos: NDArray[np.int64], reports: int, generator: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """Draw the totals of one report of each memo, given what those add up to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwoLayerOracle(MemoizedOracle[TwoLayers], SupportOracle[TwoLayers]):
+    """An oracle of a `TwoLayerRandomizer`, whose memos support values as reports do.
+
+    Parameters
+    ----------
+    epsilon, domain, max_memos
+        See `MemoizedOracle`.
+    permanent_epsilon : float, optional
+        That of a memo, and so of all reports made of it, however many: above epsilon, at most 40. Twice
+        epsilon if left out.
+    """
+
+    permanent_epsilon: float | None = None
+
+    def __post_init__(self) -> None:
+        MemoizedOracle.__post_init__(self)
+        object.__setattr__(self, "permanent_epsilon", self.device.permanent_epsilon)
+
+    @property
+    @abstractmethod
+    def permanent_support(self) -> Support:
+        """How likely memos support values, exactly."""
+
+    @property
+    def permanent_spread(self) -> Support:
+        """How far an estimate from memos would stray: as their support says."""
+        return self.permanent_support
+
+    @property
+    @abstractmethod
+    def _again(self) -> tuple[Fraction, Fraction]:
+        """How likely a report supports a value that its memo supports, and one that it does not."""
+
+    def _permanent_bound(self, odds: Fraction) -> float:
+        """Return the epsilon of a memo's odds that are drawn."""
+        return log_odds(odds, self.permanent_epsilon or 0.0)
+
+    def _simulate(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+        return self.support.simulate(counts, generator)
+
+    def _memo_totals(self, counts: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+        return self.permanent_support.simulate(counts, generator)
+
+    def _told_totals(
+        self, memos: NDArray[np.int64], reports: int, generator: np.random.Generator
+    ) -> NDArray[np.int64]:
+        high, low = map(float, self._again)
+        drawn = generator.binomial(memos, high) + generator.binomial(reports - memos, low)
+        return np.asarray(drawn, dtype=np.int64)

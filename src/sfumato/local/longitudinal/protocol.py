@@ -1,0 +1,111 @@
+"""What protocols share that memoize: the loss of one report, and of all that a device ever sends."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any, Final
+
+from sfumato import _check
+from sfumato.local.device.longitudinal.memory import Memoizing
+from sfumato.local.device.reports import ReportBatch
+from sfumato.local.protocol import log_odds
+from sfumato.numerics.source import Rng
+from sfumato.privacy.leaves.declared import PureDP
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["LongitudinalProtocol"]
+
+_MANY: Final = 512
+"""Reports of one memo after which its own loss is stated."""
+
+
+class LongitudinalProtocol(ABC):
+    r"""The losses of a protocol whose devices memoize.
+
+    Notes
+    -----
+    All are under replace-one, of whole histories: what one person's device has over all time is exchanged for
+    any other history *that is alike in its changes* (equal at two times in both, or different in both), the
+    time and number of its reports being the same. Between such histories the reports are post-processing of
+    one memo for each different key: the theorem and its proof are in
+    `sfumato.local.device.longitudinal.memory`. That a value changed, when, and whether it came back is not
+    protected. With ``max_memos=1`` no change is ever reported, and the loss holds for any two histories.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def _memoizing(self) -> Memoizing:
+        """The client half."""
+
+    @property
+    @abstractmethod
+    def privacy_loss(self) -> PrivacyLoss:
+        """The loss of one report of a device."""
+
+    @property
+    @abstractmethod
+    def permanent_loss(self) -> PrivacyLoss:
+        """The loss of one memo, and so of all reports made of it, however many."""
+
+    @abstractmethod
+    def _odds_of(self, reports: int) -> Fraction:
+        """Return the greatest ratio of chances of so many reports of one memo."""
+
+    def randomize_rounds(self, rounds: Sequence[Any], rng: Rng = None) -> list[ReportBatch]:
+        """Return what many devices send in several rounds; see `Memoizing.randomize_rounds`."""
+        return self._memoizing.randomize_rounds(rounds, rng)
+
+    def longitudinal_loss(self, changes: int | None = None) -> PrivacyLoss:
+        """Return the loss of all reports of a device together, however many.
+
+        Parameters
+        ----------
+        changes : int, optional
+            How often what is memoized becomes something new; as often as the protocol's cap allows, if left
+            out. A return to something earlier is no new memo, and costs nothing.
+
+        Returns
+        -------
+        PrivacyLoss
+            That of one memo, times how many there are; see the notes of the class for the relation.
+        """
+        most = self._memoizing.most_memos
+        if changes is None:
+            return self.permanent_loss * most
+        return self.permanent_loss * min(most, _check.integer("changes", changes) + 1)
+
+    def same_memo_loss(self, reports: int) -> PrivacyLoss:
+        r"""Return the loss of some reports of one memo: from that of one report up to that of the memo.
+
+        Parameters
+        ----------
+        reports : int
+            At least 1.
+
+        Notes
+        -----
+        The odds are the exact greatest ratio of the chances of such reports, for up to 512; beyond that the
+        memo's own loss is returned.
+        """
+        count = _check.integer("reports", reports, minimum=1)
+        if count == 1:
+            return self.privacy_loss
+        if count > _MANY:
+            return self.permanent_loss
+        bound = log_odds(self._odds_of(count), self.permanent_loss.epsilon(0.0))
+        return PureDP(bound, neighboring=Neighboring.REPLACE_ONE)
+
+    def unmemoized_loss(self, reports: int) -> PrivacyLoss:
+        """Return the loss of some reports that are each drawn anew, without memos: to compare.
+
+        Parameters
+        ----------
+        reports : int
+            At least 1.
+        """
+        return self.privacy_loss * _check.integer("reports", reports, minimum=1)

@@ -1,0 +1,152 @@
+r"""Estimates of several rounds together, whose errors are not independent: the memos are the same.
+
+A round's estimate is that of the memos, had the server seen them, plus what fresh randomization adds. The
+second part is independent from round to round, the first is not: for devices that keep their value it is the
+same each time. However many rounds there are, the error of the memos stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar, final
+
+import numpy as np
+from scipy.special import ndtri
+
+from sfumato import _check
+from sfumato.local.spread import Array
+from sfumato.numerics.interval import Interval
+from sfumato.privacy.loss import PrivacyLoss
+
+__all__ = ["Rounds", "RoundsEstimate", "checked_rounds"]
+
+Told = TypeVar("Told")
+
+
+def checked_rounds(
+    estimates: Sequence[Told], kind: type[Told], of_this: Callable[[Told], bool], what: str
+) -> list[Told]:
+    """Return the estimates of rounds, one or more of a kind and all of one protocol, or refuse them."""
+    held = list(estimates)
+    if not held or not all(isinstance(one, kind) and of_this(one) for one in held):
+        many = f"{len(held)} things, others among them" if held else "none"
+        _check.refuse("estimates", f"be one or more {kind.__name__}s of this {what}", many)
+    return held
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RoundsEstimate:
+    """Something that follows from several rounds, one number for each category (or one, of a mean).
+
+    Parameters
+    ----------
+    values : array
+        Unbiased.
+    variances : array
+        Their variances, or bounds on them; infinite where a round has no reports.
+    limits : (float, float)
+        Between which the truth lies.
+    """
+
+    values: Array
+    variances: Array
+    limits: tuple[float, float]
+
+    @property
+    def stddev(self) -> Array:
+        """Standard deviations, or bounds on them."""
+        return np.sqrt(self.variances)
+
+    def interval(self, level: float = 0.95) -> Interval[Array]:
+        """Return an interval for each, for many reports: normal, with the estimated variances.
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage of each, strictly between 0 and 1; it is at least that where the variances are
+            bounds.
+        """
+        away = -float(ndtri((1 - _check.unit_interval("level", level)) / 2)) * self.stddev
+        middle = np.nan_to_num(self.values)
+        return Interval(np.clip(middle - away, *self.limits), np.clip(middle + away, *self.limits))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Rounds:
+    r"""The estimates of rounds in which the same devices were asked.
+
+    Parameters
+    ----------
+    values : array, shape (rounds, numbers)
+        Unbiased estimates.
+    variances : array, shape (rounds, numbers)
+        Their variances.
+    permanent : array, shape (rounds, numbers)
+        The part of these that comes from memos.
+    limits : (float, float)
+        Between which each truth lies.
+    loss : PrivacyLoss
+        Of all that one device reports, in whatever number of rounds.
+    simulated : bool
+        Whether a report's randomness followed from a seed.
+    """
+
+    values: Array
+    variances: Array
+    permanent: Array
+    limits: tuple[float, float]
+    loss: PrivacyLoss
+    simulated: bool = False
+
+    def mean(self) -> RoundsEstimate:
+        r"""Return the mean over rounds.
+
+        Notes
+        -----
+        The variance is a bound: with T rounds :math:`\left(\frac1T \sum_t \sigma_t\right)^2 + \frac{1}{T^2}
+        \sum_t \phi_t`, :math:`\sigma_t^2` being the memos' part and :math:`\phi_t` the fresh part of round t.
+        It holds whatever devices take part in each round and however their values change (the first parts by
+        the triangle inequality of standard deviations, the fresh ones are independent), and is exact if all
+        devices take part in all rounds and none changes.
+        """
+        count = len(self.values)
+        known = np.isfinite(self.permanent)  # not where a round has so few reports that it tells no variance
+        left = np.subtract(self.variances, self.permanent, out=np.zeros(known.shape), where=known)
+        fresh = left.sum(axis=0) / count**2
+        variances = np.sqrt(self.permanent).mean(axis=0) ** 2 + fresh
+        return RoundsEstimate(values=self.values.mean(axis=0), variances=variances, limits=self.limits)
+
+    def change(self, first: int = 0, last: int = -1, *, covariance: Array | float = 0.0) -> RoundsEstimate:
+        """Return the last of two rounds less the first.
+
+        Parameters
+        ----------
+        first, last : int
+            Places of the rounds.
+        covariance : array, optional
+            Of the two estimates, as ``oracle.round_covariance`` tells it for a given share of devices that
+            keep their values. None is counted if it is left out: as covariances are never negative, the
+            variance is then a bound, and too great where most devices keep their values.
+        """
+        shared = np.asarray(covariance, np.float64)
+        if shared.shape not in ((), self.values.shape[1:]) or not np.isfinite(shared).all():
+            rule = f"be {self.values.shape[1]} finite numbers, or one"
+            _check.refuse("covariance", rule, f"an array of shape {shared.shape}")
+        first, last = self._place("first", first), self._place("last", last)
+        one, other = self.variances[first], self.variances[last]
+        return RoundsEstimate(
+            values=self.values[last] - self.values[first],
+            variances=np.maximum(one + other - 2 * shared, 0.0),
+            limits=(self.limits[0] - self.limits[1], self.limits[1] - self.limits[0]),
+        )
+
+    def _place(self, name: str, given: int) -> int:
+        """Return the place of a round, counted from the first, or as a negative number from the last."""
+        place: object = given
+        count = len(self.values)
+        if isinstance(place, bool) or not isinstance(place, int | np.integer) or not -count <= place < count:
+            _check.refuse(name, f"be a round's place from {-count} to {count - 1}", place)
+        return int(place)

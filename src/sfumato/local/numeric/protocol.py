@@ -1,0 +1,132 @@
+"""The whole of a protocol for numbers: the client half, what it costs, and what the reports tell."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato import _check
+from sfumato.local.device.numeric import NumericRandomizer
+from sfumato.local.numeric.estimate import MeanEstimate
+from sfumato.local.numeric.simulation import at_places
+from sfumato.local.protocol import LocalProtocol
+from sfumato.local.respondents import seeded
+
+__all__ = ["NumericProtocol"]
+
+Device = TypeVar("Device", bound=NumericRandomizer)
+Told = TypeVar("Told")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumericProtocol(LocalProtocol[Device, Told], Generic[Device, Told]):
+    """A protocol that estimates a mean, or more, of numbers between two bounds.
+
+    Parameters
+    ----------
+    epsilon : float
+        Bound on the loss of each report, from above 0 to 40.
+    bounds : tuple of float
+        The least and the greatest number that can be true; public, and never taken from the data.
+
+    Attributes
+    ----------
+    device : NumericRandomizer
+        The client half, which a device makes again from ``device.specification()``.
+    """
+
+    epsilon: float
+    bounds: tuple[float, float]
+    device: Device = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        device = self._make()
+        object.__setattr__(self, "device", device)
+        object.__setattr__(self, "epsilon", device.epsilon)
+        object.__setattr__(self, "bounds", device.bounds)
+
+    @abstractmethod
+    def _make(self) -> Device:
+        """Return the client half."""
+
+    @property
+    def totals(self) -> int:
+        """How many whole numbers an aggregator keeps."""
+        return 2
+
+    @abstractmethod
+    def _variances(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the variance of one report's part for numbers and results in shares of the way."""
+
+    def variance(self, n: int, value: float | None = None) -> float:
+        """Return the variance of the mean from ``n`` reports, in squared units of the numbers.
+
+        Parameters
+        ----------
+        n : int
+            At least 1.
+        value : float, optional
+            What all numbers are; that with the greatest variance if left out.
+        """
+        count = _check.integer("n", n, minimum=1)
+        lower, upper = self.bounds
+        if value is None:
+            shares = np.arange(2 * self.device.steps + 1) / (2 * self.device.steps)
+        elif lower <= _check.finite("value", value) <= upper:
+            shares = np.array([(value - lower) / (upper - lower)])
+        else:
+            _check.refuse("value", f"be from {lower} to {upper}", value)
+        return float(self._variances(shares).max()) * (upper - lower) ** 2 / count
+
+    @abstractmethod
+    def _simulate(self, places: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+        """Draw totals, given how many respondents are at each place of the grid."""
+
+    def simulate_counts(
+        self, numbers: ArrayLike, counts: ArrayLike | None = None, rng: int | np.random.Generator = 0
+    ) -> NDArray[np.int64]:
+        """Draw an aggregator's totals at once: the same law as if everybody reported, whatever their number.
+
+        Parameters
+        ----------
+        numbers : array
+            True numbers, within the bounds.
+        counts : array of int, optional
+            How many respondents have each number; one if left out.
+        rng : int or numpy Generator
+            A seed: this simulates, for planning.
+
+        Returns
+        -------
+        ndarray of int64
+            `totals` numbers.
+        """
+        generator = seeded(rng)
+        return self._simulate(at_places(self.device, numbers, counts, generator), generator)
+
+    def simulate(
+        self, numbers: ArrayLike, counts: ArrayLike | None = None, rng: int | np.random.Generator = 0
+    ) -> Told:
+        """Return an estimate as it might come of so many respondents; see `simulate_counts`."""
+        generator = seeded(rng)
+        places = at_places(self.device, numbers, counts, generator)
+        return self.estimate(self._simulate(places, generator), int(places.sum()), simulated=True)
+
+    def _told(
+        self, share: float, variance: float, reach: float, reports: int, simulated: bool
+    ) -> MeanEstimate:
+        """Return an estimate of the mean from one in shares of the way between the bounds."""
+        lower, upper = self.bounds
+        return MeanEstimate(
+            reports=reports,
+            mean=lower + share * (upper - lower),
+            variance=variance * (upper - lower) ** 2,
+            bounds=self.bounds,
+            reach=reach * (upper - lower),
+            loss=self.privacy_loss,
+            simulated=simulated,
+        )

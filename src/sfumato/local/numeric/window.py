@@ -1,0 +1,201 @@
+"""Windows as protocols for a mean: the single bit and the piecewise mechanism."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import TypeVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.local.device import window as client
+from sfumato.local.device.layout import Records
+from sfumato.local.numeric.estimate import MeanEstimate
+from sfumato.local.numeric.moments import Moments
+from sfumato.local.numeric.protocol import NumericProtocol
+from sfumato.local.numeric.simulation import drawn_reports, first_two
+from sfumato.local.protocol import log_odds
+from sfumato.privacy.leaves.support_response import SupportResponse
+from sfumato.privacy.loss import PrivacyLoss
+
+__all__ = ["Duchi", "OneBitMean", "PiecewiseMean", "PlaceMean", "WindowProtocol", "window_loss"]
+
+Device = TypeVar("Device", bound=client.WindowRandomizer)
+Told = TypeVar("Told")
+
+
+def window_loss(device: client.WindowRandomizer) -> PrivacyLoss:
+    r"""Return the loss of a window's report.
+
+    Notes
+    -----
+    A report supports the places in whose windows it lies. The shared law of `sfumato.privacy.SupportResponse`
+    is the even one, under which each window has the chance :math:`w/N \le 1/2`; those of the two ends are
+    disjoint. Rounding mixes reports of two places: given everybody's roundings the reports are those of
+    places, and not to tell the roundings is post-processing.
+    """
+    bound = log_odds(device.odds, device.epsilon)
+    return SupportResponse(bound, Fraction(device.window, device.outputs))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowProtocol(NumericProtocol[Device, Told]):
+    """A report is likelier in the window of the truth; see `sfumato.local.device`."""
+
+    moments: Moments = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        NumericProtocol.__post_init__(self)
+        object.__setattr__(self, "moments", Moments.of(self.device))
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """The odds that are drawn; see `window_loss`."""
+        return window_loss(self.device)
+
+    def _variances(self, shares: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.moments.variance(shares)
+
+    def _mean(self, total: int, squares: int, reports: int, simulated: bool) -> MeanEstimate:
+        """Return what the sum of the reports, and that of their squares, tell."""
+        moments = self.moments
+        reach = (self.device.outputs - 1) / float(moments.gain * moments.steps)
+        if not reports:
+            return self._told(math.nan, math.inf, reach, 0, simulated)
+        mean, square = total / reports, squares / reports
+        share = moments.share(mean)
+        # Rare reports far away make most of the error where epsilon is large; there may be none among few.
+        spread = moments.sampled(reports, total, squares) - moments.scatter(mean, square)
+        return self._told(share, max(spread, moments.least(share)) / reports, reach, reports, simulated)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _MeanProtocol(WindowProtocol[Device, MeanEstimate]):
+    """A window of which the sums of the reports and of their squares are kept."""
+
+    def tally(self, records: Records) -> NDArray[np.int64]:
+        """Sum up the reports, and their squares."""
+        reports = self.device.layout.unpack(records).astype(np.int64)
+        return np.array([reports.sum(), (reports * reports).sum()])
+
+    def _simulate(self, places: NDArray[np.int64], generator: np.random.Generator) -> NDArray[np.int64]:
+        found = drawn_reports(self.device, places, generator)
+        return np.array(first_two(found))
+
+    def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> MeanEstimate:
+        """Return what totals tell; mostly called by an aggregator."""
+        return self._mean(int(totals[0]), int(totals[1]), reports, simulated)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneBitMean(_MeanProtocol[client.OneBitMean]):
+    r"""One bit a number; the least error of all in the worst case up to an epsilon of about 0.6.
+
+    Parameters
+    ----------
+    epsilon, bounds
+        See `NumericProtocol`.
+
+    Notes
+    -----
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.OneBitMean`. The
+    variance for a number in the middle is :math:`\left(\frac{e^\epsilon+1}{e^\epsilon-1}\right)^2` times the
+    square of half the distance of the bounds, over n. `Duchi` is another name of it.
+
+    References
+    ----------
+    Duchi, Jordan, Wainwright (2018), "Minimax optimal procedures for locally private estimation"; Ding,
+    Kulkarni, Yekhanin (2017), "Collecting telemetry data privately", 1BitMean.
+
+    Examples
+    --------
+    >>> protocol = OneBitMean(epsilon=1.0, bounds=(0.0, 24.0))
+    >>> aggregator = protocol.aggregator()
+    >>> aggregator.add_batch(protocol.randomize_batch([7.5] * 100_000, rng=1))
+    100000
+    >>> abs(aggregator.estimate().mean - 7.5) < 0.5
+    True
+    """
+
+    def _make(self) -> client.OneBitMean:
+        return client.OneBitMean(epsilon=self.epsilon, bounds=self.bounds)
+
+
+Duchi = OneBitMean
+"""Duchi, Jordan and Wainwright's mechanism for one dimension has the law of `OneBitMean`."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PiecewiseMean(_MeanProtocol[client.PiecewiseMean]):
+    r"""A number near the truth, mostly; less error than one bit for a large epsilon.
+
+    Parameters
+    ----------
+    epsilon, bounds
+        See `NumericProtocol`.
+    steps : int
+        Of the grid between the bounds, up to 2^14.
+
+    Notes
+    -----
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.PiecewiseMean`. For
+    numbers t in [-1, 1] the variance is about :math:`\frac{t^2}{e^{\epsilon/2}-1} +
+    \frac{e^{\epsilon/2}+3}{3(e^{\epsilon/2}-1)^2}`, over n.
+
+    References
+    ----------
+    Wang, Xiao, Yang, Zhao, Hui, Shin, Shin, Yu (2019), "Collecting and analyzing multidimensional data with
+    local differential privacy".
+
+    Examples
+    --------
+    >>> round(PiecewiseMean(epsilon=1.0, bounds=(-1.0, 1.0)).variance(1), 2)
+    5.22
+    """
+
+    steps: int = 2048
+
+    def _make(self) -> client.PiecewiseMean:
+        return client.PiecewiseMean(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceMean(_MeanProtocol[client.PlaceMean]):
+    r"""A number rounded to few places, told by randomized response: for a large epsilon, under a shuffler.
+
+    Parameters
+    ----------
+    epsilon, bounds
+        See `NumericProtocol`.
+    steps : int
+        Of the grid between the bounds; few, as all places are alike to the response.
+
+    Notes
+    -----
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.PlaceMean`. With
+    :math:`\gamma = \frac{m+1}{m+e^\epsilon}` a report is even over all places with probability
+    :math:`\gamma`, and else the place itself. In squared distances of the bounds the variance is at most
+    about :math:`\frac\gamma3 + \frac1{4m^2}`, over n. Shuffled, only the even reports hide anybody:
+    :math:`n\gamma/m` of each place must, whatever n is. Then the best m grows as :math:`n^{1/3}`, and the sum
+    strays by as much as :math:`n^{1/6}`. `sfumato.local.shuffle.single_message_mean` finds it.
+
+    References
+    ----------
+    Balle, Bell, Gascón, Nissim (2019), "The privacy blanket of the shuffle model", summation of
+    real numbers.
+
+    Examples
+    --------
+    >>> round(100_000 * PlaceMean(epsilon=8.0, bounds=(0.0, 1.0), steps=15).variance(100_000) ** 0.5, 1)
+    16.7
+    """
+
+    steps: int = 16
+
+    def _make(self) -> client.PlaceMean:
+        return client.PlaceMean(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)

@@ -1,0 +1,73 @@
+"""Multi-message protocols of the shuffle model: nearly the error of a trusted curator, without one.
+
+A client sends some messages, decoys or shares of a number; a shuffler mixes the messages of all clients, and
+only then does anybody see them. Protocols with one message are the oracles of `sfumato.local`: their loss
+under a shuffler is ``Shuffled(oracle.privacy_loss, clients=n)``.
+
+A `Collection` is a question that is asked by way of a shuffler process (`sfumato.server`): its parameters,
+its keys and its price; an `Opening` is what the analyst reads the released batches with.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sfumato._lazy import attach
+
+if TYPE_CHECKING:
+    from sfumato.local.shuffle.batches import MixedBatch
+    from sfumato.local.shuffle.collection import Collection, Opening
+    from sfumato.local.shuffle.counts import NoiseSpread, ShuffledCounts
+    from sfumato.local.shuffle.estimate import NoisyNumber, ShuffledMeanEstimate, ShuffledSumEstimate
+    from sfumato.local.shuffle.histogram import DecoySpread, ShuffledHistogram
+    from sfumato.local.shuffle.keys import SecretKey
+    from sfumato.local.shuffle.noise import SharedNoise
+    from sfumato.local.shuffle.protocol import ShuffleProtocol
+    from sfumato.local.shuffle.single import loosest, single_message_mean
+    from sfumato.local.shuffle.split import SplitProtocol
+    from sfumato.local.shuffle.sums import ShuffledMean, ShuffledSum
+
+__all__ = [
+    "Collection",
+    "DecoySpread",
+    "MixedBatch",
+    "NoiseSpread",
+    "NoisyNumber",
+    "Opening",
+    "SecretKey",
+    "SharedNoise",
+    "ShuffleProtocol",
+    "ShuffledCounts",
+    "ShuffledHistogram",
+    "ShuffledMean",
+    "ShuffledMeanEstimate",
+    "ShuffledSum",
+    "ShuffledSumEstimate",
+    "SplitProtocol",
+    "loosest",
+    "single_message_mean",
+]
+
+__getattr__, __dir__ = attach(
+    __name__,
+    {
+        "Collection": "sfumato.local.shuffle.collection",
+        "MixedBatch": "sfumato.local.shuffle.batches",
+        "Opening": "sfumato.local.shuffle.collection",
+        "SecretKey": "sfumato.local.shuffle.keys",
+        "DecoySpread": "sfumato.local.shuffle.histogram",
+        "ShuffleProtocol": "sfumato.local.shuffle.protocol",
+        "ShuffledHistogram": "sfumato.local.shuffle.histogram",
+        "NoiseSpread": "sfumato.local.shuffle.counts",
+        "ShuffledCounts": "sfumato.local.shuffle.counts",
+        "NoisyNumber": "sfumato.local.shuffle.estimate",
+        "SharedNoise": "sfumato.local.shuffle.noise",
+        "ShuffledMean": "sfumato.local.shuffle.sums",
+        "ShuffledMeanEstimate": "sfumato.local.shuffle.estimate",
+        "ShuffledSum": "sfumato.local.shuffle.sums",
+        "ShuffledSumEstimate": "sfumato.local.shuffle.estimate",
+        "SplitProtocol": "sfumato.local.shuffle.split",
+        "loosest": "sfumato.local.shuffle.single",
+        "single_message_mean": "sfumato.local.shuffle.single",
+    },
+)

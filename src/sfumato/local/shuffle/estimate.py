@@ -1,0 +1,103 @@
+"""What noisy sums tell: the number, how far it strays, and intervals by the law of the noise."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC
+from dataclasses import dataclass, field
+from typing import final
+
+from sfumato import _check
+from sfumato.local.shuffle.noise import SharedNoise
+from sfumato.numerics.interval import Interval
+from sfumato.privacy.loss import PrivacyLoss
+
+__all__ = ["NoisyNumber", "ShuffledMeanEstimate", "ShuffledSumEstimate"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyNumber(ABC):
+    """A number with noise of a known law.
+
+    Parameters
+    ----------
+    reports : int
+        How many clients were counted; 0 where messages were missing, or too many.
+    value : float
+        Unbiased, and perhaps beyond the limits; NaN without reports.
+    unit : float
+        What a step of the noise is worth.
+    noise : SharedNoise
+        In steps, as if all who reported were honest.
+    limits : tuple of float
+        Between which the true number lies; infinite if they are unknown.
+    loss : PrivacyLoss
+        Of each respondent, once the messages are mixed.
+    simulated : bool
+        Whether a report's randomness followed from a seed.
+
+    Notes
+    -----
+    The target is the sum or the mean of the respondents' own numbers. What strays is the noise, whose law is
+    exactly known, and how numbers were rounded to the grid, which is taken at its most.
+    """
+
+    reports: int
+    value: float
+    unit: float
+    noise: SharedNoise = field(repr=False)
+    limits: tuple[float, float]
+    loss: PrivacyLoss = field(repr=False)
+    simulated: bool = False
+
+    @property
+    def variance(self) -> float:
+        """Variance of the value, with rounding at its most; infinite without reports."""
+        return self.unit**2 * self.noise.variance if self.reports else math.inf
+
+    @property
+    def stddev(self) -> float:
+        """Standard deviation of the value."""
+        return math.sqrt(self.variance)
+
+    def interval(self, level: float = 0.95) -> Interval[float]:
+        """Return an interval which holds the true number with the stated probability.
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage, strictly between 0 and 1.
+
+        Returns
+        -------
+        Interval
+            Within the limits; all of them without reports.
+        """
+        level = _check.unit_interval("level", level)
+        if not self.reports:
+            return Interval(*self.limits)
+        half = self.unit * self.noise.half_width(level)
+        low, high = (min(max(self.value + end, self.limits[0]), self.limits[1]) for end in (-half, half))
+        return Interval(low, high)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShuffledSumEstimate(NoisyNumber):
+    """The sum of the respondents' numbers; see `NoisyNumber`."""
+
+    @property
+    def total(self) -> float:
+        """The estimated sum; unbiased."""
+        return self.value
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShuffledMeanEstimate(NoisyNumber):
+    """The mean of the respondents' numbers; see `NoisyNumber`."""
+
+    @property
+    def mean(self) -> float:
+        """The estimated mean; unbiased."""
+        return self.value

@@ -1,0 +1,215 @@
+"""Histograms in the shuffle model: what a curator would publish, with a little more noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato import _check
+from sfumato.local.device import shuffled_histogram as client
+from sfumato.local.device.coins import Coin, least_odds
+from sfumato.local.device.decoys import Decoys
+from sfumato.local.device.domain import Domain
+from sfumato.local.estimate import Estimate
+from sfumato.local.respondents import seeded, whole_counts
+from sfumato.local.shuffle.protocol import TOLD, ShuffleProtocol, bounded, fewest
+from sfumato.local.spread import Array, Spread, quadratic_ends
+from sfumato.numerics.interval import Interval
+from sfumato.numerics.rounding import fraction_up, log_up
+from sfumato.privacy.leaves.randomized_response import RandomizedResponse
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.nodes.among_decoys import AmongDecoys
+
+__all__ = ["DecoySpread", "ShuffledHistogram"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogram]):
+    r"""Each client tells its category in one message, and sends decoys that name any category.
+
+    Parameters
+    ----------
+    epsilon, delta, clients
+        See `ShuffleProtocol`.
+    domain : Domain
+        The categories.
+
+    Notes
+    -----
+    Guarantee: see `ShuffleProtocol`; the loss is that of `sfumato.privacy.AmongDecoys`: the truth, by
+    randomized response with epsilon 16, among the draws of all honest clients.
+
+    *Estimate.* Of T messages of n clients, :math:`D` beside the n with the truth are draws (blanks are
+    counted apart), each naming a category with probability 1/k. With c messages that name a category,
+    :math:`\frac{(c - D/k)/n - q}{p - q}` is unbiased, p and q being the chances of a true and of each false
+    category. Given D its variance is :math:`\frac{(D/n)(1/k)(1 - 1/k) + f p(1-p) + (1-f) q(1-q)}{n(p-q)^2}`.
+    The first part, some :math:`\frac{3 \ln(1/\delta)}{n^2 \epsilon^2}` for a small epsilon, is nearly all.
+    It falls with n squared, as a curator's noise does, and does not grow with k.
+
+    References
+    ----------
+    Balcer, Cheu (2020), "Separating local and shuffled differential privacy via histograms", where decoys
+    name each category by a coin of its own.
+
+    Examples
+    --------
+    >>> from sfumato.local import Domain
+    >>> protocol = ShuffledHistogram(epsilon=1.0, delta=1e-6, clients=10_000, domain=Domain(range(100)))
+    >>> protocol.messages, round(protocol.privacy_loss.epsilon(1e-6), 2)
+    (2, 1.0)
+    """
+
+    domain: Domain
+
+    def _make(self) -> client.ShuffledHistogram:
+        given: object = self.domain
+        if not isinstance(given, Domain):
+            _check.refuse("domain", "be a Domain", type(given).__name__, "pass Domain(values)")
+        draws = _draws(self.epsilon, self.delta, self.clients, len(self.domain))
+        decoys = Decoys.at_least(draws, self.clients)
+        bounded(1 + decoys.slots)
+        return client.ShuffledHistogram(epsilon=TOLD, domain=self.domain, decoys=decoys)
+
+    @property
+    def messages(self) -> int:
+        """How many messages each client sends."""
+        return self.device.messages
+
+    @property
+    def totals(self) -> int:
+        """One number for each category, and one for blanks."""
+        return len(self.domain) + 1
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """One report by randomized response, among the draws of the honest clients."""
+        return _loss(self.device.truth, self.device.decoys, self.clients, len(self.domain))
+
+    def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Estimate:
+        """Return the shares of the categories, from totals of so many messages."""
+        clients = reports / self.messages
+        draws = float(totals[:-1].sum()) - clients
+        spread = self.spread(draws / clients if clients else 0.0)
+        raw = np.full(len(self.domain), np.nan)
+        if clients:
+            raw = ((totals[:-1] - draws / len(self.domain)) / clients - spread.lie) / spread.gap
+        return Estimate(
+            domain=self.domain,
+            reports=round(clients),
+            raw=raw,
+            spread=spread,
+            loss=self.privacy_loss,
+            simulated=simulated,
+        )
+
+    def spread(self, draws: float | None = None) -> DecoySpread:
+        """Return how far estimates stray, for so many draws a client; as many as are expected, by default."""
+        decoys, count = self.device.decoys, len(self.domain)
+        truth = self.device.truth.chance
+        return DecoySpread(
+            truth=float(truth),
+            lie=float((1 - truth) / (count - 1)),
+            draws=max(0.0, float(decoys.slots * decoys.coin.chance) if draws is None else draws),
+            categories=count,
+        )
+
+    def variance(self, n: int, frequency: float = 0.0) -> float:
+        """Return the variance of a share's estimate from ``n`` clients, if the share is ``frequency``."""
+        count = _check.integer("n", n, minimum=1)
+        share = np.array([_check.share("frequency", frequency)])
+        return float(self.spread().variance(share)[0]) / count
+
+    def simulate(self, true_counts: ArrayLike, rng: int | np.random.Generator = 0) -> Estimate:
+        """Return an estimate as it might come of so many clients in each category: the same law, at once."""
+        counts = whole_counts("true_counts", true_counts, len(self.domain), "pass one per category")
+        generator, n, spread = seeded(rng), int(counts.sum()), self.spread()
+        # Randomized response is the truth with probability p - q, and else drawn evenly from all.
+        kept = generator.binomial(counts, spread.gap)
+        slots = n * self.device.decoys.slots
+        draws = int(generator.binomial(slots, float(self.device.decoys.coin.chance)))
+        even = np.full(len(counts), 1 / len(counts))
+        named = kept + generator.multinomial(n - int(kept.sum()) + draws, even)
+        return self.estimate(np.append(named, slots - draws), n * self.messages, simulated=True)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecoySpread(Spread):
+    """How far shares stray that are told among decoys.
+
+    Parameters
+    ----------
+    truth, lie : float
+        Chances that the message of a client names its category, and any one other.
+    draws : float
+        Decoys that name a category, for each client.
+    categories : int
+    """
+
+    truth: float
+    lie: float
+    draws: float
+    categories: int
+
+    @property
+    def gap(self) -> float:
+        """By how much likelier the true category is named."""
+        return self.truth - self.lie
+
+    def _ends(self) -> tuple[float, float]:
+        """Return the variance of one client's part where another category is true, and where this one is."""
+        even = 1 / self.categories
+        decoys = self.draws * even * (1 - even)
+        other, true = (decoys + p * (1 - p) for p in (self.lie, self.truth))
+        return other / self.gap**2, true / self.gap**2
+
+    def variance(self, share: Array) -> Array:
+        """Return the variance of one client's part in an estimate."""
+        other, true = self._ends()
+        return np.asarray(other + share * (true - other))
+
+    def covariance(self, shares: Array, rows: NDArray[np.int64]) -> Array:
+        """Return rows of the covariance matrix of one client's part: a message names one category only."""
+        none = -(self.lie**2) - self.draws / self.categories**2
+        one = self.lie**2 - self.truth * self.lie
+        found = (none + (shares[rows, None] + shares[None, :]) * one) / self.gap**2
+        found[np.arange(len(rows)), rows] = self.variance(shares[rows])
+        return np.asarray(found)
+
+    def score(self, frequencies: Array, reports: int, z: float) -> Interval[Array]:
+        """Return the shares whose estimate would stray by at most z standard deviations.
+
+        Notes
+        -----
+        The ends are the roots of a quadratic, with a correction of half a count; see `Support.score`. The
+        count is a sum of independent indicators, with as good a normal approximation.
+        """
+        other, true = self._ends()
+        half = 0.5 / (reports * self.gap)
+        return quadratic_ends(frequencies, half, z * z / reports, other, true - other)
+
+
+def _loss(truth: Coin, decoys: Decoys, clients: int, categories: int) -> PrivacyLoss:
+    """Return the loss of a client among the decoys of all honest ones."""
+    odds = truth.chance * (categories - 1) / (1 - truth.chance)
+    told = RandomizedResponse(min(TOLD, log_up(fraction_up(odds))), categories)
+    return AmongDecoys(told, clients * decoys.slots, decoys.coin.chance)
+
+
+@lru_cache(maxsize=64)
+def _draws(epsilon: float, delta: float, clients: int, categories: int) -> int:
+    """Return how many draws the honest clients make."""
+    odds = least_odds(TOLD)
+    truth = Coin.below(odds / (odds + categories - 1))
+    guess = math.ceil(categories * math.log(1 / delta) * max(1.0, 3 / epsilon**2))
+
+    def price(draws: int) -> PrivacyLoss:
+        return _loss(truth, Decoys.at_least(draws, clients), clients, categories)
+
+    return fewest(price, epsilon, delta, guess)

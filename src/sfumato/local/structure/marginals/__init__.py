@@ -1,0 +1,1 @@
+"""Marginals: how often the categories of several attributes come together, told locally."""

@@ -1,0 +1,70 @@
+"""The privacy loss of one answer, from the exact probabilities of the answers."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import permutations
+from typing import TypeAlias
+
+from sfumato.numerics.rounding import fraction_up, log_up
+from sfumato.privacy.leaves.randomized_response import RandomizedResponse
+from sfumato.privacy.leaves.trade_off import TradeOff
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.pairs.hull import lower_hull
+
+__all__ = ["Transition", "loss_of", "odds_of"]
+
+Transition: TypeAlias = tuple[tuple[Fraction, ...], ...]
+"""The probability of each answer (in a row) for each truth (one row each)."""
+
+
+def loss_of(*transitions: Transition) -> PrivacyLoss:
+    r"""Return the loss of an answer that follows one of several laws: whichever of them, it costs no more.
+
+    Parameters
+    ----------
+    transitions : tuple of rows
+        All entries positive; rows add up to 1.
+
+    Notes
+    -----
+    Guarantee: exact under replace-one. Where all lies are equally likely it is the leaf of randomized
+    response. Else it is the trade-off curve of the best test: for two truths the vertices follow from the
+    answers in the order of their likelihood ratios (Neyman and Pearson), and the greatest convex curve below
+    the vertices of all ordered pairs of truths is at or below the trade-off function of each.
+    """
+    if len(transitions) == 1 and (odds := _even_odds(transitions[0])) is not None:
+        leaf, count = log_up(fraction_up(odds)), len(transitions[0])
+        return RandomizedResponse(leaf, count, neighboring=Neighboring.REPLACE_ONE)
+    points = {Fraction(0): Fraction(1), Fraction(1): Fraction(0)}
+    for transition in transitions:
+        for null, other in permutations(transition, 2):
+            alpha, beta = Fraction(0), Fraction(1)
+            likely = sorted(zip(null, other, strict=True), key=lambda masses: -masses[1] / masses[0])
+            for p, q in likely:
+                alpha, beta = alpha + p, beta - q
+                points[alpha] = min(beta, points.get(alpha, beta))
+    hull = lower_hull(sorted(points.items()))
+    return TradeOff([a for a, _ in hull], [b for _, b in hull], neighboring=Neighboring.REPLACE_ONE)
+
+
+def odds_of(*transitions: Transition) -> Fraction:
+    """Return the most by which an answer that follows one of several laws moves the odds of two truths."""
+    columns = (column for transition in transitions for column in zip(*transition, strict=True))
+    ratios: list[Fraction] = [max(column) / min(column) for column in columns]
+    return max(ratios)
+
+
+def _even_odds(transition: Transition) -> Fraction | None:
+    """Return the odds of a true answer to one that is not, where they are the same throughout."""
+    count = len(transition)
+    true = {transition[i][i] for i in range(count)}
+    false = {transition[i][j] for i, j in permutations(range(count), 2)}
+    if len(true) > 1 or len(false) > 1:
+        return None
+    odds = true.pop() / false.pop()
+    if odds < 1:
+        # Of two answers, to exchange both names changes nothing.
+        return 1 / odds if count == 2 else None
+    return odds

@@ -1,0 +1,118 @@
+"""The printable instruction sheet of a design: a page for respondents, and one for the analyst."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, final
+
+from sfumato import _check
+from sfumato.local.surveys.design import Design
+from sfumato.local.surveys.sheets.analyst import analyst_page, analyst_page_of_two
+from sfumato.local.surveys.sheets.blocks import Page
+from sfumato.local.surveys.sheets.devices import Device
+from sfumato.local.surveys.sheets.drawing import page_picture
+from sfumato.local.surveys.sheets.english import ENGLISH
+from sfumato.local.surveys.sheets.french import FRENCH
+from sfumato.local.surveys.sheets.german import GERMAN
+from sfumato.local.surveys.sheets.html import html_text
+from sfumato.local.surveys.sheets.plain import plain_text
+from sfumato.local.surveys.sheets.respondent import respondent_page
+from sfumato.local.surveys.sheets.spanish import SPANISH
+from sfumato.local.surveys.two_samples import UnrelatedQuestionTwoSamples
+from sfumato.local.surveys.unrelated_question import UnrelatedQuestion
+
+__all__ = ["LANGUAGES", "Sheet", "instruction_sheet"]
+
+_WORDS: Final = {words.language: words for words in (ENGLISH, GERMAN, FRENCH, SPANISH)}
+LANGUAGES: Final = tuple(_WORDS)
+"""The languages of the sheets, by their codes."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """A sheet to print.
+
+    Parameters
+    ----------
+    pages : tuple of Page
+        Those for respondents, then the one for the analyst.
+    language : str
+    """
+
+    pages: tuple[Page, ...]
+    language: str
+
+    def text(self) -> str:
+        """Return the sheet as plain text, pages parted by form feeds."""
+        return plain_text(self.pages)
+
+    def html(self) -> str:
+        """Return the sheet as one HTML file that needs nothing else."""
+        return html_text(self.pages, language=self.language)
+
+    def svg(self) -> str:
+        """Return the first respondent's page as a picture."""
+        return page_picture(self.pages[0])
+
+
+def instruction_sheet(
+    design: Design | UnrelatedQuestionTwoSamples,
+    *,
+    question: str,
+    other: str = "",
+    language: str = "en",
+    device: Device = "auto",
+) -> Sheet:
+    """Return the printable sheet of a design.
+
+    Parameters
+    ----------
+    design : Design or UnrelatedQuestionTwoSamples
+    question : str
+        The sensitive question; answered by yes or no, or by one of the categories.
+    other : str
+        The harmless question, of the designs that have one.
+    language : {"en", "de", "fr", "es"}
+        Of all but the questions and the categories.
+    device : {"auto", "coin", "die", "spinner"}
+        What leaves it to chance; ``"auto"`` takes coins or a die where they give the chances, else a spinner.
+
+    Returns
+    -------
+    Sheet
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import TwoCoins
+    >>> sheet = instruction_sheet(TwoCoins(), question="Have you ever cheated in an exam?")
+    >>> "Toss a coin 2 times" in sheet.text()
+    True
+    """
+    if language not in _WORDS:
+        _check.refuse("language", f"be one of {', '.join(map(repr, LANGUAGES))}", language)
+    asked: object = question
+    if not isinstance(asked, str) or not asked.strip():
+        _check.refuse("question", "be a text", question, "it is printed on the sheet")
+    words = _WORDS[language]
+    if not isinstance(design, UnrelatedQuestionTwoSamples):
+        page = respondent_page(design, words, question=question, other=other, device=device)
+        return Sheet(pages=(page, analyst_page(design, words, question=question)), language=language)
+    # What a respondent is told of the own risk holds at either end of the harmless share.
+    ends = [
+        [UnrelatedQuestion(sensitive=chance, innocuous=end) for end in design.between]
+        for chance in design.chances
+    ]
+    pages = [
+        respondent_page(
+            low,
+            words,
+            question=question,
+            other=other,
+            device=device,
+            sample=words.sample.format(number=number),
+            beside=(high,),
+        )
+        for number, (low, high) in enumerate(ends, 1)
+    ]
+    return Sheet(pages=(*pages, analyst_page_of_two(design, words, question=question)), language=language)

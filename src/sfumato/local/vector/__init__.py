@@ -1,0 +1,1 @@
+"""Mean vectors, as protocols; `sfumato.local` exports them."""

@@ -1,0 +1,315 @@
+"""Directions as protocols for a mean vector."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any, Generic, TypeVar, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from sfumato import _check
+from sfumato.local.device import directions as client
+from sfumato.local.device.layout import Records
+from sfumato.local.device.vectors import PIECE, UNIT
+from sfumato.local.protocol import LocalProtocol, log_odds
+from sfumato.local.respondents import respondents, seeded
+from sfumato.local.vector.estimate import VectorEstimate
+from sfumato.local.vector.heights import halves, normal_heights, sphere_heights
+from sfumato.local.vector.simulation import Told, normal_told, opposite_told, sphere_told, told_sums
+from sfumato.privacy.leaves.support_response import SupportResponse
+from sfumato.privacy.loss import PrivacyLoss
+
+__all__ = ["DirectionProtocol", "PrivUnit", "PrivUnitG", "SphereSampling"]
+
+Device = TypeVar("Device", bound=client.DirectionRandomizer)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
+    r"""A protocol that estimates the mean of vectors of bounded Euclidean norm.
+
+    Parameters
+    ----------
+    epsilon : float
+        Bound on the loss of each report, from above 0 to 40.
+    dimension : int
+        Numbers in a vector, from 2 to 2^16.
+    radius : float
+        The greatest norm that a true vector can have; public.
+
+    Attributes
+    ----------
+    device : DirectionRandomizer
+        The client half, which a device makes again from ``device.specification()``.
+
+    Notes
+    -----
+    The law of a seed's vectors changes with no rotation, and the order of them is that along the truth u. So
+    the vector V that is told has a mean along u, :math:`E\,V = g u` with a gain g that follows from the mean
+    height of the w nearest of K, and V/g is unbiased.
+    """
+
+    epsilon: float
+    dimension: int
+    radius: float = 1.0
+    device: Device = field(init=False, repr=False, compare=False)
+    gain: float = field(init=False, repr=False, compare=False)
+    power: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        device = self._make()
+        object.__setattr__(self, "device", device)
+        object.__setattr__(self, "epsilon", device.epsilon)
+        object.__setattr__(self, "radius", device.radius)
+        first, second = self._heights()
+        near, far = (
+            float(device.inside.chance),
+            float(1 - device.inside.chance) / (device.count - device.near),
+        )
+        # All K vectors together have mean height 0 and mean square 1.
+        object.__setattr__(self, "gain", first * (near - far * device.near))
+        square = near * second + far * (device.count - device.near * second)
+        object.__setattr__(self, "power", self._power(square))
+
+    @abstractmethod
+    def _make(self) -> Device:
+        """Return the client half."""
+
+    @abstractmethod
+    def _heights(self) -> tuple[float, float]:
+        """Return the mean and mean square of how far the nearest vectors point along the truth."""
+
+    def _power(self, square: float) -> float:
+        """Return the mean squared norm of what is told, given the mean squared height."""
+        return float(self.dimension)
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        r"""The odds that are drawn.
+
+        Notes
+        -----
+        Given the seed a report supports the truths among whose nearest vectors it is. The shared law of
+        `sfumato.privacy.SupportResponse` is the even one over seeds and numbers, under which that has the
+        chance :math:`w/K \le 1/2`; opposite truths may have no near vector in common.
+        """
+        bound = log_odds(self.device.odds, self.epsilon)
+        return SupportResponse(bound, Fraction(self.device.near, self.device.count))
+
+    @property
+    def totals(self) -> int:
+        """Two for each dimension: sums, and sums of squares."""
+        return 2 * self.dimension
+
+    def tally(self, records: Records) -> NDArray[np.int64]:
+        """Sum up the vectors that are told, and the squares of their parts."""
+        seeds, numbers = self.device.opened(records)
+        sums = np.zeros(2 * self.dimension, np.int64)
+        each = max(1, PIECE // self.dimension)
+        for start in range(0, len(seeds), each):
+            part = slice(start, start + each)
+            told = self.device.vectors(seeds[part], numbers[part, None])[:, 0].astype(np.int64)
+            sums[: self.dimension] += told.sum(axis=0)
+            sums[self.dimension :] += (told * told).sum(axis=0)
+        return sums
+
+    def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> VectorEstimate:
+        """Return what totals tell; mostly called by an aggregator."""
+        scale = self.radius / (self.gain * UNIT)
+        mean = totals[: self.dimension] / reports if reports else np.full(self.dimension, np.nan)
+        variances = np.full(self.dimension, np.inf)
+        if reports > 1:
+            variances = (totals[self.dimension :] / reports - mean * mean) / (reports - 1)
+        return VectorEstimate(
+            reports=reports,
+            mean=mean * scale,
+            variances=variances * scale**2,
+            radius=self.radius,
+            loss=self.privacy_loss,
+            simulated=simulated,
+        )
+
+    @staticmethod
+    @abstractmethod
+    def _law() -> Told:
+        """Return what draws the vectors that are told, without candidates."""
+
+    def simulate_counts(
+        self, vectors: Any, counts: ArrayLike | None = None, rng: int | np.random.Generator = 0
+    ) -> NDArray[np.int64]:
+        """Draw an aggregator's totals: the same law as if everybody reported, with no candidates to make.
+
+        Parameters
+        ----------
+        vectors : array, shape (kinds, dimension)
+            True vectors, of norms up to the radius.
+        counts : array of int, optional
+            How many respondents have each; one if left out.
+        rng : int or numpy Generator
+            A seed: this simulates, for planning.
+
+        Returns
+        -------
+        ndarray of int64
+            `totals` numbers.
+
+        Notes
+        -----
+        A told vector is drawn for each respondent, from its height along the truth (one of the order
+        statistics of all heights) and evenly across: some seconds for a million of 100 numbers. Sums of
+        squares have no law that counts alone would give; `variance` plans for any number of people.
+        """
+        rows = self.device._checked(vectors)  # noqa: SLF001 - the other half of one protocol
+        people = respondents(counts, len(rows))
+        return told_sums(self.device, rows, people, self._law(), seeded(rng))
+
+    def simulate(
+        self, vectors: Any, counts: ArrayLike | None = None, rng: int | np.random.Generator = 0
+    ) -> VectorEstimate:
+        """Return an estimate as it might come of so many respondents; see `simulate_counts`."""
+        people = len(vectors) if counts is None else int(np.sum(counts))
+        return self.estimate(self.simulate_counts(vectors, counts, rng), people, simulated=True)
+
+    def variance(self, n: int, norm: float = 0.0) -> float:
+        """Return the mean squared distance of the estimate from the true mean, for ``n`` reports.
+
+        Parameters
+        ----------
+        n : int
+            At least 1.
+        norm : float
+            Of all true vectors; the short ones have the most.
+        """
+        count = _check.integer("n", n, minimum=1)
+        length = _check.non_negative("norm", norm)
+        if length > self.radius:
+            _check.refuse("norm", f"be at most {self.radius}", norm)
+        return (self.power * (self.radius / self.gain) ** 2 - length**2) / count
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivUnit(DirectionProtocol[client.PrivUnit]):
+    r"""A unit vector near the truth, of some that a seed makes: nearly the least error, in seven bytes.
+
+    Parameters
+    ----------
+    epsilon, dimension, radius
+        See `DirectionProtocol`.
+    candidates : int, optional
+        Vectors that a seed makes, from 2 to 2^12; left out, 64 or a power of two near :math:`8 e^\epsilon`.
+
+    Notes
+    -----
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one, exactly; see `sfumato.local.device.PrivUnit`.
+
+    References
+    ----------
+    Bhowmick, Duchi, Freudiger, Kapoor, Rogers (2018), "Protection against reconstruction and its applications
+    in private federated learning"; Shah, Chen, Balle, Kairouz, Theis (2022).
+
+    Examples
+    --------
+    >>> protocol = PrivUnit(epsilon=2.0, dimension=3)
+    >>> aggregator = protocol.aggregator()
+    >>> aggregator.add_batch(protocol.randomize_batch([[0.6, 0.0, 0.8]] * 20_000, rng=1))
+    20000
+    >>> bool((abs(aggregator.estimate().mean - [0.6, 0.0, 0.8]) < 0.1).all())
+    True
+    """
+
+    candidates: int | None = None
+
+    def _make(self) -> client.PrivUnit:
+        return client.PrivUnit(
+            epsilon=self.epsilon, dimension=self.dimension, radius=self.radius, candidates=self.candidates
+        )
+
+    @staticmethod
+    def _law() -> Told:
+        return sphere_told
+
+    def _heights(self) -> tuple[float, float]:
+        return sphere_heights(self.device.count, self.device.near, self.dimension)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivUnitG(DirectionProtocol[client.PrivUnitG]):
+    r"""`PrivUnit` with normal vectors: the same error for many dimensions.
+
+    Parameters
+    ----------
+    epsilon, dimension, radius, candidates
+        See `PrivUnit`.
+
+    Notes
+    -----
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one, exactly; see `sfumato.local.device.PrivUnitG`.
+
+    References
+    ----------
+    Asi, Feldman, Talwar (2022), "Optimal algorithms for mean estimation under local differential privacy".
+
+    Examples
+    --------
+    >>> round(PrivUnitG(epsilon=4.0, dimension=100).variance(1000), 3)
+    0.045
+    """
+
+    candidates: int | None = None
+
+    def _make(self) -> client.PrivUnitG:
+        return client.PrivUnitG(
+            epsilon=self.epsilon, dimension=self.dimension, radius=self.radius, candidates=self.candidates
+        )
+
+    @staticmethod
+    def _law() -> Told:
+        return normal_told
+
+    def _heights(self) -> tuple[float, float]:
+        return normal_heights(self.device.count, self.device.near)
+
+    def _power(self, square: float) -> float:
+        return self.dimension - 1 + square
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SphereSampling(DirectionProtocol[client.SphereSampling]):
+    r"""A random unit vector and a bit that tells whether it points along the truth: best for a small epsilon.
+
+    Parameters
+    ----------
+    epsilon, dimension, radius
+        See `DirectionProtocol`.
+
+    Notes
+    -----
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one, exactly; see
+    `sfumato.local.device.SphereSampling`.
+
+    References
+    ----------
+    Duchi, Jordan, Wainwright (2018), "Minimax optimal procedures for locally private estimation", section
+    4.2.3.
+
+    Examples
+    --------
+    >>> round(SphereSampling(epsilon=1.0, dimension=100).variance(1000), 3)
+    0.732
+    """
+
+    def _make(self) -> client.SphereSampling:
+        return client.SphereSampling(epsilon=self.epsilon, dimension=self.dimension, radius=self.radius)
+
+    @staticmethod
+    def _law() -> Told:
+        return opposite_told
+
+    def _heights(self) -> tuple[float, float]:
+        return halves(self.dimension)

@@ -1,0 +1,83 @@
+"""What many reports of vectors tell: an unbiased mean vector and intervals for its parts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from scipy.special import ndtri
+
+from sfumato import _check
+from sfumato.local.spread import Array
+from sfumato.numerics.interval import Interval
+from sfumato.privacy.loss import PrivacyLoss
+
+__all__ = ["VectorEstimate"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class VectorEstimate:
+    """The mean of the respondents' vectors.
+
+    Parameters
+    ----------
+    reports : int
+        How many were accepted.
+    mean : array
+        Unbiased, and perhaps longer than any true vector; NaN without reports.
+    variances : array
+        Of the parts of the mean, as the reports show them; infinite with fewer than two reports.
+    radius : float
+        The greatest norm of a true vector.
+    loss : PrivacyLoss
+        Of each respondent's own report.
+    simulated : bool
+        Whether a report's randomness followed from a seed.
+
+    Notes
+    -----
+    The target is the mean of the respondents' own vectors. The variances are those of the reports as they
+    differ from each other: too great by how much the respondents' own vectors differ, which is little for
+    many dimensions.
+    """
+
+    reports: int
+    mean: Array
+    variances: Array
+    radius: float
+    loss: PrivacyLoss = field(repr=False)
+    simulated: bool = False
+
+    @property
+    def stddev(self) -> Array:
+        """Estimated standard deviations of the parts of the mean."""
+        return np.sqrt(self.variances)
+
+    def interval(self, level: float = 0.95) -> Interval[Array]:
+        """Return an interval for each part, which holds it with about the stated probability or more.
+
+        Parameters
+        ----------
+        level : float
+            Wanted coverage of each, strictly between 0 and 1; for many reports.
+        """
+        return self._within(1 - _check.unit_interval("level", level))
+
+    def bands(self, level: float = 0.95) -> Interval[Array]:
+        """Return intervals that hold all parts at once with about the stated probability (Bonferroni)."""
+        return self._within((1 - _check.unit_interval("level", level)) / len(self.mean))
+
+    def _within(self, risk: float) -> Interval[Array]:
+        if self.reports < 2:
+            return Interval(np.full(len(self.mean), -self.radius), np.full(len(self.mean), self.radius))
+        half = -float(ndtri(risk / 2)) * self.stddev
+        low, high = (np.clip(self.mean + end, -self.radius, self.radius) for end in (-half, half))
+        return Interval(low, high)
+
+    def projected(self) -> Array:
+        """Return the nearest vector to the mean that is no longer than a true one may be; not unbiased."""
+        if not self.reports:
+            _check.refuse("reports", "be at least 1 for a mean", 0, "collect some")
+        return np.asarray(self.mean * min(1.0, self.radius / float(np.linalg.norm(self.mean))))

@@ -1,0 +1,99 @@
+"""Reports of vectors drawn from their law alone, without the candidates that devices make."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaincinv, ndtri
+
+from sfumato.local.device.directions import DirectionRandomizer
+from sfumato.local.device.vectors import PIECE, UNIT
+from sfumato.local.spread import Array
+
+__all__ = ["Told", "normal_told", "opposite_told", "sphere_told", "told_sums"]
+
+Told = Callable[[DirectionRandomizer, Array, np.random.Generator], Array]
+"""What draws a told vector for each row of unit vectors, in units of 1."""
+
+
+def told_sums(
+    device: DirectionRandomizer,
+    vectors: Array,
+    people: NDArray[np.int64],
+    told: Told,
+    generator: np.random.Generator,
+) -> NDArray[np.int64]:
+    """Draw what the vectors that are told add up to, and then their parts' squares.
+
+    Parameters
+    ----------
+    device : DirectionRandomizer
+    vectors : array, shape (kinds, dimension)
+        In units of the radius.
+    people : array of int, shape (kinds,)
+    told : callable
+    generator : numpy Generator
+    """
+    norms = np.minimum(np.sqrt((vectors * vectors).sum(axis=1)), 1.0)
+    units = vectors / np.where(norms > 0, norms, 1.0)[:, None]
+    units[norms == 0, 0] = 1.0
+    # A shorter vector goes to either side by chance, so that its mean stays.
+    ahead = generator.binomial(people, (1 + norms) / 2)
+    sides, counts = np.concatenate([units, -units]), np.concatenate([ahead, people - ahead])
+    sums = np.zeros(2 * device.dimension, np.int64)
+    ends, each = np.cumsum(counts), max(1, PIECE // device.dimension)
+    for start in range(0, int(counts.sum()), each):
+        which = np.searchsorted(ends, np.arange(start, min(start + each, int(ends[-1]))), side="right")
+        found = np.rint(UNIT * told(device, sides[which], generator)).astype(np.int64)
+        sums[: device.dimension] += found.sum(axis=0)
+        sums[device.dimension :] += (found * found).sum(axis=0)
+    return sums
+
+
+def _quantiles(device: DirectionRandomizer, size: int, generator: np.random.Generator) -> Array:
+    """Draw of how many vectors' heights the told one is above, as a share of the law of one height.
+
+    Notes
+    -----
+    Of K even numbers the one with r others above it has a beta law of K - r and r + 1.
+    """
+    near = generator.integers(0, device.near, size)
+    far = generator.integers(device.near, device.count, size)
+    rank = np.where(generator.random(size) < float(device.inside.chance), near, far)
+    return generator.beta(device.count - rank, rank + 1)
+
+
+def _across(rows: Array, generator: np.random.Generator) -> Array:
+    """Draw normal vectors that are orthogonal to rows of unit vectors."""
+    drawn = generator.standard_normal(rows.shape)
+    return np.asarray(drawn - (drawn * rows).sum(axis=1, keepdims=True) * rows)
+
+
+def normal_told(device: DirectionRandomizer, rows: Array, generator: np.random.Generator) -> Array:
+    """Draw vectors as `PrivUnitG` tells them."""
+    heights = ndtri(_quantiles(device, len(rows), generator))
+    return np.asarray(heights[:, None] * rows + _across(rows, generator))
+
+
+def sphere_told(device: DirectionRandomizer, rows: Array, generator: np.random.Generator) -> Array:
+    """Draw vectors as `PrivUnit` tells them."""
+    return _on_sphere(_quantiles(device, len(rows), generator), rows, generator)
+
+
+def opposite_told(device: DirectionRandomizer, rows: Array, generator: np.random.Generator) -> Array:
+    """Draw vectors as `SphereSampling` tells them: of two opposite ones mostly the nearer."""
+    nearer = (1 + generator.random(len(rows))) / 2
+    inside = generator.random(len(rows)) < float(device.inside.chance)
+    return _on_sphere(np.where(inside, nearer, 1 - nearer), rows, generator)
+
+
+def _on_sphere(quantiles: Array, rows: Array, generator: np.random.Generator) -> Array:
+    """Draw vectors on the sphere of squared radius d whose heights have such quantiles."""
+    dimension = rows.shape[1]
+    cosines = 2 * betaincinv((dimension - 1) / 2, (dimension - 1) / 2, quantiles) - 1
+    across = _across(rows, generator)
+    across *= (np.sqrt(1 - cosines * cosines) / np.sqrt((across * across).sum(axis=1)))[:, None]
+    return np.asarray(math.sqrt(dimension) * (cosines[:, None] * rows + across))

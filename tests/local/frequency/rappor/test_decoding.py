@@ -1,0 +1,128 @@
+"""From counts of bits to strings: what is there is found, nothing else is, and errors are as stated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from sfumato.errors import ParameterError
+from sfumato.local import Rappor
+from sfumato.local.frequency.rappor.lasso import Design, lasso, nonnegative
+
+ORACLE = Rappor(bits=64, cohorts=16, permanent=0.25, instantaneous=(0.25, 0.75))
+COUNTS = {"red": 60_000, "green": 25_000, "blue": 10_000, "black": 5000}
+NAMES = [*COUNTS, *(f"no colour {i}" for i in range(496))]
+
+
+def test_strings_are_found_with_their_frequencies() -> None:
+    found = ORACLE.simulate(COUNTS, 1).decode(NAMES)
+    assert found.detected == ["red", "green", "blue", "black"]
+    shares = np.array([COUNTS[name] for name in COUNTS]) / 100_000
+    assert (abs(found.frequencies[:4] - shares) <= 6.2 * found.stddev[:4]).all()
+    assert found.counts[0] == pytest.approx(60_000, rel=0.1)
+    lower, upper, _ = found.interval(0.999_999)
+    assert ((lower[:4] <= shares) & (shares <= upper[:4])).all()
+    table = found.to_dict()
+    assert table["candidate"] == ["red", "green", "blue", "black"]
+    assert (table["p_value"] < 1e-4).all()
+    assert (table["lower"] < table["frequency"]).all()
+
+
+def test_errors_and_false_alarms_are_as_stated() -> None:
+    generator, repeats = np.random.default_rng(5), 150
+    shares, scores, alarms, right = np.array(list(COUNTS.values())) / 100_000, [], 0, 0
+    for _ in range(repeats):
+        found = ORACLE.simulate(COUNTS, generator).decode(NAMES[:60])
+        alarms += bool(found.significant[4:].any())
+        scores.append((found.frequencies[:3] - shares[:3]) / found.stddev[:3])
+        lower, upper, _ = found.interval(0.95)
+        right += int(((lower <= shares[0]) & (shares[0] <= upper))[0])
+    score = np.array(scores)
+    # The three most frequent ones are always found, so nothing is selected.
+    assert (abs(score.mean(axis=0)) <= 6.2 / np.sqrt(repeats)).all()
+    assert (abs((score**2).mean(axis=0) - 1) <= 6.2 * np.sqrt(2 / repeats)).all()
+    assert right >= 0.95 * repeats - 6.2 * np.sqrt(repeats * 0.0475)
+    assert alarms <= 0.05 * repeats + 6.2 * np.sqrt(repeats * 0.0475)
+
+
+def test_strings_that_are_no_candidates_do_no_harm() -> None:
+    tail = {f"tail {i}": 100 for i in range(600)}
+    estimate = ORACLE.simulate({**COUNTS, **tail}, 3)
+    found = estimate.decode(NAMES)
+    assert set(found.detected) <= set(COUNTS)
+    assert found.detected[:2] == ["red", "green"]
+    total = 160_000
+    assert abs(found.frequencies[0] - 60_000 / total) <= 6.2 * found.stddev[0]
+    # More is named where only a share of the named has to be right.
+    assert set(estimate.decode(NAMES, correction="fdr").detected) >= set(found.detected)
+
+
+def test_nothing_is_found_where_nothing_is() -> None:
+    estimate = ORACLE.simulate({f"tail {i}": 20 for i in range(3000)}, 4)
+    found = estimate.decode(NAMES)
+    assert found.detected == []
+    assert found.frequencies.tolist() == [0.0] * len(NAMES)
+    assert (found.p_values == 1.0).all()
+
+
+def test_a_single_candidate_and_bytes_are_decoded() -> None:
+    found = ORACLE.simulate({"red": 20_000}, 1).decode(["red"])
+    assert found.detected == ["red"]
+    assert found.frequencies[0] == pytest.approx(1.0, abs=6.2 * float(found.stddev[0]))
+    reports = ORACLE.randomize_batch([b"red"] * 4000, 1)
+    aggregator = ORACLE.aggregator()
+    aggregator.add_batch(reports)
+    assert aggregator.estimate().decode(["red", b"red"]).detected == [b"red"]
+
+
+def test_odd_candidates_are_refused() -> None:
+    estimate = ORACLE.simulate({"red": 100}, 1)
+    for candidates in ([], "red", ["a", "a"], 5):
+        with pytest.raises(ParameterError, match="candidates must be"):
+            estimate.decode(candidates)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="values must be strings or bytes"):
+        estimate.decode([1, 2])  # type: ignore[list-item]
+    with pytest.raises(ParameterError, match="correction must be"):
+        estimate.decode(["a"], correction="none")
+    with pytest.raises(ParameterError, match="level must be"):
+        estimate.decode(["a"], level=1.0)
+
+
+def test_regressions_meet_their_conditions() -> None:
+    generator = np.random.default_rng(1)
+    dense = (generator.random((120, 40)) < 0.2).astype(float)
+    free = np.ones(120)
+    design = Design(csr_matrix(dense), free)
+    target = design.apart(dense @ np.r_[3.0, 2.0, np.zeros(38)] + generator.normal(size=120))
+    apart = dense - dense.mean(axis=0)
+    penalties = 2.0 * design.norms
+    assert design.norms == pytest.approx(np.linalg.norm(apart, axis=0))
+    found = lasso(design, target, penalties)
+    slope = apart.T @ (apart @ found - target) + penalties
+    assert (found >= 0).all()
+    assert abs(slope[found > 0]).max() <= 1e-2 * penalties.max()
+    assert slope[found == 0].min() >= -1e-2 * penalties.max()
+    fit = nonnegative(design.gram(np.arange(40)), apart.T @ target)
+    slope = apart.T @ (apart @ fit - target)
+    assert abs(slope[fit > 0]).max() <= 1e-8
+    assert slope[fit == 0].min() >= -1e-8
+
+
+def test_hash_functions_that_agree_set_one_bit() -> None:
+    # Of 8 bits three hash functions often choose one twice: a column of the design has it once.
+    oracle = Rappor(bits=8, hashes=3, cohorts=64, permanent=0.25, instantaneous=None)
+    found = oracle.simulate({"red": 300_000, "blue": 100_000}, 1).decode(["red", "green", "blue"])
+    assert found.detected == ["red", "blue"]
+    assert abs(found.frequencies[0] - 0.75) <= 6.2 * found.stddev[0] <= 0.05
+
+
+@pytest.mark.parametrize(
+    ("candidates", "told"),
+    [([], "0, 0 of them different"), (["a", "a"], "2, 1 of them different"), ("ab", "str"), (5, "int")],
+)
+def test_what_is_no_list_of_candidates_is_refused(candidates: Any, told: str) -> None:
+    with pytest.raises(ParameterError, match=f"candidates must be one or more .* got '{told}"):
+        ORACLE.simulate({"red": 100}, 1).decode(candidates)

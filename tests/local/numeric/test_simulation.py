@@ -1,0 +1,121 @@
+"""Numbers simulated by counts: the law of everybody's reports, for any number of people."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.errors import ParameterError
+from sfumato.local import HybridMean, LaplaceMean, OneBitMean, PiecewiseMean, PlaceMean, SquareWave
+from sfumato.local.numeric.simulation import drawn_reports, even_windows
+from tests.local.laws import SEVEN_SIGMA
+
+KINDS: list[Any] = [LaplaceMean, OneBitMean, PiecewiseMean, HybridMean, PlaceMean, SquareWave]
+NUMBERS, COUNTS = np.array([-0.9, -0.31, 0.2, 1.0]), np.array([300, 200, 300, 200])
+MEAN = float(NUMBERS @ COUNTS) / 1000
+
+
+def mean_of(estimate: Any) -> Any:
+    return getattr(estimate, "mean", estimate) if hasattr(estimate, "counts") else estimate
+
+
+@pytest.mark.parametrize(
+    ("starts", "window"), [((2, 0, 1), 3), ((1, 1), 5), ((0, 3), 1), ((1, 0, 0, 1, 1), 2)]
+)
+def test_windows_have_the_law_of_draws_one_by_one(starts: tuple[int, ...], window: int) -> None:
+    people = [at for at, count in enumerate(starts) for _ in range(count)]
+    law: Counter[tuple[int, ...]] = Counter()
+    for drawn in product(range(window), repeat=len(people)):
+        places = np.bincount(
+            [a + b for a, b in zip(people, drawn, strict=True)], minlength=len(starts) + window - 1
+        )
+        law[tuple(places.tolist())] += 1
+    generator, n = np.random.default_rng(1), 6000
+    seen = Counter(tuple(even_windows(np.array(starts), window, generator).tolist()) for _ in range(n))
+    assert set(seen) <= set(law)
+    chances = {row: count / window ** len(people) for row, count in law.items()}
+    square = sum((seen[row] - n * chance) ** 2 / (n * chance) for row, chance in chances.items())
+    assert square < len(law) - 1 + SEVEN_SIGMA * np.sqrt(2 * len(law)) + 40  # chi-square: below 1e-9
+
+
+@pytest.mark.parametrize("kind", [OneBitMean, PiecewiseMean, PlaceMean, SquareWave])
+@pytest.mark.parametrize("epsilon", [0.3, 3.0])
+def test_reports_have_the_moments_of_the_enumerated_law(kind: Any, epsilon: float) -> None:
+    device = kind(epsilon=epsilon, bounds=(0, 1), **({} if kind is OneBitMean else {"steps": 7})).device
+    places = np.arange(device.steps + 1) * 40 + 5
+    laws = np.array([[float(p) for p in device.probabilities(k).values()] for k in range(device.steps + 1)])
+    mean = places @ laws
+    covariance = np.diag(mean) - (laws * places[:, None]).T @ laws
+    generator, repeats = np.random.default_rng(2), 3000
+    drawn = np.array([drawn_reports(device, places, generator) for _ in range(repeats)])
+    assert (drawn.sum(axis=1) == places.sum()).all()
+    spread = np.sqrt(np.diag(covariance))
+    assert (abs(drawn.mean(axis=0) - mean) <= SEVEN_SIGMA * spread / np.sqrt(repeats)).all()
+    found = np.cov(drawn.T)
+    assert (abs(found - covariance) <= SEVEN_SIGMA * np.outer(spread, spread) * np.sqrt(2 / repeats)).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("epsilon", [0.5, 4.0])
+def test_estimates_stray_as_stated_and_intervals_cover(kind: Any, epsilon: float) -> None:
+    protocol, times, repeats = kind(epsilon=epsilon, bounds=(-1, 1)), 1000, 1200
+    n = times * 1000
+    shares = (NUMBERS + 1) / 2
+    exact = 4 * float(protocol._variances(shares) @ COUNTS) / 1000 / n
+    generator = np.random.default_rng(3)
+    found = [mean_of(protocol.simulate(NUMBERS, COUNTS * times, generator)) for _ in range(repeats)]
+    errors = np.array([each.mean for each in found]) - MEAN
+    assert abs(errors.mean()) <= SEVEN_SIGMA * np.sqrt(exact / repeats)
+    assert abs(float((errors**2).mean()) / exact - 1) <= SEVEN_SIGMA * np.sqrt(2 / repeats)
+    held = np.mean([each.interval(0.95).lower <= MEAN <= each.interval(0.95).upper for each in found])
+    noise = SEVEN_SIGMA * np.sqrt(0.05 * 0.95 / repeats)
+    # A single bit does not tell how far numbers differ: its variance is that of numbers all alike.
+    assert 0.95 - noise <= held
+    assert kind is OneBitMean or held <= 0.96 + noise
+    assert all(each.simulated and each.reports == n for each in found)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_totals_are_those_of_an_aggregator(kind: Any) -> None:
+    protocol, repeats = (
+        kind(epsilon=2.0, bounds=(-1, 1), **({} if kind is OneBitMean else {"steps": 6})),
+        1500,
+    )
+    numbers = np.repeat(NUMBERS, [3, 2, 3, 2])
+    records = protocol.randomize_batch(np.tile(numbers, repeats), 5).records
+    one_by_one = np.array([protocol.tally(part) for part in np.split(records, repeats)])
+    generator = np.random.default_rng(6)
+    at_once = np.array([protocol.simulate_counts(NUMBERS, [3, 2, 3, 2], generator) for _ in range(repeats)])
+    assert at_once.dtype == np.int64
+    assert one_by_one.shape == at_once.shape
+    for power in (1, 2):
+        both = np.stack([one_by_one**power, at_once**power]).astype(float)
+        spread = np.sqrt(both.var(axis=1).sum(axis=0) / repeats) + 1e-9
+        assert (abs(both[0].mean(axis=0) - both[1].mean(axis=0)) <= (SEVEN_SIGMA + 1) * spread).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_thousand_million_people_are_simulated_at_once(kind: Any) -> None:
+    protocol = kind(epsilon=1.0, bounds=(18, 90))
+    numbers = np.linspace(18, 90, 200)
+    found = mean_of(protocol.simulate(numbers, np.full(200, 5_000_000), 1))
+    assert found.reports == 10**9
+    assert abs(found.mean - 54) < SEVEN_SIGMA * np.sqrt(protocol.variance(10**9))
+    assert mean_of(protocol.simulate([], rng=1)).reports == 0
+    assert mean_of(protocol.simulate([20, 30.5], rng=1)).reports == 2
+
+
+def test_odd_people_are_refused() -> None:
+    protocol = PiecewiseMean(epsilon=1.0, bounds=(0, 1), steps=1 << 14)
+    for counts in ([1, 2], [[1]], [-1], [0.5], ["1"]):
+        with pytest.raises(ParameterError, match="counts must be 1 whole numbers"):
+            protocol.simulate([0.5], counts)
+    with pytest.raises(ParameterError, match="counts must add up to at most"):
+        protocol.simulate([0.5, 0.7], [1 << 32, 1 << 32])
+    with pytest.raises(ParameterError, match="values must be numbers"):
+        protocol.simulate([1.5])

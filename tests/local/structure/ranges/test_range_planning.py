@@ -1,0 +1,71 @@
+"""The planner's figures are the protocols' own, and its order follows from public parameters alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from sfumato import local
+from sfumato.errors import ParameterError
+
+
+def test_errors_and_bytes_are_the_protocols_own() -> None:
+    choice = local.choose_ranges(1.0, 100, 5000, lengths=[1, 20])
+    assert not choice.ruled_out
+    assert {plan.name for plan in choice.plans} == {
+        "tree",
+        "tree, one bit",
+        "tree, projective",
+        "haar",
+        "flat",
+    }
+    for plan in choice.plans:
+        assert min(plan.client_seconds, plan.server_seconds) >= 0
+        assert plan.stddev == pytest.approx(np.sqrt(np.mean(np.square(list(plan.by_length.values())))))
+    protocol = choice.protocol(local.Domain(range(100)))
+    assert protocol.device.width == choice.best.bytes
+    assert protocol.expected_error(5000, 20) == pytest.approx(choice.best.by_length[20], rel=1e-12)
+    assert choice.best.name in str(choice)
+
+
+def test_the_best_is_nearly_as_exact_as_any_and_short() -> None:
+    choice = local.choose_ranges(1.0, 300, 10_000)
+    least = min(plan.stddev for plan in choice.plans)
+    near = [plan for plan in choice.plans if plan.stddev <= 1.05 * least]
+    assert choice.best in near
+    assert choice.best.bytes == min(plan.bytes for plan in near)
+    own = choice.protocol(local.Domain(range(300)))
+    assert choice.best.stddev == pytest.approx(own.expected_error(10_000), rel=1e-12)
+    rest = [plan.stddev for plan in choice.plans if plan not in near]
+    assert rest == sorted(rest)
+    # Single values alone are told best without a tree, in whatever bytes.
+    assert local.choose_ranges(1.0, 300, 10_000, lengths=[1]).best.name == "flat"
+
+
+def test_limits_rule_out_with_the_reason() -> None:
+    choice = local.choose_ranges(1.0, 300, 1000, 4)
+    assert all(plan.bytes <= 4 for plan in choice.plans)
+    assert choice.ruled_out["tree"] == "7 bytes a report"
+    assert "7 bytes a report" in str(choice)
+    many = local.choose_ranges(1.0, 5000, 1000, lengths=[1])
+    assert "for more than 4096 nodes" in many.ruled_out["tree, projective"]
+
+
+@pytest.mark.parametrize(
+    ("given", "rule"),
+    [
+        ({"epsilon": 0.0}, "epsilon must be positive"),
+        ({"domain_size": 1}, "domain_size must be an integer of at least 2"),
+        ({"domain_size": 2**40}, "domain_size must be at most 16777216, to be tried, got"),
+        ({"n": 0}, "n must be an integer of at least 1"),
+        ({"max_bytes": 1}, "max_bytes and max_seconds must leave some protocol"),
+        ({"max_seconds": -1.0}, "max_seconds must be positive"),
+        ({"lengths": []}, "lengths must be a list"),
+        ({"lengths": 3}, "lengths must be a list"),
+        ({"lengths": [0]}, "lengths must be an integer of at least 1"),
+        ({"lengths": [11]}, "lengths must be at most 10"),
+    ],
+)
+def test_wrong_parameters_are_named(given: dict[str, float], rule: str) -> None:
+    with pytest.raises(ParameterError, match=rule):
+        local.choose_ranges(**({"epsilon": 1.0, "domain_size": 10, "n": 10} | given))  # type: ignore[arg-type]

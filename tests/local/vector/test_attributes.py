@@ -1,0 +1,160 @@
+"""Several questions: no bias, the spread that is stated, intervals that cover, and whatever bytes come."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.audit import audit
+from sfumato.errors import ParameterError
+from sfumato.local import (
+    Domain,
+    FakeData,
+    OptimalLocalHashing,
+    OptimizedUnaryEncoding,
+    RandomizedResponse,
+    SampledAttribute,
+    SplitBudget,
+)
+from sfumato.privacy import Neighboring
+from tests.local.laws import SEVEN_SIGMA
+
+KINDS: list[Any] = [SplitBudget, SampledAttribute, FakeData]
+ORACLES: list[Any] = [RandomizedResponse, OptimizedUnaryEncoding, OptimalLocalHashing]
+DOMAINS = [Domain(range(3)), Domain(range(5)), Domain(range(2))]
+PEOPLE = np.array([[0, 4, 1]] * 50 + [[1, 4, 0]] * 30 + [[2, 0, 0]] * 20)
+SHARES = [np.array([0.5, 0.3, 0.2]), np.array([0.2, 0, 0, 0, 0.8]), np.array([0.5, 0.5])]
+CERTAIN = 1 - 1e-11
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("oracle", ORACLES)
+def test_no_bias(kind: Any, oracle: Any) -> None:
+    protocol = kind(epsilon=2.0, domains=DOMAINS, oracle=oracle)
+    aggregator = protocol.aggregator()
+    aggregator.add_batch(protocol.randomize_batch(np.tile(PEOPLE, (600, 1)), 3))
+    for estimate, shares in zip(aggregator.estimate(), SHARES, strict=True):
+        assert (abs(estimate.frequencies - shares) <= SEVEN_SIGMA * estimate.stddev).all()
+        assert estimate.simulated
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("oracle", ORACLES[:2])
+def test_spreads_and_intervals(kind: Any, oracle: Any) -> None:
+    protocol, repeats, n = kind(epsilon=2.0, domains=DOMAINS, oracle=oracle), 500, 3 * len(PEOPLE)
+    records = protocol.randomize_batch(np.tile(PEOPLE, (3 * repeats, 1)), 5).records
+    found, hits, asked = [], np.zeros(5), []
+    for part in np.split(records, repeats):
+        estimate = protocol.estimate(protocol.tally(part), n)[1]
+        found.append(estimate.raw)
+        asked.append(estimate.reports)
+        low, high, _ = estimate.interval(0.95)
+        hits += (low <= SHARES[1]) & (SHARES[1] <= high)
+    errors = np.array(found) - SHARES[1]
+    stated = (estimate.spread.variance(SHARES[1]) / np.mean(asked)).astype(float)
+    # A variance of so many draws is known to 6 %.
+    assert (abs((errors**2).mean(axis=0) / stated - 1) <= SEVEN_SIGMA * 1.3 * np.sqrt(2 / repeats)).all()
+    matrix = errors.T @ errors / repeats
+    expected = estimate.spread.covariance(SHARES[1], np.arange(5)) / np.mean(asked)
+    assert (
+        abs(matrix - expected) <= SEVEN_SIGMA * 1.3 * np.sqrt(np.outer(stated, stated) * 2 / repeats)
+    ).all()
+    assert (hits / repeats >= 0.95 - SEVEN_SIGMA * np.sqrt(0.05 * 0.95 / repeats)).all()
+
+
+def test_sampling_has_less_error_than_splitting_and_than_hiding() -> None:
+    spreads = {}
+    for kind in KINDS:
+        protocol = kind(epsilon=1.0, domains=[Domain(range(20))] * 5)
+        aggregator = protocol.aggregator()
+        aggregator.add_batch(protocol.randomize_batch(np.zeros((20_000, 5), np.int64), 1))
+        spreads[kind] = float(aggregator.estimate()[0].variances[7])
+    assert spreads[SampledAttribute] < spreads[SplitBudget] / 3
+    assert spreads[SampledAttribute] < spreads[FakeData] / 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("oracle", ORACLES)
+def test_losses_are_close_to_epsilon_and_never_above(kind: Any, oracle: Any) -> None:
+    for epsilon in (0.3, 1.0, 4.0):
+        loss = kind(epsilon=epsilon, domains=DOMAINS, oracle=oracle).privacy_loss
+        assert loss.neighboring is Neighboring.REPLACE_ONE
+        # Unary coins are short, and split ones short of a small part.
+        assert 0.99 * epsilon <= loss.epsilon(0.0) <= epsilon * (1 + 1e-12)
+        assert loss.epsilon(1e-3) < epsilon
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pieces_merge_and_whatever_bytes_come_are_counted(kind: Any) -> None:
+    protocol = kind(epsilon=1.0, domains=DOMAINS)
+    batch = protocol.randomize_batch(PEOPLE, 1)
+    whole, single = protocol.aggregator(), protocol.aggregator()
+    whole.add_batch(batch)
+    assert all(single.add(record) for record in batch)
+    assert single.totals.tolist() == whole.totals.tolist()
+    merged = protocol.aggregator(whole.to_bytes()).merge(single.to_bytes())
+    assert merged.totals.tolist() == (2 * whole.totals).tolist()
+    noise = np.random.default_rng(5).integers(0, 256, (20_000, protocol.device.width), dtype=np.uint8)
+    merged.add_batch(noise)
+    merged.add(b"x")
+    merged.add_batch(kind(epsilon=1.1, domains=DOMAINS).randomize_batch(PEOPLE, 1))
+    assert merged.accepted + sum(merged.refused.values()) == 200 + 20_001 + 100
+    assert merged.refused["encoding"] > 0
+    assert merged.refused["specification"] > 10_000
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("domains", [3, None, "ab", [Domain(range(3)), "ab"]])
+def test_what_are_no_domains_is_refused(kind: Any, domains: Any) -> None:
+    with pytest.raises(ParameterError, match="domains must be a list of Domains"):
+        kind(epsilon=1.0, domains=domains)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_nobody_tells_nothing(kind: Any) -> None:
+    protocol = kind(epsilon=1.0, domains=DOMAINS)
+    for estimate in protocol.aggregator().estimate():
+        assert np.isnan(estimate.raw).all()
+        assert np.isinf(estimate.variances).all()
+    wrong: Any = int
+    with pytest.raises(ParameterError, match=r"oracle must be a frequency oracle whose .* got '\w+'; pass"):
+        kind(epsilon=1.0, domains=DOMAINS, oracle=wrong)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+def test_the_bytes_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
+    protocol = kind(epsilon=epsilon, domains=[Domain(range(2))] * 2, oracle=RandomizedResponse)
+    generator = np.random.default_rng(7)
+    trials = {0.5: 1_500_000, 1.0: 500_000, 4.0: 150_000}[epsilon]
+    found = audit(
+        lambda value, size: protocol.randomize_batch(np.full((size, 2), value), generator).records,
+        epsilon=epsilon,
+        pairs=[(0, 1)],
+        trials=trials,
+        batch=True,
+        confidence=CERTAIN,
+    )
+    assert not found.violated
+    assert 0.9 * epsilon <= found.epsilon_lower <= epsilon
+
+
+def test_who_was_not_asked_is_in_the_spread() -> None:
+    # So great an epsilon that nearly all error is that only every second person is asked each question.
+    protocol = SampledAttribute(epsilon=12.0, domains=[Domain(range(2))] * 2, oracle=RandomizedResponse)
+    people, repeats, hits, errors, stated = np.array([[0, 1]] * 60 + [[1, 0]] * 40), 1000, 0, [], []
+    records = protocol.randomize_batch(np.tile(people, (repeats, 1)), 5).records
+    for part in np.split(records, repeats):
+        estimate = protocol.estimate(protocol.tally(part), len(people))[0]
+        low, high, _ = estimate.interval(0.95)
+        hits += bool(low[0] <= 0.6 <= high[0])
+        errors.append(estimate.raw[0] - 0.6)
+        stated.append(estimate.variances[0])
+    assert np.mean(np.square(errors)) == pytest.approx(
+        np.mean(stated), rel=SEVEN_SIGMA * np.sqrt(2 / repeats)
+    )
+    # Counts of a hundred people are coarse.
+    assert hits / repeats >= 0.93 - SEVEN_SIGMA * np.sqrt(0.05 * 0.95 / repeats)

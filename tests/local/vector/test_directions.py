@@ -1,0 +1,169 @@
+"""Mean vectors: heights, no bias, variances near the best that there are, and whatever bytes come."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sfumato.audit import audit
+from sfumato.errors import ParameterError
+from sfumato.local import PrivUnit, PrivUnitG, SphereSampling
+from sfumato.local.vector.heights import halves, normal_heights, sphere_heights
+from sfumato.privacy import Neighboring
+from sfumato.privacy.nodes.shuffled import Shuffled
+from tests.local.laws import SEVEN_SIGMA
+
+KINDS: list[Any] = [PrivUnit, PrivUnitG, SphereSampling]
+CERTAIN = 1 - 1e-11
+TRUTH = np.array([1.0, -0.5, 0.0, 0.25])
+
+
+def small(kind: Any, epsilon: float, **more: Any) -> Any:
+    if kind is not SphereSampling:
+        more.setdefault("candidates", 16)
+    return kind(epsilon=epsilon, dimension=4, radius=2.0, **more)
+
+
+def test_heights_are_those_of_sorted_random_vectors() -> None:
+    generator, n = np.random.default_rng(1), 100_000
+    normal = np.sort(generator.standard_normal((n, 16)), axis=1)[:, -5:]
+    vectors = generator.standard_normal((n, 16, 3))
+    even = np.sort(vectors[:, :, 0] / np.linalg.norm(vectors, axis=2), axis=1)[:, -5:] * math.sqrt(3)
+    for drawn, stated in ((normal, normal_heights(16, 5)), (even, sphere_heights(16, 5, 3))):
+        for found, exact in zip((drawn, drawn**2), stated, strict=True):
+            means = found.mean(axis=1)
+            assert abs(means.mean() - exact) <= SEVEN_SIGMA * means.std() / math.sqrt(n)
+    # A half of the sphere in closed form: 1/2 in three dimensions, 2/pi in two.
+    assert halves(3)[0] == pytest.approx(math.sqrt(3) / 2)
+    assert halves(2)[0] == pytest.approx(math.sqrt(2) * 2 / math.pi)
+    # Many dimensions are as good as normal ones.
+    assert sphere_heights(64, 9, 10_000) == pytest.approx(normal_heights(64, 9), rel=1e-3)
+    assert sphere_heights(7, 7, 5) == pytest.approx((0.0, 1.0), abs=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+def test_no_bias_and_the_variance_that_is_stated(kind: Any, epsilon: float) -> None:
+    protocol, n = small(kind, epsilon), 60_000
+    aggregator = protocol.aggregator()
+    aggregator.add_batch(protocol.randomize_batch(np.tile(TRUTH, (n, 1)), 3))
+    found = aggregator.estimate()
+    assert (abs(found.mean - TRUTH) <= SEVEN_SIGMA * found.stddev).all()
+    assert found.variances.sum() == pytest.approx(
+        protocol.variance(n, float(np.linalg.norm(TRUTH))), rel=0.03
+    )
+    assert found.simulated
+    assert np.linalg.norm(found.projected()) <= 2.0
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 4.0, 8.0])
+def test_candidates_are_nearly_as_good_as_the_continuous_law(epsilon: float) -> None:
+    # Asi, Feldman, Talwar 2022: a cap of some share of the normal law, the best of all shares.
+    law, odds = NormalDist(), math.exp(epsilon)
+    gains = [
+        law.pdf(law.inv_cdf(1 - s)) * (odds - 1) / (s * odds + 1 - s) for s in np.logspace(-6, -0.302, 2000)
+    ]
+    best = 1000 / max(gains) ** 2
+    for kind in (PrivUnit, PrivUnitG):
+        assert 1 <= kind(epsilon=epsilon, dimension=1000).variance(1) / best * (1 + 1e-3) <= 1.06
+
+
+def test_sampling_a_sphere_has_the_published_norm() -> None:
+    # Duchi, Jordan, Wainwright 2018, section 4.2.3: every report has the norm B.
+    for epsilon, d in ((1.0, 3), (0.5, 50)):
+        odds = (math.exp(epsilon) + 1) / (math.exp(epsilon) - 1)
+        surface = math.sqrt(math.pi) * math.exp(math.lgamma((d + 1) / 2) - math.lgamma(d / 2))
+        wanted = (odds * surface) ** 2
+        assert SphereSampling(epsilon=epsilon, dimension=d).variance(1) == pytest.approx(wanted, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_intervals_cover(kind: Any) -> None:
+    protocol, n, repeats = small(kind, 1.0), 200, 600
+    respondents = np.random.default_rng(2).uniform(-0.9, 0.9, (n, 4))
+    truth, hits, bands = respondents.mean(axis=0), 0, 0
+    records = protocol.randomize_batch(np.tile(respondents, (repeats, 1)), 5).records
+    for part in np.split(records, repeats):
+        found = protocol.estimate(protocol.tally(part), n)
+        low, high, _ = found.interval(0.95)
+        hits += int(((low <= truth) & (truth <= high)).sum())
+        low, high, _ = found.bands(0.95)
+        bands += bool(((low <= truth) & (truth <= high)).all())
+    rate, noise = hits / (4 * repeats), SEVEN_SIGMA * math.sqrt(0.05 * 0.95 / (4 * repeats))
+    assert 0.95 - noise <= rate <= 0.965 + noise
+    assert bands / repeats >= 0.95 - SEVEN_SIGMA * math.sqrt(0.05 * 0.95 / repeats)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_losses_are_close_to_epsilon_and_never_above(kind: Any) -> None:
+    for epsilon in (0.3, 1.0, 4.0):
+        loss = kind(epsilon=epsilon, dimension=10).privacy_loss
+        assert loss.neighboring is Neighboring.REPLACE_ONE
+        assert 0.999 * epsilon <= loss.epsilon(0.0) <= epsilon
+        assert Shuffled(loss, clients=100_000).epsilon(1e-6) < epsilon / 3
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pieces_merge_and_whatever_bytes_come_are_counted(kind: Any) -> None:
+    protocol = small(kind, 1.0)
+    batch = protocol.randomize_batch(np.tile(TRUTH, (500, 1)), 1)
+    whole, single = protocol.aggregator(), protocol.aggregator()
+    whole.add_batch(batch)
+    assert all(single.add(record) for record in batch)
+    assert single.to_bytes()[50:] == whole.to_bytes()[50:]
+    merged = protocol.aggregator(whole.to_bytes()).merge(single.to_bytes())
+    assert merged.totals.tolist() == (2 * whole.totals).tolist()
+    noise = np.random.default_rng(5).integers(0, 256, (5_000, protocol.device.width), dtype=np.uint8)
+    merged.add_batch(noise)
+    merged.add(b"x")
+    merged.add_batch(small(kind, 1.1).randomize_batch(np.tile(TRUTH, (10, 1)), 1))
+    assert merged.accepted + sum(merged.refused.values()) == 1000 + 5011
+    assert merged.refused["specification"] > 4000
+    assert np.isfinite(merged.estimate().mean).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_without_reports_every_mean_is_possible(kind: Any) -> None:
+    protocol = small(kind, 1.0)
+    found = protocol.aggregator().estimate()
+    assert np.isnan(found.mean).all()
+    assert found.interval().lower.tolist() == [-2.0] * 4
+    with pytest.raises(ParameterError, match="reports must be at least 1"):
+        found.projected()
+    with pytest.raises(ParameterError, match="norm must be at most"):
+        protocol.variance(5, 3.0)
+    with pytest.raises(ParameterError, match="level must"):
+        found.interval(0.0)
+
+
+def sent(protocol: Any) -> Any:
+    """What many devices send, their seeds read as what they say of the two vectors in question."""
+    generator = np.random.default_rng(7)
+
+    def reports(sign: float, size: int) -> Any:
+        truth = np.tile([2.0 * sign, 0.0], (size, 1))
+        records = protocol.randomize_batch(truth, generator).records
+        seeds, numbers = protocol.device.opened(records)
+        along = protocol.device.along(seeds, truth * sign)
+        rank = np.argmax(np.argsort(-along, axis=1, kind="stable") == numbers[:, None], axis=1)
+        return rank.astype(np.uint8)[:, None]
+
+    return reports
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+def test_reports_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
+    more = {} if kind is SphereSampling else {"candidates": 4}
+    protocol = kind(epsilon=epsilon, dimension=2, radius=2.0, **more)
+    trials = {0.5: 1_000_000, 1.0: 400_000, 4.0: 100_000}[epsilon]
+    found = audit(
+        sent(protocol), epsilon=epsilon, pairs=[(1.0, -1.0)], trials=trials, batch=True, confidence=CERTAIN
+    )
+    assert not found.violated
+    assert 0.9 * epsilon <= found.epsilon_lower <= epsilon
