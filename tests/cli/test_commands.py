@@ -76,6 +76,13 @@ def test_every_command_and_option_is_in_the_docs() -> None:
         "ledger export",
         "ledger accounts",
         "ledger grant",
+        "shuffle keygen",
+        "shuffle collection",
+        "shuffle serve",
+        "shuffle submit",
+        "shuffle open",
+        "survey design",
+        "survey analyse",
         "demo",
     }
     for name, command in found.items():

@@ -67,6 +67,8 @@ def test_a_model_is_trained_charged_and_told_of(people: Path, tmp_path: Path) ->
         (["--category", "height=a,b"], "columns must be in the table, got 'height'"),
         (["--hidden", "x"], "hidden must be whole numbers"),
         (["--epochs", "0"], "epochs must be an integer"),
+        (["--batch-size", "0"], "batch_size must be an integer of at least 1"),
+        (["--learning-rate", "-1"], "learning_rate must be positive"),
     ],
 )
 def test_wrong_words_are_named(people: Path, tmp_path: Path, words: list[str], message: str) -> None:
@@ -74,3 +76,46 @@ def test_wrong_words_are_named(people: Path, tmp_path: Path, words: list[str], m
     assert done.exit_code == 1
     assert message in done.stderr
     assert not (tmp_path / "m.pt").exists()
+
+
+def test_a_model_that_has_no_place_is_not_charged(people: Path, tmp_path: Path) -> None:
+    ledger = tmp_path / "people.ledger"
+    for output in (tmp_path / "none" / "m.pt", tmp_path):
+        done = run(people, *WORDS, "--output", output, "--ledger", ledger, "--epsilon", 1)
+        assert done.exit_code == 1
+        assert "output must be a file in a folder that exists" in done.stderr
+    assert not ledger.exists()
+
+
+def test_a_model_that_cannot_be_written_is_told_of(
+    people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sfumato.learning.training import table_run  # noqa: PLC0415 - beside torch
+
+    def full(path: Path, data: bytes) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(table_run, "write_whole", full)
+    words = ["--output", tmp_path / "m.pt", "--epsilon", 1, "--epochs", 1]
+    done = run(people, *WORDS, *words)
+    assert done.exit_code == 1
+    assert "No space left on device); the run is charged all the same" in done.stderr
+
+
+@pytest.mark.parametrize("odd", [b"abc,A,0.5", b"\xff,\xfe,\xfd", b"7,A", b"7,A,1,2", b",,", b"1e999,B,true"])
+def test_one_odd_row_of_a_file_changes_no_other(tmp_path: Path, odd: bytes) -> None:
+    torch = pytest.importorskip("torch")
+    from sfumato.cli.train import _read  # noqa: PLC0415 - beside torch
+    from sfumato.learning import Columns  # noqa: PLC0415
+
+    columns = Columns(
+        target="rich", classes=["0", "1"], numbers={"age": (0, 100)}, categories={"town": ["A", "B"]}
+    )
+    rows = [b"age,town,rich", *[b"%d,%s,%d" % (i, b"AB"[i % 2 : i % 2 + 1], i % 2) for i in range(20)]]
+    found = []
+    for name, more in (("plain.csv", []), ("odd.csv", [odd])):
+        (tmp_path / name).write_bytes(b"\n".join([*rows, *more]))
+        found.append(columns.read(_read(tmp_path / name, ["rich", "age", "town", "none"])).tensors)
+    assert len(found[0][0]) == 20
+    for plain, with_odd in zip(*found, strict=True):
+        assert torch.equal(plain, with_odd[:20])

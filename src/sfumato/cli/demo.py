@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sfumato import _check
 from sfumato.cli.data import ACS
+from sfumato.cli.local_demo import local_demo
 from sfumato.cli.page import Page
 from sfumato.cli.tables import plain_table, shown, spread
 from sfumato.cli.truth import people_by_race, people_by_state
@@ -47,8 +49,16 @@ def demo(
     ledger: Annotated[
         Path | None, typer.Option("--ledger", help="Keep the demo's ledger in this file; else in memory.")
     ] = None,
+    local: Annotated[
+        bool, typer.Option("--local", help="Ask people's own devices, beside a trusted curator.")
+    ] = False,
 ) -> None:
     """Ask real census data three questions: answered, partly hidden, and in the end refused."""
+    if local:
+        if ledger is not None:
+            _check.refuse("--ledger", "be left out with --local", str(ledger), "devices keep no ledger here")
+        local_demo()
+        return
     page = Page()
     with connect(ACS, privacy_unit="person_id", epsilon=_EPSILON, delta=_DELTA, ledger=ledger) as session:
         _introduce(page, session)

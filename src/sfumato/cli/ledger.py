@@ -18,6 +18,7 @@ from sfumato.ledger.export import LedgerExport
 from sfumato.ledger.head import Head
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.verification import Verification
+from sfumato.privacy._outward import text_above
 
 __all__ = ["accounts", "app", "export", "grant", "head", "key", "show", "verify"]
 
@@ -71,9 +72,9 @@ def _charges(entries: tuple[Entry, ...]) -> Table:
             str(entry.sequence),
             entry.time.strftime("%Y-%m-%d %H:%M:%S"),
             " ".join(entry.description.split()),
-            f"{entry.epsilon:.6g}",
-            f"{entry.delta:.6g}",
-            "" if zcdp is None else f"{zcdp.amount:.6g}",
+            text_above(entry.epsilon),
+            text_above(entry.delta),
+            "" if zcdp is None else text_above(zcdp.amount),
             "yes" if entry.committed else "no",
             *(str(getattr(entry, name)) for name, shown in optional.items() if shown),
         )

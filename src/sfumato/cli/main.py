@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 import sfumato
-from sfumato.cli import accounting, auditing, check_model, demo, ledger, sql, train
+from sfumato.cli import accounting, auditing, check_model, demo, ledger, shuffle, sql, survey, train
 from sfumato.cli.standard import OutputFailed, watch
 from sfumato.errors import BudgetExceeded, SfumatoError
 
@@ -53,6 +53,8 @@ app.command(name="audit")(auditing.audit)
 app.command(name="check-model")(check_model.check_model)
 app.command(name="train")(train.train)
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(survey.app, name="survey")
+app.add_typer(shuffle.app, name="shuffle")
 app.command(name="demo")(demo.demo)
 
 

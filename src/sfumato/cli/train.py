@@ -13,11 +13,15 @@ import typer
 
 from sfumato import _check, learning
 from sfumato.cli.guarding import check_free, file_of
+from sfumato.cli.writing import Format, check_output
 from sfumato.errors import SourceError
 from sfumato.queries.connecting import connect
 from sfumato.queries.sources import ROW
 
 __all__ = ["train"]
+
+# A row of another length is left out, as any that cannot be read.
+_PARSING = pyarrow.csv.ParseOptions(invalid_row_handler=lambda row: "skip")
 
 
 def train(
@@ -47,6 +51,7 @@ def train(
     analyst: Annotated[str | None, typer.Option(help="Whose account is charged as well.")] = None,
 ) -> None:
     """Train a classifier with differential privacy, and charge the ledger before the first row is used."""
+    check_output(Format.JSON, output)
     check_free(output, sources={"private data": str(source)}, ledger=file_of(ledger))
     columns = learning.Columns(
         **_target(target),
@@ -58,7 +63,7 @@ def train(
         str(source), privacy_unit=ROW, epsilon=epsilon, delta=delta, ledger=ledger, analyst=analyst
     ) as session:
         trained = learning.train_table(
-            columns.read(_read(source)),
+            columns.read(_read(source, [columns.target, *columns.numbers, *columns.categories])),
             columns,
             hidden=widths,
             epsilon=epsilon / 2 if spend is None else spend,
@@ -70,14 +75,28 @@ def train(
             ledger=session.account,
             description=f"sfumato train {columns.target}",
         )
-    trained.save(output)
+    try:
+        trained.save(output)
+    except OSError as error:
+        raise SourceError(
+            f"output must be a file that can be written, got {str(output)!r} ({error.strerror}); the run is "
+            "charged all the same: name a place that has room, and train again"
+        ) from error
     typer.echo(json.dumps(trained.card, indent=2))
 
 
-def _read(source: Path) -> pa.Table:
+def _read(source: Path, names: list[str]) -> pa.Table:
+    """Return the table; of a CSV the named columns as the bytes that stand in it.
+
+    Types that are found by looking at the rows would let one odd row change what all others hold, or fail.
+    """
     try:
         if source.suffix.lower() == ".csv":
-            return pyarrow.csv.read_csv(source)
+            with pyarrow.csv.open_csv(source, parse_options=_PARSING) as head:
+                known = [name for name in names if name in head.schema.names]
+            types = dict.fromkeys(known, pa.binary())
+            options = pyarrow.csv.ConvertOptions(include_columns=known, column_types=types)
+            return pyarrow.csv.read_csv(source, parse_options=_PARSING, convert_options=options)
         return pyarrow.parquet.read_table(source)
     except (OSError, pa.ArrowException) as error:
         raise SourceError(f"source must be a CSV or Parquet file, got {str(source)!r}; check it") from error

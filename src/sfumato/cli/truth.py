@@ -6,13 +6,18 @@ Bureau and NIST publish every row of it, so the truth about it is no secret that
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import duckdb
+import numpy as np
+from numpy.typing import NDArray
 
 from sfumato.cli.data import ACS
 
-__all__ = ["StateTruth", "people_by_race", "people_by_state"]
+__all__ = ["INCOMES", "StateTruth", "adults", "people_by_race", "people_by_state"]
+
+INCOMES: Final = (0.0, 200_000.0)
+"""Between these the demo clamps incomes."""
 
 
 class StateTruth(NamedTuple):
@@ -48,6 +53,23 @@ def people_by_race() -> dict[str, int]:
     """
     rows = _rows("SELECT race, count(*) AS n FROM read_parquet(?) GROUP BY race ORDER BY n DESC, race")
     return {str(race): int(str(people)) for race, people in rows}
+
+
+def adults() -> tuple[list[str], NDArray[np.float64]]:
+    """Return what people of 15 and over would tell: industries, and incomes as they are clamped.
+
+    Examples
+    --------
+    >>> industries, incomes = adults()
+    >>> industries.count("MIL: Military"), len(incomes) == len(industries)
+    (101, True)
+    """
+    rows = _rows(
+        "SELECT coalesce(industry, 'not at work'), income FROM read_parquet(?) WHERE age >= 15 "
+        "ORDER BY person_id"
+    )
+    incomes = np.array([float(str(income)) for _, income in rows])
+    return [str(industry) for industry, _ in rows], incomes.clip(*INCOMES)
 
 
 def _rows(query: str) -> list[tuple[object, ...]]:

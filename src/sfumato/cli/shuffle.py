@@ -1,0 +1,315 @@
+"""``sfumato shuffle``: keys, a collection, its shuffler, its clients, and what the analyst reads."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeAlias
+
+import typer
+
+from sfumato import _check, local, server
+from sfumato._durable import new_file
+from sfumato.cli.guarding import resolved
+from sfumato.cli.opened import print_estimate
+from sfumato.errors import ParameterError, SourceError
+from sfumato.local import device, shuffle
+from sfumato.local.device.sealing import ROLES
+from sfumato.local.protocol import ReportProtocol
+from sfumato.local.shuffle.telling import protocol_kind
+from sfumato.privacy._outward import text_above
+from sfumato.server.limits import Limits
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Mix the reports of many people before anybody sees them.", no_args_is_help=True)
+
+_LINES: Final = 256
+File: TypeAlias = Annotated[Path, typer.Argument(metavar="COLLECTION", help="The collection's JSON file.")]
+KeyFile: TypeAlias = Annotated[Path, typer.Option("--key", help="The file of the secret key.")]
+Delta: TypeAlias = Annotated[float, typer.Option("--delta", help="At which the shuffled epsilon is told.")]
+
+
+@app.command()
+def keygen(
+    role: Annotated[str, typer.Argument(help="analyst or shuffler.")],
+    output: Annotated[Path, typer.Argument(help="A new file for the secret key.")],
+) -> None:
+    """Make a key: the secret half goes to a file, the public half is printed."""
+    if role not in ROLES:
+        _check.refuse("role", f"be one of {', '.join(ROLES)}", role)
+    key = shuffle.SecretKey.generate(role)
+    key.to_file(output)
+    typer.echo(key.public.to_text())
+
+
+@app.command()
+def collection(
+    protocol: Annotated[str, typer.Argument(help="Of sfumato.local, such as OptimalLocalHashing.")],
+    *,
+    batch_size: Annotated[int, typer.Option("--batch-size", help="Clients that are mixed together.")],
+    analyst: Annotated[str, typer.Option("--analyst", help="The analyst's public key.")],
+    shuffler: Annotated[str, typer.Option("--shuffler", help="The shuffler's public key.")],
+    output: Annotated[Path, typer.Option("--output", help="The collection's file, JSON.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="The protocol's.")],
+    delta: Delta = 1e-6,
+    colluders: Annotated[
+        int, typer.Option("--colluders", help="Clients of a batch that may work for the analyst.")
+    ] = 0,
+    domain: Annotated[str | None, typer.Option("--domain", metavar="A,B,C", help="The categories.")] = None,
+    categories: Annotated[int | None, typer.Option("--range", help="Categories 0, 1, ... N - 1.")] = None,
+    parameter: Annotated[
+        list[str] | None,
+        typer.Option("--parameter", metavar="NAME=JSON", help="Further ones, such as bounds=[18,90]."),
+    ] = None,
+    name: Annotated[str, typer.Option("--name", help="Tells collections apart.")] = "",
+) -> None:
+    """Write down a collection: what is asked, of how many, and for whom it is sealed."""
+    given: dict[str, Any] = {"epsilon": epsilon, "delta": delta, "clients": batch_size - colluders}
+    if domain is not None and categories is not None:
+        _check.refuse("--domain", "come without --range", "both", "pass one of them")
+    if domain is not None or categories is not None:
+        values: Any = range(categories or 0) if domain is None else domain.split(",")
+        given["domain"] = local.Domain(values)
+    given |= dict(_parameter(text) for text in parameter or ())
+    made = shuffle.Collection(
+        protocol=_protocol(protocol, given),
+        batch_size=batch_size,
+        colluders=colluders,
+        analyst=device.PublicKey.from_text(analyst, "analyst"),
+        shuffler=device.PublicKey.from_text(shuffler, "shuffler"),
+        name=name,
+    )
+    price = _price(made, made.privacy_loss.epsilon(delta), delta)
+    text = json.dumps(made.told(), indent=2) + "\n"
+    try:
+        resolved(output).write_text(text, encoding="utf-8")
+    except OSError as error:
+        _check.refuse("output", f"be writable ({(error.strerror or 'a failure').lower()})", str(output))
+    typer.echo(f"collection {made.device.id.hex()}")
+    typer.echo(f"each client sends {made.device.envelope_width} bytes")
+    typer.echo(price)
+
+
+@app.command(name="serve")
+def serve_collection(
+    file: File,
+    *,
+    key: KeyFile,
+    folder: Annotated[Path, typer.Option("--folder", help="Where reports wait and batches are put.")],
+    host: Annotated[str, typer.Option("--host", help="An address of this machine.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="0 for any that is free.")] = 8420,
+    rate: Annotated[float, typer.Option("--rate", help="Most envelopes a second, in all.")] = float("inf"),
+    connections: Annotated[int, typer.Option("--connections", help="Most at a time.")] = 500,
+    seconds: Annotated[float, typer.Option("--timeout", help="Seconds for a request to come.")] = 30.0,
+    certificate: Annotated[Path | None, typer.Option("--certificate", help="For TLS, PEM.")] = None,
+    certificate_key: Annotated[Path | None, typer.Option("--certificate-key", help="Its key, PEM.")] = None,
+) -> None:
+    """Run the shuffler of a collection until it is told to end."""
+    if (certificate is None) != (certificate_key is None):
+        _check.refuse("--certificate", "come with --certificate-key", None, "pass both, or a proxy with TLS")
+    told = _read(file)
+    pair = (certificate, certificate_key) if certificate and certificate_key else None
+    server.serve(
+        device.Collection.from_told(told),
+        shuffle.SecretKey.from_file(key, "shuffler"),
+        folder,
+        told=told,
+        host=host,
+        port=port,
+        limits=Limits(rate=rate, connections=connections, seconds=seconds),
+        certificate=pair,
+        say=_say_now,
+    )
+
+
+@app.command()
+def submit(
+    file: File,
+    values: Annotated[list[str], typer.Argument(help="True values, one for each client; - reads lines.")],
+    *,
+    url: Annotated[str, typer.Option("--url", help="The shuffler's service.")],
+    secret: Annotated[
+        Path | None, typer.Option("--secret", help="A file with one client's secret, made if there is none.")
+    ] = None,
+) -> None:
+    """Randomize, seal and send values, each as if from a device of its own: for trials."""
+    known = device.Collection.from_told(_read(file))
+    if secret is not None and (len(values) != 1 or values == ["-"]):
+        _check.refuse("--secret", "be given with one value", len(values), "a client sends once")
+    taken = refused = 0
+    with server.Visitor(url) as visitor:
+        if visitor.status().get("collection") != known.id.hex():
+            raise ParameterError("the service must be of this collection, got another's; check --url")
+        for envelopes in _grouped(_envelopes(known, values, secret), known.envelope_width):
+            counts = visitor.send(envelopes)
+            taken, refused = taken + counts["taken"], refused + counts["refused"]
+    typer.echo(f"{taken} taken, {refused} refused")
+
+
+@app.command(name="open")
+def open_batches(
+    file: File,
+    batches: Annotated[list[Path] | None, typer.Argument(help="Released batches.")] = None,
+    *,
+    key: KeyFile,
+    url: Annotated[str | None, typer.Option("--url", help="The service to collect all batches from.")] = None,
+    delta: Delta = 1e-6,
+    level: Annotated[float, typer.Option("--level", help="Of the intervals.")] = 0.95,
+    top: Annotated[int, typer.Option("--top", help="How many categories are shown.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Open batches with the analyst's key, count them, and tell the estimate and what it cost."""
+    if not batches and url is None:
+        _check.refuse("batches", "be named, or --url", None, "name the files of released batches")
+    made = shuffle.Collection.from_told(_read(file))
+    secret = shuffle.SecretKey.from_file(key, "analyst")
+    opening = made.opening(secret)
+    for path in batches or ():
+        opening.add(_bytes(path))
+    if url is not None:
+        with server.Visitor(url) as visitor:
+            for number in range(1, visitor.status()["batches"] + 1):
+                opening.add(visitor.batch(number, secret))
+    if not opening.batches:
+        raise ParameterError("there must be a released batch, got none yet; wait for more clients")
+    epsilon = made.privacy_loss.epsilon(delta)
+    facts = {
+        "batches": opening.batches,
+        "records": opening.aggregator.accepted,
+        "refused": dict(opening.refused),
+        "clients": made.clients,
+        "epsilon": epsilon,
+        "delta": delta,
+        "exposed": list(opening.exposed),
+    }
+    print_estimate(opening.estimate(), facts if as_json else None, level=level, top=top)
+    if not as_json:
+        typer.echo(
+            f"{opening.batches} batches, {opening.aggregator.accepted} records; refused: {_counts(opening)}"
+        )
+        typer.echo(_price(made, epsilon, delta))
+    if opening.exposed:
+        told = ", ".join(map(str, opening.exposed))
+        typer.echo(
+            f"more records were refused than {made.colluders} colluders send, in batch {told}: "
+            "there the loss may be greater",
+            err=True,
+        )
+
+
+def _say_now(line: str) -> None:
+    typer.echo(line)
+    sys.stdout.flush()
+
+
+def _counts(opening: shuffle.Opening) -> str:
+    return ", ".join(f"{count} by {reason}" for reason, count in opening.refused.items())
+
+
+def _price(made: shuffle.Collection, epsilon: float, delta: float) -> str:
+    from_whom = f"{made.clients} of the {made.batch_size} clients of each batch are honest"
+    return f"epsilon {text_above(epsilon)} at delta {delta:g} for each client, if at least {from_whom}"
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        told = json.loads(_bytes(file))
+    except (ValueError, RecursionError):
+        told = None
+    if not isinstance(told, dict):
+        raise ParameterError(
+            f"{str(file)!r} must be a collection's file, got something else; "
+            "write one with `sfumato shuffle collection`"
+        )
+    return told
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SourceError(f"{str(path)!r} must be a file that can be read; check it") from error
+
+
+def _parameter(text: str) -> tuple[str, Any]:
+    name, _, value = text.partition("=")
+    try:
+        read = json.loads(value)
+    except ValueError:
+        _check.refuse("--parameter", "be NAME=JSON", text, "write --parameter bounds=[18,90]")
+    return name, tuple(read) if isinstance(read, list) else read
+
+
+def _protocol(name: str, given: dict[str, Any]) -> ReportProtocol[Any, Any]:
+    """Make a protocol of those of the given parameters that it has."""
+    kind = protocol_kind(name)
+    if kind is None:
+        _check.refuse("protocol", "be one of sfumato.local or sfumato.local.shuffle", name)
+    fields = [field for field in dataclasses.fields(kind) if field.init]  # type: ignore[arg-type]
+    known = {field.name for field in fields}
+    strange = given.keys() - known - {"delta", "clients"}
+    missing = {field.name for field in fields if field.default is dataclasses.MISSING} - given.keys()
+    if strange or missing:
+        got = f"{', '.join(sorted(strange))} too much" if strange else f"no {', '.join(sorted(missing))}"
+        _check.refuse("protocol", f"have the parameters {', '.join(sorted(known))}", got, "see --parameter")
+    made: ReportProtocol[Any, Any] = kind(**{key: value for key, value in given.items() if key in known})
+    return made
+
+
+def _envelopes(known: device.Collection, values: list[str], secret: Path | None) -> Iterator[bytes]:
+    lines = (line.rstrip("\n") for line in sys.stdin) if values == ["-"] else iter(values)
+    read = _reader(known.randomizer)
+    for line in lines:
+        yield known.envelope(read(line), os.urandom(32) if secret is None else _secret(secret))
+
+
+def _reader(randomizer: Any) -> Any:
+    """Return what makes a value of a text: a category by its text, or a number."""
+    domain = getattr(randomizer, "domain", None)
+    if domain is None:
+        return _number
+    if isinstance(domain.values, range):
+        return _whole_number
+    known = {str(value): value for value in domain.values}
+    return lambda text: known.get(text, text)
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError("values must be numbers for this collection, got other text") from None
+
+
+def _whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ParameterError("values must be whole numbers for this collection, got other text") from None
+
+
+def _secret(path: Path) -> bytes:
+    try:
+        new_file(path, os.urandom(32))
+    except FileExistsError:
+        pass
+    except OSError as error:
+        _check.refuse("--secret", f"be writable ({(error.strerror or 'a failure').lower()})", str(path))
+    return _bytes(path)
+
+
+def _grouped(envelopes: Iterator[bytes], width: int) -> Iterator[list[bytes]]:
+    most = max(1, min(_LINES, (1 << 20) // width))
+    group: list[bytes] = []
+    for envelope in envelopes:
+        group.append(envelope)
+        if len(group) == most:
+            yield group
+            group = []
+    if group:
+        yield group

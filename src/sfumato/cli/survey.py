@@ -1,0 +1,205 @@
+"""``sfumato survey``: a sheet that asks a question privately, and what its answers tell."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from enum import Enum
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeAlias
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import typer
+
+from sfumato import _check
+from sfumato.cli.guarding import resolved
+from sfumato.errors import SourceError
+from sfumato.local import surveys
+from sfumato.privacy._outward import text_above
+
+__all__ = ["Kind", "app"]
+
+app = typer.Typer(help="Ask a question so that no answer betrays anybody.", no_args_is_help=True)
+
+
+class Kind(Enum):
+    """The designs of `sfumato.local.surveys`."""
+
+    TWO_COINS = "two-coins"
+    WARNER = "warner"
+    FORCED_RESPONSE = "forced-response"
+    FORCED_CATEGORY = "forced-category"
+    UNRELATED_QUESTION = "unrelated-question"
+    TWO_SAMPLES = "unrelated-question-two-samples"
+    CROSSWISE = "crosswise"
+
+
+_CLASSES: Final = {
+    Kind.TWO_COINS: "TwoCoins",
+    Kind.WARNER: "Warner",
+    Kind.FORCED_RESPONSE: "ForcedResponse",
+    Kind.FORCED_CATEGORY: "ForcedCategory",
+    Kind.UNRELATED_QUESTION: "UnrelatedQuestion",
+    Kind.TWO_SAMPLES: "UnrelatedQuestionTwoSamples",
+    Kind.CROSSWISE: "Crosswise",
+}
+_CHANCES: Final = "Chances of the design, such as truth=7/10; may be repeated."
+_SUFFIXES: Final = (".html", ".txt", ".svg")
+
+Chances: TypeAlias = Annotated[
+    list[str] | None, typer.Option("--chance", metavar="NAME=CHANCE", help=_CHANCES)
+]
+Categories: TypeAlias = Annotated[
+    str | None, typer.Option("--categories", metavar="A,B,C", help="What may be answered: forced-category.")
+]
+
+
+@app.command(name="design")
+def design_sheet(
+    design: Annotated[Kind, typer.Argument(help="How the question is asked.")],
+    *,
+    question: Annotated[str, typer.Option("--question", help="The sensitive question.")],
+    other: Annotated[str, typer.Option("--other", help="The harmless question, if the design has one.")] = "",
+    chance: Chances = None,
+    categories: Categories = None,
+    language: Annotated[str, typer.Option("--language", help="en, de, fr or es.")] = "en",
+    device: Annotated[str, typer.Option("--device", help="auto, coin, die or spinner.")] = "auto",
+    output: Annotated[
+        Path | None, typer.Option("--output", help="A file *.html, *.txt or *.svg; else text is printed.")
+    ] = None,
+) -> None:
+    """Write a sheet to print: a page for the respondents, and one for the analyst."""
+    made = _design(design, chance, categories)
+    sheet = surveys.instruction_sheet(
+        made,
+        question=question,
+        other=other,
+        language=language,
+        device=device,  # type: ignore[arg-type]
+    )
+    if output is None:
+        typer.echo(sheet.text().replace("\f", "\n\n"))
+        return
+    if output.suffix.lower() not in _SUFFIXES:
+        _check.refuse("output", f"end with {', '.join(_SUFFIXES)}", str(output), "the ending is the format")
+    forms = {".html": sheet.html, ".txt": sheet.text, ".svg": sheet.svg}
+    try:
+        resolved(output).write_text(forms[output.suffix.lower()](), encoding="utf-8")
+    except OSError as error:
+        _check.refuse("output", f"be writable ({(error.strerror or 'a failure').lower()})", str(output))
+
+
+@app.command()
+def analyse(
+    source: Annotated[Path, typer.Argument(help="A CSV or Parquet file with one row for each respondent.")],
+    *,
+    column: Annotated[str, typer.Option("--column", help="The column of the answers.")],
+    design: Annotated[Kind, typer.Option("--design", help="How the question was asked.")],
+    chance: Chances = None,
+    categories: Categories = None,
+    labels: Annotated[
+        str | None,
+        typer.Option("--labels", metavar="NO,YES", help="How the answers are written, if not in English."),
+    ] = None,
+    level: Annotated[float, typer.Option("--level", help="Of the intervals.")] = 0.95,
+    method: Annotated[
+        str, typer.Option("--method", help="Of the intervals: clopper-pearson, wilson or wald.")
+    ] = "clopper-pearson",
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Estimate a prevalence, or the shares of categories, from randomized answers."""
+    made = _design(design, chance, categories)
+    if isinstance(made, surveys.UnrelatedQuestionTwoSamples):
+        remedy = "use sfumato.local.surveys in Python for two samples"
+        _check.refuse("design", "be that of one sample", design.value, remedy)
+    answers = _column(source, column)
+    if labels is not None:
+        answers = _translated(answers, labels, made)
+    estimate: Any = made.estimate(answers)  # type: ignore[attr-defined]
+    interval = estimate.interval(level, method)
+    binary = isinstance(estimate, surveys.Prevalence)
+    rows = (
+        [("prevalence", estimate.prevalence, estimate.stddev, interval.lower, interval.upper)]
+        if binary
+        else list(
+            zip(map(str, made.categories), estimate.shares, estimate.stddev, *interval[:2], strict=True)
+        )
+    )
+    if as_json:
+        names = ("name", "estimate", "stddev", "lower", "upper")
+        shown = [dict(zip(names, (row[0], *map(_number, row[1:])), strict=True)) for row in rows]
+        facts = {
+            "respondents": estimate.respondents,
+            "level": level,
+            "epsilon": made.epsilon,
+            "estimates": shown,
+        }
+        typer.echo(json.dumps(facts | ({"misfit": estimate.misfit} if binary else {})))
+        return
+    for name, value, stddev, lower, upper in rows:
+        typer.echo(
+            f"{name} {value:.4f} (sd {stddev:.4f}), {100 * level:g} % interval {lower:.4f} to {upper:.4f}"
+        )
+    typer.echo(f"{estimate.respondents} respondents; epsilon {text_above(made.epsilon)} for each answer")
+    if binary and estimate.misfit < 0.01:
+        typer.echo("the answers do not fit the design: were the instructions followed?", err=True)
+
+
+def _design(
+    kind: Kind, given: list[str] | None, categories: str | None
+) -> surveys.Design | surveys.UnrelatedQuestionTwoSamples:
+    """Make a design from its chances."""
+    made: Any = getattr(surveys, _CLASSES[kind])
+    fields = {field.name: field for field in dataclasses.fields(made)}
+    values: dict[str, Any] = {}
+    for text in given or ():
+        name, equals, value = text.partition("=")
+        if not equals or name not in fields.keys() - {"names"}:
+            known = ", ".join(sorted(fields.keys() - {"names"}))
+            _check.refuse(
+                "chance", f"be NAME=CHANCE with a name among {known}", text, f"{kind.value} has these"
+            )
+        values[name] = tuple(value.split(",")) if name in {"forced", "between"} else value
+    if (categories is not None) != ("names" in fields):
+        rule = "be given" if "names" in fields else "be left out"
+        _check.refuse("categories", rule, categories, "they are those of forced-category")
+    if categories is not None:
+        values["names"] = tuple(part.strip() for part in categories.split(","))
+    for name, field in fields.items():
+        if name not in values and field.default is dataclasses.MISSING:
+            _check.refuse("chance", f"be given for {name} of {kind.value}", None, f"pass --chance {name}=2/3")
+    found: surveys.Design | surveys.UnrelatedQuestionTwoSamples = made(**values)
+    return found
+
+
+def _column(source: Path, column: str) -> list[Any]:
+    try:
+        if source.suffix.lower() == ".csv":
+            only = pa_csv.ConvertOptions(include_columns=[column], strings_can_be_null=True)
+            table = pa_csv.read_csv(source, convert_options=only)
+        else:
+            table = pq.read_table(source, columns=[column])
+            table = table.select([column])
+    except (OSError, KeyError, pa.ArrowException) as error:
+        told = (
+            f"source must be a CSV or Parquet file with the column {column!r}, got {str(source)!r}; check it"
+        )
+        raise SourceError(told) from error
+    answers: list[Any] = table[column].to_pylist()
+    return answers
+
+
+def _translated(answers: list[Any], labels: str, design: Any) -> list[Any]:
+    """Return the answers under the design's names."""
+    names = [label.strip() for label in labels.split(",")]
+    if len(set(names)) != len(design.answers) or len(names) != len(design.answers):
+        order = ",".join(map(str, design.answers))
+        _check.refuse("labels", f"be {len(design.answers)} different texts", labels, f"in the order {order}")
+    known = dict(zip(names, design.answers, strict=True))
+    return [known.get(str(answer)) for answer in answers]
+
+
+def _number(value: float) -> float | None:
+    return float(value) if value == value else None  # noqa: PLR0124 (NaN)

@@ -1,0 +1,134 @@
+"""A visitor of a shuffler's service: one that sends envelopes, or collects batches."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import ssl
+import time
+from collections.abc import Sequence
+from typing import Any, Final, final
+from urllib.parse import urlsplit
+
+from sfumato import _check
+from sfumato.errors import SourceError
+from sfumato.local.shuffle.keys import SecretKey
+
+__all__ = ["Visitor"]
+
+_LATER: Final = (429, 503)
+
+
+@final
+class Visitor:
+    """Speaks with one service, over one connection that is made again where it broke.
+
+    Parameters
+    ----------
+    url : str
+        Such as ``http://127.0.0.1:8420`` or ``https://shuffler.example``.
+    timeout : float
+        Seconds to wait for an answer.
+    attempts : int
+        How often a request is made before its failure is one. To send an envelope again is harmless: the
+        shuffler knows its nonce.
+    context : ssl.SSLContext, optional
+        Of certificates that are trusted; the system's by default.
+    """
+
+    def __init__(
+        self, url: str, *, timeout: float = 30.0, attempts: int = 5, context: ssl.SSLContext | None = None
+    ) -> None:
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError:  # a port that is no number, or brackets that do not close
+            parts, port = urlsplit(""), None
+        more = parts.path.strip("/") or parts.query or parts.username is not None
+        if parts.scheme not in ("http", "https") or not parts.hostname or port == 0 or more:
+            _check.refuse("url", "be http:// or https://, a host and perhaps a port", url)
+        _check.positive("timeout", timeout)
+        self._attempts = _check.integer("attempts", attempts, minimum=1)
+        self._url = url
+        self._connection: http.client.HTTPConnection
+        if parts.scheme == "https":
+            context = ssl.create_default_context() if context is None else context
+            self._connection = http.client.HTTPSConnection(
+                parts.hostname, parts.port, timeout=timeout, context=context
+            )
+        else:
+            self._connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=timeout)
+
+    def collection(self) -> dict[str, Any]:
+        """Return what the service tells devices of its collection; compare its id with one that you trust."""
+        return self._json("/v1/collection")
+
+    def status(self) -> dict[str, Any]:
+        """Return the service's public numbers: its collection's id, batch size, and released batches."""
+        return self._json("/v1/status", "batches")
+
+    def send(self, envelopes: Sequence[bytes]) -> dict[str, int]:
+        """Send envelopes in one request, and return how many were taken and how many refused.
+
+        Raises
+        ------
+        SourceError
+            If there is no such answer, after all attempts; what was taken is not known then. Send the same
+            envelopes again.
+        """
+        status, body = self._ask("POST", "/v1/reports", b"".join(envelopes), {})
+        if status not in (200, 422):
+            raise SourceError(f"{self._url} must take envelopes, got status {status}; send them again later")
+        return self._read(body, "taken", "refused")
+
+    def batch(self, number: int, key: SecretKey) -> bytes:
+        """Return a released batch; its number counts from 1, and the key is the analyst's."""
+        headers = {"authorization": "Bearer " + key.word.decode()}
+        path = f"/v1/batches/{_check.integer('number', number, minimum=1)}"
+        status, body = self._ask("GET", path, None, headers)
+        if status != 200:
+            raise SourceError(f"{self._url} must give batch {number}, got status {status}; ask its operator")
+        return body
+
+    def _json(self, path: str, *counts: str) -> dict[str, Any]:
+        status, body = self._ask("GET", path, None, {})
+        return self._read(body if status == 200 else b"", *counts)
+
+    def _read(self, body: bytes, *counts: str) -> dict[str, Any]:
+        """Return an answer in JSON, in which some parts must be whole numbers."""
+        try:
+            told = json.loads(body)
+        except (ValueError, RecursionError):
+            told = None
+        if not isinstance(told, dict) or any(type(told.get(name)) is not int for name in counts):
+            raise SourceError(f"{self._url} must be a shuffler's service, got another answer; check the URL")
+        return told
+
+    def _ask(self, method: str, path: str, body: bytes | None, headers: dict[str, str]) -> tuple[int, bytes]:
+        status, answer, why = 0, b"", ""
+        for attempt in range(self._attempts):
+            if attempt:
+                time.sleep(min(2.0, 0.1 * 2**attempt))
+            try:
+                self._connection.request(method, path, body=body, headers=headers)
+                response = self._connection.getresponse()
+                status, answer = response.status, response.read()
+            except (OSError, http.client.HTTPException, UnicodeError) as error:
+                self._connection.close()
+                status, why = 0, f"{type(error).__name__}"
+                continue
+            if status not in _LATER:
+                break
+        if not status:
+            raise SourceError(f"{self._url} must answer, got {why}; is the service running?")
+        return status, answer
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._connection.close()
+
+    def __enter__(self) -> Visitor:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,239 @@
+"""What a shuffler remembers across restarts: reports that wait, nonces that were seen, batches to release.
+
+One SQLite database, whose transactions are durable when they return. The reports that wait lie in slots of
+one size, as many as a batch has clients, each written in place at a place drawn by chance: the slots hold the
+same bytes in whatever order they came. Nonces are kept apart from them, and nothing else of a client is.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, final
+
+import numpy as np
+
+from sfumato import _check
+from sfumato._durable import sync_folder
+from sfumato.errors import ParameterError, SfumatoError
+from sfumato.local.device.layout import Records
+from sfumato.local.shuffle.batches import random_order
+from sfumato.numerics.source import RandomSource
+
+__all__ = ["Report", "Store"]
+
+Report = tuple[bytes, bytes]
+"""A nonce, and the sealed records of its client."""
+
+_FORMAT: Final = 1
+_MOST_BYTES: Final = 900_000_000
+_TAKEN: Final = b"\x01"
+_FREE: Final = b"\x00"
+_PRAGMAS: Final = (
+    "PRAGMA locking_mode = EXCLUSIVE",  # one process at a time, until it ends
+    "PRAGMA journal_mode = TRUNCATE",  # what was overwritten does not stay in a journal
+    "PRAGMA synchronous = EXTRA",
+    "PRAGMA fullfsync = ON",
+    "PRAGMA secure_delete = ON",
+    "PRAGMA temp_store = MEMORY",  # not in the system's folder, beyond our own
+    "PRAGMA trusted_schema = OFF",
+)
+_TABLES: Final = (
+    "CREATE TABLE about (collection BLOB NOT NULL, batches INTEGER NOT NULL)",
+    "CREATE TABLE slot (place INTEGER PRIMARY KEY, held BLOB NOT NULL)",
+    "CREATE TABLE nonce (seen BLOB PRIMARY KEY) WITHOUT ROWID",
+    "CREATE TABLE ready (batch INTEGER PRIMARY KEY, content BLOB NOT NULL)",
+)
+
+
+@final
+class Store:
+    """The state of one collection's shuffler, in one file that one process has open.
+
+    Parameters
+    ----------
+    path : Path
+        Made if there is none.
+    collection : bytes
+        The collection's id, 32 bytes.
+    size : int
+        Clients of a batch.
+    width : int
+        Bytes of one client's sealed records.
+    mixed : callable
+        Makes the content of a batch of its number and the sealed records of its clients, one a row.
+    source : RandomSource
+        Of the places that reports are put at.
+
+    Raises
+    ------
+    ParameterError
+        If the file is another collection's, or another process has it open.
+    """
+
+    __slots__ = (
+        "_batches",
+        "_connection",
+        "_free",
+        "_mixed",
+        "_process",
+        "_size",
+        "_source",
+        "_sure",
+        "_width",
+    )
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        collection: bytes,
+        size: int,
+        width: int,
+        mixed: Callable[[int, Records], bytes],
+        source: RandomSource,
+    ) -> None:
+        if size * width > _MOST_BYTES:
+            rule = f"have at most {_MOST_BYTES} bytes of sealed records"
+            _check.refuse("a batch", rule, size * width, "make batches of fewer clients")
+        self._size, self._width, self._mixed, self._source = size, width, mixed, source
+        self._process = os.getpid()
+        try:
+            missing = [folder for folder in (path.parent, *path.parent.parents) if not folder.exists()]
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for folder in missing:
+                sync_folder(folder.parent)
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        except OSError as error:
+            why = (error.strerror or "a failure").lower()
+            _check.refuse("folder", f"be one that can be written to ({why})", str(path.parent))
+        self._connection = sqlite3.connect(path, timeout=2.0, isolation_level=None, check_same_thread=False)
+        try:
+            self._open(path, collection)
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def _open(self, path: Path, collection: bytes) -> None:
+        try:
+            for pragma in _PRAGMAS:
+                self._connection.execute(pragma)
+            self._connection.execute("BEGIN EXCLUSIVE")
+            (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+            tables = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if not version and tables == (0,):
+                self._make(collection)
+            self._connection.execute("COMMIT")
+            known = self._connection.execute("SELECT collection FROM about").fetchone()
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorname.startswith("SQLITE_BUSY"):
+                raise ParameterError(
+                    f"{path.name!r} must be open in one shuffler only, got a second; stop the other"
+                ) from error
+            raise ParameterError(
+                f"{path.name!r} must be a shuffler's store, got {str(error)!r}; use another folder"
+            ) from error
+        if (version or _FORMAT, known) != (_FORMAT, (collection,)):
+            raise ParameterError(
+                f"{path.name!r} must be the store of this collection, got another's; use another folder"
+            )
+        self._look()
+
+    def _make(self, collection: bytes) -> None:
+        for table in _TABLES:
+            self._connection.execute(table)
+        self._connection.execute("INSERT INTO about VALUES (?, 0)", (collection,))
+        empty = _FREE + bytes(self._width)
+        rows = ((place, empty) for place in range(self._size))
+        self._connection.executemany("INSERT INTO slot VALUES (?, ?)", rows)
+        self._connection.execute(f"PRAGMA user_version = {_FORMAT}")
+
+    def _look(self) -> None:
+        """Find the free places, and put them in random order."""
+        (self._batches,) = self._connection.execute("SELECT batches FROM about").fetchone()
+        free = "SELECT place FROM slot WHERE substr(held, 1, 1) = ?"
+        places = np.array([row[0] for row in self._connection.execute(free, (_FREE,))], np.int64)
+        self._free: list[int] = places[random_order(len(places), self._source)].tolist()
+        self._sure = True
+
+    @property
+    def batches(self) -> int:
+        """How many batches were filled so far."""
+        found: int = self._batches
+        return found
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        if not self._sure:
+            # After a failure: on a failing disk, rolling back and looking fail too.
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            self._look()
+        self._sure = False
+        self._connection.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._connection.execute("COMMIT")
+        except BaseException:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            self._look()
+            raise
+        self._sure = True
+
+    def take(self, reports: Sequence[Report]) -> None:
+        """Keep reports: all of them are durable when this returns, those of known nonces left out.
+
+        Whenever all slots are taken, a batch is made of them in the same transaction: it is released as a
+        whole or not at all, and no report is in two.
+        """
+        if not reports:
+            return
+        if os.getpid() != self._process:  # whose lock a forked child does not have
+            raise SfumatoError("the store must be in the process that opened it, got another; open it there")
+        with self._transaction():
+            # Something is always written: a group of known nonces waits for the disk as any other.
+            self._connection.execute("UPDATE about SET batches = ?", (self._batches,))
+            for nonce, sealed in reports:
+                new = self._connection.execute("INSERT OR IGNORE INTO nonce VALUES (?)", (nonce,)).rowcount
+                if not new:
+                    continue
+                held = (_TAKEN + sealed, self._free.pop())
+                self._connection.execute("UPDATE slot SET held = ? WHERE place = ?", held)
+                if not self._free:
+                    self._mix()
+
+    def _mix(self) -> None:
+        rows = self._connection.execute("SELECT held FROM slot ORDER BY place")
+        held = np.frombuffer(b"".join(row[0] for row in rows), np.uint8).reshape(self._size, -1)
+        if not (held[:, 0] == _TAKEN[0]).all():
+            raise SfumatoError("the store must hold a whole batch to release one, got less; restore the file")
+        self._batches += 1
+        content = self._mixed(self._batches, held[:, 1:])
+        self._connection.execute("INSERT INTO ready VALUES (?, ?)", (self._batches, content))
+        self._connection.execute("UPDATE about SET batches = ?", (self._batches,))
+        self._connection.execute("UPDATE slot SET held = ?", (_FREE + bytes(self._width),))
+        self._free = random_order(self._size, self._source).tolist()
+
+    def ready(self) -> list[int]:
+        """Return the numbers of batches that wait to be written out."""
+        rows = self._connection.execute("SELECT batch FROM ready ORDER BY batch")
+        return [number for (number,) in rows]
+
+    def content(self, number: int) -> bytes:
+        """Return a batch that waits to be written out."""
+        (content,) = self._connection.execute(
+            "SELECT content FROM ready WHERE batch = ?", (number,)
+        ).fetchone()
+        return bytes(content)
+
+    def written(self, number: int) -> None:
+        """Forget a batch that was written out."""
+        self._connection.execute("DELETE FROM ready WHERE batch = ?", (number,))
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._connection.close()

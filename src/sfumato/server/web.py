@@ -1,0 +1,179 @@
+"""The shuffler's HTTP interface: four paths, no cookies, no logs, and not a word of who asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, MutableMapping
+from pathlib import Path
+from typing import Any, Final, final
+
+from sfumato.server.limits import Limits
+from sfumato.server.shuffler import Shuffler
+from sfumato.server.taking import Busy, NotStored, Taker
+
+__all__ = ["Front"]
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+_JSON: Final = b"application/json"
+_BINARY: Final = b"application/octet-stream"
+_PIECE: Final = 1 << 16
+_BATCH: Final = "/v1/batches/"
+
+
+class _Refused(Exception):
+    """A request that gets an error for an answer.
+
+    Parameters
+    ----------
+    status : int
+    why : str
+        Depends on the request's own form only.
+    """
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status, self.why = status, why
+
+
+@final
+class Front:
+    """An ASGI application around one shuffler.
+
+    Parameters
+    ----------
+    shuffler : Shuffler
+    taker : Taker
+        Of that shuffler.
+    limits : Limits
+    told : dict
+        The collection as JSON, for devices that ask.
+    failed : callable
+        Told of requests that no answer was foreseen for, in words for the operator.
+
+    Notes
+    -----
+    ``GET /v1/collection``: what devices need, and all of it public. ``GET /v1/status``: the collection's id,
+    its batch size, and how many batches were released: nothing else that depends on reports, so not how many
+    wait. ``POST /v1/reports``: one or more envelopes, one after the other; the answer says how many were
+    taken and how many refused, and a nonce that was taken before is answered as if it were new.
+    ``GET /v1/batches/N``: a released batch, for who has the analyst's word.
+    """
+
+    def __init__(
+        self,
+        shuffler: Shuffler,
+        taker: Taker,
+        limits: Limits,
+        told: dict[str, Any],
+        failed: Callable[[str], None],
+    ) -> None:
+        self._shuffler, self._taker = shuffler, taker
+        self._width = shuffler.collection.envelope_width
+        self._body = max(limits.body, self._width)
+        self._told, self._failed = json.dumps(told).encode(), failed
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            return
+        try:
+            await self._route(scope, receive, send)
+        except _Refused as refused:
+            await _tell(send, refused.status, {"error": refused.why}, close=refused.status != 404)
+        except Busy as busy:
+            await _tell(send, busy.status, {"error": "too much at a time; try again"}, again=True)
+        except NotStored:
+            await _tell(send, 503, {"error": "not stored; try again"}, again=True)
+        except Exception as error:
+            self._failed(f"a request failed by a fault of this program or machine ({type(error).__name__})")
+            raise
+
+    async def _route(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        method, path = scope["method"], scope["path"]
+        allowed = "POST" if path == "/v1/reports" else "GET"
+        if path not in ("/v1/reports", "/v1/collection", "/v1/status") and not path.startswith(_BATCH):
+            raise _Refused(404, "no such path")
+        if method != allowed:
+            raise _Refused(405, f"this path takes {allowed}")
+        if path == "/v1/reports":
+            await self._reports(_header(scope, b"content-length"), receive, send)
+        elif path == "/v1/collection":
+            await _answer(send, 200, self._told)
+        elif path == "/v1/status":
+            known = self._shuffler.collection
+            status = {"collection": known.id.hex(), "batch_size": known.batch_size}
+            await _tell(send, 200, {**status, "batches": self._shuffler.batches})
+        else:
+            await self._batch(path.removeprefix(_BATCH), _header(scope, b"authorization"), send)
+
+    async def _reports(self, length: bytes, receive: Receive, send: Send) -> None:
+        if length.isdigit() and int(length[:20]) > self._body:
+            raise _Refused(413, f"a request has at most {self._body} bytes")
+        body = bytearray()
+        more = True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > self._body:
+                raise _Refused(413, f"a request has at most {self._body} bytes")
+        width = self._width
+        # What is no row of whole envelopes is one refused envelope.
+        whole = len(body) > 0 and len(body) % width == 0
+        envelopes = [bytes(body[at : at + width]) for at in range(0, len(body), width)] if whole else [b""]
+        taken = await self._taker.take(envelopes)
+        counts = {"taken": sum(taken), "refused": len(taken) - sum(taken)}
+        await _tell(send, 200 if all(taken) else 422, counts)
+
+    async def _batch(self, number: str, authorization: bytes, send: Send) -> None:
+        kind, _, word = authorization.partition(b" ")
+        if kind.lower() != b"bearer" or not self._shuffler.collection.analyst.known_by(word.strip()):
+            raise _Refused(401, "released batches are the analyst's")
+        known = number.isascii() and number.isdigit() and 1 <= int(number[:20]) <= self._shuffler.batches
+        path = self._shuffler.path(int(number[:20])) if known else Path()
+        if not known or not path.is_file():
+            raise _Refused(404, "no such batch")
+        await _file(send, path)
+
+
+def _header(scope: MutableMapping[str, Any], name: bytes) -> bytes:
+    found: bytes = next((value for key, value in scope["headers"] if key.lower() == name), b"")
+    return found
+
+
+async def _tell(
+    send: Send, status: int, told: dict[str, Any], *, close: bool = False, again: bool = False
+) -> None:
+    extra = [(b"connection", b"close")] if close else []
+    extra += [(b"retry-after", b"1")] if again else []
+    await _answer(send, status, json.dumps(told).encode(), extra=extra)
+
+
+async def _answer(
+    send: Send, status: int, body: bytes, *, extra: list[tuple[bytes, bytes]] | None = None
+) -> None:
+    await _head(send, status, _JSON, len(body), extra or [])
+    await send({"type": "http.response.body", "body": body})
+
+
+async def _head(send: Send, status: int, kind: bytes, size: int, extra: list[tuple[bytes, bytes]]) -> None:
+    headers = [
+        (b"content-type", kind),
+        (b"content-length", str(size).encode()),
+        (b"cache-control", b"no-store"),
+        *extra,
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+
+
+async def _file(send: Send, path: Path) -> None:
+    with path.open("rb") as file:
+        await _head(send, 200, _BINARY, path.stat().st_size, [])
+        while piece := file.read(_PIECE):
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})

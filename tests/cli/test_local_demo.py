@@ -1,0 +1,55 @@
+"""The demo of local privacy: two questions on devices, beside the curator's answers and the truth."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from sfumato.cli.main import app
+from sfumato.cli.truth import adults
+
+
+@pytest.fixture(scope="module")
+def output() -> str:
+    result = CliRunner().invoke(app, ["demo", "--local"])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def test_every_industry_stands_beside_the_truth(output: str) -> None:
+    industries, _ = adults()
+    inside = 0
+    for name in sorted(set(industries)):
+        start = re.escape(" ".join(name.split()[:1]))
+        (line,) = re.findall(rf"^ *{start}.* to .* to .*$", output, re.MULTILINE)
+        assert line.split()[-1] == f"{industries.count(name):,}"
+        low, high = re.findall(r"([0-9,]+) to ([0-9,]+)", line)[0]
+        inside += int(low.replace(",", "")) <= industries.count(name) <= int(high.replace(",", ""))
+    # Each of 20 misses with probability 0.05: 12 misses or more have odds below 1e-10.
+    assert inside > 8
+
+
+def test_the_price_is_told_for_counts_and_incomes(output: str) -> None:
+    counts, incomes = (float(x) for x in re.findall(r"intervals ([0-9.]+) times as wide", output))
+    assert 50 < counts < 400
+    assert 20 < incomes < 150
+    told, central, true = (
+        float(re.findall(rf"^ *{name}.*?  ([0-9,]+)", output, re.MULTILINE)[0].replace(",", ""))
+        for name in ("told locally", "curator", "true, between 0 and 200,000")
+    )
+    _, exact = adults()
+    assert true == round(float(exact.mean()))
+    assert abs(central - true) < 500
+    assert abs(told - true) < 10_000  # seven deviations
+    assert "Census Bureau and NIST publish" in " ".join(output.split())
+
+
+def test_a_ledger_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "demo.ledger"
+    result = CliRunner().invoke(app, ["demo", "--local", "--ledger", str(path)])
+    assert result.exit_code != 0
+    assert not path.exists()
+    assert "--ledger must be left out with --local" in str(result.exception) + result.output

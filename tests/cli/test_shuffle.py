@@ -1,0 +1,244 @@
+"""Keys, a collection, its service and what the analyst reads, by the command line alone."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from sfumato.cli.main import app
+from sfumato.cli.shuffle import _reader
+from sfumato.errors import ParameterError
+from sfumato.local.shuffle import Collection, SecretKey
+from sfumato.server import Shuffler
+
+COLOURS = ("RandomizedResponse", "--epsilon", "20", "--domain", "red,green,blue")
+
+
+def run(*arguments: object, stdin: str | None = None) -> Any:
+    return CliRunner().invoke(app, ["shuffle", *map(str, arguments)], input=stdin)
+
+
+def answered(*arguments: object, stdin: str | None = None) -> str:
+    result = run(*arguments, stdin=stdin)
+    assert result.exit_code == 0, result.output
+    return str(result.stdout)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with both keys, and their public halves in ``*.pub``."""
+    made = tmp_path_factory.mktemp("shuffle")
+    for role in ("analyst", "shuffler"):
+        (made / f"{role}.pub").write_text(answered("keygen", role, made / f"{role}.key"))
+    return made
+
+
+def collected(folder: Path, name: str, *protocol: object, batch_size: int = 30, colluders: int = 3) -> str:
+    keys = [
+        part
+        for role in ("analyst", "shuffler")
+        for part in (f"--{role}", (folder / f"{role}.pub").read_text())
+    ]
+    sizes = ["--batch-size", batch_size, "--colluders", colluders]
+    return answered("collection", *protocol, *sizes, *keys, "--output", folder / name)
+
+
+@contextmanager
+def serving(folder: Path, name: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    main = "from sfumato.cli.main import main; main()"
+    options = ["--key", folder / "shuffler.key", "--folder", folder / f"{name}.store", "--port", 0]
+    command = [sys.executable, "-c", main, "shuffle", "serve", folder / name, *options]
+    popen = subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert popen.stdout is not None
+    assert popen.stderr is not None
+    try:
+        first = popen.stdout.readline()
+        assert " at http://127.0.0.1:" in first, popen.stderr.read()
+        yield first.split(" at ")[1].strip(), popen
+    finally:
+        popen.kill()
+        popen.wait(60)
+        popen.stdout.close()
+        popen.stderr.close()
+
+
+def test_from_keys_to_an_estimate(folder: Path) -> None:
+    told = collected(folder, "colours.json", *COLOURS)
+    made = Collection.from_told(json.loads((folder / "colours.json").read_text()))
+    assert f"collection {made.device.id.hex()}" in told
+    assert f"each client sends {made.device.envelope_width} bytes" in told
+    assert "if at least 27 of the 30 clients of each batch are honest" in told
+    read = ("open", folder / "colours.json", "--key", folder / "analyst.key")
+    with serving(folder, "colours.json") as (url, popen):
+        send = ("submit", folder / "colours.json", "--url", url)
+        nothing = run(*read, "--url", url)
+        assert nothing.exit_code == 1
+        assert "there must be a released batch" in nothing.stderr
+        assert answered(*send, *["red"] * 20) == "20 taken, 0 refused\n"
+        assert answered(*send, "-", stdin="blue\n" * 35) == "35 taken, 0 refused\n"
+        for _ in range(3):  # the same client each time
+            assert answered(*send, "green", "--secret", folder / "me") == "1 taken, 0 refused\n"
+        assert (folder / "me").stat().st_mode & 0o777 == 0o600
+        shown = answered(*read, "--url", url)
+        assert "1 batches, 30 records; refused: 0 by seal" in shown
+        found = json.loads(answered(*read, "--url", url, "--json"))
+        assert found["batches"] == 1
+        assert found["records"] == 30
+        assert found["exposed"] == []
+        assert not found["simulated"]
+        shares = {row["name"]: row["estimate"] for row in found["estimates"]}
+        assert abs(shares["red"] - 20 / 30) < 1e-6  # one lies with probability 4e-9
+        assert found["epsilon"] == made.privacy_loss.epsilon(1e-6)
+        answered(*send, *["green"] * 4)
+        strange = run(*send, "mauve")
+        assert strange.exit_code == 1
+        assert "values must be categories of the domain" in strange.stderr
+        assert "mauve" not in strange.stderr
+        collected(folder, "other.json", *COLOURS, "--name", "other")
+        wrong = run("submit", folder / "other.json", "red", "--url", url)
+        assert wrong.exit_code == 1
+        assert "the service must be of this collection" in wrong.stderr
+        batches = sorted((folder / "colours.json.store" / "batches").iterdir())
+        assert len(batches) == 2
+        assert "2 batches, 60 records" in answered(*read, *batches)
+        again = run(*read, batches[0], batches[0])
+        assert again.exit_code == 1
+        assert "opened once" in again.stderr
+        popen.send_signal(signal.SIGTERM)
+        rest, _ = popen.communicate(timeout=60)
+    assert rest == "2 batches released; refused envelopes: 0 by shape, 0 by seal\n"
+
+
+def test_a_mean(folder: Path) -> None:
+    collected(folder, "ages.json", "PiecewiseMean", "--epsilon", 2, "--parameter", "bounds=[18,90]")
+    made = Collection.from_told(json.loads((folder / "ages.json").read_text()))
+    assert made.protocol.bounds == (18.0, 90.0)  # type: ignore[attr-defined]
+    key = SecretKey.from_file(folder / "shuffler.key", "shuffler")
+    with Shuffler(made.device, key, folder / "ages.store") as shuffler:
+        shuffler.take([made.device.envelope(40, client.to_bytes(16, "big")) for client in range(30)])
+        batch = shuffler.path(1)
+    (row,) = json.loads(
+        answered("open", folder / "ages.json", batch, "--key", folder / "analyst.key", "--json")
+    )["estimates"]
+    assert row["name"] == "mean"
+    assert 18 <= row["lower"] <= row["upper"] <= 90
+    assert "mean" in answered("open", folder / "ages.json", batch, "--key", folder / "analyst.key")
+
+
+def test_a_sum_of_several_messages_is_planned_for_the_honest_clients(folder: Path) -> None:
+    told = collected(
+        folder, "sum.json", "ShuffledSum", "--epsilon", 2, "--delta", 1e-3, "--parameter", "bounds=[0,10]"
+    )
+    assert "at delta 0.001" in told
+    made = Collection.from_told(json.loads((folder / "sum.json").read_text()))
+    assert made.protocol.clients == 27  # type: ignore[attr-defined]
+    assert made.device.messages > 1
+    key = SecretKey.from_file(folder / "shuffler.key", "shuffler")
+    with Shuffler(made.device, key, folder / "sum.store") as shuffler:
+        shuffler.take([made.device.envelope(7, client.to_bytes(16, "big")) for client in range(30)])
+        batch = shuffler.path(1)
+    found = json.loads(
+        answered("open", folder / "sum.json", batch, "--key", folder / "analyst.key", "--json")
+    )
+    assert found["records"] == 30 * made.device.messages
+    (row,) = found["estimates"]
+    assert row["name"] == "sum"
+    # Noise and rounding stray by some 10; their law leaves 210 by 150 with probability below 1e-9.
+    assert abs(row["estimate"] - 210) < 150
+    assert row["lower"] <= row["estimate"] <= row["upper"]
+    beyond = ("--delta", 1e-9)  # for which the messages are too few
+    told = answered("open", folder / "sum.json", batch, "--key", folder / "analyst.key", "--json", *beyond)
+    assert json.loads(told, parse_constant=pytest.fail)["epsilon"] is None
+    assert "epsilon inf at" in answered(
+        "open", folder / "sum.json", batch, "--key", folder / "analyst.key", *beyond
+    )
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "2.7", "two", ""])
+def test_categories_of_a_range_are_whole_numbers(folder: Path, text: str) -> None:
+    collected(folder, "range.json", "RandomizedResponse", "--epsilon", 1, "--range", 5)
+    known = Collection.from_told(json.loads((folder / "range.json").read_text())).device
+    read = _reader(known.randomizer)
+    assert read(" 3\n") == 3
+    with pytest.raises(ParameterError, match="values must be whole numbers"):
+        read(text)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("keygen", "clerk", "x.key"), "role must be one of analyst, shuffler"),
+        (("keygen", "analyst", "analyst.key"), "must be a new one"),
+        (("serve", "none.json", "--key", "shuffler.key", "--folder", "s"), "must be a file that can be read"),
+        (("serve", "shuffler.pub", "--key", "shuffler.key", "--folder", "s"), "must be a collection's file"),
+        (("serve", "deep.json", "--key", "shuffler.key", "--folder", "s"), "must be a collection's file"),
+        (("serve", "c.json", "--key", "analyst.key", "--folder", "s"), "the secret key of one shuffler"),
+        (
+            ("serve", "c.json", "--key", "shuffler.key", "--folder", "s", "--certificate", "c.pem"),
+            "come with --certificate-key",
+        ),
+        (
+            ("serve", "c.json", "--key", "shuffler.key", "--folder", "s", "--host", "192.0.2.1"),
+            "host and port must be free here",
+        ),
+        (("open", "c.json", "--key", "analyst.key"), "batches must be named, or --url"),
+        (
+            ("open", "c.json", "c.json", "--key", "analyst.key"),
+            "a batch must be one that a shuffler released",
+        ),
+        (("open", "c.json", "c.json", "--key", "shuffler.key"), "the secret key of one analyst"),
+        (
+            ("submit", "c.json", "red", "blue", "--url", "http://x", "--secret", "me"),
+            "be given with one value",
+        ),
+        (("submit", "c.json", "-", "--url", "http://x", "--secret", "me"), "be given with one value"),
+        (("submit", "c.json", "red", "--url", "x"), "url must be http://"),
+    ],
+)
+def test_mistakes_are_one_line(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], told: str
+) -> None:
+    monkeypatch.chdir(folder)
+    if not (folder / "c.json").exists():
+        collected(folder, "c.json", *COLOURS)
+        (folder / "deep.json").write_text("[" * 100_000)
+    result = run(*arguments)
+    assert result.exit_code == 1, result.output
+    assert told in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("protocol", "told"),
+    [
+        (("Domain", "--epsilon", "1"), "protocol must be one of sfumato.local"),
+        (("Oracle", "--epsilon", "1", "--range", "3"), "protocol must be one of sfumato.local"),
+        (("RandomizedResponse", "--epsilon", "1"), "got 'no domain'"),
+        (("RandomizedResponse", "--epsilon", "1", "--range", "3", "--domain", "a,b"), "come without --range"),
+        (("RandomizedResponse", "--epsilon", "1", "--range", "3", "--delta", "2"), "delta must be"),
+        (("PiecewiseMean", "--epsilon", "1", "--range", "3"), "got 'domain too much'"),
+        (("PiecewiseMean", "--epsilon", "1", "--parameter", "bounds"), "must be NAME=JSON"),
+        (("RandomizedResponse", "--epsilon", "1", "--range", "1"), "values must"),
+    ],
+)
+def test_protocols_that_are_not(folder: Path, protocol: tuple[str, ...], told: str) -> None:
+    keys = [
+        part
+        for role in ("analyst", "shuffler")
+        for part in (f"--{role}", (folder / f"{role}.pub").read_text())
+    ]
+    result = run("collection", *protocol, "--batch-size", 10, *keys, "--output", folder / "bad.json")
+    assert result.exit_code == 1, result.output
+    assert told in result.stderr
+    assert not (folder / "bad.json").exists()

@@ -1,0 +1,165 @@
+"""Sheets and answers of surveys on the command line."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from sfumato.cli.main import app
+from sfumato.local.surveys import ForcedCategory, TwoCoins, instruction_sheet
+
+
+def run(*arguments: object) -> Any:
+    return CliRunner().invoke(app, ["survey", *map(str, arguments)])
+
+
+@pytest.fixture
+def answers(tmp_path: Path) -> Path:
+    path = tmp_path / "answers.csv"
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["id", "said", "sagte", "zero"])
+        for place in range(1000):
+            yes = place % 20 < 7
+            writer.writerow([place, "yes" if yes else "no", "ja" if yes else "nein", int(yes)])
+    return path
+
+
+def test_a_sheet_is_written_in_each_format(tmp_path: Path) -> None:
+    sheet = instruction_sheet(TwoCoins(), question="Have you ever?", language="de")
+    for ending, content in ((".html", sheet.html()), (".txt", sheet.text()), (".svg", sheet.svg())):
+        path = tmp_path / f"sheet{ending}"
+        result = run(
+            "design", "two-coins", "--question", "Have you ever?", "--language", "de", "--output", path
+        )
+        assert result.exit_code == 0, result.output
+        assert result.stdout == ""
+        assert path.read_text(encoding="utf-8") == content
+
+
+def test_without_a_file_the_text_is_printed() -> None:
+    result = run("design", "two-coins", "--question", "Have you ever?")
+    assert result.exit_code == 0
+    assert "Toss a coin 2 times" in result.stdout
+    assert "For the analyst" in result.stdout
+
+
+@pytest.mark.parametrize(
+    "design",
+    [
+        ("warner", "--chance", "truth=7/10"),
+        ("forced-response", "--chance", "yes=1/6", "--chance", "no=1/6", "--device", "die"),
+        ("forced-category", "--chance", "truth=0.6", "--categories", "never, once, often"),
+        (
+            "unrelated-question",
+            "--chance",
+            "sensitive=2/3",
+            "--chance",
+            "innocuous=1/4",
+            "--other",
+            "Spring?",
+        ),
+        (
+            *("unrelated-question-two-samples", "--chance", "first=7/10", "--chance", "second=3/10"),
+            *("--chance", "between=1/4,3/4", "--other", "Spring?"),
+        ),
+        ("crosswise", "--chance", "innocuous=1/4", "--other", "Spring?"),
+    ],
+)
+def test_every_design_has_a_sheet(design: tuple[str, ...]) -> None:
+    result = run("design", *design, "--question", "Have you ever?")
+    assert result.exit_code == 0, result.output
+    assert "epsilon = " in result.stdout
+
+
+@pytest.mark.parametrize(
+    "how", [("--column", "said"), ("--column", "sagte", "--labels", "nein,ja"), ("--column", "zero")]
+)
+def test_answers_are_estimated(answers: Path, how: tuple[str, ...]) -> None:
+    result = run("analyse", answers, *how, "--design", "two-coins", "--json")
+    assert result.exit_code == 0, result.output
+    facts = json.loads(result.stdout)
+    expected = TwoCoins().estimate({"yes": 350, "no": 650})
+    (found,) = facts["estimates"]
+    assert found["estimate"] == expected.prevalence == 0.2
+    assert (found["lower"], found["upper"]) == expected.interval()[:2]
+    assert facts["respondents"] == 1000
+    assert facts["epsilon"] == TwoCoins().epsilon
+
+
+def test_answers_are_estimated_in_words(answers: Path) -> None:
+    result = run("analyse", answers, "--column", "said", "--design", "two-coins", "--method", "wald")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "prevalence 0.2000 (sd 0.0302), 95 % interval 0.1409 to 0.2591"
+    assert lines[1] == "1000 respondents; epsilon 1.09862 for each answer"
+    assert result.stderr == ""
+
+
+def test_answers_that_do_not_fit_are_told(answers: Path) -> None:
+    result = run("analyse", answers, "--column", "said", "--design", "warner", "--chance", "truth=0.55")
+    assert result.exit_code == 0
+    assert "were the instructions followed?" in result.stderr
+
+
+def test_categories_come_from_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "answers.parquet"
+    pq.write_table(pa.table({"said": ["a"] * 50 + ["b"] * 30 + ["c"] * 20}), path)
+    design = ("--design", "forced-category", "--chance", "truth=3/5", "--categories", "a,b,c")
+    facts = json.loads(run("analyse", path, "--column", "said", *design, "--json").stdout)
+    expected = ForcedCategory(names=("a", "b", "c"), truth="3/5").estimate({"a": 50, "b": 30, "c": 20})
+    assert [each["estimate"] for each in facts["estimates"]] == pytest.approx(expected.shares.tolist())
+    assert [each["name"] for each in facts["estimates"]] == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("design", "warner", "--question", "Q?"), "pass --chance truth=2/3"),
+        (("design", "warner", "--question", "Q?", "--chance", "truth"), "NAME=CHANCE"),
+        (("design", "warner", "--question", "Q?", "--chance", "lie=1/3"), "a name among truth"),
+        (
+            ("design", "warner", "--question", "Q?", "--chance", "truth=1/2"),
+            "truth must make the answers depend",
+        ),
+        (("design", "two-coins", "--question", "Q?", "--categories", "a,b"), "categories must be left out"),
+        (
+            ("design", "forced-category", "--question", "Q?", "--chance", "truth=1/2"),
+            "categories must be given",
+        ),
+        (("design", "two-coins", "--question", "Q?", "--output", "sheet.pdf"), "output must end with .html"),
+        (
+            ("design", "two-coins", "--question", "Q?", "--output", "no/such/folder/s.txt"),
+            "output must be writable",
+        ),
+        (("design", "two-coins", "--question", "Q?", "--language", "xx"), "language must be"),
+        (("analyse", "missing.csv", "--column", "said", "--design", "two-coins"), "missing.csv"),
+        (("analyse", "ANSWERS", "--column", "nowhere", "--design", "two-coins"), "nowhere"),
+        (("analyse", "ANSWERS", "--column", "sagte", "--design", "two-coins"), "answers must each be one of"),
+        (("analyse", "ANSWERS", "--column", "id", "--design", "two-coins"), "answers must each be one of"),
+        (
+            ("analyse", "ANSWERS", "--column", "said", "--design", "two-coins", "--labels", "a"),
+            "labels must be 2 different texts",
+        ),
+        (
+            (
+                *("analyse", "ANSWERS", "--column", "said", "--design", "unrelated-question-two-samples"),
+                *("--chance", "first=1/3", "--chance", "second=2/3", "--chance", "between=1/4,1/2"),
+            ),
+            "design must be that of one sample",
+        ),
+    ],
+)
+def test_errors_are_one_line_and_show_no_answer(answers: Path, arguments: tuple[str, ...], part: str) -> None:
+    result = run(*(answers if argument == "ANSWERS" else argument for argument in arguments))
+    assert result.exit_code == 1
+    (line,) = result.stderr.splitlines()
+    assert part in line
+    assert "999" not in line
+    assert "nein" not in line
