@@ -9,14 +9,11 @@ charge for it.
 from __future__ import annotations
 
 import argparse
-import statistics
 import sys
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from fashion_mnist import FOLDER, Rows, read
+from fashion_mnist import FOLDER, Rows, Split, held_out, over_seeds, read, train_epochs
 from scattering import Scattering, group_normalised
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
@@ -27,17 +24,6 @@ EPSILON, DELTA = 3.0, 1e-5
 BATCH, EPOCHS, CLIP, MOMENTUM, RATE = 4096, 40, 0.3, 0.9, 67.0
 CHOICES = tuple((clip, step / clip) for clip in (0.01, 0.1, 0.3, 1.0) for step in (2.0, 6.0, 20.0))
 """Clip norms and learning rates: the most by which one example moves the weights is among three."""
-HELD_OUT = 10_000
-
-
-@dataclass(frozen=True)
-class Split:
-    """What is learned from, and what the result is tried on."""
-
-    inputs: Tensor
-    labels: Tensor
-    test_inputs: Tensor
-    test_labels: Tensor
 
 
 def features(images: Tensor, part: int = 200) -> Tensor:
@@ -64,14 +50,8 @@ def train(data: Split, *, clip: float = CLIP, rate: float = RATE, seed: int | No
         max_grad_norm=clip,
         noise_generator=seed,
     )
-    for _ in range(EPOCHS):
-        for inputs, labels in loader:
-            optimizer.zero_grad()
-            nn.functional.cross_entropy(module(inputs), labels).backward()
-            optimizer.step()
-    with torch.no_grad():
-        right = (module(data.test_inputs).argmax(dim=1) == data.test_labels).float().mean()
-    return float(right), engine.get_epsilon(DELTA)
+    train_epochs(module, optimizer, loader, EPOCHS)
+    return data.accuracy(module), engine.get_epsilon(DELTA)
 
 
 def main() -> int:
@@ -84,23 +64,14 @@ def main() -> int:
     images, labels = read(asked.data, "train")
     inputs = features(images)
     if asked.choose:
-        data = Split(inputs[:-HELD_OUT], labels[:-HELD_OUT], inputs[-HELD_OUT:], labels[-HELD_OUT:])
+        data = held_out(inputs, labels)
         for clip, rate in CHOICES:
             right, epsilon = train(data, clip=clip, rate=rate, seed=0)
             print(f"clip {clip:g}, rate {rate:g}: {right:.2%} on held-out images at epsilon {epsilon:.3f}")
         return 0
     test_images, test_labels = read(asked.data, "t10k")
     data = Split(inputs, labels, features(test_images), test_labels)
-    results = []
-    for seed in range(asked.seeds):
-        start = time.perf_counter()
-        right, epsilon = train(data, seed=seed)
-        results.append(right)
-        print(
-            f"seed {seed}: {right:.2%} at epsilon {epsilon:.3f}, {time.perf_counter() - start:.0f} s",
-            flush=True,
-        )
-    print(f"mean {statistics.mean(results):.2%} of {len(results)} seeds at ({EPSILON:g}, {DELTA:g})-DP")
+    over_seeds(lambda seed: train(data, seed=seed), asked.seeds, f"({EPSILON:g}, {DELTA:g})-DP")
     return 0
 
 

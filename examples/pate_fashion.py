@@ -1,20 +1,17 @@
 """PATE on FashionMNIST: 250 teachers, 300 labels, epsilon at most 2, a student that may be shown.
 
-Run ``python examples/pate_fashion.py FOLDER``, the folder with the four files of FashionMNIST (Debian's
-package dataset-fashion-mnist puts them into /usr/share/datasets/fashion-mnist). The 60,000 training images
-are private. The first half of the test images are public and unlabelled: their principal components are the
-features, and the student asks about 300 of them. The other half test it, beside a student that is told the
-true labels.
+Run ``python examples/pate_fashion.py``. The 60,000 training images are private. The first half of the test
+images are public and unlabelled: their principal components are the features, and the student asks about 300
+of them. The other half test it, beside a student that is told the true labels.
 """
 
 from __future__ import annotations
 
 import argparse
-import gzip
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from fashion_mnist import FOLDER, pixels
 from sklearn.decomposition import PCA
 from sklearn.svm import SVC
 
@@ -28,22 +25,15 @@ TEACHERS, QUESTIONS, NOISE = 250, 300, 49.5
 """Chosen in trials on seed 0, of 250 to 1000 teachers and 250 to 1000 questions."""
 
 
-def read(folder: Path, name: str) -> tuple[NDArray[np.float64], NDArray[np.uint8]]:
-    """Return the images of one file, and their labels."""
-    pixels = gzip.decompress((folder / f"{name}-images-idx3-ubyte.gz").read_bytes())
-    labels = gzip.decompress((folder / f"{name}-labels-idx1-ubyte.gz").read_bytes())
-    images = np.frombuffer(pixels, np.uint8, offset=16).reshape(-1, 784) / 255.0
-    return images, np.frombuffer(labels, np.uint8, offset=8)
-
-
 def main() -> None:
     """Print the result of each seed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("--data", type=Path, default=FOLDER, help="folder of the four .gz files")
     parser.add_argument("--seeds", type=int, default=5)
     arguments = parser.parse_args()
-    private, known = read(arguments.folder, "train")
-    images, truth = read(arguments.folder, "t10k")
+    private, known = pixels(arguments.data, "train")
+    images, truth = pixels(arguments.data, "t10k")
+    private, images = (x.reshape(-1, 784) / 255.0 for x in (private, images))
     features = PCA(50, random_state=0).fit(images[:5000])
     private, public, test = (features.transform(x) for x in (private, images[:5000], images[5000:]))
     for seed in range(arguments.seeds):

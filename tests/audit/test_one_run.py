@@ -11,16 +11,23 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 from scipy.sparse import lil_matrix
-from scipy.stats import binom
+from scipy.stats import binom, norm
 
-from sfumato.audit import audit_one_run, best_guesses, one_run_bound, one_run_p_value
+from sfumato.audit import (
+    audit_one_run,
+    best_guesses,
+    one_run_bound,
+    one_run_curve_p_value,
+    one_run_p_value,
+)
 from sfumato.errors import ParameterError
+from sfumato.privacy.conversion import gdp_delta
 
 Bits = tuple[int, ...]
 
 
-def worst_chance(coins: int, guesses: int, correct: int, epsilon: float, delta: float) -> float:
-    """The greatest chance of so many right guesses over all (epsilon, delta)-DP mechanisms: a linear program.
+def worst_chance(coins: int, guesses: int, correct: int, *points: tuple[float, float]) -> float:
+    """The greatest chance of so many right guesses over all mechanisms with these points: a linear program.
 
     A mechanism is a law of the guesses for each outcome of the coins. (epsilon, delta)-DP for neighbors s, s'
     is: the sum over t of the excess of M(t | s) over e^epsilon M(t | s') is at most delta.
@@ -29,15 +36,16 @@ def worst_chance(coins: int, guesses: int, correct: int, epsilon: float, delta: 
     told = [t for t in itertools.product((-1, 0, 1), repeat=coins) if sum(map(abs, t)) == guesses]
     place = {(s, t): k for k, (s, t) in enumerate(itertools.product(worlds, told))}
     pairs = [(s, u) for s in worlds for u in worlds if sum(x != y for x, y in zip(s, u, strict=True)) == 1]
-    excess = {key: len(place) + k for k, key in enumerate(itertools.product(range(len(pairs)), told))}
+    claims = list(itertools.product(range(len(pairs)), points))
+    excess = {key: len(place) + k for k, key in enumerate(itertools.product(range(len(claims)), told))}
     size = len(place) + len(excess)
-    upper = lil_matrix((len(excess) + len(pairs), size))
-    bounds = np.zeros(len(excess) + len(pairs))
-    for row, ((pair, t), column) in enumerate(excess.items()):
-        s, u = pairs[pair]
+    upper = lil_matrix((len(excess) + len(claims), size))
+    bounds = np.zeros(len(excess) + len(claims))
+    for row, ((claim, t), column) in enumerate(excess.items()):
+        (s, u), epsilon = pairs[claims[claim][0]], claims[claim][1][0]
         upper[row, place[s, t]], upper[row, place[u, t]], upper[row, column] = 1, -math.exp(epsilon), -1
-        upper[len(excess) + pair, column] = 1
-    bounds[len(excess) :] = delta
+        upper[len(excess) + claim, column] = 1
+    bounds[len(excess) :] = [delta for _, (_, delta) in claims]
     sums = lil_matrix((len(worlds), size))
     won = np.zeros(size)
     for (s, t), column in place.items():
@@ -55,12 +63,40 @@ def worst_chance(coins: int, guesses: int, correct: int, epsilon: float, delta: 
 def test_no_mechanism_at_all_guesses_better(coins: int, guesses: int, delta: float) -> None:
     for correct in range(1, guesses + 1):
         for epsilon in (0.0, 0.7, 2.0):
-            worst = worst_chance(coins, guesses, correct, epsilon, delta)
+            worst = worst_chance(coins, guesses, correct, (epsilon, delta))
             bound = one_run_p_value(correct, guesses, canaries=coins, epsilon=epsilon, delta=delta)
             assert worst <= bound + 1e-7
             # Randomized response attains it; and delta is priced as some mechanism spends it.
             if not delta or (correct == guesses == coins and worst < 1):
                 assert worst == pytest.approx(bound, rel=1e-5)
+
+
+CURVE = [(epsilon, gdp_delta(1.5, epsilon)) for epsilon in (0.0, 0.5, 1.0, 2.0, 3.0)]
+
+
+@pytest.mark.parametrize("points", [[(0.7, 0.0)], [(0.7, 0.05)], CURVE])
+@pytest.mark.parametrize(("coins", "guesses"), [(1, 1), (2, 1), (2, 2), (3, 2), (3, 3)])
+def test_no_mechanism_with_all_points_of_a_claim_guesses_better(
+    coins: int, guesses: int, points: list[tuple[float, float]]
+) -> None:
+    for correct in range(1, guesses + 1):
+        worst = worst_chance(coins, guesses, correct, *points)
+        bound = one_run_curve_p_value(correct, guesses, canaries=coins, points=points)
+        assert worst <= bound + 1e-7
+        if correct == guesses == coins == 1:
+            assert worst == pytest.approx(bound, rel=1e-5)
+
+
+def test_a_whole_curve_refutes_what_none_of_its_points_does() -> None:
+    points = [(k / 4, gdp_delta(0.5, k / 4)) for k in range(30)]
+    chance = one_run_curve_p_value(785, 1000, canaries=1000, points=points)
+    single = min(one_run_p_value(785, 1000, canaries=1000, epsilon=e, delta=d) for e, d in points)
+    assert chance < 0.05 < single
+    # Independent guesses, each as good as 1/2-GDP allows, are within it at every count.
+    for correct in range(500, 1000, 100):
+        truth = binom(1000, norm.cdf(0.25)).sf(correct - 1)
+        assert truth <= one_run_curve_p_value(correct, 1000, canaries=1000, points=points)
+    assert one_run_curve_p_value(0, 5, canaries=5, points=points) == 1.0
 
 
 def test_delta_is_dearer_than_the_published_bound_says() -> None:
@@ -154,6 +190,15 @@ def test_scores_are_guessed_at_both_ends() -> None:
     assert best_guesses(scores, coins, guesses=100).correct == 20
 
 
+@pytest.mark.parametrize("included", [[False] * 500 + [True] * 500, [True] * 500 + [False] * 500])
+def test_ties_are_not_broken_by_where_the_included_ones_are_listed(included: list[bool]) -> None:
+    for guesses in (50, 200, 1000):
+        found = best_guesses(np.zeros(1000), included, guesses=guesses)
+        # By places, all or none would be right; a false alarm had probability 1e-9.
+        assert abs(found.correct - guesses / 2) <= 6.2 * math.sqrt(guesses) / 2
+        assert found.epsilon_lower < 0.5
+
+
 def test_a_seed_that_the_trainer_uses_too_guesses_nothing() -> None:
     def train(included: np.ndarray) -> np.ndarray:
         return -np.random.default_rng(5).random(len(included))  # what coins of default_rng(5) follow
@@ -176,6 +221,11 @@ def train_none(included: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize(
     ("call", "says"),
     [
+        (lambda: one_run_curve_p_value(1, 2, canaries=4, points=[]), "points must be one or more"),
+        (
+            lambda: one_run_curve_p_value(1, 2, canaries=4, points=[(-1.0, 0.1)]),
+            "points must be non-negative",
+        ),
         (lambda: one_run_p_value(3, 2, canaries=4, epsilon=1.0), "correct must be at most the 2 guesses"),
         (lambda: one_run_p_value(3, 5, canaries=4, epsilon=1.0), "guesses must be at most the 4 canaries"),
         (lambda: one_run_p_value(3, 4, canaries=4, epsilon=-1.0), "epsilon must be non-negative"),

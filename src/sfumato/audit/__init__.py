@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         one_run_bound,
         one_run_p_value,
     )
+    from sfumato.audit.one_run_curve import one_run_curve_p_value
     from sfumato.audit.pairs import InputPair, array_pairs, score_pairs, vector_pairs
     from sfumato.audit.precision import PrecisionAudit, audit_precision
     from sfumato.audit.quadrature import sparse_vector_law, sparse_vector_ratio
@@ -49,6 +50,7 @@ __all__ = [
     "best_guesses",
     "exact_audit",
     "one_run_bound",
+    "one_run_curve_p_value",
     "one_run_p_value",
     "score_pairs",
     "sparse_vector_law",
@@ -75,6 +77,7 @@ __getattr__, __dir__ = attach(
         "best_guesses": "sfumato.audit.one_run",
         "exact_audit": "sfumato.audit.exact",
         "one_run_bound": "sfumato.audit.one_run",
+        "one_run_curve_p_value": "sfumato.audit.one_run_curve",
         "one_run_p_value": "sfumato.audit.one_run",
         "score_pairs": "sfumato.audit.pairs",
         "sparse_vector_law": "sfumato.audit.quadrature",

@@ -17,6 +17,7 @@ from sfumato.audit.running import Run, runner
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.numerics.binomial import least_probability, most_probability
 from sfumato.numerics.source import Rng
+from sfumato.privacy._outward import text_below
 from sfumato.privacy.conversion import gdp_epsilon
 
 __all__ = ["Audit", "audit"]
@@ -77,8 +78,9 @@ class Audit:
 
     def __str__(self) -> str:
         verdict = "VIOLATED" if self.violated else "not refuted"
+        least = text_below(self.epsilon_lower, 4)
         return (
-            f"epsilon {self.epsilon:g} at delta {self.delta:g}: {verdict}; at least {self.epsilon_lower:.4g} "
+            f"epsilon {self.epsilon:g} at delta {self.delta:g}: {verdict}; at least {least} "
             f"with confidence {self.confidence:.12g}, by {{{self.event}}} seen {self.hits[0]} and "
             f"{self.hits[1]} times in {self.tested} runs on {self.pair}"
         )

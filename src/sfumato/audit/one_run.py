@@ -12,13 +12,23 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincc, expit, gammaln
 
 from sfumato import _check
+from sfumato.privacy._outward import text_below
 
-__all__ = ["Guesses", "OneRunAudit", "audit_one_run", "best_guesses", "one_run_bound", "one_run_p_value"]
+__all__ = [
+    "Guesses",
+    "OneRunAudit",
+    "audit_one_run",
+    "best_guesses",
+    "counted",
+    "one_run_bound",
+    "one_run_p_value",
+]
 
 # The incomplete beta function and the peaks below are good to about 1e-8 of their value.
 _ALLOWANCE = 1e-6
 _LARGEST = 700.0
 _SHARES = (0.05, 0.2, 1.0)
+_TIES = 0x74696573
 
 
 def one_run_p_value(
@@ -73,7 +83,7 @@ def one_run_p_value(
     >>> round(one_run_p_value(9, 10, canaries=10, epsilon=0.0), 4)  # 11 / 1024
     0.0107
     """
-    correct, guesses, canaries = _counts(correct, guesses, canaries)
+    correct, guesses, canaries = counted(correct, guesses, canaries)
     epsilon = _check.non_negative("epsilon", epsilon)
     delta = _check.probability("delta", delta)
     if correct == 0:
@@ -114,7 +124,7 @@ def one_run_bound(
     >>> round(one_run_bound(100, 100, canaries=100), 3)
     3.493
     """
-    correct, guesses, canaries = _counts(correct, guesses, canaries)
+    correct, guesses, canaries = counted(correct, guesses, canaries)
     risk = 1 - _check.unit_interval("confidence", confidence)
 
     def refuted(epsilon: float) -> bool:
@@ -132,7 +142,8 @@ def one_run_bound(
     return low
 
 
-def _counts(correct: int, guesses: int, canaries: int) -> tuple[int, int, int]:
+def counted(correct: int, guesses: int, canaries: int) -> tuple[int, int, int]:
+    """Return numbers of right guesses, of guesses and of coins, or refuse them."""
     canaries = _check.integer("canaries", canaries, minimum=1)
     guesses = _check.integer("guesses", guesses, minimum=1)
     correct = _check.integer("correct", correct)
@@ -185,7 +196,7 @@ def best_guesses(
     Parameters
     ----------
     scores : array of shape (canaries,)
-        Higher for what looks included; computed without the coins.
+        Higher for what looks included; computed without the coins. Ties are broken by a fixed lot.
     included : bool array of shape (canaries,)
         The coins: fair and independent.
     guesses : int or sequence of int, optional
@@ -202,7 +213,9 @@ def best_guesses(
         _check.refuse("included", "be one bool for each score", f"{coins.dtype} of shape {coins.shape}")
     count = len(values)
     tried = _numbers(guesses, count)
-    order = np.argsort(values, kind="stable")
+    # Ties are broken by lot, not by places: who lists the included ones last would have them guessed rightly.
+    mixed = np.random.default_rng(_TIES).permutation(count)
+    order = mixed[np.argsort(values[mixed], kind="stable")]
     level = 1 - (1 - _check.unit_interval("confidence", confidence)) / len(tried)
     found = []
     for number in tried:
@@ -262,8 +275,9 @@ class OneRunAudit:
 
     def __str__(self) -> str:
         verdict = "VIOLATED" if self.violated else "not refuted"
+        least = text_below(self.epsilon_lower, 4)
         return (
-            f"epsilon {self.epsilon:g} at delta {self.delta:g}: {verdict}; at least {self.epsilon_lower:.4g} "
+            f"epsilon {self.epsilon:g} at delta {self.delta:g}: {verdict}; at least {least} "
             f"with confidence {self.confidence:.12g}, by {self.correct} of {self.guesses} coins guessed "
             f"rightly, of {self.canaries}"
         )

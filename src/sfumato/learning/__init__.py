@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
+    from sfumato.learning.adapters.lightning_callback import PrivacyCallback
+    from sfumato.learning.adapters.privacy_arguments import PrivacyArguments
+    from sfumato.learning.adapters.trainer import PrivateTrainer, PrivateTrainerMixin
     from sfumato.learning.checks.fixing import fix_module
     from sfumato.learning.checks.leaks import LeakReport, leak_probe
     from sfumato.learning.checks.selftest import SelfTest, self_test
@@ -54,11 +57,17 @@ if TYPE_CHECKING:
     from sfumato.learning.pate.poll import Poll
     from sfumato.learning.pate.sanitized import ConsensusRelease
     from sfumato.learning.pate.teachers import Teachers
+    from sfumato.learning.recipes.averaging import WeightAverage
+    from sfumato.learning.recipes.features import frozen_features
+    from sfumato.learning.recipes.standardizing import standardize_weights
+    from sfumato.learning.recipes.views import Views
+    from sfumato.learning.reports.card import PrivacyCard
     from sfumato.learning.reports.group_accuracy import (
         GroupAccuracies,
         GroupAccuracy,
         group_accuracies,
     )
+    from sfumato.learning.reports.individual_losses import IndividualLosses, IndividualSummary
     from sfumato.learning.sampling.allocation import AllocationSampler
     from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
     from sfumato.learning.sampling.cyclic import CyclicSampler
@@ -74,6 +83,7 @@ if TYPE_CHECKING:
     from sfumato.learning.sampling.truncated_poisson import TruncatedPoissonSampler
     from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
     from sfumato.learning.training.curve import LearningCurve, progress
+    from sfumato.learning.training.individual import IndividualObserver
     from sfumato.learning.training.memory import BatchMemoryManager
     from sfumato.learning.training.parallel import DPDDP
     from sfumato.learning.training.privacy_engine import PrivacyEngine
@@ -113,6 +123,9 @@ __all__ = [
     "GridNoise",
     "GroupAccuracies",
     "GroupAccuracy",
+    "IndividualLosses",
+    "IndividualObserver",
+    "IndividualSummary",
     "InteractiveGNMax",
     "KMeans",
     "KeyedNoise",
@@ -127,8 +140,13 @@ __all__ = [
     "PerLayer",
     "PoissonSampler",
     "Poll",
+    "PrivacyArguments",
+    "PrivacyCallback",
+    "PrivacyCard",
     "PrivacyEngine",
     "PrivateEstimator",
+    "PrivateTrainer",
+    "PrivateTrainerMixin",
     "Runs",
     "Sampler",
     "SecureAggregation",
@@ -147,7 +165,9 @@ __all__ = [
     "UndeclaredClasses",
     "UserRecordsSampler",
     "UserSampler",
+    "Views",
     "WatchedBatches",
+    "WeightAverage",
     "WithReplacementSampler",
     "batch_of",
     "choose_strategy",
@@ -156,6 +176,7 @@ __all__ = [
     "distill",
     "distill_in_rounds",
     "fix_module",
+    "frozen_features",
     "group_accuracies",
     "leak_probe",
     "local_sgd",
@@ -163,6 +184,7 @@ __all__ = [
     "plan_training",
     "progress",
     "self_test",
+    "standardize_weights",
     "train_table",
     "tune",
 ]
@@ -199,6 +221,9 @@ __getattr__, __dir__ = attach(
         "GridNoise": "sfumato.learning.noise.grid",
         "GroupAccuracies": "sfumato.learning.reports.group_accuracy",
         "GroupAccuracy": "sfumato.learning.reports.group_accuracy",
+        "IndividualLosses": "sfumato.learning.reports.individual_losses",
+        "IndividualObserver": "sfumato.learning.training.individual",
+        "IndividualSummary": "sfumato.learning.reports.individual_losses",
         "InteractiveGNMax": "sfumato.learning.pate.interactive",
         "KMeans": "sfumato.learning.estimators.kmeans",
         "KeyedNoise": "sfumato.learning.noise.keyed",
@@ -214,8 +239,13 @@ __getattr__, __dir__ = attach(
         "PerLayer": "sfumato.learning.clipping.per_layer",
         "PoissonSampler": "sfumato.learning.sampling.poisson",
         "Poll": "sfumato.learning.pate.poll",
+        "PrivacyArguments": "sfumato.learning.adapters.privacy_arguments",
+        "PrivacyCallback": "sfumato.learning.adapters.lightning_callback",
+        "PrivacyCard": "sfumato.learning.reports.card",
         "PrivacyEngine": "sfumato.learning.training.privacy_engine",
         "PrivateEstimator": "sfumato.learning.estimators.private",
+        "PrivateTrainer": "sfumato.learning.adapters.trainer",
+        "PrivateTrainerMixin": "sfumato.learning.adapters.trainer",
         "Runs": "sfumato.learning.tuning.runs",
         "Sampler": "sfumato.learning.sampling.sampler",
         "SecureAggregation": "sfumato.learning.federated.aggregation",
@@ -234,7 +264,9 @@ __getattr__, __dir__ = attach(
         "UndeclaredClasses": "sfumato.learning.estimators.private",
         "UserRecordsSampler": "sfumato.learning.sampling.users",
         "UserSampler": "sfumato.learning.sampling.users",
+        "Views": "sfumato.learning.recipes.views",
         "WatchedBatches": "sfumato.learning.sampling.foreign",
+        "WeightAverage": "sfumato.learning.recipes.averaging",
         "WithReplacementSampler": "sfumato.learning.sampling.fixed_size",
         "batch_of": "sfumato.learning.checks.shapes",
         "choose_strategy": "sfumato.learning.noise.strategies",
@@ -243,6 +275,7 @@ __getattr__, __dir__ = attach(
         "distill": "sfumato.learning.pate.distillation",
         "distill_in_rounds": "sfumato.learning.pate.distillation",
         "fix_module": "sfumato.learning.checks.fixing",
+        "frozen_features": "sfumato.learning.recipes.features",
         "group_accuracies": "sfumato.learning.reports.group_accuracy",
         "leak_probe": "sfumato.learning.checks.leaks",
         "local_sgd": "sfumato.learning.federated.local",
@@ -250,8 +283,15 @@ __getattr__, __dir__ = attach(
         "plan_training": "sfumato.learning.sampling.planning",
         "progress": "sfumato.learning.training.curve",
         "self_test": "sfumato.learning.checks.selftest",
+        "standardize_weights": "sfumato.learning.recipes.standardizing",
         "train_table": "sfumato.learning.training.table_run",
         "tune": "sfumato.learning.tuning.tune",
     },
-    extras={"torch": "torch", "sklearn": "scikit-learn"},
+    extras={
+        "torch": "torch",
+        "sklearn": "scikit-learn",
+        "transformers": "transformers",
+        "accelerate": "transformers",
+        "lightning": "lightning",
+    },
 )

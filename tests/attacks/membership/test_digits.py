@@ -100,7 +100,7 @@ def test_what_is_learned_privately_is_not() -> None:
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 def test_the_guide_runs() -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 4
+    assert len(blocks) == 6
     space: dict[str, object] = {}
     for block in blocks:
         exec(block, space)

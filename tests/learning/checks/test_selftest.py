@@ -256,6 +256,11 @@ def by_labels_seen(module: nn.Module, batch: Any) -> Tensor:
     return F.cross_entropy(module(batch[0]), batch[1], ignore_index=0)
 
 
+def by_padding(module: nn.Module, batch: Any) -> Tensor:
+    loss: Tensor = nn.CrossEntropyLoss(ignore_index=-1)(module(batch[0]), batch[1])
+    return loss
+
+
 LOSSES: dict[str, tuple[Callable[[nn.Module, Any], Tensor], str]] = {
     "parameters outside the forward": (
         penalised,
@@ -267,6 +272,7 @@ LOSSES: dict[str, tuple[Callable[[nn.Module, Any], Tensor], str]] = {
         "loss must be a mean or a sum over examples of a loss of each alone",
     ),
     "ignored labels": (by_labels_seen, "loss must be a mean or a sum over examples of a loss of each alone"),
+    "ignored padding": (by_padding, "loss must be a mean or a sum over examples of a loss of each alone"),
     "no use of the module": (lambda _, b: b[0].sum(), "loss_fn must call the module"),
 }
 
@@ -278,6 +284,16 @@ def test_losses_that_break_the_guarantee_are_refused(
     module = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
     with pytest.raises(UnfitModule, match=told):
         self_test(module, loss, LABELLED, CLIPPING).check()
+
+
+@pytest.mark.parametrize("value", [-1, 2, -100])
+def test_classes_that_are_ignored_in_a_sum_are_taken(value: int) -> None:
+    module = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 3))
+
+    def loss(module: nn.Module, batch: Any) -> Tensor:
+        return F.cross_entropy(module(batch[0]), batch[1], ignore_index=value, reduction="sum")
+
+    self_test(module, loss, LABELLED, CLIPPING, loss_reduction="sum").check()
 
 
 class Broken:
@@ -525,3 +541,58 @@ def test_outputs_without_examples_need_a_loss() -> None:
 
     with pytest.raises(UnfitModule, match="outputs must have float entries in a row for each example"):
         self_test(Count(4, 3), None, ROWS, CLIPPING)
+
+
+class Tagger(nn.Module):
+    """Gives its own loss beside its outputs, as a language model does that is called with labels."""
+
+    def __init__(self, loss: Callable[[Tensor, Tensor], Tensor]) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.head, self.loss = nn.Linear(4, 3), loss
+
+    def forward(self, x: Tensor, labels: Tensor) -> Any:
+        logits = self.head(x)
+        return {"loss": self.loss(logits.transpose(1, 2), labels), "logits": logits}
+
+
+def shifted(logits: Tensor, labels: Tensor) -> Tensor:
+    return F.cross_entropy(logits, F.pad(labels, (0, 1), value=-100)[:, 1:])
+
+
+def of_each(logits: Tensor, labels: Tensor) -> Tensor:
+    losses = F.cross_entropy(logits, labels, reduction="none")
+    return (losses.sum(1) / (labels != -100).sum(1).clamp(min=1)).mean()
+
+
+TOKENS = (torch.zeros(6, 5, 4), torch.zeros(6, 5, dtype=torch.long))
+
+
+@pytest.mark.parametrize("loss", [F.cross_entropy, shifted])
+def test_a_mean_over_the_tokens_of_all_examples_is_refused_beside_outputs_that_are_apart(loss: Any) -> None:
+    module = Tagger(loss)
+    rows = torch.zeros(20, 50, 4), torch.ones(20, 50, dtype=torch.long)
+    rows[0][1:], rows[1][1:, :2], rows[1][1:, 2:] = 0.25, 0, -100
+    sums = []
+    for kept in (slice(0, 20), slice(1, 20)):
+        engine = Engine(module, CLIPPING)
+        engine.attach()
+        module(rows[0][kept], rows[1][kept])["loss"].backward()
+        sums.append(torch.cat([total.flatten() for total in engine.clipped_sums().gradients.values()]))
+        engine.detach()
+    assert (sums[0] - sums[1]).norm() > 3 * CLIPPING.sensitivity  # what one example's labels do to others
+    found = self_test(module, None, TOKENS, CLIPPING)
+    assert not found.passed
+    assert any("loss must be a mean or a sum over examples" in fault for fault in found.faults)
+
+
+def test_an_own_loss_that_each_example_has_alone_is_taken() -> None:
+    assert self_test(Tagger(of_each), None, TOKENS, CLIPPING).passed
+    classes = TOKENS[0][:, 0], TOKENS[1][:, 0]
+
+    class Classifier(Tagger):
+        def forward(self, x: Tensor, labels: Tensor) -> Any:
+            logits = self.head(x)
+            return F.cross_entropy(logits, labels), logits
+
+    assert self_test(Classifier(of_each), None, classes, CLIPPING).passed

@@ -86,13 +86,15 @@ def test_so_are_those_of_a_function() -> None:
 @pytest.mark.skipif(not hasattr(torch.backends, "fp32_precision"), reason="since torch 2.9")
 def test_newer_settings_are_put_back_too() -> None:
     torch.set_float32_matmul_precision("highest")
-    product: Any = torch.backends.cuda.matmul
-    product.fp32_precision = "tf32"
+    backends: Any = torch.backends
+    product = backends.mkldnn.matmul
+    product.fp32_precision = "bf16"
     try:
         with in_full(torch.device("cpu")):
             assert product.fp32_precision == "ieee"
-        assert product.fp32_precision == "tf32"
+        assert product.fp32_precision == "bf16"
     finally:
+        product.fp32_precision = "none"
         torch.set_float32_matmul_precision("medium")
 
 

@@ -163,3 +163,36 @@ def test_a_compiled_module_trains_uncompiled() -> None:
     found = engine.clipped_sums()
     assert found.examples == 8
     torch.testing.assert_close(found.gradients, expected.gradients)
+
+
+def test_examples_that_the_caller_knows_are_compared() -> None:
+    module = nn.Linear(3, 1)
+    engine = Engine(module, Flat(clip_norm=1.0), loss_reduction="sum")
+    engine.attach()
+    module(torch.ones(7, 3)).sum().backward()  # four people's rows in one tensor
+    with pytest.raises(ParameterError, match="examples must be as many as the forward took"):
+        engine.clipped_sums(4)
+    assert engine.clipped_sums(0).examples == 0
+    module(torch.ones(4, 3)).sum().backward()
+    assert engine.clipped_sums(4).examples == 4
+
+
+@pytest.mark.parametrize("mode", ["auto", "vmap"])
+def test_the_norms_of_many_parameters_are_not_lost_beside_the_first(mode: Mode) -> None:
+    many = 10_000
+
+    class Many(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.own = nn.ParameterList([nn.Parameter(torch.zeros(1)) for _ in range(many)])
+
+        def forward(self, x: Tensor) -> Tensor:
+            return (x * torch.cat(list(self.own))).sum(1)
+
+    engine = Engine(Many(), Flat(clip_norm=0.125), mode=mode)
+    engine.attach()
+    x = torch.full((1, many), 2.43e-4)  # each square is just below half of a float's step at 1
+    x[0, 0] = 1.0
+    engine.module(x).sum().backward()
+    total = torch.stack(list(engine.clipped_sums().gradients.values())).double().norm()
+    assert total <= 0.125 * (1 + 2.0**-16)  # it was 0.125 * (1 + 2**-11.7), beyond the slack that is paid for

@@ -172,6 +172,14 @@ def test_a_rule_agrees_with_one_example_at_a_time(name: str) -> None:
     assert "microbatch" not in engine.explain()
 
 
+@pytest.mark.parametrize("name", ["lstm", "gru", "rnn", "lstm cell"])
+def test_recurrent_layers_run_under_vmap(name: str) -> None:
+    make, shape, _ = MODULES[name]
+    error, engine = difference(make(), torch.randn(shape), mode="vmap")
+    assert error < CLOSE
+    assert engine.explain() == "vmap of the whole module: asked for"
+
+
 @pytest.mark.parametrize("name", ["long sequences", "reused", "tied", "convolution, large maps", "no rule"])
 def test_with_no_memory_for_gradients_too(name: str) -> None:
     make, shape, tokens = MODULES[name]

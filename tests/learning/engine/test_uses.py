@@ -14,6 +14,7 @@ from sfumato.learning.clipping.flat import Flat
 from sfumato.learning.engine.arena import Arena
 from sfumato.learning.engine.engine import Engine
 from sfumato.learning.engine.outer import Outer
+from sfumato.learning.engine.uses import squares
 from tests.learning.engine.test_rules import Body
 
 HUGE = 1e14
@@ -98,6 +99,16 @@ def test_a_weight_s_gradient_is_clipped_where_one_factor_s_square_is_too_small_f
     assert float(found.norms) == pytest.approx(1.5e-4 * 1000**0.5, rel=1e-4)
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_norms_from_inner_products_are_right_where_one_factor_s_square_is_too_small(*, turned: bool) -> None:
+    large, small = torch.zeros(1, 2, 8), torch.zeros(1, 2, 8)
+    for row in range(2):
+        large[0, row, row], small[0, row, row] = 1e19, 4.4e-23
+    sides = (small, large) if turned else (large, small)
+    uses = Outer(*sides, kept=0, arena=Arena())
+    assert uses.squared_norms().item() == pytest.approx(2 * (1e19 * 4.4e-23) ** 2, rel=1e-3)
+
+
 def test_what_cancels_out_in_part_keeps_its_gradient() -> None:
     """Between a lookup and a product, down to a thousandth: the cross terms alone would be off."""
     x = torch.zeros(1, 8, 8)
@@ -120,3 +131,26 @@ def test_norms_from_inner_products_are_no_less_where_all_are_rounded_alike(seed:
     found = Outer(left, right.expand(1, rows, -1), kept=1, arena=Arena()).squared_norms()
     true = (rows / 2) ** 2 * (one.double() - other.double()).square().sum() * right.double().square().sum()
     assert 1 - 2.0**-12 <= float(found) / float(true) < 1.01
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_norms_from_inner_products_are_found_anew_where_most_cancels_out(seed: int) -> None:
+    """Down to 2**-16 of the bound, where what rounding may have lost would be a part of 2**-6."""
+    rows, generator = 1000, torch.Generator().manual_seed(seed)
+    one, right, apart = (torch.rand(2100, generator=generator) for _ in range(3))
+    other = one + (apart - 0.5) * (4 * 2.0**-16 * one.square().sum() / (apart - 0.5).square().sum()).sqrt()
+    left = torch.stack([one, -other] * (rows // 2))[None]
+    found = Outer(left, right.expand(1, rows, -1), kept=1, arena=Arena()).squared_norms()
+    true = (rows / 2) ** 2 * (one.double() - other.double()).square().sum() * right.double().square().sum()
+    assert 1 - 2.0**-12 <= float(found) / float(true) < 1 + 2.0**-10
+
+
+@pytest.mark.parametrize("fill", [0.1, None])
+@pytest.mark.parametrize("entries", [1, 2047, 2048, 2049, 3_000_001])
+def test_squares_of_millions_of_numbers_lose_less_than_the_slack(entries: int, fill: float | None) -> None:
+    """Added in rows in float32, they lost a hundredth: a clip norm was passed by half of that."""
+    values = torch.randn((2, entries), generator=torch.Generator().manual_seed(1))
+    if fill is not None:
+        values.fill_(fill)
+    true = values.double().square().sum(1)
+    assert squares(values).double() == pytest.approx(true, rel=2.0**-13)

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -258,7 +260,7 @@ def test_a_box_is_one_pair_or_one_for_each_column() -> None:
     assert [end.tolist() for end in box("bounds", (0, [1, 2]), 2)] == [[0, 0], [1, 2]]
 
 
-@pytest.mark.parametrize("odd", [math.nan, math.inf, None])
+@pytest.mark.parametrize("odd", [math.nan, math.inf, None, ["x"]])
 def test_a_missing_label_among_objects_is_left_out_and_raises_nothing(odd: Any) -> None:
     X = np.random.default_rng(0).uniform(-2, 2, (6, 2))
     known, holed = (np.array(["a", one, "b", "a", "b", "b"], object) for one in ("c", odd))
@@ -268,7 +270,7 @@ def test_a_missing_label_among_objects_is_left_out_and_raises_nothing(odd: Any) 
     )
     assert np.array_equal(one.coef_, other.coef_)
     numbers = np.array([1.0, 2.0, 0.5, 0.0, 2.0, 1.0])
-    numbers[1] = math.nan if odd is None else odd
+    numbers[1] = odd if isinstance(odd, float) else math.nan
     texts = numbers.astype(object)
     texts[1] = odd
     first, second = (
@@ -307,3 +309,71 @@ def test_what_a_row_adds_does_not_depend_on_how_many_rows_there_are(classes: int
     for count in (1, 2, 5, 17, 333, 999):
         assert (_gradients(features[:count], labels[:count], weights, 1.0) == whole[:count]).all()
         assert (_nearest(places[:count], centres) == nearest[:count]).all()
+
+
+SECRET = "secret"
+
+
+def tables(entry: Any) -> Iterator[Any]:
+    X = np.round(data()[0], 3)
+    objects = X.astype(object)
+    objects[3, 1] = entry
+    yield objects
+    yield objects.tolist()
+    names = ["a", "b", "c"]
+    yield pd.DataFrame(objects, columns=names)
+    if isinstance(entry, str):
+        columns = {name: objects[:, place].tolist() for place, name in enumerate(names)}
+        columns["b"] = [str(one) for one in columns["b"]]
+        yield pl.DataFrame(columns)
+        yield pd.DataFrame(columns).astype({"b": "category"})
+
+
+@pytest.mark.parametrize("entry", [SECRET, {SECRET: 1}, None])
+@pytest.mark.parametrize(
+    "model",
+    [StandardScaler(bounds=(-2, 2), random_state=1), LogisticRegression(**TWO, steps=4, random_state=1)],
+)
+def test_a_text_among_numbers_counts_as_none_of_them_and_raises_nothing(model: Any, entry: Any) -> None:
+    X, y = data()
+    X = np.round(X, 3)
+    X[3, 1] = math.nan
+    labels = (y > 0).astype(float)
+    expected = clone(model).fit(X, labels)
+    for table in tables(entry):
+        found = clone(model).fit(table, labels)
+        for name in ("mean_", "coef_"):
+            if hasattr(expected, name):
+                assert np.array_equal(getattr(found, name), getattr(expected, name))
+        call = found.transform if hasattr(found, "transform") else found.predict_proba
+        assert np.isfinite(call(table)).sum() >= len(X)
+
+
+@pytest.mark.parametrize("wrong", [[1.5, 77.25], np.array([SECRET, "b"], object), 77.25])
+def test_a_table_of_another_shape_is_refused_without_being_shown(wrong: Any) -> None:
+    with pytest.raises(ValueError, match="Reshape your data") as told:
+        StandardScaler(bounds=(-2, 2)).fit(wrong)
+    assert not any(value in str(told.value) for value in ("77.25", SECRET))
+
+
+def test_complex_numbers_are_refused_without_being_shown() -> None:
+    X, y = data()
+    X[0, 0] = 0.4321
+    wide = X.astype(complex)
+    table = pd.DataFrame({"a": wide[:, 0], "b": X[:, 1]})
+    model: Any = LogisticRegression(**TWO, steps=4, random_state=1)
+    fitted: Any = clone(model).fit(X, y)
+    calls: list[Any] = [
+        lambda: model.fit(wide, y),
+        lambda: model.fit(table, y),
+        lambda: model.fit(X, y + 0.4321j),
+    ]
+    for call in [*calls, lambda: fitted.predict(wide)]:
+        with pytest.raises(ParameterError, match="Complex data not supported") as told:
+            call()
+        assert "4321" not in str(told.value)
+
+
+def test_a_ledgers_path_is_no_ledger() -> None:
+    with pytest.raises(ParameterError, match="ledger must be an open ledger"):
+        GaussianNB(1.0, 1e-6, bounds=(0, 1), classes=[0, 1], ledger="x").fit([[0.5], [0.1]], [0, 1])

@@ -31,12 +31,13 @@ ESTIMATORS = [
 ]
 
 EMPTY = "no rows are data too: they give a private model, and an error would tell that there are none"
+OBJECT = "what is no number counts as NaN, and an error would tell of it"
 NAN = "a NaN or infinite answer is counted by a fixed rule, and an error would tell of it"
 
 
 def not_met(estimator: Any) -> dict[str, str]:
     """The checks that contradict what an error may tell."""
-    found = {"check_estimators_empty_data_messages": EMPTY}
+    found = {"check_estimators_empty_data_messages": EMPTY, "check_dtype_object": OBJECT}
     if get_tags(estimator).target_tags.required:
         found["check_supervised_y_no_nan"] = NAN
     return found

@@ -6,6 +6,7 @@ import copy
 import os
 import random
 from collections.abc import Callable, Iterable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -415,6 +416,9 @@ def test_wrong_use_is_refused() -> None:
             "sampler must draw each client once",
         ),
         ({"sampler": 0.5}, "sampler must be a Sampler"),
+        ({"clipping": "flat"}, "clipping must be a Clipping"),
+        ({"local": None}, "local must be a function"),
+        ({"ledger": "x.ledger", "delta": 1e-5}, "ledger must be an open ledger"),
         ({"noise_multiplier": 0.0}, "noise_multiplier must"),
         (
             {"noise": CorrelatedNoise(Tree(steps=5), participation=EVERY)},
@@ -433,7 +437,7 @@ def test_wrong_use_is_refused() -> None:
             "sampler must be priced for clipping each client",
         ),
         ({"module": nn.ReLU()}, "module must have parameters"),
-        ({"ledger": object()}, "delta must"),
+        ({"ledger": SimpleNamespace(charge=print)}, "delta must"),
     ]
     for changes, message in wrong:
         with pytest.raises(ParameterError, match=message):

@@ -33,7 +33,7 @@ def test_tensors_in_any_order_get_the_noise_of_their_entries(dtype: torch.dtype)
         torch.ones((), dtype=dtype),
     ):
         theirs = value.clone(memory_format=torch.preserve_format)
-        keyed._add_there(value, KEY, (1, 2), 0.5)
+        keyed._add_there(value, KEY, (1, 2), 0.5, 0)
 
         def add(entries: np.ndarray) -> None:
             add_normals(entries, KEY, stream=(1, 2), scale=0.5)

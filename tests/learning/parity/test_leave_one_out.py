@@ -103,8 +103,7 @@ CASES = st.builds(
     mean=st.booleans(),
     mode=st.sampled_from(("auto", "auto", "vmap", "microbatch")),
     seed=st.integers(0, 99),
-).filter(lambda case: case.mode != "vmap" or "recurrent" not in case.blocks)
-"""vmap alone cannot run torch's GRU."""
+)
 
 
 def sums(engine: Engine, module: nn.Module, rows: Tensor, case: Case) -> Mapping[str, Tensor]:

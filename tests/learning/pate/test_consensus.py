@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import math
 
+import mpmath
 import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.learning.pate.confident import ConfidentGNMax
-from sfumato.learning.pate.consensus import Consensus
+from sfumato.learning.pate.consensus import Consensus, _log_tails
 from sfumato.learning.pate.gnmax import GNMax
 from sfumato.learning.pate.lnmax import LNMax
 from sfumato.learning.pate.sanitized import ConsensusRelease
@@ -46,6 +47,26 @@ def test_the_bound_holds_and_helps_for_many_teachers(order: float) -> None:
             assert vote_divergence(aggregator, votes, order) <= cost + 1e-9
             if share == 0.98:
                 assert cost < owner.worst / 2
+
+
+def test_costs_are_no_less_where_teachers_agree_by_far() -> None:
+    """The formula of the class's notes in 60 digits: floats lose what is below 1e-16 beside 1."""
+    stddev, order, classes = 40, 20.0, 10
+    owner = Consensus(aggregator=GNMax(stddev=stddev), teachers=900, classes=classes, order=order)
+    tails = _log_tails(2.0 * stddev**2, 900)
+    with mpmath.workdps(60):
+        rho = mpmath.mpf(1) / stddev**2
+        for gap in range(500, 901, 50):
+            lack = -mpmath.mpf(float(tails[gap])) - mpmath.log(classes - 1)
+            u = mpmath.sqrt(lack / rho)
+            assert u >= order - 1
+            hit = (1 - mpmath.exp(-lack)) ** order / (
+                1 - mpmath.exp(-((mpmath.sqrt(lack) - mpmath.sqrt(rho)) ** 2))
+            ) ** (order - 1)
+            missed = mpmath.exp(-lack + (order - 1) * (lack / u + rho * (u + 1)))
+            exact = mpmath.log(hit + missed) / (order - 1)
+            cost = owner.table[0, gap]
+            assert exact <= cost <= exact * (1 + 1e-6)
 
 
 def theorem(q: float, stddev: float, order: float) -> float:

@@ -131,3 +131,8 @@ def test_a_poll_without_answers_teaches_nothing() -> None:
     poll = Poll(ConfidentGNMax(threshold=500, check_stddev=1, stddev=1), questions=10, rng=1)
     with pytest.raises(ParameterError, match="poll must answer a question"):
         distill(LogisticRegression(), taught(X[:500], y[:500]), poll, X[500:510])
+
+
+def test_a_ledgers_path_is_no_ledger() -> None:
+    with pytest.raises(ParameterError, match="ledger must be an open ledger"):
+        Poll(GNMax(stddev=5), questions=3, ledger="x")  # type: ignore[arg-type]

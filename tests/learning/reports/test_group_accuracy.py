@@ -154,3 +154,8 @@ def test_one_odd_entry_of_a_list_moves_no_other_example() -> None:
     )
     assert one.groups == other.groups
     assert one.groups[1].right > 20
+
+
+def test_a_ledgers_path_is_no_ledger() -> None:
+    with pytest.raises(ParameterError, match="ledger must be an open ledger"):
+        group_accuracies(np.ones(2, bool), ["a", "b"], public_groups=["a"], epsilon=1.0, ledger="x")  # type: ignore[arg-type]

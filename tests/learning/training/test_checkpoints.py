@@ -9,16 +9,20 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
+from torch import nn
 
 from sfumato.errors import LedgerCorrupt, LedgerMismatch, LedgerUnavailable, ParameterError, RunExhausted
+from sfumato.learning.training.checkpoint import Checkpoint
 from sfumato.learning.training.sealing import sealed, unsealed
 from sfumato.ledger import Budget, Ledger, LedgerView
-from tests.learning.training.conftest import Made
+from sfumato.privacy import Laplace
+from tests.learning.training.conftest import Made, make_module
 
 Make = Callable[..., Made]
 Open = Callable[..., Ledger]
@@ -87,6 +91,17 @@ def test_a_run_does_not_go_on_otherwise_than_it_began(make: Make, open_ledger: O
     ):
         with pytest.raises(LedgerMismatch, match=message):
             make(**(REAL | {"epochs": 3, "ledger": ledger, "resume_from": tmp_path / "at.pt"} | options))
+    module = make_module()
+    halves = torch.optim.SGD([{"params": [weight]} for weight in module.parameters()], lr=0.1)
+    small, wide = nn.Sequential(nn.Linear(3, 1)), nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
+    parts: list[tuple[dict[str, Any], str]] = [
+        ({"module": small}, "module must have the parameters and buffers"),
+        ({"module": wide}, "module must have the parameters and buffers"),
+        ({"module": module, "optimizer": halves}, r"run began with, \[4\], got others"),
+    ]
+    for part, message in parts:
+        with pytest.raises(LedgerMismatch, match=message):
+            make(**(REAL | {"epochs": 3, "ledger": ledger, "resume_from": tmp_path / "at.pt"} | part))
     other = open_ledger(tmp_path / "other.ledger", simulated=False)
     with pytest.raises((ParameterError, LedgerUnavailable)):
         make(**REAL, ledger=other, epochs=3, resume_from=tmp_path / "at.pt")
@@ -110,6 +125,39 @@ def test_a_ledger_that_was_rolled_back_is_refused(make: Make, open_ledger: Open,
         make(**REAL, ledger=open_ledger(place, simulated=False), epochs=3, resume_from=tmp_path / "at.pt")
 
 
+def test_a_ledger_that_was_rolled_back_and_went_on_is_refused(
+    make: Make, open_ledger: Open, tmp_path: Path, deterministic: None
+) -> None:
+    place = tmp_path / "kept.ledger"
+    ledger = open_ledger(place, simulated=False)
+    options: dict[str, Any] = REAL | {"epochs": 3, "replayable": True}
+    made = make(**options, ledger=ledger)
+    shutil.copy(place, tmp_path / "old.ledger")
+    made.epoch()
+    made.engine.save_checkpoint(path=tmp_path / "at.pt")
+    ledger.close()
+    shutil.copy(tmp_path / "old.ledger", place)
+    with open_ledger(place, simulated=False) as again:
+        for step in range(5):  # as many steps as the checkpoint has seen, and one more: with other noise
+            again.run(1).claim_replayable(step, "a" * 64)
+        with pytest.raises(LedgerCorrupt, match="rolled back and went on"):
+            make(**options, ledger=again, resume_from=tmp_path / "at.pt")
+
+
+def test_a_ledger_that_lost_other_charges_is_refused(make: Make, open_ledger: Open, tmp_path: Path) -> None:
+    place = tmp_path / "kept.ledger"
+    ledger = open_ledger(place, simulated=False)
+    made = make(**REAL, ledger=ledger, epochs=3)
+    made.epoch()
+    shutil.copy(place, tmp_path / "old.ledger")
+    ledger.charge(Laplace(1e6), delta=0.0)
+    made.engine.save_checkpoint(path=tmp_path / "at.pt")
+    ledger.close()
+    shutil.copy(tmp_path / "old.ledger", place)
+    with open_ledger(place, simulated=False) as again, pytest.raises(LedgerCorrupt, match="never go back"):
+        make(**REAL, ledger=again, epochs=3, resume_from=tmp_path / "at.pt")
+
+
 def test_an_analyst_saves_and_goes_on_too(make: Make, open_ledger: Open, tmp_path: Path) -> None:
     ledger = open_ledger(tmp_path / "kept.ledger", simulated=False)
     ledger.grant("ada", Budget.approximate(epsilon=9.0, delta=1e-2))
@@ -126,7 +174,11 @@ def test_secrets_open_for_their_own_run_only(make: Make, open_ledger: Open, tmp_
     key = bytes(32)
     data = sealed(key, "run 1", {"noise": "00"})
     assert unsealed(key, "run 1", data) == {"noise": "00"}
-    for wrong in ((bytes(31) + b"1", "run 1", data), (key, "run 2", data), (key, "run 1", data[:-1] + b"x")):
+    for wrong in (
+        (bytes(31) + b"1", "run 1", data),
+        (key, "run 2", data),
+        (key, "run 1", data[:-1] + bytes([data[-1] ^ 1])),
+    ):
         with pytest.raises(LedgerCorrupt, match="those of this run"):
             unsealed(*wrong)
     ledger = open_ledger(tmp_path / "kept.ledger", simulated=False)
@@ -165,6 +217,19 @@ def test_a_replayed_step_gives_the_same_bits_and_another_gets_fresh_noise(
     other.optimizer.step()
     assert (len(other.engine.accountant), ledger.run(1).claimed) == (9, 9)
     assert ledger.verify().sound
+
+
+def test_weights_of_a_wrapped_module_and_of_one_by_itself_are_the_same(make: Make, tmp_path: Path) -> None:
+    first = make()
+    first.epoch()
+    first.engine.save_checkpoint(path=tmp_path / "at.pt")
+    wrapped = nn.ModuleDict({"module": make_module()})  # as DistributedDataParallel names its part
+    kept = Checkpoint.read(tmp_path / "at.pt")
+    kept.restore(wrapped, None)
+    assert all(torch.equal(a, b) for a, b in zip(first.weights, wrapped.parameters(), strict=True))
+    back = make_module()
+    replace(kept, module=wrapped.state_dict()).restore(back, None)
+    assert all(torch.equal(a, b) for a, b in zip(first.weights, back.parameters(), strict=True))
 
 
 def test_without_a_ledger_a_run_goes_on_with_fresh_secrets(make: Make, tmp_path: Path) -> None:

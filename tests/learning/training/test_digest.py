@@ -30,9 +30,20 @@ def test_everything_that_a_step_follows_from_is_in_its_hash() -> None:
         Digest(bytes(32), module, other_batches).of([1], sums),
         Digest(bytes(32), module, sampler).of([2], sums),
         Digest(bytes(32), module, sampler).of([1], [torch.ones(2, 2), torch.zeros(2)]),
+        Digest(bytes(32), module, sampler).of([1], sums, "another deviation"),
     ]
     threads = torch.get_num_threads()
     torch.set_num_threads(threads + 1)
     others.append(Digest(bytes(32), module, sampler).of([1], sums))
     torch.set_num_threads(threads)
     assert len({usual, *others}) == 1 + len(others)
+
+
+def test_parameters_of_the_same_bytes_are_told_apart_by_name_and_shape() -> None:
+    sampler = PoissonSampler(population=50, sampling_probability=0.5, steps=3, seed=1)
+    told = set()
+    for name, shape in (("a", (2, 3)), ("b", (2, 3)), ("a", (3, 2)), ("a", (6,))):
+        module = nn.Module()
+        module.register_parameter(name, nn.Parameter(torch.ones(shape)))
+        told.add(Digest(bytes(32), module, sampler).of([1], [torch.ones(6)]))
+    assert len(told) == 4

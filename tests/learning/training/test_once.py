@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from sfumato.errors import ParameterError
+from sfumato.errors import LedgerUnavailable, ParameterError
 from sfumato.learning import PoissonSampler, ShuffledSampler
 from sfumato.learning.clipping.adaptive import AdaptiveQuantile
 from sfumato.learning.noise.correlated import CorrelatedNoise
@@ -128,6 +129,30 @@ def test_records_of_users_go_on_with_fresh_secrets(make: Make, tmp_path: Path) -
     assert other.engine.run.cursor == first.engine.run.cursor > 0
 
 
+def test_a_batch_of_an_earlier_step_is_not_used_again(make: Make) -> None:
+    def shuffled(**given: Any) -> ShuffledSampler:
+        return ShuffledSampler(
+            **{name: given[name] for name in ("population", "batch_size", "steps", "seed")}
+        )
+
+    made = make(sampler=shuffled, steps=8, max_physical_batch_size=5)
+    batches = iter(made.loader)
+    first = next(batches)
+    step(made, first)
+    x, y = next(batches)  # the second part of the same step
+    step(made, (x.view(5, 3), y))
+    later = next(batches)
+    with pytest.raises(ParameterError, match="be the one that the loader gave last, got 'an earlier one'"):
+        step(made, first)
+    with torch.no_grad():
+        made.loss(*first)
+    step(made, later)
+    step(made, next(batches))
+    assert made.engine.run.released == 2
+    made.engine.detach()
+    made.loss(*first)
+
+
 def test_a_parameter_that_was_added_is_not_stepped_without_noise(make: Make) -> None:
     made = make()
     other = nn.Linear(1, 1)
@@ -160,3 +185,22 @@ def test_a_batch_from_elsewhere_is_priced_as_its_noise_is_drawn(make: Make) -> N
     charged = run.noise.charged(1e6, entries)
     assert charged < 1e6
     assert run.loss_so_far() == run.sampler.loss_of(charged, 1) + run.sampler.step_loss(charged)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_batch_from_before_a_fork_is_stepped_with_by_the_parent_only(make: Make) -> None:
+    made = make(noise_generator=None)
+    x, y = next(iter(made.loader))
+    made.loss(x, y).backward()
+    child = os.fork()
+    if not child:  # both had the step's noise, for whatever sums
+        try:
+            made.optimizer.step()
+        except LedgerUnavailable:
+            os._exit(0)
+        finally:
+            os._exit(1)
+    assert os.waitpid(child, 0)[1] == 0
+    made.optimizer.step()
+    assert made.engine.run.released == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import warnings
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+from rich.console import Console
 from torch import nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset
 
@@ -19,6 +21,8 @@ from sfumato.learning.noise.grid import GridNoise
 from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
 from sfumato.learning.sampling.cyclic import CyclicSampler
+from sfumato.learning.sampling.poisson import PoissonSampler
+from sfumato.learning.training import curve as curve_file
 from sfumato.learning.training.curve import LearningCurve, progress
 from sfumato.learning.training.memory import BatchMemoryManager
 from sfumato.learning.training.privacy_engine import PrivacyEngine
@@ -348,6 +352,39 @@ def test_batches_from_elsewhere_are_refused_where_a_ledger_was_charged(
     assert made.epoch() == 4
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"target_delta": 0}, "target_delta must be strictly between 0 and 1, got 0; use 1e-5"),
+        ({"target_delta": 1.0}, "target_delta must be strictly between 0 and 1"),
+        ({"target_epsilon": 0.0}, "epsilon must be positive"),
+        (
+            {"noise_multiplier": 2.0},
+            "noise_multiplier must be left out, got 2.0; it follows",
+        ),
+        ({"module": 3}, "module must be a torch.nn.Module, got 'int'"),
+        ({"epochs": None}, "epochs must be given"),
+    ],
+)
+def test_what_gives_no_wanted_epsilon_is_refused_uncharged(
+    open_ledger: Callable[..., Ledger], options: dict[str, Any], message: str
+) -> None:
+    module, ledger = make_module(), open_ledger(simulated=False)
+    usual: dict[str, Any] = {
+        "module": module,
+        "optimizer": torch.optim.SGD(module.parameters(), lr=0.1),
+        "data_loader": DataLoader(make_data(), batch_size=10),
+        "target_epsilon": 3.0,
+        "target_delta": 1e-3,
+        "epochs": 2,
+        "max_grad_norm": 1.0,
+        "ledger": ledger,
+    }
+    with pytest.raises(ParameterError, match=message):
+        PrivacyEngine().make_private_with_epsilon(**(usual | options))
+    assert not ledger.entries()
+
+
 def test_a_wanted_epsilon_is_kept_to_the_last_step_and_not_passed(open_ledger: Callable[..., Ledger]) -> None:
     module = make_module()
     engine = PrivacyEngine()
@@ -416,6 +453,13 @@ class Endless(IterableDataset[int]):
         ({"optimizer": torch.optim.SGD(nn.Linear(1, 1).parameters(), lr=1)}, "parameters of the module only"),
         ({"optimizer": torch.optim.LBFGS(nn.Linear(1, 1).parameters())}, "use each batch once"),
         ({"replayable": True}, "be of one process with a ledger"),
+        ({"module": 3, "optimizer": 3}, "module must be of its kind, got 'int'; pass a torch.nn.Module"),
+        ({"views": 3}, "views must be of its kind, got 'int'; pass Views"),
+        ({"ledger": "kept.ledger", "epochs": 1}, "ledger must be of its kind, got 'str'; pass Ledger.open"),
+        ({"sampler": "poisson"}, "sampler must be a function of population"),
+        ({"sampler": PoissonSampler}, "sampler must be a function of population"),
+        ({"noise": "tree"}, "noise must be a function of sampler, key and seed"),
+        ({"noise": GridNoise}, "noise must be a function of sampler, key and seed"),
     ],
 )
 def test_bad_arguments_are_named(make: Make, options: dict[str, Any], message: str) -> None:
@@ -537,6 +581,43 @@ def test_a_curve_has_epsilon_on_its_axis(make: Make) -> None:
     assert curve.points[1] == (4, epsilon, {"accuracy": 0.75, "loss": 2.0})
     pytest.importorskip("matplotlib.figure")  # which keeps to itself what its import warns of
     assert curve.plot().get_xlabel() == "epsilon at delta 1e-05"
+
+
+def test_a_curve_takes_a_loss_that_is_no_number_and_shows_no_value(make: Make) -> None:
+    curve = LearningCurve(make().engine.run, delta=1e-5)
+    assert math.isnan(curve.add(loss=math.nan).values["loss"])
+    assert curve.add(loss=math.inf).values["loss"] == math.inf
+    with pytest.raises(ParameterError, match="loss must be a number, got 'str'"):
+        curve.add(loss="secret")  # type: ignore[arg-type]
+
+
+def test_progress_counts_steps_and_computes_epsilon_for_a_terminal_alone(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = make(max_physical_batch_size=3)
+    asked: list[int] = []
+    run = made.engine.run
+    epsilon = run.epsilon
+
+    def noted(delta: float) -> float:
+        asked.append(run.released)
+        return epsilon(delta)
+
+    monkeypatch.setattr(run, "epsilon", noted)
+
+    def epoch() -> None:
+        for x, y in progress(made.loader, run, delta=1e-5, every=2):
+            made.optimizer.zero_grad()
+            made.loss(x, y).backward()
+            made.optimizer.step()
+
+    epoch()
+    assert asked == []
+    text = io.StringIO()
+    monkeypatch.setattr(curve_file, "Console", lambda stderr: Console(file=text, force_terminal=True))
+    epoch()
+    assert asked == [4, 6, 8]
+    assert "4/4" in text.getvalue()
 
 
 def test_an_exported_model_is_the_weights_alone(make: Make) -> None:

@@ -215,3 +215,9 @@ def test_misuse(changes: dict[str, Any], name: str) -> None:
 def test_bad_laws(make: Any, name: str) -> None:
     with pytest.raises(ParameterError, match=f"^{name} must"):
         make()
+
+
+def test_a_ledgers_path_is_no_ledger() -> None:
+    loss = Laplace(sensitivity=1, scale=1).privacy_loss
+    with pytest.raises(ParameterError, match="ledger must be an open ledger, got 'x'"):
+        tune(lambda _, source: (1.0, source), [1], loss, runs=Runs.geometric(2), ledger="x")  # type: ignore[arg-type]

@@ -23,6 +23,7 @@ from sfumato.attacks.membership.signals import numbers
 from sfumato.audit.one_run import best_guesses
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import sub_down, sub_up
+from sfumato.privacy._outward import text_above, text_below
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["MembershipReport", "OperatingPoint", "membership_report"]
@@ -102,9 +103,11 @@ class MembershipReport:
         if self.epsilon_lower is None:
             lines.append("nothing is proved of epsilon: these are scores of one model, not of coins or runs")
         else:
-            verdict = "" if self.claimed is None else f", claimed {self.claimed:.4g}"
+            verdict = "" if self.claimed is None else f", claimed {text_above(self.claimed, 4)}"
             verdict += " VIOLATED" if self.violated else ""
-            lines.append(f"epsilon at least {self.epsilon_lower:.4g} at delta {self.delta:g}{verdict}")
+            lines.append(
+                f"epsilon at least {text_below(self.epsilon_lower, 4)} at delta {self.delta:g}{verdict}"
+            )
         return "\n".join(lines)
 
 
@@ -181,6 +184,8 @@ def membership_report(
     """
     if design not in _DESIGNS:
         _check.refuse("design", "be 'one_model', 'coins' or 'runs'", design)
+    if claim is not None:
+        _check.instance("claim", claim, PrivacyLoss, "pass a loss such as GaussianDP(1.0)")
     delta = _check.probability("delta", delta)
     risk = 1 - _check.unit_interval("confidence", confidence)
     rates = [_check.unit_interval("false_positive_rates", rate) for rate in false_positive_rates]
@@ -201,10 +206,8 @@ def membership_report(
         lower = event.proved(test_in, test_out, delta, risk / 4)
     elif design == "coins":
         coins = np.repeat([True, False], [len(side) for side in sides])
-        # Ties in the scores must not be broken by the coins.
-        order = cut.permutation(len(coins))
-        scores = np.concatenate(sides)[order]
-        lower = best_guesses(scores, coins[order], delta=delta, confidence=1 - risk / 2).epsilon_lower
+        scores = np.concatenate(sides)
+        lower = best_guesses(scores, coins, delta=delta, confidence=1 - risk / 2).epsilon_lower
     claimed = None if claim is None else claim.epsilon(delta)
     false, true, area = roc(*sides)
     return MembershipReport(

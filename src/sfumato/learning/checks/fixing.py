@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm, _LazyNormBase
 from torch.nn.modules.instancenorm import _InstanceNorm
 
+from sfumato import _check
 from sfumato.errors import UnfitModule
 
 __all__ = ["faults", "fix_module"]
@@ -124,6 +125,7 @@ def fix_module(module: nn.Module) -> nn.Module:
       (1): GroupNorm(2, 8, eps=1e-05, affine=True...)
     )
     """
+    _check.instance("module", module, nn.Module)
     if stuck := [f"{name}: {why}" for name, _, why in faults(module) if why is not None]:
         raise UnfitModule(f"layers must be replaceable, got {'; '.join(stuck)}")
     fresh = copy.deepcopy(module)

@@ -156,6 +156,7 @@ def leak_probe(
     >>> print(leak_probe(nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4)), torch.zeros(8, 3)).leaks[0])
     1 (BatchNorm1d): an example that is drawn anew changes the outputs of others
     """
+    _check.instance("module", module, nn.Module)
     with undisturbed(module) as hold_still:
         if not module.training:
             module.train()

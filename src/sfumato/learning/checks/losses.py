@@ -13,7 +13,7 @@ from sfumato.errors import UnfitModule
 from sfumato.learning.checks.batches import batch_size, call, is_example, leaves
 from sfumato.learning.checks.reference import Loss
 
-__all__ = ["OwnLoss", "outputs_of"]
+__all__ = ["OwnLoss", "OwnNumber", "outputs_of"]
 
 _TURN = 2.0
 
@@ -22,7 +22,8 @@ _TURN = 2.0
 class OwnLoss:
     """A curved loss of all outputs that have a row for each example, added up as declared.
 
-    Where there are none and the module gives one number, that is the loss.
+    Where there are none and the module gives one number, that is the loss. Beside such outputs, `number`
+    tells of one that may be the loss that a loop takes, as of models that are given labels.
 
     Parameters
     ----------
@@ -32,6 +33,8 @@ class OwnLoss:
     def __init__(self, reduction: str) -> None:
         self._reduction = reduction
         self._paths: set[str] | None = None
+        self.number: str | None = None
+        """Which output is a loss by itself, beside those in rows; None if there is none."""
 
     def __call__(self, module: nn.Module, batch: Any) -> Tensor:
         """Return the loss; outputs that once had no row for each example are left out from then on."""
@@ -40,14 +43,35 @@ class OwnLoss:
         with_rows = {p for p, t in outputs.items() if is_example(t, size) and t.is_floating_point()}
         self._paths = with_rows if self._paths is None else self._paths & with_rows
         chosen = [outputs[path] for path in sorted(self._paths)]
-        numbers = [t for t in outputs.values() if not t.ndim and t.is_floating_point()]
+        numbers = {path: t for path, t in outputs.items() if not t.ndim and t.is_floating_point()}
         if not chosen and len(numbers) == 1:
-            return numbers[0]
+            return next(iter(numbers.values()))
+        losses = [path for path, t in numbers.items() if t.requires_grad]
+        named = [path for path in losses if path.endswith("loss")]
+        if len(losses) == 1 or len(named) == 1:
+            self.number = (named or losses)[0]
         if not chosen:
             rule = "have float entries in a row for each example"
             _check.refuse("outputs", rule, sorted(outputs), "pass loss_fn=", error=UnfitModule)
         total = sum((_each(tensor) for tensor in chosen), start=torch.zeros(size, device=chosen[0].device))
         return total.mean() if self._reduction == "mean" else total.sum()
+
+
+@final
+class OwnNumber:
+    """One output of the module as the loss.
+
+    Parameters
+    ----------
+    path : str
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __call__(self, module: nn.Module, batch: Any) -> Tensor:
+        """Return it."""
+        return dict(leaves(call(module, batch)))[self._path]
 
 
 def _each(tensor: Tensor) -> Tensor:

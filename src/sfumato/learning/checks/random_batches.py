@@ -17,6 +17,8 @@ from sfumato.learning.checks.batches import batch_size, is_example, leaves, mapp
 __all__ = ["Drawing", "drawing_for"]
 
 _FEW = 2
+_UNSET = -100
+_LOSSES = (F.cross_entropy, F.nll_loss)
 
 
 @final
@@ -32,11 +34,14 @@ class Drawing:
         Path of an integer tensor to the number of values it may take.
     fractions : frozenset of str
         Paths of float tensors with entries in [0, 1); all others are standard normal.
+    ignored : mapping of str to int
+        Path of classes to the one that the loss leaves out, of which there are some in the first example.
     """
 
     like: Any
     limits: Mapping[str, int] = field(default_factory=dict)
     fractions: frozenset[str] = frozenset()
+    ignored: Mapping[str, int] = field(default_factory=dict)
 
     def batch(self, size: int, seed: int) -> Any:
         """Return ``size`` random examples; a pure function of the seed."""
@@ -61,10 +66,13 @@ class Drawing:
         drawn = torch.randint(limit, shape, generator=generator)
         if is_mask and drawn.ndim > 1 and drawn.shape[-1] > 1:
             drawn[..., 0], drawn[..., 1] = 1, 0  # whichever value hides an entry, one stays to be seen
+        if path in self.ignored and len(drawn):
+            # A mean over what is not ignored divides by it: with none ignored it would look like any mean.
+            drawn[0].view(-1)[::2] = self.ignored[path]
         return drawn.to(like.dtype)
 
 
-def drawing_for(batch: Any, run: Callable[[Any], Any]) -> Drawing:
+def drawing_for(batch: Any, run: Callable[[Any], Any], *, padded: bool = False) -> Drawing:
     """Find the range of each integer tensor by running once on zeros.
 
     A tensor of integers ranges over the rows of the table that it is looked up in, or over the classes of the
@@ -76,11 +84,14 @@ def drawing_for(batch: Any, run: Callable[[Any], Any]) -> Drawing:
         Only its form is read.
     run : callable of a batch
         What the batches are for.
+    padded : bool
+        Whether classes of an example's parts, such as tokens, may be torch's own -100, as of padding.
     """
     size = batch_size(batch)
     zeros = mapped(lambda _, t: torch.zeros_like(t) if is_example(t, size) else t, batch)
     watched = {t.untyped_storage().data_ptr(): path for path, t in leaves(zeros) if is_example(t, size)}
-    watch = _Lookups(watched)
+    parts = {path for path, t in leaves(zeros) if is_example(t, size) and t.numel() > size}
+    watch = _Lookups(watched, parts if padded else set())
     try:
         with watch:
             run(zeros)
@@ -89,17 +100,27 @@ def drawing_for(batch: Any, run: Callable[[Any], Any]) -> Drawing:
     least = min(watch.limits.values(), default=_FEW)
     whole = {path for path, t in leaves(zeros) if not t.dtype.is_floating_point and t.dtype != torch.bool}
     limits = {path: watch.limits.get(path, least) for path in whole}
-    return Drawing(like=batch, limits=limits, fractions=frozenset(watch.fractions))
+    ignored = {
+        path: value
+        for path, value in watch.ignored.items()
+        if path not in watch.looked_up or 0 <= value < limits.get(path, 0)
+    }
+    if watch.copied is not None:
+        ignored |= dict.fromkeys((parts & whole) - watch.limits.keys(), watch.copied)
+    return Drawing(like=batch, limits=limits, fractions=frozenset(watch.fractions), ignored=ignored)
 
 
 class _Lookups(TorchFunctionMode):
     """Sees which tensors are looked up in tables, or are the classes of a loss."""
 
-    def __init__(self, watched: Mapping[int, str]) -> None:
+    def __init__(self, watched: Mapping[int, str], padded: set[str]) -> None:
         super().__init__()
-        self._watched = watched
+        self._watched, self._padded = watched, padded
         self.limits: dict[str, int] = {}
         self.fractions: set[str] = set()
+        self.ignored: dict[str, int] = {}
+        self.looked_up: set[str] = set()
+        self.copied: int | None = None
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -107,14 +128,30 @@ class _Lookups(TorchFunctionMode):
             index, limit = _TABLES[func](*args, **kwargs)
             if isinstance(index, Tensor) and (path := self._path(index)) is not None:
                 self.limits[path] = min(limit, self.limits.get(path, limit))
+                self._note(func, path, args, kwargs)
+            elif isinstance(index, Tensor) and func in _LOSSES and self._padded:
+                self.copied = _left_out(args, kwargs)  # shifted, say
         elif func in (F.binary_cross_entropy, F.binary_cross_entropy_with_logits):
             target = kwargs.get("target", args[1] if len(args) > 1 else None)
             if isinstance(target, Tensor) and (path := self._path(target)) is not None:
                 self.fractions.add(path)
         return func(*args, **kwargs)
 
+    def _note(self, func: Any, path: str, args: Any, kwargs: Any) -> None:
+        """Note a class that is left out by name; torch's own default stands in no labels but padded ones."""
+        if func not in _LOSSES:
+            self.looked_up.add(path)
+            return
+        value = _left_out(args, kwargs)
+        if value != _UNSET or path in self._padded:
+            self.ignored[path] = value
+
     def _path(self, tensor: Tensor) -> str | None:
         return self._watched.get(tensor.untyped_storage().data_ptr())
+
+
+def _left_out(args: Any, kwargs: Any) -> int:
+    return int(kwargs.get("ignore_index", args[4] if len(args) > 4 else _UNSET))
 
 
 def _rows(input: Tensor, weight: Tensor, *_: Any, **__: Any) -> tuple[Any, int]:  # noqa: A002

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 from torch import nn
@@ -12,7 +12,7 @@ from sfumato import _check
 from sfumato.errors import UnfitModule
 from sfumato.learning.checks.calm import calm
 from sfumato.learning.checks.leaks import LeakReport, leak_probe
-from sfumato.learning.checks.losses import OwnLoss, outputs_of
+from sfumato.learning.checks.losses import OwnLoss, OwnNumber, outputs_of
 from sfumato.learning.checks.random_batches import drawing_for
 from sfumato.learning.checks.reference import Loss
 from sfumato.learning.checks.trial import Findings, Trial
@@ -95,7 +95,7 @@ def self_test(
         No engine may be attached to it. Left as it was.
     loss_fn : callable of (module, batch), or None
         The loss on a batch as one number, as training computes it. None takes a loss of the module's own
-        outputs, or their only number where it gives its loss itself.
+        outputs, and of their only number, where it gives its loss itself.
     batch : object
         What ``loss_fn`` takes, or for None what the module is called with: a tensor, tuple or mapping. Its
         shapes, types and devices are read, never its values.
@@ -144,19 +144,29 @@ def self_test(
         if not module.training:
             module.train()
         with seeded(module, seed):
-            draw = random_batch or drawing_for(batch, lambda drawn: loss(module, drawn)).batch
+            draw = (
+                random_batch
+                or drawing_for(batch, lambda drawn: loss(module, drawn), padded=loss_fn is None).batch
+            )
         leaks = leak_probe(module, batch, run=outputs_of(loss), random_batch=draw, aggregates=True, seed=seed)
         if not leaks.passed:
             return SelfTest(leaks=leaks, findings=None)
         with calm(module):
-            trial = Trial(
-                module=module,
-                loss=loss,
-                batch=draw(examples, seed),
-                other=draw(_MOST, seed + 1),
-                clipping=clipping,
-                reduction=loss_reduction,
-                mode=mode,
-                seed=seed,
-            )
-            return SelfTest(leaks=leaks, findings=trial.findings())
+
+            def tried(chosen: Loss) -> Findings:
+                return Trial(
+                    module=module,
+                    loss=chosen,
+                    batch=draw(examples, seed),
+                    other=draw(_MOST, seed + 1),
+                    clipping=clipping,
+                    reduction=loss_reduction,
+                    mode=mode,
+                    seed=seed,
+                ).findings()
+
+            findings = tried(loss)
+            if isinstance(loss, OwnLoss) and loss.number is not None and not findings.faults:
+                # The loop may take the module's own loss, in which outputs that are apart may be joined.
+                findings = replace(findings, faults=tried(OwnNumber(loss.number)).faults)
+            return SelfTest(leaks=leaks, findings=findings)

@@ -9,7 +9,7 @@ from typing import Any, final
 import torch
 from torch import Tensor, nn
 
-from sfumato.errors import SfumatoError
+from sfumato.errors import SfumatoError, UnfitModule
 from sfumato.learning.checks.batches import batch_size, leaves, rows
 from sfumato.learning.checks.reference import Loss, PerExample, per_example
 from sfumato.learning.checks.undisturbed import seeded
@@ -147,6 +147,13 @@ class Trial:
             with seeded(self._module, self._seed):
                 value = self._loss(self._module, self._batch)
                 found = torch.autograd.grad(value, self._trained, allow_unused=True, materialize_grads=True)
+        except RuntimeError as error:
+            if "use_reentrant" not in str(error):
+                raise
+            raise UnfitModule(
+                "checkpoint must have use_reentrant=False, got True; pass use_reentrant=False (for "
+                "transformers in gradient_checkpointing_kwargs), or leave it out"
+            ) from error
         finally:
             handle.remove()
         return list(found), any(halves)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -19,15 +19,31 @@ _BACKENDS: tuple[tuple[Any, str], ...] = (
 )
 """What may round the factors of float32 products to fewer bits, besides the two older settings for it."""
 _NEWER, _OLDER = "fp32_precision", "allow_tf32"
+_FULL = {"none", "ieee"}
+_NOTHING = nullcontext()
 
 
-@contextmanager
-def in_full(device: torch.device) -> Iterator[None]:
+def in_full(device: torch.device) -> AbstractContextManager[None]:
     """Multiply float32 in float32: without autocast, and whatever the user lets devices round.
 
     Norms of gradients, and their products with the factors that clip them, must be as accurate as `Clipping`
     presupposes; gradients as such need not be.
     """
+    return _NOTHING if _is_full(device) else _made_full(device)
+
+
+def _is_full(device: torch.device) -> bool:
+    """Tell whether nothing on this device is set to round: seen at once for CPUs, where settings are few."""
+    if device.type != "cpu" or torch.is_autocast_enabled("cpu"):
+        return False
+    if _or(torch.get_float32_matmul_precision, "") != "highest":
+        return False
+    backend = torch.backends.mkldnn
+    return all(getattr(getattr(backend, n, None), _NEWER, "none") in _FULL for n in ("matmul", "conv"))
+
+
+@contextmanager
+def _made_full(device: torch.device) -> Iterator[None]:
     with ExitStack() as stack:
         if torch.is_autocast_enabled(device.type):
             stack.enter_context(torch.autocast(device.type, enabled=False))

@@ -10,10 +10,11 @@ from typing import Any
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from sfumato.learning.engine.recurrent import CELLS, LAYERS
 
-__all__ = ["body_of"]
+__all__ = ["Looped", "body_of"]
 
 
 def body_of(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callable[[], Any] | None:
@@ -24,6 +25,15 @@ def body_of(func: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Callab
     if func in _AFFINE and not any(isinstance(value, Tensor) for value in _affine(func, args, kwargs)):
         return None
     return partial(body, *args, **kwargs)
+
+
+class Looped(TorchFunctionMode):
+    """Runs fused recurrent layers as loops over their cells: vmap has no rule for the fused ones."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        body = body_of(func, args, kwargs) if func in LAYERS or func in CELLS else None
+        return func(*args, **kwargs) if body is None else body()
 
 
 @cache

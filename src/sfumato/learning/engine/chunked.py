@@ -3,78 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import Any, final
 
 import torch
 import torch.utils._pytree as pytree
-from torch import Tensor, nn
+from torch import Tensor
 
 from sfumato.errors import UnfitModule
-from sfumato.learning.clipping.clipping import Clipping
-from sfumato.learning.engine.calls import called, tensors_in
 from sfumato.learning.engine.layout import Layout
-from sfumato.learning.engine.passes import Pass
 from sfumato.learning.engine.plan import Plan
-from sfumato.learning.engine.replay import tied
 from sfumato.learning.engine.reroute import Reroute
+from sfumato.learning.engine.rerun import Forward, Rerun
 from sfumato.learning.engine.tape import Tape
 
 __all__ = ["Chunked"]
 
 
 @final
-class Chunked(Pass):
+class Chunked(Rerun):
     """A forward without a graph; its backward runs it again, chunk by chunk, each with a tape of its own.
 
     Parameters
     ----------
-    module : torch.nn.Module
-    args, kwargs
-        Of the forward.
+    of : Forward
+    few : int
+        How many rows run at a time.
     plan : Plan
     tape : callable
-        Makes the tape of so many examples.
-    count, few : int
-        How many examples there are, and run at a time.
-    batch_dim : int
-        Where they lie in the arguments.
-    outputs : sequence
-        Where they lie in the outputs.
-    alone : callable
-        Makes contexts in which the module's call has no hooks of the engine.
-    clipping, groups, scale
-        As in `Pass.totals`.
+        Makes the tape of so many rows.
     """
 
-    def __init__(
-        self,
-        module: nn.Module,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        *,
-        plan: Plan,
-        tape: Callable[[int], Tape],
-        count: int,
-        few: int,
-        batch_dim: int,
-        outputs: Sequence[Layout | bool | None],
-        alone: Callable[[], AbstractContextManager[object]],
-        clipping: Clipping,
-        groups: Mapping[str, int],
-        scale: float,
-    ) -> None:
-        super().__init__(count)
-        self._module, self._args, self._kwargs = module, args, kwargs
-        self._plan, self._tape, self._few, self._alone = plan, tape, few, alone
-        self._outputs, self._layout = outputs, Layout(batch_dim)
-        self._clipping, self._groups, self._scale = clipping, groups, scale
-        self._tensors = tensors_in(args, kwargs)
-        self._places = [
-            k for k, t in enumerate(self._tensors) if t.dim() > batch_dim and t.shape[batch_dim] == count
-        ]
-        self._states: list[Tensor] = []
-        self._result: tuple[Mapping[str, Tensor], Tensor] | None = None
+    def __init__(self, of: Forward, few: int, *, plan: Plan, tape: Callable[[int], Tape]) -> None:
+        super().__init__(of, few)
+        self._plan, self._tape = plan, tape
 
     def forward(self, given: Any = None) -> Any:
         """Return the module's output, its tensors tied to this pass.
@@ -84,38 +45,30 @@ class Chunked(Pass):
         given : object, optional
             The output of a forward that drew nothing at random: it need not be run again.
         """
-        inputs = [self._tensors[k] for k in self._places]
         if given is not None:
             self._states = [torch.get_rng_state()] * -(-self.count // self._few)
             leaves = [leaf for leaf in pytree.tree_leaves(given) if isinstance(leaf, Tensor)]
-            return tied(self, given, leaves, self._outputs, inputs)
+            return self._tied(given, leaves)
         made: list[list[Tensor]] = []
         with torch.no_grad():
             for start in range(0, self.count, self._few):
                 self._states.append(torch.get_rng_state())
-                form = self._run(self._values(start))
+                form = self._run(self._of.module.forward, self._values(start))
                 made.append([leaf for leaf in pytree.tree_leaves(form) if isinstance(leaf, Tensor)])
         sizes = [min(self._few, self.count - start) for start in range(0, self.count, self._few)]
         tensors = []
-        for place, layout in enumerate(self._outputs):
+        for place, layout in enumerate(self._of.outputs):
             if isinstance(layout, Layout):
                 pairs = zip(made, sizes, strict=True)
                 parts = [layout.examples(chunk[place], size) for chunk, size in pairs]
                 tensors.append(layout.together(torch.cat(parts)))
             else:
                 tensors.append(made[-1][place])
-        return tied(self, form, tensors, self._outputs, inputs)
+        return self._tied(form, tensors)
 
     def _values(self, start: int) -> list[Tensor]:
         size = min(self._few, self.count - start)
         return [self._tensors[k].detach().narrow(self._layout.dim, start, size) for k in self._places]
-
-    def _run(self, values: Sequence[Tensor]) -> Any:
-        tensors = list(self._tensors)
-        for place, value in zip(self._places, values, strict=True):
-            tensors[place] = value
-        with self._alone():
-            return called(self._module.forward, self._args, self._kwargs, tensors)
 
     def backward(self, gradients: Sequence[Tensor | None], needed: Sequence[bool]) -> list[Tensor | None]:
         """Take the output's gradient; return the inputs'."""
@@ -152,7 +105,7 @@ class Chunked(Pass):
         size = min(self._few, self.count - start)
         tape = self._tape(size)
         with torch.enable_grad(), Reroute(self._plan, tape):
-            form = self._run(values)
+            form = self._run(self._of.module.forward, values)
         if tape.broken:
             raise UnfitModule(
                 "forward must take the same way for all parts of a batch, got one that does not; "
@@ -161,17 +114,9 @@ class Chunked(Pass):
         outputs = [leaf for leaf in pytree.tree_leaves(form) if isinstance(leaf, Tensor)]
         pairs = [
             (output, layout.together(layout.examples(gradient, self.count)[start : start + size]))
-            for output, layout, gradient in zip(outputs, self._outputs, gradients, strict=True)
+            for output, layout, gradient in zip(outputs, self._of.outputs, gradients, strict=True)
             if gradient is not None and isinstance(layout, Layout) and output.requires_grad
         ]
         torch.autograd.backward([output for output, _ in pairs], [gradient for _, gradient in pairs])
         with torch.no_grad():
-            return tape.totals(self._clipping, self._groups, self._scale)
-
-    def totals(
-        self, clipping: Clipping, groups: Mapping[str, int], scale: float
-    ) -> tuple[Mapping[str, Tensor], Tensor]:
-        """Return what the backward has summed."""
-        if self._result is None:
-            raise UnfitModule("backward must come before its sums are taken, got none; call loss.backward()")
-        return self._result
+            return tape.totals(self._of.clipping, self._of.groups, self._of.scale)

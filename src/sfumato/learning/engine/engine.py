@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Literal, TypeAlias, final, get_args
 
@@ -14,15 +15,16 @@ from sfumato.errors import UnattributedParameter, UnfitModule
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.arena import Arena
 from sfumato.learning.engine.chunked import Chunked
-from sfumato.learning.engine.layout import Layout
+from sfumato.learning.engine.exhaustion import Remedied, add_remedy
 from sfumato.learning.engine.passes import Pass
-from sfumato.learning.engine.plan import Plan
 from sfumato.learning.engine.probe import Found, probe, size_of
 from sfumato.learning.engine.replay import Replay
 from sfumato.learning.engine.reroute import Reroute
+from sfumato.learning.engine.rerun import Forward
 from sfumato.learning.engine.sums import ClippedSums
 from sfumato.learning.engine.tape import Tape
 from sfumato.learning.engine.uses import wide
+from sfumato.learning.engine.views import power_of_two, whole
 
 __all__ = ["Engine", "Mode", "Reduction"]
 
@@ -56,12 +58,18 @@ class Engine:
         How many examples to keep books for at a time; less memory, and up to two forwards more.
     batch_dim : int
         The dimension of the examples in the tensors given to the module.
+    views : int
+        How many rows in a row are one example, seen in so many ways: their gradients are averaged first.
+    loss_scale : float
+        A power of two from 1 to 2**40 that the user's loss is multiplied by, so that float16 holds its
+        gradients.
 
     Notes
     -----
     Guarantee: each example adds to the sum its own gradient, summed over all uses of each parameter, times
     its factor: the condition of `Clipping`. It presupposes that no example has a part in another's outputs or
-    loss; see the checks.
+    loss; see the checks. With views, rows ``k * views`` up to ``(k + 1) * views`` are example k and no other:
+    what is clipped is the mean of their gradients, a function of that example alone: the sensitivity stays.
 
     Examples
     --------
@@ -86,6 +94,8 @@ class Engine:
         memory: int | None = None,
         chunk: int | None = None,
         batch_dim: int = 0,
+        views: int = 1,
+        loss_scale: float = 1.0,
     ) -> None:
         if loss_reduction not in get_args(Reduction):
             _check.refuse("loss_reduction", "be 'mean' or 'sum'", loss_reduction)
@@ -94,7 +104,9 @@ class Engine:
         self.module, self.clipping = module, clipping
         self._mean, self._mode = loss_reduction == "mean", mode
         self._memory = _KEPT if memory is None else _check.integer("memory", memory, minimum=1)
-        self._chunk = None if chunk is None else _check.integer("chunk", chunk, minimum=1)
+        self._views = _check.integer("views", views, minimum=1)
+        self._loss_scale = power_of_two("loss_scale", loss_scale)
+        self._chunk = None if chunk is None else _check.integer("chunk", chunk, minimum=1) * self._views
         self._batch_dim = _check.integer("batch_dim", batch_dim)
         self._hooks: list[Any] = []
         self._parameters: dict[str, Tensor] = {}
@@ -149,13 +161,21 @@ class Engine:
         self._hooks = []
         self._reset()
 
-    def clipped_sums(self) -> ClippedSums:
+    def clipped_sums(self, examples: int | None = None) -> ClippedSums:
         """Return what all forwards and backwards since the last call add up to, and begin the next step.
+
+        Parameters
+        ----------
+        examples : int, optional
+            How many there were, as the caller knows it. The engine counts the rows of the first tensor that
+            each forward takes, whatever these are; a run compares them with what its loader gave.
 
         Raises
         ------
         UnattributedParameter
             If a parameter got a gradient past the module's forward.
+        ParameterError
+            If the engine counted other ``examples``; what it added up is dropped.
         """
         self._settle()
         strays = sorted(self._strays)
@@ -172,6 +192,9 @@ class Engine:
                 f"{', '.join(strays)} must get gradients from uses in the module's forward only, got one "
                 "from elsewhere; move that use into the forward"
             )
+        if examples is not None and sums.examples != _check.integer("examples", examples):
+            remedy = "pass the batch as the first tensor of the forward, or set batch_dim="
+            _check.refuse("examples", "be as many as the forward took", "another number", remedy)
         return sums
 
     def forget(self) -> int:
@@ -194,7 +217,7 @@ class Engine:
         if self._found.plan is None or self._mode in ("vmap", "microbatch"):
             way = "microbatches of one" if self._vmap is False else "vmap of the whole module"
             return f"{way}: {self._found.reason or 'asked for'}"
-        return _explained(self._found.plan)
+        return self._found.plan.explained()
 
     def _trainable(self) -> dict[str, Tensor]:
         return {name: p for name, p in self.module.named_parameters() if p.requires_grad}
@@ -208,7 +231,7 @@ class Engine:
         return arrived
 
     def _scale(self, count: int) -> float:
-        return float(count) if self._mean else 1.0
+        return (count if self._mean else 1) / self._views / self._loss_scale
 
     def _settle(self) -> None:
         """Add up the last pass if its backward is complete; give up one that has failed or never came."""
@@ -219,12 +242,12 @@ class Engine:
             done.superseded = True
             self._arena.release()
             return
-        with torch.no_grad():
+        with torch.no_grad(), Remedied():
             sums, norms = done.totals(self.clipping, self._groups, self._scale(done.count))
         for name, total in sums.items():
             self._sums[name] = self._sums[name].add_(total) if name in self._sums else total
         self._norms.append(norms)
-        self._examples += done.count
+        self._examples += done.count // self._views
 
     def _before(self, module: nn.Module, args: Any, kwargs: Any) -> None:
         if self._busy or not torch.is_grad_enabled():
@@ -237,7 +260,7 @@ class Engine:
             )
         self._settle()
         self._hold_still()
-        count = size_of(args, kwargs, self._batch_dim)
+        count = whole(size_of(args, kwargs, self._batch_dim), self._views)
         self._empty = count == 0
         if self._empty:
             return
@@ -285,6 +308,7 @@ class Engine:
         (stack, tape, state), self._open = self._open, None
         stack.close()
         if output is None:
+            add_remedy(sys.exc_info()[1])
             return None
         if tape.broken:
             self._state = state
@@ -312,26 +336,31 @@ class Engine:
             reason = "" if self._found is None else self._found.reason
             raise UnfitModule(f"module must run on batches of any size, got one that does not: {reason}")
         count = size_of(args, kwargs, self._batch_dim)
+        forward = Forward(
+            module=self.module,
+            args=args,
+            kwargs=kwargs,
+            count=count,
+            batch_dim=self._batch_dim,
+            outputs=self._found.outputs,
+            alone=self._alone,
+            clipping=self.clipping,
+            groups=self._groups,
+            scale=self._scale(count),
+        )
         drawn = not torch.equal(torch.get_rng_state(), self._state) or torch.cuda.is_initialized()
         torch.set_rng_state(self._state)
         if self._found.plan is not None and self._mode in ("auto", "book_keeping"):
-            chunked = self._chunked(self._found.plan, self._found.outputs, args, kwargs, count)
+            chunked = Chunked(forward, self._chunk or count, plan=self._found.plan, tape=self._tape)
+            self._pass = chunked
             return chunked.forward(None if drawn else output)
         for vmap in self._ways():
             replay = Replay(
-                self.module,
-                args,
-                kwargs,
-                count=count,
+                forward,
                 parameters=self._parameters,
-                batch_dim=self._batch_dim,
-                outputs=self._found.outputs,
+                views=self._views,
                 memory=4 * self._memory,
                 vmap=vmap,
-                alone=self._alone,
-                clipping=self.clipping,
-                groups=self._groups,
-                scale=self._scale(count),
             )
             try:
                 if self._vmap is None and vmap:
@@ -345,29 +374,8 @@ class Engine:
             return output
         return None
 
-    def _chunked(
-        self, plan: Plan, outputs: Sequence[Layout | bool | None], args: Any, kwargs: Any, count: int
-    ) -> Chunked:
-        chunked = Chunked(
-            self.module,
-            args,
-            kwargs,
-            plan=plan,
-            tape=self._tape,
-            count=count,
-            few=self._chunk or count,
-            batch_dim=self._batch_dim,
-            outputs=outputs,
-            alone=self._alone,
-            clipping=self.clipping,
-            groups=self._groups,
-            scale=self._scale(count),
-        )
-        self._pass = chunked
-        return chunked
-
     def _tape(self, count: int) -> Tape:
-        return Tape(self._parameters, count, self._memory // 4, self._arena)
+        return Tape(self._parameters, count, self._memory // 4, self._arena, views=self._views)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -382,12 +390,3 @@ class Engine:
         if self._mode == "microbatch" or self._vmap is False:
             return (False,)
         return (True,) if self._mode == "vmap" else (True, False)
-
-
-def _explained(plan: Plan) -> str:
-    lines: dict[str, list[str]] = {}
-    for step in plan.steps:
-        kind = getattr(step.func, "__name__", str(step.func)) + ("" if step.batched else " (made from it)")
-        for key in step.keys:
-            lines.setdefault(key, []).append(kind)
-    return "\n".join(f"{key}: {', '.join(kinds)}" for key, kinds in lines.items())

@@ -77,33 +77,36 @@ class Outer(Use):
             self._whole = torch.bmm(self.left.transpose(1, 2), self.right, out=whole)
             self.left = self.right = self.left.new_empty(0)  # the gradients tell all
             return squares(self._whole.view(self.count, -1))
-        if rows * (first + second) < entries:
-            return self._without_faint(self._by_gram())
-        return self._without_faint(self._by_parts(range(self.count)))
+        reach, largest = self._terms()
+        gram = rows * (first + second) < entries
+        norms = self._by_gram(reach, largest) if gram else self._by_parts(range(self.count))
+        return self._without_faint(norms, reach)
 
     def _product(self, own: Tensor, other: Tensor) -> Tensor:
         """Return products of squares, in double where one may be too small for the other."""
         norms = own * other
+        if torch.maximum(own, other).amax() <= LARGE:  # not so for what is no number
+            return norms
         wild = (own > LARGE) | (other > LARGE)
-        if wild.any():
-            left, right = (side[wild, 0].double() for side in (self.left, self.right))
-            norms[wild] = (squares(left) * squares(right)).to(norms.dtype)
+        left, right = (side[wild, 0].double() for side in (self.left, self.right))
+        norms[wild] = (squares(left) * squares(right)).to(norms.dtype)
         return norms
 
-    def _reach(self) -> Tensor:
-        """Return the square of what the norms of an example's terms add up to."""
-        rows = torch.linalg.vector_norm(self.left, dim=-1) * torch.linalg.vector_norm(self.right, dim=-1)
-        reach: Tensor = rows.sum(1).square()
-        return reach
+    def _terms(self) -> tuple[Tensor, Tensor]:
+        """Return the square of what the norms of an example's terms add up to, and its largest row's."""
+        sides = [torch.linalg.vector_norm(side, dim=-1) for side in (self.left, self.right)]
+        largest = torch.maximum(*(side.amax(1) for side in sides)).square()
+        reach: Tensor = (sides[0] * sides[1]).sum(1).square()
+        return reach, largest
 
-    def _without_faint(self, norms: Tensor) -> Tensor:
-        lost = faint(norms, self._reach())
+    def _without_faint(self, norms: Tensor, reach: Tensor) -> Tensor:
+        lost = faint(norms, reach)
         if lost.any():
             self.drop(lost)
             norms = norms.masked_fill(lost, 0)
         return norms
 
-    def _by_gram(self) -> Tensor:
+    def _by_gram(self, reach: Tensor, largest: Tensor) -> Tensor:
         """Return inner products of rows with rows; where they cancel out, the gradients tell.
 
         With n rows, terms of either sign leave about 1/n of the bound. A rounding of 2**-24 of each term is
@@ -115,10 +118,7 @@ class Outer(Use):
         gram.mul_(self.right @ self.right.transpose(1, 2))
         norms = gram.sum((1, 2))
         floor = min(_DOUBTFUL, 0.1 / self.left.shape[1])
-        reach = self._reach()
-        doubtful = norms < reach * floor
-        for side in (self.left, self.right):
-            doubtful |= side.abs().amax((1, 2)).square() > LARGE
+        doubtful = (norms < reach * floor) | (largest > LARGE)
         if doubtful.any():
             chosen = doubtful.nonzero()[:, 0]
             norms[chosen] = self._by_parts(chosen.tolist())

@@ -18,6 +18,7 @@ from torch.overrides import TorchFunctionMode
 
 from sfumato.learning.engine.bodies import body_of
 from sfumato.learning.engine.calls import tensors_in
+from sfumato.learning.engine.checkpointing import around
 from sfumato.learning.engine.layout import Layout, Unclear, infer
 from sfumato.learning.engine.quiet import QUIET
 
@@ -54,9 +55,23 @@ class Step:
 @final
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The steps of one forward, in order."""
+    """The steps of one forward, in order, and whether a checkpoint is around some of them."""
 
     steps: tuple[Step, ...]
+    checkpointed: bool = False
+
+    def explained(self) -> str:
+        """Return what each parameter meets, one line for each."""
+        lines: dict[str, list[str]] = {}
+        for step in self.steps:
+            kind = getattr(step.func, "__name__", str(step.func)) + (
+                "" if step.batched else " (made from it)"
+            )
+            for key in step.keys:
+                lines.setdefault(key, []).append(kind)
+        shown = [f"{key}: {', '.join(kinds)}" for key, kinds in lines.items()]
+        left_out = "checkpoints are left out, so they save no memory; pass chunk= where it is short"
+        return "\n".join([*shown, left_out] if self.checkpointed else shown)
 
 
 @final
@@ -72,6 +87,7 @@ class Recorded:
 @dataclass
 class _Recorder(TorchFunctionMode):
     calls: list[Recorded] = field(default_factory=list)
+    checkpointed: bool = False
 
     def __post_init__(self) -> None:
         super().__init__()
@@ -84,12 +100,14 @@ class _Recorder(TorchFunctionMode):
         if body is not None:
             with self:
                 return body()
+        arguments = tensors_in(args, kwargs)
+        self.checkpointed |= around(arguments)
         output = func(*args, **kwargs)
         outputs = tensors_in(output)
         if outputs:
-            self.calls.append(Recorded(func, tensors_in(args, kwargs), outputs))
+            self.calls.append(Recorded(func, arguments, outputs))
         elif _writes(func):
-            self.calls.append(Recorded(func, tensors_in(args, kwargs), ()))
+            self.calls.append(Recorded(func, arguments, ()))
         return output
 
 
@@ -97,15 +115,27 @@ def _writes(func: Any) -> bool:
     return getattr(func, "__name__", "") in {"__setitem__", "backward"}
 
 
-def record(run: Callable[[], object]) -> Sequence[Recorded]:
-    """Return every call of a torch function with a tensor among its results."""
+def record(run: Callable[[], object]) -> tuple[Sequence[Recorded], bool]:
+    """Return every call of a torch function with a tensor among its results; and if one is checkpointed.
+
+    Raises
+    ------
+    UnfitModule
+        If a reentrant checkpoint is around trained parameters.
+    """
     recorder = _Recorder()
     with torch.enable_grad(), recorder:
         run()
-    return recorder.calls
+    return recorder.calls, recorder.checkpointed
 
 
-def compare(two: Sequence[Recorded], three: Sequence[Recorded], parameters: Mapping[int, str]) -> Plan:
+def compare(
+    two: Sequence[Recorded],
+    three: Sequence[Recorded],
+    parameters: Mapping[int, str],
+    *,
+    checkpointed: bool = False,
+) -> Plan:
     """Make the plan out of the calls of both runs.
 
     Parameters
@@ -114,6 +144,8 @@ def compare(two: Sequence[Recorded], three: Sequence[Recorded], parameters: Mapp
         The calls with two examples, and with those and a third.
     parameters : mapping of int to str
         The identity of each parameter that requires a gradient, to its name.
+    checkpointed : bool
+        Whether a checkpoint is around some of the calls.
 
     Raises
     ------
@@ -136,7 +168,7 @@ def compare(two: Sequence[Recorded], three: Sequence[Recorded], parameters: Mapp
         if not steps[-1].batched:
             for place, tensor in enumerate(other.outputs):
                 known.setdefault(id(tensor), f"~{len(steps) - 1}.{place}")
-    return Plan(tuple(steps))
+    return Plan(tuple(steps), checkpointed)
 
 
 def _step(one: Recorded, other: Recorded, keys: tuple[str, ...], known: Mapping[int, str]) -> Step:

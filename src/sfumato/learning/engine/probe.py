@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from sfumato.errors import UnfitModule
 from sfumato.learning.engine.calls import called, tensors_in
+from sfumato.learning.engine.checkpointing import has_functions
 from sfumato.learning.engine.layout import Layout, Unclear, infer
 from sfumato.learning.engine.plan import Plan, compare, record
 
@@ -71,6 +72,11 @@ def probe(
     """Run the forward on two and on three examples, drawn from the entries of the given ones.
 
     Buffers and generators are put back. Only shapes and layouts come out.
+
+    Raises
+    ------
+    UnfitModule
+        If a checkpoint around trained parameters is reentrant.
     """
     outputs: list[Any] = [None, None]
 
@@ -84,14 +90,19 @@ def probe(
     try:
         with _undisturbed(module):
             torch.manual_seed(_SEED)
-            two = record(runner(0, 2))
+            two, _ = record(runner(0, 2))
             torch.manual_seed(_SEED)
-            three = record(runner(1, 3))
+            three, checkpointed = record(runner(1, 3))
+    except UnfitModule:
+        raise
     except Exception as error:
         return Found(reason=f"it does not run on small batches ({type(error).__name__})")
     layouts = [_layout(a, b) for a, b in zip(*map(tensors_of, outputs), strict=True)]
+    if checkpointed and has_functions(tensors_of(outputs[1])):
+        return Found(outputs=layouts, reason="it has autograd functions of its own beside checkpoints")
+    named = {id(tensor): name for name, tensor in parameters.items()}
     try:
-        plan = compare(two, three, {id(tensor): name for name, tensor in parameters.items()})
+        plan = compare(two, three, named, checkpointed=checkpointed)
     except Unclear as unclear:
         return Found(outputs=layouts, reason=str(unclear) or "its calls differ from batch to batch")
     return Found(plan=plan, outputs=layouts)

@@ -8,82 +8,52 @@ backward takes from the user's loss, so any loss will do.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from typing import Any, Protocol, final
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any, final
 
 import torch
 import torch.utils._pytree as pytree
-from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
+from torch import Tensor
 
 from sfumato.errors import UnfitModule
-from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.clipping.precision import in_full
 from sfumato.learning.engine.batching import over_examples
-from sfumato.learning.engine.calls import called, tensors_in
+from sfumato.learning.engine.bodies import Looped
 from sfumato.learning.engine.layout import Layout
-from sfumato.learning.engine.passes import Pass
+from sfumato.learning.engine.rerun import Forward, Rerun
+from sfumato.learning.engine.totals import by_group
 from sfumato.learning.engine.uses import squares, wide
 
-__all__ = ["Replay", "tied"]
+__all__ = ["Replay"]
 
 
 @final
-class Replay(Pass):
+class Replay(Rerun):
     """A forward whose examples are told apart by running each alone, or several under vmap.
 
     Parameters
     ----------
-    module : torch.nn.Module
-    args, kwargs
-        Of the forward.
+    of : Forward
     parameters : mapping of str to Tensor
         Those that require a gradient.
-    batch_dim : int
-        Where the examples lie in the arguments.
-    outputs : sequence
-        Where they lie in the outputs.
+    views : int
+        How many rows in a row are one example.
     memory : int
         Bytes that the gradients of one chunk may take.
     vmap : bool
         Whether the examples of a chunk run together.
-    alone : callable
-        Makes contexts in which the module's call has no hooks of the engine.
-    clipping, groups, scale
-        As in `Pass.totals`.
     """
 
     def __init__(
-        self,
-        module: nn.Module,
-        args: Sequence[Any],
-        kwargs: Mapping[str, Any],
-        *,
-        count: int,
-        parameters: Mapping[str, Tensor],
-        batch_dim: int,
-        outputs: Sequence[Layout | bool | None],
-        memory: int,
-        vmap: bool,
-        alone: Callable[[], AbstractContextManager[object]],
-        clipping: Clipping,
-        groups: Mapping[str, int],
-        scale: float,
+        self, of: Forward, *, parameters: Mapping[str, Tensor], views: int, memory: int, vmap: bool
     ) -> None:
-        super().__init__(count)
-        self._module, self._args, self._kwargs = module, args, kwargs
-        self._parameters, self._outputs, self._vmap, self._alone_with = parameters, outputs, vmap, alone
-        self._tensors = tensors_in(args, kwargs)
-        self._layout = Layout(batch_dim)
-        self._places = [
-            k for k, t in enumerate(self._tensors) if t.dim() > batch_dim and t.shape[batch_dim] == count
-        ]
         size = sum(math.prod(p.shape) * p.element_size() for p in parameters.values())
-        self._few = max(1, min(count, memory // max(1, 2 * size))) if vmap else 1
-        self._states: list[Tensor] = []
-        self._clipping, self._groups, self._scale = clipping, groups, scale
-        self._result: tuple[Mapping[str, Tensor], Tensor] | None = None
+        super().__init__(
+            of, views * max(1, min(of.count, memory // max(1, 2 * size)) // views) if vmap else 1
+        )
+        self._parameters, self._vmap = parameters, vmap
+        self._views, self._held = views, dict[str, Tensor]()
 
     def forward(self) -> Any:
         """Return the module's output, its tensors tied to this replay."""
@@ -96,30 +66,40 @@ class Replay(Pass):
             layout.together(torch.cat([chunk[place] for chunk in made]))
             if isinstance(layout, Layout)
             else made[-1][place]
-            for place, layout in enumerate(self._outputs)
+            for place, layout in enumerate(self._of.outputs)
         ]
-        return tied(self, self._form, tensors, self._outputs, [self._tensors[k] for k in self._places])
+        return self._tied(self._form, tensors)
 
     def check(self) -> None:
-        """Take the gradients of one chunk, in vain: what vmap cannot do is known before the backward."""
+        """Take the gradients of one chunk, in vain: what vmap cannot do is known before the backward.
+
+        Raises
+        ------
+        UnfitModule
+            If vmap cannot run the module: a RuntimeError too, as torch's own is.
+        """
         values = self._values(0)
-        with torch.no_grad(), torch.random.fork_rng([]):
-            made = self._chunk_outputs(0)
-            kept = [isinstance(layout, Layout) for layout in self._outputs]
-            chunk = [torch.zeros_like(m) for m, k in zip(made, kept, strict=True) if k]
-            self._chunk_gradients(0, chunk, kept, [False] * len(values))
+        try:
+            with torch.no_grad(), torch.random.fork_rng([]):
+                made = self._chunk_outputs(0)
+                kept = [isinstance(layout, Layout) for layout in self._of.outputs]
+                chunk = [torch.zeros_like(m) for m, k in zip(made, kept, strict=True) if k]
+                self._chunk_gradients(0, chunk, kept, [False] * len(values))
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            raise _Unmapped(
+                "module must run under torch.func.vmap for mode 'vmap', got one that cannot; use mode='auto'"
+            ) from error
 
     def _call(self, parameters: Mapping[str, Tensor], values: Sequence[Tensor]) -> list[Tensor]:
         """Return the outputs' tensors, of the parameters and inputs given."""
-        tensors = list(self._tensors)
-        for place, value in zip(self._places, values, strict=True):
-            tensors[place] = value
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            return torch.func.functional_call(self._module, dict(parameters), args, kwargs)
+            return torch.func.functional_call(self._of.module, dict(parameters), args, kwargs)
 
-        with self._alone_with():
-            self._form = called(run, self._args, self._kwargs, tensors)
+        with Looped() if self._vmap else nullcontext():
+            self._form = self._run(run, values)
         return [leaf for leaf in pytree.tree_leaves(self._form) if isinstance(leaf, Tensor)]
 
     def _values(self, start: int) -> list[Tensor]:
@@ -144,11 +124,11 @@ class Replay(Pass):
         self.begin()
         outputs = [
             layout.examples(gradient, self.count)
-            for layout, gradient in zip(self._outputs, gradients, strict=True)
+            for layout, gradient in zip(self._of.outputs, gradients, strict=True)
             if gradient is not None and isinstance(layout, Layout)
         ]
         present = [
-            g is not None and isinstance(w, Layout) for w, g in zip(self._outputs, gradients, strict=True)
+            g is not None and isinstance(w, Layout) for w, g in zip(self._of.outputs, gradients, strict=True)
         ]
         sums = {name: torch.zeros_like(wide(p.detach())) for name, p in self._parameters.items()}
         norms, found = [], []
@@ -159,7 +139,9 @@ class Replay(Pass):
                 chunk = [output[start : start + self._few] for output in outputs]
                 own, of_inputs = self._chunk_gradients(start, chunk, present, needed)
                 with in_full(next(iter(sums.values())).device):
-                    norms.append(self._add(sums, own))
+                    examples = self._of_examples(own, last=(start + self._few) % self._views == 0)
+                    if examples is not None:
+                        norms.append(self._add(sums, examples))
                 found.append(of_inputs)
         finally:
             torch.set_rng_state(state)
@@ -213,75 +195,37 @@ class Replay(Pass):
         own = {name: gradient[None] for name, gradient in zip(fixed, found, strict=False)}
         return own, [gradient[None] for gradient in found[len(fixed) :]]
 
-    def _add(self, sums: Mapping[str, Tensor], own: Mapping[str, Tensor]) -> Tensor:
-        """Add a chunk's clipped gradients to the sums; return its norms."""
+    def _of_examples(self, own: Mapping[str, Tensor], *, last: bool) -> Mapping[str, Tensor] | None:
+        """Return the rows' gradients added up for each example; None before the last of its rows."""
         flat = {name: wide(gradient).reshape(len(gradient), -1) for name, gradient in own.items()}
+        if self._vmap:
+            return {name: rows.unflatten(0, (-1, self._views)).sum(1) for name, rows in flat.items()}
+        held = self._held
+        self._held = {name: held[name] + row for name, row in flat.items()} if held else flat
+        if not last:
+            return None
+        whole, self._held = self._held, {}
+        return whole
+
+    def _add(self, sums: Mapping[str, Tensor], flat: Mapping[str, Tensor]) -> Tensor:
+        """Add a chunk's clipped gradients to the sums; return its norms."""
         few = len(next(iter(flat.values())))
         kinds = {gradient.dtype for gradient in flat.values()}
         kind = torch.float64 if torch.float64 in kinds else torch.float32
         device = next(iter(flat.values())).device
-        squared = torch.zeros(max(self._groups.values()) + 1, few, dtype=kind, device=device)
-        for name, gradient in flat.items():
-            squared[self._groups[name]] += squares(gradient)
-        squared *= self._scale * self._scale
+        squared = torch.zeros(max(self._of.groups.values()) + 1, few, dtype=kind, device=device)
+        norms = {name: squares(gradient).to(kind) for name, gradient in flat.items()}
+        for group, own in by_group(norms, self._of.groups).items():
+            squared[group] = own
+        squared *= self._of.scale * self._of.scale
         bad = ~squared.isfinite().all(0)
-        factors = self._clipping.factors(squared) * self._scale
+        factors = self._of.clipping.factors(squared) * self._of.scale
         for name, gradient in flat.items():
             good = gradient.masked_fill(bad[:, None], 0) if bad.any() else gradient
-            total = factors[self._groups[name]].to(good.dtype) @ good
+            total = factors[self._of.groups[name]].to(good.dtype) @ good
             sums[name].add_(total.view(sums[name].shape))
         return squared.sqrt()
 
-    def totals(
-        self, clipping: Clipping, groups: Mapping[str, int], scale: float
-    ) -> tuple[Mapping[str, Tensor], Tensor]:
-        """Return what the backward has summed."""
-        if self._result is None:
-            raise UnfitModule("backward must come before its sums are taken, got none; call loss.backward()")
-        return self._result
 
-
-class _Again(Protocol):
-    def backward(self, gradients: Sequence[Tensor | None], needed: Sequence[bool]) -> list[Tensor | None]: ...
-
-
-def tied(
-    again: _Again,
-    form: Any,
-    tensors: Sequence[Tensor],
-    layouts: Sequence[Layout | bool | None],
-    inputs: Sequence[Tensor],
-) -> Any:
-    """Return an output of a given form, whose backward is that of the pass.
-
-    Raises
-    ------
-    UnfitModule
-        If a tensor in it could pass a gradient on without belonging to single examples.
-    """
-    for tensor, layout in zip(tensors, layouts, strict=True):
-        if not isinstance(layout, Layout) and tensor.is_floating_point():
-            raise UnfitModule(
-                "outputs must each belong to one example, got one that does not; "
-                "compute the loss outside of the module"
-            )
-    leaves, spec = pytree.tree_flatten(form)
-    apply: Any = _Replayed.apply
-    fresh = iter(apply(again, torch.zeros((), requires_grad=True), len(tensors), *tensors, *inputs))
-    return pytree.tree_unflatten([next(fresh) if isinstance(x, Tensor) else x for x in leaves], spec)
-
-
-class _Replayed(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, again: _Again, anchor: Tensor, count: int, *tensors: Tensor) -> Any:
-        outputs = tuple(tensor.detach() for tensor in tensors[:count])
-        ctx.again, ctx.count = again, count
-        ctx.set_materialize_grads(False)
-        ctx.mark_non_differentiable(*(o for o in outputs if not o.is_floating_point()))
-        return outputs
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        found = ctx.again.backward(gradients, ctx.needs_input_grad[3 + ctx.count :])
-        return (None,) * (3 + ctx.count) + tuple(found)
+class _Unmapped(UnfitModule, RuntimeError):
+    """The module does not run under vmap."""

@@ -9,6 +9,7 @@ from torch.overrides import TorchFunctionMode
 
 from sfumato.learning.engine.bodies import body_of
 from sfumato.learning.engine.calls import tensors_in
+from sfumato.learning.engine.checkpointing import kept
 from sfumato.learning.engine.plan import Plan, Step
 from sfumato.learning.engine.rules.registry import apply
 from sfumato.learning.engine.site import Site
@@ -34,7 +35,12 @@ class Reroute(TorchFunctionMode):
         self._plan, self._tape, self._next = plan, tape, 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
+        if self._plan.checkpointed:
+            with kept():
+                return self._called(func, args, kwargs or {})
+        return self._called(func, args, kwargs or {})
+
+    def _called(self, func: Any, args: Any, kwargs: Any) -> Any:
         if self._tape.broken or not self._follows(args, kwargs):
             return func(*args, **kwargs)
         body = body_of(func, args, kwargs)

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from sfumato.learning.engine.calls import tensors_in
+from sfumato.learning.engine.exhaustion import Remedied
 from sfumato.learning.engine.layout import Layout
 from sfumato.learning.engine.plan import Step
 from sfumato.learning.engine.tape import Tape
@@ -85,7 +86,8 @@ class Operation(ABC):
 class _Routed(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, operation: Operation, tape: Tape, anchor: Tensor, *data: Tensor) -> Any:
-        output, saved = operation.forward(*data)
+        with Remedied():
+            output, saved = operation.forward(*data)
         ctx.operation, ctx.tape = operation, tape
         ctx.save_for_backward(*saved)
         ctx.set_materialize_grads(False)
@@ -99,7 +101,8 @@ class _Routed(torch.autograd.Function):
             return (None,) * (3 + len(needed))
         ctx.tape.begin()
         saved = [None if tensor is None else tensor.detach() for tensor in ctx.saved_tensors]
-        return (None, None, None, *ctx.operation.backward(saved, needed, gradients))
+        with Remedied():
+            return (None, None, None, *ctx.operation.backward(saved, needed, gradients))
 
 
 def run(tape: Tape, operation: Operation, *data: Tensor) -> Any:

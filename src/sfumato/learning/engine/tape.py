@@ -16,6 +16,7 @@ from sfumato.learning.engine.arena import Arena
 from sfumato.learning.engine.passes import Pass
 from sfumato.learning.engine.totals import clipped_totals
 from sfumato.learning.engine.uses import Use
+from sfumato.learning.engine.views import of_examples
 
 __all__ = ["Followed", "Tape"]
 
@@ -48,15 +49,20 @@ class Tape(Pass):
     parameters : mapping of str to Tensor
         Those that require a gradient.
     count : int
-        How many examples there are.
+        How many rows there are: as many as examples without views.
     kept : int
         How many entries of gradients one use may keep.
     arena : Arena
         Where they are kept.
+    views : int
+        How many rows in a row are one example: uses speak of rows until they are collected, then of examples.
     """
 
-    def __init__(self, parameters: Mapping[str, Tensor], count: int, kept: int, arena: Arena) -> None:
+    def __init__(
+        self, parameters: Mapping[str, Tensor], count: int, kept: int, arena: Arena, *, views: int = 1
+    ) -> None:
         super().__init__(count)
+        self.examples, self._views = count // views, views
         self.kept, self.arena = kept, arena
         self.parameters = parameters
         self.followed = {id(p): Followed(name, p, frozenset({name})) for name, p in parameters.items()}
@@ -80,6 +86,8 @@ class Tape(Pass):
     def collect(self, tensor: Tensor, use: Use) -> None:
         """Take what the backward of one use leaves; a parameter used once gets its norms right away."""
         key = self.followed[id(tensor)].key
+        if self._views > 1:
+            use = of_examples(use, self._views, kept=self.kept)
         self.uses[key].append(use)
         if self.expected[key] == 1 and key in self.parameters:
             with in_full(tensor.device):

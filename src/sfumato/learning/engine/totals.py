@@ -17,7 +17,7 @@ from sfumato.learning.engine.uses import Use, faint, squares, wide
 if TYPE_CHECKING:
     from sfumato.learning.engine.tape import Followed, Tape
 
-__all__ = ["clipped_totals"]
+__all__ = ["by_group", "clipped_totals"]
 
 _DOUBTFUL = 1e-2
 
@@ -41,10 +41,10 @@ def clipped_totals(
     kinds = [wide(parameter).dtype for parameter in tape.parameters.values()]
     kind = torch.float64 if torch.float64 in kinds else torch.float32
     device = next(iter(tape.parameters.values())).device
-    squared = torch.zeros(max(groups.values()) + 1, tape.count, dtype=kind, device=device)
+    squared = torch.zeros(max(groups.values()) + 1, tape.examples, dtype=kind, device=device)
     several = _Several(tape)
-    for name, norms in (tape.norms | several.squared_norms()).items():
-        squared[groups[name]] += norms
+    for group, norms in by_group(tape.norms | several.squared_norms(), groups).items():
+        squared[group] = norms
     squared *= scale * scale
     bad = ~squared.isfinite().all(0)
     if bad.any():
@@ -54,6 +54,18 @@ def clipped_totals(
     factors = clipping.factors(squared) * scale
     sums = {name: tape.uses[name][0].weighted(factors[groups[name]]) for name in tape.norms}
     return sums | several.weighted(factors, groups), squared.clamp(min=0).sqrt()
+
+
+def by_group(norms: Mapping[str, Tensor], groups: Mapping[str, int]) -> dict[int, Tensor]:
+    """Return the sums of parameters' squared norms in each group.
+
+    Added one after the other, those of some thousand parameters could each be lost beside the first:
+    `torch.sum` adds in blocks.
+    """
+    parts: dict[int, list[Tensor]] = {}
+    for name, own in norms.items():
+        parts.setdefault(groups[name], []).append(own)
+    return {group: own[0] if len(own) == 1 else torch.stack(own).sum(0) for group, own in parts.items()}
 
 
 class _Several:
@@ -96,7 +108,7 @@ class _Several:
             return found
         entries = sum(math.prod(tape.parameters[name].shape) for name in rest)
         entries += sum(math.prod(followed.tensor.shape) for followed, _ in self._made)
-        self._few = max(1, min(tape.count, tape.kept // max(1, entries)))
+        self._few = max(1, min(tape.examples, tape.kept // max(1, entries)))
         parts: dict[str, list[Tensor]] = {name: [] for name in rest}
         for name, _, gradients in self._parts():
             parts[name].append(squares(gradients))
@@ -104,8 +116,8 @@ class _Several:
 
     def _parts(self) -> Iterator[tuple[str, int, Tensor]]:
         """Give the gradients of all but sums of rows, flat, some examples at a time."""
-        for start in range(0, self._tape.count, self._few) if self._few else ():
-            for name, gradients in self._summed(start, min(start + self._few, self._tape.count)).items():
+        for start in range(0, self._tape.examples, self._few) if self._few else ():
+            for name, gradients in self._summed(start, min(start + self._few, self._tape.examples)).items():
                 yield name, start, gradients.reshape(len(gradients), -1)
 
     def _summed(self, start: int, stop: int) -> dict[str, Tensor]:

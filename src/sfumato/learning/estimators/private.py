@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Sequence
 from typing import Any, Self
@@ -16,6 +15,7 @@ from sklearn.utils.validation import validate_data
 
 from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
+from sfumato.learning.estimators.entries import is_label, number, numbers_of, refuse_complex
 from sfumato.learning.estimators.sums import Part, VectorSum, planned
 from sfumato.numerics.source import RandomSource, random_source
 from sfumato.privacy.loss import PrivacyLoss
@@ -79,6 +79,7 @@ class PrivateEstimator(BaseEstimator):
 
     def _charged(self, loss: PrivacyLoss, *, float_safe: bool = True) -> RandomSource:
         """Charge the ledger, and return where randomness comes from."""
+        _check.ledger(self.ledger)
         given = self.random_state
         if given is None or isinstance(given, int | np.integer):
             source = random_source(given if given is None else int(given))
@@ -97,7 +98,9 @@ class PrivateEstimator(BaseEstimator):
     def _table(self, X: Any, *, reset: bool) -> _Array:
         """Return the data as float64, whatever values it holds."""
         options: dict[str, Any] = {"ensure_min_samples": 0} if reset else {}
-        found = validate_data(self, X, dtype=np.float64, ensure_all_finite=False, reset=reset, **options)
+        found = validate_data(
+            self, numbers_of(X), dtype=np.float64, ensure_all_finite=False, reset=reset, **options
+        )
         return np.asarray(found)
 
     def _labelled(self, X: Any, y: Any, *, numeric: bool) -> tuple[_Array, NDArray[Any], NDArray[np.bool_]]:
@@ -105,17 +108,19 @@ class PrivateEstimator(BaseEstimator):
         if isinstance(y, list | tuple) and (numeric or getattr(self, "classes", None) is not None):
             y = _entries(y)
         given = np.asarray(y)
+        refuse_complex("y", [given.dtype])
         if numeric and y is not None and given.ndim == 1 and given.dtype.kind == "O":
-            y = given = np.array([_number(one) for one in given.tolist()], np.float64)
+            y = given = np.array([number(one) for one in given.tolist()], np.float64)
         finite = np.ones(given.shape[:1], np.bool_)
         if y is not None and given.ndim == 1 and given.dtype.kind == "f":
             finite = np.isfinite(given)
             y = np.where(finite, given, 0.0)  # scikit-learn would raise an error that tells of them
         elif y is not None and given.ndim == 1 and given.dtype.kind == "O":
-            finite = np.array([_is_label(one) for one in given.tolist()], np.bool_)
+            finite = np.array([is_label(one) for one in given.tolist()], np.bool_)
             y = given.copy()
             y[~finite] = given[finite][0] if finite.any() else 0
         options: dict[str, Any] = {"ensure_all_finite": False, "ensure_min_samples": 0, "y_numeric": numeric}
+        X = numbers_of(X)
         X, y = validate_data(self, X, y, dtype=np.float64, multi_output=False, reset=True, **options)
         if numeric and not finite.all():
             y = np.where(finite, y, given)
@@ -143,26 +148,6 @@ def _entries(values: Sequence[Any]) -> Any:
     for place, one in enumerate(values):
         found[place] = one
     return found
-
-
-def _is_label(value: Any) -> bool:
-    """Whether a label is one: not missing, and finite where it is a number."""
-    try:
-        return (
-            value is not None
-            and bool(value == value)  # noqa: PLR0124 - NaN and its like are not
-            and not (isinstance(value, float) and math.isinf(value))
-        )
-    except (TypeError, ValueError):
-        return False
-
-
-def _number(value: Any) -> float:
-    """Return a response as a number; NaN where it is none."""
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return math.nan
 
 
 def encoded(y: NDArray[Any], classes: NDArray[Any], finite: NDArray[np.bool_]) -> NDArray[np.int64]:

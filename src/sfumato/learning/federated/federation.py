@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Generic, NoReturn, TypeVar, final
 
@@ -18,6 +19,7 @@ from sfumato.learning.federated.randomness import own_randomness
 from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.keyed import KeyedNoise
 from sfumato.learning.noise.noise import Noise
+from sfumato.learning.noise.one_run import bind_to_run, check_unbound
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.seed import Seed
 from sfumato.ledger.ledger import Ledger
@@ -63,7 +65,8 @@ class FederatedTraining(Generic[T]):
         with or without momentum, is what the strategies are made for.
     noise : Noise, optional
         Independent noise from a fresh key unless given (DP-FedAvg). `CorrelatedNoise` with the sampler's
-        participation is DP-FTRL. `SimulatedNoise` marks a simulation.
+        participation is DP-FTRL. `SimulatedNoise` marks a simulation. No two trainings may share noise or
+        sampler.
     aggregation : SecureAggregation, optional
         `TrustedAggregator` unless given.
     ledger : Ledger, optional
@@ -126,7 +129,9 @@ class FederatedTraining(Generic[T]):
         delta: float | None = None,
     ) -> None:
         _check_sampler(sampler, len(clients))
+        _check_parts(module, local, clipping)
         _check_noise(noise, sampler, clipping)
+        _check.ledger(ledger)
         if ledger is not None:
             _check.unit_interval("delta", delta, "say where the charge is read")
         self.module, self.clients, self.sampler, self.clipping = module, clients, sampler, clipping
@@ -141,7 +146,7 @@ class FederatedTraining(Generic[T]):
         self._optimizer = server(list(trained(module).values()))
         self._groups = clipping.groups(self._names)
         self._run: Run | None = None
-        self._process = os.getpid()
+        self._process, self._name = os.getpid(), secrets.token_hex(16)
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
         raise TypeError(
@@ -188,7 +193,9 @@ class FederatedTraining(Generic[T]):
         if count > left:
             _check.refuse("rounds", f"be at most the {left} that are left", count, "plan a longer run")
         if count:
+            check_unbound(self._name, noise=self._noise, sampler=self.sampler)
             self._reserve()
+            bind_to_run(self._name, noise=self._noise, sampler=self.sampler)
         for _ in range(count):
             self._round()
             if progress is not None:
@@ -268,6 +275,15 @@ def _check_sampler(sampler: Sampler, clients: int) -> None:
         _check.refuse(
             "sampler", "be priced for clipping each client", sampler.clips, "draw clients, not users"
         )
+
+
+def _check_parts(module: object, local: object, clipping: object) -> None:
+    if not isinstance(module, nn.Module):
+        _check.refuse("module", "be a torch.nn.Module", type(module).__name__)
+    if not callable(local):
+        _check.refuse("local", "be a function of a module and a client's data", local, "pass local_sgd(...)")
+    if not isinstance(clipping, Clipping):
+        _check.refuse("clipping", "be a Clipping", clipping, "pass Flat(clip_norm=...), say")
 
 
 def _check_noise(noise: Noise | None, sampler: Sampler, clipping: Clipping) -> None:

@@ -12,7 +12,7 @@ from torch import Tensor
 from sfumato import _check
 from sfumato.learning.noise.key import NoiseKey
 from sfumato.learning.noise.keyed import change_entries
-from sfumato.learning.noise.noise import Noise
+from sfumato.learning.noise.noise import Noise, Part
 from sfumato.mechanisms.factorization.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategy import NoiseStream, Strategy
 from sfumato.numerics.keyed_normal import add_normals
@@ -107,16 +107,21 @@ class CorrelatedNoise(Noise):
         """
         return self.strategy.loss(noise_multiplier, participation=self.participation, neighboring=neighboring)
 
-    def _add(self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float]) -> None:
+    def _add(
+        self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float], parts: Sequence[Part]
+    ) -> None:
         if step >= self.strategy.steps:
             remedy = "make a strategy of more steps"
             _check.refuse("step", f"be below the strategy's {self.strategy.steps}", step, remedy)
-        shapes = [(gradient.numel(), stddev) for gradient, stddev in zip(gradients, stddevs, strict=True)]
+        shapes = [
+            (gradient.numel(), stddev, part)
+            for gradient, stddev, part in zip(gradients, stddevs, parts, strict=True)
+        ]
         if not self._streams:
             self._streams = [
-                _Parameter(self.strategy, self._rows, place, *shape) for place, shape in enumerate(shapes)
+                _Parameter(self.strategy, self._rows, place, shape) for place, shape in enumerate(shapes)
             ]
-        if [(stream.entries, stream.stddev) for stream in self._streams] != shapes:
+        if [stream.shape for stream in self._streams] != shapes:
             remedy = "keep parameters and clip norms as they are, or begin a new run"
             _check.refuse("stddevs", "be the same at every step, as the gradients' sizes", "others", remedy)
         for stream, gradient in zip(self._streams, gradients, strict=True):
@@ -133,9 +138,9 @@ class CorrelatedNoise(Noise):
 class _Parameter:
     """The correlated noise of one parameter."""
 
-    def __init__(self, strategy: Strategy, key: bytes, place: int, entries: int, stddev: float) -> None:
+    def __init__(self, strategy: Strategy, key: bytes, place: int, shape: tuple[int, float, Part]) -> None:
         self._strategy, self._key, self._place = strategy, key, place
-        self.entries, self.stddev = entries, stddev
+        self.shape = shape
         self._restart()
 
     def _restart(self) -> None:
@@ -144,8 +149,10 @@ class _Parameter:
         self._last: NDArray[np.float64] = np.zeros(0)
 
     def _draw(self) -> NDArray[np.float64]:
-        fresh = np.zeros(self.entries)
-        add_normals(fresh, self._key, stream=(self._row, self._place), scale=self.stddev)
+        entries, stddev, part = self.shape
+        fresh = np.zeros(entries)
+        stream = self._row, self._place
+        add_normals(fresh, self._key, stream=stream, start=part.start, scale=stddev)
         self._row += 1
         return fresh
 

@@ -21,7 +21,9 @@ _SINE: Final = (1307674368000, 6227020800, 39916800, 362880, 5040, 120, 6)
 _COSINE: Final = (87178291200, 479001600, 3628800, 40320, 720, 24, 2)
 
 
-def add_normals_on_device(out: Tensor, key: bytes, stream: tuple[int, int], scale: float) -> None:
+def add_normals_on_device(
+    out: Tensor, key: bytes, stream: tuple[int, int], scale: float, first: int = 0
+) -> None:
     """Add ``scale`` times a stream's normal numbers to a tensor, in place, on its device.
 
     Parameters
@@ -33,18 +35,22 @@ def add_normals_on_device(out: Tensor, key: bytes, stream: tuple[int, int], scal
     stream : pair of int
         As in `sfumato.numerics.keyed_normal.add_normals`.
     scale : float
+    first : int
+        The place whose number is added to the first entry.
 
     Notes
     -----
     The operations are those of the compiled kernel in the same order, each rounded by itself as IEEE 754
     says: on a device whose doubles do so, the same bits come out. Tested on the CPU.
     """
-    for start in range(0, out.numel(), _PART * _GROUP):
-        part = out[start : start + _PART * _GROUP]
-        groups = -(-part.numel() // _GROUP)
-        words = _words(key, stream, start // _GROUP, groups, out.device)
-        normals = _transform(words[:, :_PAIRS], words[:, _PAIRS:]).reshape(-1)[: part.numel()]
-        part.copy_(part.double() + normals * scale)
+    skipped = first % _GROUP
+    for start in range(-skipped, out.numel(), _PART * _GROUP):
+        part = out[max(start, 0) : start + _PART * _GROUP]
+        before = max(-start, 0)
+        groups = -(-(before + part.numel()) // _GROUP)
+        words = _words(key, stream, (first + start) // _GROUP, groups, out.device)
+        normals = _transform(words[:, :_PAIRS], words[:, _PAIRS:]).reshape(-1)
+        part.copy_(part.double() + normals[before : before + part.numel()] * scale)
 
 
 def _int32(values: Tensor) -> Tensor:

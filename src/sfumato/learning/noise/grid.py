@@ -13,7 +13,7 @@ from torch import Tensor
 from sfumato import _check
 from sfumato.learning.noise.key import NoiseKey
 from sfumato.learning.noise.keyed import change_entries
-from sfumato.learning.noise.noise import Noise
+from sfumato.learning.noise.noise import Noise, Part
 from sfumato.numerics.keyed_normal import rounded_normals
 from sfumato.numerics.rounding import div_down, mul_up
 
@@ -97,13 +97,17 @@ class GridNoise(Noise):
         worse = (1 + noise * 2.0**-_BITS * root) / (1 + _MULTIPLIER * 2.0**-_BITS * root)
         return div_down(noise, mul_up(worse, 1 + 2.0**-48))
 
-    def _add(self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float]) -> None:
-        entries = sum(gradient.numel() for gradient in gradients)
+    def _add(
+        self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float], parts: Sequence[Part]
+    ) -> None:
+        entries = sum(part.whole for part in parts)
         more = 1 + mul_up(_MULTIPLIER * 2.0**-_BITS, sqrt(entries) * (1 + 2.0**-48))
-        for place, (gradient, stddev) in enumerate(zip(gradients, stddevs, strict=True)):
+        for place, (gradient, stddev, part) in enumerate(zip(gradients, stddevs, parts, strict=True)):
             if stddev:
                 # A grid of the deviation asked for: that of the one drawn could be twice as coarse.
-                drawn = _Drawn(self._entries, (step, place), mul_up(stddev, more), like=stddev)
+                drawn = _Drawn(
+                    self._entries, (step, place), mul_up(stddev, more), like=stddev, first=part.start
+                )
                 change_entries(gradient, drawn.add)
 
     def scalar(self, *, step: int, stddev: float) -> float:
@@ -126,10 +130,18 @@ class GridNoise(Noise):
 class _Drawn:
     """The noise of one tensor at one step."""
 
-    def __init__(self, key: bytes, stream: tuple[int, int], stddev: float, like: float | None = None) -> None:
+    def __init__(
+        self,
+        key: bytes,
+        stream: tuple[int, int],
+        stddev: float,
+        *,
+        like: float | None = None,
+        first: int = 0,
+    ) -> None:
         if not _LEAST <= stddev <= 1 / _LEAST:
             _check.refuse("stddevs", "be 0, or between 2**-400 and 2**400", stddev, "rescale the loss")
-        self._key, self._stream = key, stream
+        self._key, self._stream, self._first = key, stream, first
         self._stddev, self._grid = stddev, _spacing(stddev if like is None else like)
 
     def add(self, entries: NDArray[Any]) -> None:
@@ -143,5 +155,6 @@ class _Drawn:
             held = np.clip(np.nan_to_num(part.astype(np.float64)), -widest, widest)
             whole = np.rint(held / self._grid).astype(np.int64)
             scale = self._stddev / self._grid
-            whole += rounded_normals(part.size, self._key, scale=scale, stream=self._stream, start=start)
+            place = self._first + start
+            whole += rounded_normals(part.size, self._key, scale=scale, stream=self._stream, start=place)
             part[:] = whole.astype(np.float64) * self._grid

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final, final
 
 import numpy as np
@@ -14,7 +15,7 @@ from torch import Tensor
 from sfumato import _check
 from sfumato.learning.noise.device import add_normals_on_device
 from sfumato.learning.noise.key import NoiseKey
-from sfumato.learning.noise.noise import Noise
+from sfumato.learning.noise.noise import Noise, Part
 from sfumato.numerics.keyed_normal import add_normals
 
 __all__ = ["KeyedNoise", "SimulatedNoise", "change_entries"]
@@ -45,26 +46,28 @@ def change_entries(tensor: Tensor, change: Callable[[NDArray[Any]], None]) -> No
     seen.copy_(copy)
 
 
-def _add_by_parts(entries: NDArray[Any], key: bytes, stream: tuple[int, int], stddev: float) -> None:
+def _add_by_parts(entries: NDArray[Any], drawn: tuple[bytes, tuple[int, int], float, int]) -> None:
     """Add noise with as many threads as torch may use: places are independent, so the noise is the same."""
+    key, stream, stddev, first = drawn
     parts = min(torch.get_num_threads(), entries.size // _PART)
     if parts < 2:
-        add_normals(entries, key, stream=stream, scale=stddev)
+        add_normals(entries, key, stream=stream, start=first, scale=stddev)
         return
     length = -(-entries.size // parts)
 
     def add(start: int) -> None:
-        add_normals(entries[start : start + length], key, stream=stream, start=start, scale=stddev)
+        part = entries[start : start + length]
+        add_normals(part, key, stream=stream, start=first + start, scale=stddev)
 
     with ThreadPoolExecutor(parts) as pool:
         list(pool.map(add, range(0, entries.size, length)))
 
 
-def _add_there(gradient: Tensor, key: bytes, stream: tuple[int, int], stddev: float) -> None:
+def _add_there(gradient: Tensor, key: bytes, stream: tuple[int, int], stddev: float, first: int) -> None:
     seen = gradient.detach()
     wide = torch.float64 if seen.dtype is torch.float64 else torch.float32
     flat = seen.to(wide, memory_format=torch.contiguous_format).reshape(-1)
-    add_normals_on_device(flat, key, stream, stddev)
+    add_normals_on_device(flat, key, stream, stddev, first)
     if flat.data_ptr() != seen.data_ptr():
         seen.copy_(flat.view(seen.shape))
 
@@ -80,18 +83,15 @@ class _Keyed(Noise):
         """Whether the noise follows from a seed; then it protects nobody."""
         return self._key.simulated
 
-    def _add(self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float]) -> None:
-        for place, (gradient, stddev) in enumerate(zip(gradients, stddevs, strict=True)):
-            stream = (step, place)
-
+    def _add(
+        self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float], parts: Sequence[Part]
+    ) -> None:
+        for place, (gradient, stddev, part) in enumerate(zip(gradients, stddevs, parts, strict=True)):
+            drawn = (self._entries, (step, place), stddev, part.start)
             if gradient.device.type == "cuda":
-                _add_there(gradient, self._entries, stream, stddev)
-                continue
-
-            def add(entries: NDArray[Any], stream: tuple[int, int] = stream, stddev: float = stddev) -> None:
-                _add_by_parts(entries, self._entries, stream, stddev)
-
-            change_entries(gradient, add)
+                _add_there(gradient, *drawn)
+            else:
+                change_entries(gradient, partial(_add_by_parts, drawn=drawn))
 
     def scalar(self, *, step: int, stddev: float) -> float:
         """Return the noise of a step's one number beside the gradients."""

@@ -4,16 +4,50 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from sfumato import _check
 
-__all__ = ["Noise"]
+__all__ = ["Noise", "Part", "parts_of"]
 
 _FLOATS = {torch.float32, torch.float64, torch.bfloat16, torch.float16}
 _MOST = 1 << 31
+
+
+class Part(NamedTuple):
+    """Where a tensor's entries lie in the parameter that it is a run of, and how many that has.
+
+    Attributes
+    ----------
+    start : int
+        The place of the tensor's first entry.
+    whole : int
+        The entries of the whole parameter, in the order of their indices.
+    """
+
+    start: int
+    whole: int
+
+
+def parts_of(gradients: Sequence[Tensor], parts: Sequence[Part] | None) -> Sequence[Part]:
+    """Return the parts that tensors are: the whole of each unless given.
+
+    Raises
+    ------
+    ParameterError
+        If one does not lie in its parameter.
+    """
+    if parts is None:
+        return [Part(0, gradient.numel()) for gradient in gradients]
+    if len(parts) != len(gradients):
+        _check.refuse("parts", f"have one entry for each of {len(gradients)} gradients", len(parts))
+    for gradient, (start, whole) in zip(gradients, parts, strict=True):
+        if not 0 <= start <= whole - gradient.numel():
+            _check.refuse("parts", "lie in their parameters", (start, gradient.numel(), whole))
+    return parts
 
 
 class Noise(ABC):
@@ -23,7 +57,8 @@ class Noise(ABC):
     -----
     The noise of an entry is a function of the key, the step, the parameter's place in the list and the
     entry's place in the parameter: the same call gives the same noise again, so a step must never be run on
-    other gradients with the same key. Two gradients with one noise differ by no noise at all.
+    other gradients with the same key. Two gradients with one noise differ by no noise at all. So a noise
+    that protects is neither copied nor pickled with what holds it: checkpoints seal its key apart.
     """
 
     @property
@@ -53,7 +88,22 @@ class Noise(ABC):
         """
         return _check.non_negative("noise_multiplier", noise_multiplier)
 
-    def add_(self, gradients: Sequence[Tensor], *, step: int, stddevs: Sequence[float]) -> None:
+    def __getstate__(self) -> object:
+        if not self.simulated:
+            raise TypeError(
+                "noise must stay where it was made, got a copy or a pickle of it, which would hold its key; "
+                "save the run by its checkpoint, which seals the key apart"
+            )
+        return super().__getstate__()
+
+    def add_(
+        self,
+        gradients: Sequence[Tensor],
+        *,
+        step: int,
+        stddevs: Sequence[float],
+        parts: Sequence[Part] | None = None,
+    ) -> None:
         """Add a step's noise to sums of clipped gradients, in place.
 
         Parameters
@@ -64,11 +114,15 @@ class Noise(ABC):
             The logical batch, from 0.
         stddevs : sequence of float
             Standard deviation of the noise on each tensor's entries.
+        parts : sequence of Part, optional
+            Where each tensor lies in its parameter, if it is a run of its entries only; as many tensors as
+            there are parameters, some of them empty. Parts that are cut from the same sums, each with its
+            own noise, have together the noise of the whole.
 
         Raises
         ------
         ParameterError
-            If a tensor is not floating, or the numbers of tensors and deviations differ.
+            If a tensor is not floating, or the numbers of tensors, deviations and parts differ.
         """
         _check.integer("step", step)
         if step >= _MOST:
@@ -81,10 +135,12 @@ class Noise(ABC):
                 shown = f"{gradient.dtype}, {gradient.layout}"
                 _check.refuse("gradients", "be dense tensors of floats", shown, "call to_dense() first")
         with torch.no_grad():
-            self._add(gradients, step, stddevs)
+            self._add(gradients, step, stddevs, parts_of(gradients, parts))
 
     @abstractmethod
-    def _add(self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float]) -> None:
+    def _add(
+        self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float], parts: Sequence[Part]
+    ) -> None:
         """Add noise to checked gradients."""
 
     @abstractmethod

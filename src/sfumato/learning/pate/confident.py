@@ -8,26 +8,17 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato import _check
-from sfumato.learning.pate.aggregator import (
-    UNANSWERED,
-    Aggregator,
-    as_stddev,
-    check_noise,
-    vote_noise,
-)
+from sfumato.learning.pate.aggregator import UNANSWERED
+from sfumato.learning.pate.checked import Checked
 from sfumato.learning.pate.gnmax import noisy_winners
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.rational import Number
 from sfumato.numerics.source import RandomSource
-from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["ConfidentGNMax", "first_passing"]
+__all__ = ["ConfidentGNMax"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConfidentGNMax(Aggregator):
+class ConfidentGNMax(Checked):
     r"""The class with most votes after noise, where a noisy check finds that most votes are many.
 
     Parameters
@@ -57,36 +48,6 @@ class ConfidentGNMax(Aggregator):
     2.54
     """
 
-    threshold: int
-    check_stddev: Number
-    stddev: Number
-
-    def _settle(self) -> None:
-        object.__setattr__(self, "threshold", _check.integer("threshold", self.threshold))
-        for name in ("check_stddev", "stddev"):
-            object.__setattr__(self, name, as_stddev(name, getattr(self, name)))
-        _ = self.check, self.noise
-
-    @property
-    def check(self) -> Gaussian:
-        """The mechanism on the most votes of one question."""
-        return check_noise(self.check_stddev, self.teachers_moved, self.neighboring)
-
-    @property
-    def noise(self) -> Gaussian:
-        """The mechanism on the histogram of one question."""
-        return vote_noise(self.stddev, self.teachers_moved, self.neighboring)
-
-    @property
-    def question_loss(self) -> PrivacyLoss:
-        """The loss of one check."""
-        return self.check.privacy_loss
-
-    @property
-    def answer_loss(self) -> PrivacyLoss:
-        """The loss of one answer."""
-        return self.noise.privacy_loss
-
     def label(
         self,
         votes: NDArray[np.int64],
@@ -96,13 +57,6 @@ class ConfidentGNMax(Aggregator):
     ) -> tuple[NDArray[np.int64], int]:
         """Answer at most ``answers`` of the questions that pass the check; see `Aggregator.label`."""
         labels = np.full(len(votes), UNANSWERED, np.int64)
-        rows = first_passing(votes.max(axis=1, initial=0), self.check, self.threshold, answers, source)
+        rows = self._passing(votes.max(axis=1, initial=0), answers, source)
         labels[rows] = noisy_winners(votes[rows], self.noise, source)
         return labels, len(rows)
-
-
-def first_passing(
-    most: NDArray[np.int64], check: Gaussian, threshold: int, answers: int, source: RandomSource
-) -> NDArray[np.intp]:
-    """Return the first ``answers`` rows that pass a noisy threshold."""
-    return np.flatnonzero(most + np.asarray(check.law.sample(most.shape, source)) >= threshold)[:answers]

@@ -172,13 +172,20 @@ class Consensus:
         root = np.maximum(np.sqrt(lacks) - math.sqrt(rho), 0.0)
         with np.errstate(divide="ignore"):
             likely = np.log1p(-np.exp(-np.maximum(lacks, _turn(rho, self.order))))
-            return np.asarray(self.order * likely + (1 - self.order) * np.log(-np.expm1(-(root**2))))
+            return np.asarray(self.order * likely + (1 - self.order) * _log_rest(root**2))
 
     def _missed(self, lacks: _Array, rho: float) -> _Array:
         """Return the log of the second term for each L."""
         slope = self.order - 1
         u = np.maximum(np.sqrt(lacks / rho), slope)
         return np.asarray(-lacks + slope * lacks / u + slope * rho * (u + 1))
+
+
+def _log_rest(lacks: _Array) -> _Array:
+    """Return ``log(1 - exp(-L))`` for each L from 0 on, to its own last digits wherever it is near 0."""
+    return np.asarray(
+        np.where(lacks < math.log(2), np.log(-np.expm1(-lacks)), np.log1p(-np.exp(-np.maximum(lacks, 0.5))))
+    )
 
 
 @lru_cache(maxsize=64)

@@ -40,6 +40,7 @@ def distill(student: Any, teachers: Teachers, poll: Poll, X: Any) -> Release:  #
     ParameterError
         If no example was answered; what the labels are is public.
     """
+    _check_asked(teachers, poll)
     X = np.asarray(X)[: poll.questions_left]  # noqa: N806
     labels = poll.label(teachers.votes(X))
     _learn(student, teachers, X, labels)
@@ -73,6 +74,7 @@ def distill_in_rounds(
         Of the last student, with the poll's loss.
     """
     rounds = _check.integer("rounds", rounds, minimum=1)
+    _check_asked(teachers, poll)
     X = np.asarray(X)[: poll.questions_left]  # noqa: N806
     labels = np.full(len(X), UNANSWERED, np.int64)
     student = None
@@ -86,6 +88,11 @@ def distill_in_rounds(
         student = make()
         _learn(student, teachers, X, labels)
     return _told(student, poll)
+
+
+def _check_asked(teachers: object, poll: object) -> None:
+    _check.instance("teachers", teachers, Teachers, "pass Teachers.fit(...)")
+    _check.instance("poll", poll, Poll, "pass Poll(GNMax(stddev=40), questions=...)")
 
 
 def _learn(student: Any, teachers: Teachers, X: NDArray[Any], labels: NDArray[np.int64]) -> None:  # noqa: N803

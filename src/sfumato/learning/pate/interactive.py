@@ -9,26 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.learning.pate.aggregator import (
-    UNANSWERED,
-    Aggregator,
-    as_stddev,
-    check_noise,
-    vote_noise,
-)
-from sfumato.learning.pate.confident import first_passing
+from sfumato.learning.pate.aggregator import UNANSWERED
+from sfumato.learning.pate.checked import Checked
 from sfumato.learning.pate.gnmax import noisy_winners
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.rational import Number
 from sfumato.numerics.source import RandomSource
-from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["InteractiveGNMax"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InteractiveGNMax(Aggregator):
+class InteractiveGNMax(Checked):
     r"""The teachers' label where their votes outrun the student's guess; else the student's own, if sure.
 
     Parameters
@@ -59,41 +50,15 @@ class InteractiveGNMax(Aggregator):
     """
 
     teachers: int
-    threshold: int
     confidence: float = 1.0
-    check_stddev: Number
-    stddev: Number
 
     def _settle(self) -> None:
         object.__setattr__(self, "teachers", _check.integer("teachers", self.teachers, minimum=1))
-        object.__setattr__(self, "threshold", _check.integer("threshold", self.threshold))
         confidence = _check.finite("confidence", self.confidence)
         if not 0 <= confidence <= 1:
             _check.refuse("confidence", "be from 0 to 1", confidence)
         object.__setattr__(self, "confidence", confidence)
-        for name in ("check_stddev", "stddev"):
-            object.__setattr__(self, name, as_stddev(name, getattr(self, name)))
-        _ = self.check, self.noise
-
-    @property
-    def check(self) -> Gaussian:
-        """The mechanism on the largest surplus of one question."""
-        return check_noise(self.check_stddev, self.teachers_moved, self.neighboring)
-
-    @property
-    def noise(self) -> Gaussian:
-        """The mechanism on the histogram of one question."""
-        return vote_noise(self.stddev, self.teachers_moved, self.neighboring)
-
-    @property
-    def question_loss(self) -> PrivacyLoss:
-        """The loss of one check."""
-        return self.check.privacy_loss
-
-    @property
-    def answer_loss(self) -> PrivacyLoss:
-        """The loss of one answer."""
-        return self.noise.privacy_loss
+        Checked._settle(self)  # noqa: SLF001  # a slotted dataclass has no super() without arguments
 
     def label(
         self,
@@ -106,7 +71,7 @@ class InteractiveGNMax(Aggregator):
         guess = as_probabilities(probabilities, votes.shape)
         expected = np.rint(guess * self.teachers).astype(np.int64)
         surplus = (votes - expected).max(axis=1, initial=-self.teachers)
-        rows = first_passing(surplus, self.check, self.threshold, answers, source)
+        rows = self._passing(surplus, answers, source)
         labels = np.where(guess.max(axis=1, initial=0.0) > self.confidence, guess.argmax(axis=1), UNANSWERED)
         labels[rows] = noisy_winners(votes[rows], self.noise, source)
         return labels.astype(np.int64), len(rows)

@@ -79,6 +79,7 @@ class Poll:
             _check.refuse(
                 "aggregator", "be an Aggregator", type(aggregator).__name__, "pass GNMax(stddev=40)"
             )
+        _check.ledger(ledger)
         self._loss = aggregator.loss(questions=questions, answers=answers)
         self._aggregator = aggregator
         self._questions, self._answers = int(questions), int(questions if answers is None else answers)

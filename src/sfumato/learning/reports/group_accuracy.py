@@ -136,6 +136,7 @@ def group_accuracies(
     >>> told.gap.lower < 0.3 < told.gap.upper, told.gap.upper - told.gap.lower < 0.03
     (True, True)
     """
+    _check.ledger(ledger)
     names, source = tuple(public_groups), random_source(rng)
     risk = 1 - _check.unit_interval("confidence", confidence)
     if not names or len(set(names)) < len(names):

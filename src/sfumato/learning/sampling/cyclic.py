@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from sfumato import _check
 from sfumato.learning.sampling.epochs import EpochSampler
-from sfumato.learning.sampling.orders import Held, Indices, permutation
-from sfumato.learning.sampling.seed import SeedLike
+from sfumato.learning.sampling.orders import Indices, permutation
 from sfumato.mechanisms.factorization.participation import Participation
-from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["CyclicSampler"]
 
@@ -51,14 +49,7 @@ class CyclicSampler(EpochSampler):
     Participation(max_participations=None, separation=3, fixed_order=True)
     """
 
-    population: int
-    batch_size: int
-    steps: int
     shuffle: bool = True
-    drop_last: bool = False
-    neighboring: Neighboring = Neighboring.ZERO_OUT
-    seed: SeedLike = field(default=None, repr=False)
-    _held: Held[Indices] = field(default_factory=Held, init=False, repr=False)
 
     def __post_init__(self) -> None:
         self._check_epochs()

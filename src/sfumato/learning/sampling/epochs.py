@@ -3,19 +3,35 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass, field
 
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
 from sfumato.learning.sampling.orders import Held, Indices
 from sfumato.learning.sampling.sampler import Sampler
+from sfumato.learning.sampling.seed import SeedLike
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["EpochSampler"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class EpochSampler(Sampler):
     """Each example is in one batch of an epoch at most; nothing is hidden by which.
+
+    Parameters
+    ----------
+    population, batch_size : int
+        Public; the batch size is at most the population.
+    steps : int
+        The planned number of batches, over all epochs.
+    drop_last : bool
+        Whether an epoch ends before a batch that would be smaller.
+    neighboring : Neighboring
+        Zero-out or replace-one.
+    seed : None, bytes, Seed or int
+        As for `PoissonSampler`.
 
     Notes
     -----
@@ -28,11 +44,16 @@ class EpochSampler(Sampler):
     example by itself and holds there.
     """
 
-    __slots__ = ()
-
+    population: int
     batch_size: int
-    drop_last: bool
-    _held: Held[Indices]
+    steps: int
+    drop_last: bool = False
+    neighboring: Neighboring = Neighboring.ZERO_OUT
+    seed: SeedLike = field(default=None, repr=False)
+    _held: Held[Indices] = field(default_factory=Held, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._check_epochs()
 
     @property
     def expected_batch_size(self) -> float:

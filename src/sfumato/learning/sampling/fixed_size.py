@@ -22,10 +22,12 @@ from sfumato.privacy.nodes.with_replacement import SampledWithReplacement
 __all__ = ["FixedSizeSampler", "WithReplacementSampler"]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _FixedSize(Sampler):
-    __slots__ = ()
-
+    population: int
     batch_size: int
+    steps: int
+    seed: SeedLike = field(default=None, repr=False)
 
     @property
     def expected_batch_size(self) -> float:
@@ -75,11 +77,6 @@ class FixedSizeSampler(_FixedSize):
     (5, 'replace-one')
     """
 
-    population: int
-    batch_size: int
-    steps: int
-    seed: SeedLike = field(default=None, repr=False)
-
     def __post_init__(self) -> None:
         self._check_sizes(1)
         if self.batch_size > self.population:
@@ -122,11 +119,6 @@ class WithReplacementSampler(_FixedSize):
     >>> sampler.batch(0).size, sampler.distinct
     (6, False)
     """
-
-    population: int
-    batch_size: int
-    steps: int
-    seed: SeedLike = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         self._check_sizes(2)

@@ -50,6 +50,7 @@ def noise_for(sampler: Sampler, *, epsilon: float, delta: float, tolerance: floa
     >>> round(noise, 3), sampler.loss(noise).epsilon(1e-5) <= 2.0
     (0.959, True)
     """
+    _check.instance("sampler", sampler, Sampler, "pass PoissonSampler(...)")
     return calibrate(sampler.loss, epsilon=epsilon, delta=delta, tolerance=tolerance)
 
 

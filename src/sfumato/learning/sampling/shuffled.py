@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import final
 
 from sfumato.learning.sampling.epochs import EpochSampler
-from sfumato.learning.sampling.orders import Held, Indices, permutation
-from sfumato.learning.sampling.seed import SeedLike
+from sfumato.learning.sampling.orders import Indices, permutation
 from sfumato.mechanisms.factorization.participation import Participation
-from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["ShuffledSampler"]
 
@@ -45,17 +43,6 @@ class ShuffledSampler(EpochSampler):
     >>> sampler.loss(2.0)
     Gaussian(noise_multiplier=2.0, neighboring=<Neighboring.ZERO_OUT: 'zero-out'>) * 2
     """
-
-    population: int
-    batch_size: int
-    steps: int
-    drop_last: bool = False
-    neighboring: Neighboring = Neighboring.ZERO_OUT
-    seed: SeedLike = field(default=None, repr=False)
-    _held: Held[Indices] = field(default_factory=Held, init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        self._check_epochs()
 
     @property
     def participation(self) -> Participation:

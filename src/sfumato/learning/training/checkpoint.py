@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any, final
 
 import torch
+from torch import nn
+from torch.optim import Optimizer
 
 from sfumato import _check
 from sfumato.errors import LedgerCorrupt, LedgerMismatch, LedgerUnavailable
 from sfumato.learning.training.sealing import sealed, unsealed, write_whole
+from sfumato.learning.training.shards import cut_module, cut_optimizer
 
 __all__ = ["Checkpoint", "Place", "Plan", "read_secrets", "secrets_of", "write_secrets"]
 
@@ -69,7 +72,9 @@ class Place:
     claimed : int
         How many steps were claimed.
     head : tuple of (int, str) or None
-        The last event's position and hash, for people; None in an analyst's.
+        The last event's position and hash, which the ledger must still hold; None in an analyst's.
+    record : str
+        `Run.record` of the claimed steps; "" in checkpoints of before there was one.
     """
 
     ledger: str
@@ -77,6 +82,7 @@ class Place:
     digest: str
     claimed: int
     head: tuple[int, str] | None
+    record: str = ""
 
     @property
     def name(self) -> str:
@@ -117,6 +123,46 @@ class Checkpoint:
         }
         torch.save(content, buffer, **torch_save_kwargs)
         write_whole(Path(path), buffer.getvalue())
+
+    def restore(self, module: nn.Module, optimizer: Optimizer | None) -> None:
+        """Put the weights and the optimizer's state into place, cut up where the module is."""
+        self.require_shapes(module, optimizer)
+        module.load_state_dict(cut_module(module, self._named_as(module)))
+        if optimizer is not None and self.optimizer is not None:
+            parameters = [p for group in optimizer.param_groups for p in group["params"]]
+            optimizer.load_state_dict(cut_optimizer(parameters, self.optimizer))
+
+    def require_shapes(self, module: nn.Module, optimizer: Optimizer | None) -> None:
+        """Refuse a module or an optimizer of other parameters than were saved, before either is changed.
+
+        Raises
+        ------
+        LedgerMismatch
+            With the remedy.
+        """
+        saved, now = _shapes(self._named_as(module)), _shapes(module.state_dict(keep_vars=True))
+        if saved != now:
+            raise LedgerMismatch(
+                "module must have the parameters and buffers that the run began with, got other names or "
+                "shapes; make it as it was"
+            )
+        if optimizer is None or self.optimizer is None:
+            return
+        groups = [len(group["params"]) for group in self.optimizer["param_groups"]]
+        if groups != [len(group["params"]) for group in optimizer.param_groups]:
+            raise LedgerMismatch(
+                f"optimizer must have groups of as many parameters as the run began with, {groups}, got "
+                "others; make it as it was"
+            )
+
+    def _named_as(self, module: nn.Module) -> dict[str, Any]:
+        """Return the weights by the module's names: wrapped for several processes it calls itself a part."""
+        names, prefix = module.state_dict(keep_vars=True).keys(), "module."
+        if self.module.keys() == names:
+            return self.module
+        if all(name.startswith(prefix) for name in names):
+            return {prefix + name: value for name, value in self.module.items()}
+        return {name.removeprefix(prefix): value for name, value in self.module.items()}
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], **torch_load_kwargs: Any) -> Checkpoint:
@@ -186,3 +232,7 @@ def read_secrets(path: str | os.PathLike[str], key: bytes, place: Place) -> tupl
     if content.keys() != {"noise", "seed"}:
         _check.refuse("secrets", "be those of a run", "others")
     return bytes.fromhex(content["noise"]), bytes.fromhex(content["seed"])
+
+
+def _shapes(state: dict[str, Any]) -> dict[str, Any]:
+    return {name: getattr(value, "shape", None) for name, value in state.items()}

@@ -11,6 +11,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from sfumato import _check
 from sfumato.errors import MissingExtra
 from sfumato.learning.training.run import TrainingRun
+from sfumato.privacy._outward import text_above
 
 __all__ = ["LearningCurve", "Point", "progress"]
 
@@ -27,7 +28,9 @@ class Point(NamedTuple):
 class LearningCurve:
     """Collects numbers along a run, each with the epsilon spent so far.
 
-    Values measured on the private examples are the curator's: they are released by nothing here.
+    Values measured on the private examples are the curator's: they are released by nothing here. Who stops,
+    or picks a step, by such values has spent the epsilon of all steps that might have been run, not that of
+    the step: the number of steps then follows from the data.
 
     Parameters
     ----------
@@ -42,8 +45,11 @@ class LearningCurve:
         self._points: list[Point] = []
 
     def add(self, **values: float) -> Point:
-        """Note values at this moment of the run."""
-        numbers = {name: _check.finite(name, value) for name, value in values.items()}
+        """Note values at this moment of the run.
+
+        A value may be NaN or infinite, as a loss that has left its bounds: no error tells of it.
+        """
+        numbers = {name: _real(name, value) for name, value in values.items()}
         point = Point(self._run.cursor, self._run.epsilon(self._delta), numbers)
         self._points.append(point)
         return point
@@ -66,11 +72,21 @@ class LearningCurve:
             except ImportError as missing:
                 raise MissingExtra("plots need matplotlib; pip install 'sfumato[plot]'") from missing
             ax = Figure().subplots()
+        if not callable(getattr(ax, "plot", None)):
+            _check.refuse("ax", "be matplotlib's axes", type(ax).__name__, "leave it out for new ones")
         for name in dict.fromkeys(name for point in self._points for name in point.values):
             ax.plot(*self.curve(name), marker="o", label=name)
         ax.set_xlabel(f"epsilon at delta {self._delta:g}")
         ax.legend()
         return ax
+
+
+def _real(name: str, value: object) -> float:
+    """Return a number as a float; what is none is refused by its type, without being shown."""
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return _check.refuse(name, "be a number", type(value).__name__)
 
 
 def progress(batches: Iterable[Any], run: TrainingRun, *, delta: float, every: int = 10) -> Iterator[Any]:
@@ -84,18 +100,22 @@ def progress(batches: Iterable[Any], run: TrainingRun, *, delta: float, every: i
     delta : float
         Where epsilon is read.
     every : int
-        Epsilon is computed anew after so many batches.
+        Epsilon is computed anew after so many steps.
     """
     delta = _check.unit_interval("delta", delta)
     every = _check.integer("every", every, minimum=1)
     console = Console(stderr=True)
     total = len(batches) if isinstance(batches, Sized) else None
-    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("epsilon {task.fields[epsilon]:.3g}"))
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("epsilon {task.fields[epsilon]}"))
     with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
-        task = bar.add_task("", total=total, epsilon=run.epsilon(delta))
-        for number, batch in enumerate(batches, start=1):
+        if bar.disable:  # nobody looks: epsilon takes its time
+            yield from batches
+            return
+        began = shown = run.released
+        task = bar.add_task("", total=total, epsilon=text_above(run.epsilon(delta), 3))
+        for batch in batches:
             yield batch
-            if bar.disable or number % every:
-                bar.advance(task)
-            else:
-                bar.update(task, advance=1, epsilon=run.epsilon(delta))
+            bar.update(task, completed=run.released - began)  # steps: parts of one batch are one
+            if run.released - shown >= every:
+                shown = run.released
+                bar.update(task, epsilon=text_above(run.epsilon(delta), 3))

@@ -10,6 +10,7 @@ from torch.utils.data import DataLoader
 
 from sfumato import _check
 from sfumato.errors import RunExhausted
+from sfumato.learning.recipes.views import Views
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training.empty import Collate
 from sfumato.learning.training.ranks import Ranks
@@ -35,7 +36,7 @@ class Taker(Protocol):
     def restart(self) -> None:
         """Forget batches that were given and not used."""
 
-    def give(self, given: Given) -> None:
+    def give(self, given: Given, batch: Any) -> None:
         """Learn of a batch that is about to be used."""
 
 
@@ -92,6 +93,8 @@ class PrivateLoader(DataLoader[Any]):
     taker : Taker
     ranks : Ranks
     steps_per_epoch : int
+    views : Views, optional
+        Made of each example, all in one physical batch.
     """
 
     def __init__(
@@ -103,14 +106,20 @@ class PrivateLoader(DataLoader[Any]):
         taker: Taker,
         ranks: Ranks,
         steps_per_epoch: int,
+        views: Views | None = None,
     ) -> None:
+        collate = loader.collate_fn if views is None else views.collated(loader.collate_fn)
         self._drawn = _Drawn(sampler, steps, ranks, steps_per_epoch)
         self._taker = taker
         self._turn = 0
+        self.ended = True
+        """Whether the batch given last ends its logical batch."""
+        self.size = 0
+        """How many examples the batch given last has."""
         super().__init__(
             loader.dataset,
             batch_sampler=self._drawn,
-            collate_fn=Collate(loader.collate_fn, loader.dataset),
+            collate_fn=Collate(collate, loader.dataset),
             num_workers=loader.num_workers,
             pin_memory=loader.pin_memory,
             timeout=loader.timeout,
@@ -148,5 +157,7 @@ class PrivateLoader(DataLoader[Any]):
         for batch in batches:
             if turn != self._turn:
                 _check.refuse("loader", "be iterated once at a time", "two iterations", "end the first one")
-            self._taker.give(self._drawn.given.popleft())
+            given = self._drawn.given.popleft()
+            self.ended, self.size = given.last, given.size
+            self._taker.give(given, batch)
             yield batch

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -22,12 +23,22 @@ from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
 from sfumato.learning.noise.noise import Noise
 from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.learning.sampling.sampler import Sampler
-from sfumato.learning.sampling.seed import SeedLike
+from sfumato.learning.sampling.seed import Seed, SeedLike
 from sfumato.learning.sampling.shuffled import ShuffledSampler
 from sfumato.learning.training.loader import PrivateLoader
 from sfumato.learning.training.pricing import check_noise
 
-__all__ = ["clipping_for", "drawn_for", "epoch_of", "mode_for", "noise_for_run", "noise_name", "seed_of"]
+__all__ = [
+    "check_wanted",
+    "clipping_for",
+    "drawn_for",
+    "epoch_of",
+    "mode_for",
+    "noise_for_run",
+    "noise_name",
+    "seed_of",
+    "steps_of",
+]
 
 MODES: dict[str, Mode] = {
     **dict.fromkeys(("auto", "hooks", "ghost", "ghost_fsdp", "ew"), "auto"),
@@ -56,7 +67,7 @@ def clipping_for(
         return clipping
     if clipping not in ("flat", "per_layer", "automatic"):
         rule = "be 'flat', 'per_layer', 'automatic' or a Clipping"
-        _check.refuse("clipping", rule, clipping, "make one of sfumato.learning.clipping")
+        _check.refuse("clipping", rule, clipping, "pass AdaptiveQuantile(...) or PerGroup(...), say")
     if isinstance(max_grad_norm, Sequence):
         _check.refuse("max_grad_norm", "be one number", "several", "pass PerGroup(...) as clipping")
     if clipping == "flat":
@@ -70,6 +81,16 @@ def per_layer(max_grad_norm: float, module: nn.Module) -> Clipping:
     """Return clipping by layer, of as many norms as there are trainable parameters' owners."""
     names = [name for name, parameter in module.named_parameters() if parameter.requires_grad]
     return PerLayer.of(names, clip_norm=max_grad_norm)
+
+
+def check_wanted(module: object, target_delta: float, options: Mapping[str, Any]) -> None:
+    """Refuse what no noise can be calibrated for."""
+    if "noise_multiplier" in options:
+        remedy = "it follows from target_epsilon; call make_private to choose it"
+        _check.refuse("noise_multiplier", "be left out", options["noise_multiplier"], remedy)
+    if not isinstance(module, nn.Module):
+        _check.refuse("module", "be a torch.nn.Module", type(module).__name__)
+    _check.unit_interval("target_delta", target_delta, "use 1e-5, say")
 
 
 def seed_of(noise_generator: torch.Generator | int | None) -> int | None:
@@ -94,12 +115,26 @@ def noise_for_run(
         return GridNoise(key) if seed is None else GridNoise(seed=seed)
     if noise is None:
         return KeyedNoise(key) if seed is None else SimulatedNoise(seed)
+    _check_maker("noise", noise, "sampler, key and seed", "lambda sampler, **own: GridNoise(**own)")
     made = noise(sampler=sampler, key=key if seed is None else None, seed=seed)
     given: object = made
-    if not isinstance(given, Noise) or given.simulated != (seed is not None):
+    # Another key may be another run's, and a run that is resumed would begin with a fresh one.
+    own = isinstance(given, Noise) and given.simulated == (seed is not None)
+    if not own or (seed is None and getattr(given, "key", None) != key):
         _check.refuse("noise", "be made of the key or the seed that it is given", made, "pass both on")
     check_noise(made, sampler)
     return made
+
+
+def _check_maker(name: str, make: object, given: str, such: str) -> None:
+    """Refuse what does not take the words that it would be called with."""
+    words = dict.fromkeys(given.replace(" and", ",").split(", "))
+    try:
+        inspect.signature(make).bind(**words)  # type: ignore[arg-type]
+    except TypeError:
+        _check.refuse(name, f"be a function of {given}", make, f"pass {such}, say")
+    except ValueError:  # of what is written in C nothing is known
+        pass
 
 
 def noise_name(noise: Noise) -> str:
@@ -139,6 +174,15 @@ def epoch_of(loader: DataLoader[Any]) -> tuple[int, int, int]:
     return population, size, whole + (1 if rest and not loader.drop_last else 0)
 
 
+def steps_of(loader: DataLoader[Any], *, epochs: int | None, steps: int | None) -> int | None:
+    """Return how many steps a run has; None if nobody said."""
+    if epochs is not None and steps is not None:
+        _check.refuse("steps", "be given without epochs", steps, "pass one of them")
+    if epochs is not None:
+        return _check.integer("epochs", epochs, minimum=1) * epoch_of(loader)[2]
+    return None if steps is None else _check.integer("steps", steps, minimum=1)
+
+
 def drawn_for(
     loader: DataLoader[Any],
     *,
@@ -154,6 +198,8 @@ def drawn_for(
     population, batch_size, steps_per_epoch = epoch_of(loader)
     planned = ENDLESS if steps is None else steps
     if sampler is not None:
+        rest = "lambda population, batch_size, steps, seed, **_: ..."
+        _check_maker("sampler", sampler, "population, batch_size, steps_per_epoch, steps and seed", rest)
         made = sampler(
             population=population,
             batch_size=batch_size,
@@ -165,6 +211,9 @@ def drawn_for(
         if not isinstance(given, Sampler) or given.population != population:
             remedy = "use the numbers it is given"
             _check.refuse("sampler", f"draw from {population} examples", made, remedy)
+        if seed is not None and Seed.of(made.seed).reveal() != Seed.of(seed).reveal():
+            # Another seed may be another run's, and is another in each of several processes.
+            _check.refuse("sampler", "be made of the seed that it is given", made, "pass seed=seed")
         if made.clips != "example":
             remedy = "pass clip='example' to the sampler, or sum and clip by user in a loop of your own"
             _check.refuse("sampler", "be priced for clipping each example", made, remedy)

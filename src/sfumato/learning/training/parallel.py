@@ -6,10 +6,12 @@ from typing import Any, final
 
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.fsdp import FSDPModule
 from torch.distributed.tensor import DTensor
 from torch.nn.parallel import DistributedDataParallel
 
 from sfumato import _check
+from sfumato.learning.training.shards import check_shards
 
 __all__ = ["DPDDP", "DifferentiallyPrivateDistributedDataParallel", "inner_module", "is_together"]
 
@@ -39,6 +41,10 @@ DPDDP = DifferentiallyPrivateDistributedDataParallel
 
 def is_together(module: nn.Module) -> bool:
     """Whether a module is one that several processes train."""
+    return _is_wrapped(module) or isinstance(module, FSDPModule)
+
+
+def _is_wrapped(module: nn.Module) -> bool:
     return isinstance(module, (DistributedDataParallel, DifferentiallyPrivateDistributedDataParallel))
 
 
@@ -48,16 +54,17 @@ def inner_module(module: nn.Module) -> nn.Module:
     Raises
     ------
     ParameterError
-        If parameters are cut up between processes, whose gradients are never whole in one of them, or the
-        module is compiled in place with its hooks.
+        If parameters are cut up between processes in a way that `Shards` does not gather, or the module is
+        compiled in place with its hooks.
     """
     if isinstance(module, DistributedDataParallel):
         module.require_backward_grad_sync = False
-    inner: nn.Module = module.module if is_together(module) else module  # type: ignore[assignment]
+    inner: nn.Module = module.module if _is_wrapped(module) else module  # type: ignore[assignment]
     if getattr(inner, "_compiled_call_impl", None) is not None:
         remedy = "leave out module.compile(); torch.compile(module) is taken"
         _check.refuse("module", "run its own hooks", "one that was compiled in place", remedy)
-    if any(isinstance(parameter, DTensor) for parameter in inner.parameters()):
-        remedy = "wrap the module in DistributedDataParallel"
+    if _is_wrapped(module) and any(isinstance(parameter, DTensor) for parameter in inner.parameters()):
+        remedy = "leave DistributedDataParallel out"
         _check.refuse("module", "have whole parameters in each process", "sharded ones", remedy)
+    check_shards(inner)
     return inner

@@ -17,12 +17,16 @@ from sfumato.learning.checks.validator import ModuleValidator
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.engine import Reduction
 from sfumato.learning.noise.noise import Noise
+from sfumato.learning.recipes.views import Views
+from sfumato.learning.reports.card import PrivacyCard
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training import making
 from sfumato.learning.training.accounting import RunAccountant
+from sfumato.learning.training.carding import card_of
 from sfumato.learning.training.pricing import priced
 from sfumato.learning.training.run import TrainingRun
 from sfumato.learning.training.saving import load, save
+from sfumato.learning.training.shards import gathered
 from sfumato.learning.training.stepping import restore_stepping
 from sfumato.learning.training.wiring import Wired, Wiring
 from sfumato.ledger.ledger import Ledger
@@ -103,6 +107,9 @@ class PrivacyEngine:
         noise: Callable[..., Noise] | None = None,
         max_physical_batch_size: int | None = None,
         memory: int | None = None,
+        chunk: int | None = None,
+        views: Views | None = None,
+        loss_scale: float = 1.0,
         self_test: bool = True,
         replayable: bool = False,
         resume_from: str | os.PathLike[str] | None = None,
@@ -123,7 +130,9 @@ class PrivacyEngine:
         max_grad_norm : float
             The clip norm.
         criterion : object, optional
-            A loss whose ``reduction`` is compared with ``loss_reduction``.
+            A loss whose ``reduction`` is compared with ``loss_reduction``. One that is a module is tested at
+            its first call, on random outputs, to add up what each example loses alone; any other loss is
+            not seen, and that it does so is the condition of all that is promised.
         batch_first : bool
             Whether examples are along the first dimension, or the second.
         loss_reduction : {"mean", "sum"}
@@ -157,6 +166,15 @@ class PrivacyEngine:
             Larger batches are given in parts; the optimizer steps with the last part.
         memory : int, optional
             Bytes that the engine may hold of per-example gradients.
+        chunk : int, optional
+            How many examples of a batch the engine works on at a time: less memory, and up to two forwards
+            more, where a loop cannot take batches in parts.
+        views : Views, optional
+            Augmented views of each example, averaged before their mean is clipped. Batches have a row for
+            each view; keep their order.
+        loss_scale : float
+            A power of two from 1 to 2**40 that the loop multiplies the loss by, for float16; gradients are
+            divided by it.
         self_test : bool
             Whether the module is tested on random inputs at its first forward.
         replayable : bool
@@ -200,6 +218,9 @@ class PrivacyEngine:
             noise=noise,
             max_physical_batch_size=max_physical_batch_size,
             memory=memory,
+            chunk=chunk,
+            views=views,
+            loss_scale=loss_scale,
             self_test=self_test,
             replayable=replayable,
             resume_from=resume_from,
@@ -217,7 +238,8 @@ class PrivacyEngine:
         data_loader: DataLoader[Any],
         target_epsilon: float,
         target_delta: float,
-        epochs: int,
+        epochs: int | None = None,
+        steps: int | None = None,
         max_grad_norm: float | Sequence[float],
         poisson_sampling: bool = True,
         sampler: Callable[..., Sampler] | None = None,
@@ -225,12 +247,14 @@ class PrivacyEngine:
         float_safe: bool = False,
         **options: Any,
     ) -> tuple[Any, ...]:
-        """Return what `make_private` does, with the least noise that keeps a guarantee over so many epochs.
+        """Return what `make_private` does, with the least noise that keeps a guarantee over a whole run.
 
         Parameters
         ----------
         target_epsilon, target_delta : float
-            The guarantee of the whole run; it ends after ``epochs``.
+            The guarantee of the whole run; it ends after its last step.
+        epochs, steps : int, optional
+            How long the run is: one of them.
         options
             As for `make_private`.
 
@@ -239,8 +263,10 @@ class PrivacyEngine:
         ParameterError
             No noise is enough, or another argument breaks its rule.
         """
-        per_epoch = making.epoch_of(data_loader)[2]
-        steps = _check.integer("epochs", epochs, minimum=1) * per_epoch
+        steps = making.steps_of(data_loader, epochs=epochs, steps=steps)
+        if steps is None:
+            _check.refuse("epochs", "be given", None, "pass epochs= or steps=")
+        making.check_wanted(module, target_delta, options)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # make_private says it again
             planned = making.drawn_for(
@@ -286,6 +312,23 @@ class PrivacyEngine:
     def get_epsilon(self, delta: float) -> float:
         """Return the epsilon of the steps so far at a delta, rounded up."""
         return self.run.epsilon(delta)
+
+    def card(self, delta: float, *, unit: str | None = None) -> PrivacyCard:
+        """Return what was run and what it guarantees, to be published with the model.
+
+        Parameters
+        ----------
+        delta : float
+            Where epsilon is read.
+        unit : str, optional
+            What one example is: "row", "visit". A user's examples are "user" where users are sampled.
+
+        Notes
+        -----
+        On a ledger the card is of the whole run that was charged, also while it lasts; without one, of the
+        steps so far.
+        """
+        return card_of(self.wired, delta=delta, unit=unit)
 
     def save_checkpoint(
         self,
@@ -333,11 +376,14 @@ class PrivacyEngine:
     def export_model(self) -> dict[str, torch.Tensor]:
         """Return copies of the module's parameters and buffers: what was released, and nothing else."""
         inner = self.wired.run.engine.module
-        return {name: tensor.detach().clone() for name, tensor in inner.state_dict().items()}
+        whole = gathered(inner.state_dict())
+        return {name: tensor.detach().clone() for name, tensor in whole.items()}
 
     def detach(self) -> None:
         """Give module and optimizer their own ways back; the run has ended."""
         self.run.engine.detach()
+        self.run.shards.release()
+        self.run.seen.release()
         restore_stepping(self.wired.optimizer)
 
     @staticmethod

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, final
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
+
+from sfumato import _check
 
 __all__ = ["Ranks"]
 
@@ -55,6 +57,35 @@ class Ranks:
         for work in [dist.all_reduce(tensor, async_op=True) for tensor in tensors]:
             if work is not None:
                 work.wait()
+
+    def alike(self, numbers: Sequence[int], device: torch.device) -> bool:
+        """Whether all processes have passed the same numbers, in order; every process must ask."""
+        if not self.together:
+            return True
+        told = [len(numbers), *numbers[:1], *numbers[-1:], sum(numbers)]
+        # The greatest of each and of its opposite: alike where one is the other's.
+        ends = torch.tensor([*told, *(-one for one in told)], device=device)
+        dist.all_reduce(ends, op=dist.ReduceOp.MAX)
+        most, least = ends.view(2, -1).tolist()
+        return bool(most == [-one for one in least])
+
+    def require_alike(self, told: Mapping[str, Any]) -> None:
+        """Refuse, in every process, what is not the same in all; every process must ask.
+
+        Raises
+        ------
+        ParameterError
+            With the first name that differs, and what each process has.
+        """
+        if not self.together:
+            return
+        parts: list[Any] = [None] * self.size
+        dist.all_gather_object(parts, dict(told))
+        for name in told:
+            each = [part[name] for part in parts]
+            if any(one != each[0] for one in each):
+                remedy = "pass the same arguments to make_private in each"
+                _check.refuse(name, "be the same in all processes", each, remedy)
 
     def gathered(self, norms: Tensor) -> Tensor:
         """Return the norms of all processes' examples, in the order of the processes."""

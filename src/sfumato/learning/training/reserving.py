@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -77,6 +78,13 @@ class Booking:
         self._in_first(lambda ledger: self._found(ledger, kept))
         return self._steps(kept.cursor)
 
+    @property
+    def owner(self) -> str:
+        """Which run this is, the same when it goes on; every process must ask."""
+        run = self.run
+        own = secrets.token_hex(16) if run is None else f"{run.ledger_id} {run.number} {run.digest}"
+        return str(self.ranks.share(own))
+
     def _in_first(self, make: Callable[[Ledger | LedgerView], Run]) -> None:
         """Have the first process find the run; what it is refused, all are."""
         refused: SfumatoError | None = None
@@ -123,9 +131,16 @@ class Booking:
                 f"ledger must hold the {place.claimed} steps that the checkpoint saw claimed, got "
                 f"{run.claimed}: it was rolled back, and noise would be drawn twice; restore the latest one"
             )
+        if place.record and run.record(place.claimed) != place.record:
+            raise LedgerCorrupt(
+                f"ledger must hold the {place.claimed} steps as the checkpoint saw them claimed, got others: "
+                "it was rolled back and went on, and noise would be drawn twice; restore the latest one"
+            )
+        if place.head is not None and isinstance(ledger, Ledger):
+            ledger.require(*place.head)
         return run
 
-    def secrets(self, path: str, kept: Checkpoint) -> tuple[bytes, bytes]:
+    def kept_secrets(self, path: str, kept: Checkpoint) -> tuple[bytes, bytes]:
         """Return the noise key and the seed that were sealed with a checkpoint."""
         if kept.place is None:
             raise LedgerUnavailable("checkpoint must be of a run on a ledger, got another; leave ledger out")

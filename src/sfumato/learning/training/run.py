@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, final
 
 import torch
 from torch import Tensor
 
 from sfumato import _check
+from sfumato.errors import LedgerUnavailable
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.engine import Engine
 from sfumato.learning.engine.sums import ClippedSums
@@ -20,11 +22,15 @@ from sfumato.learning.training.digest import Digest
 from sfumato.learning.training.loader import Given
 from sfumato.learning.training.pricing import priced
 from sfumato.learning.training.ranks import Ranks
+from sfumato.learning.training.seen import Seen
+from sfumato.learning.training.shards import Shards
 from sfumato.learning.training.steps import CountedSteps, Steps
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["TrainingRun"]
+__all__ = ["TrainingRun", "Watcher"]
+
+Watcher = Callable[[Sequence[int], Tensor], None]
 
 
 @final
@@ -42,6 +48,8 @@ class TrainingRun:
     mean : bool
         Whether gradients are divided by the expected batch size, or are sums.
     ranks : Ranks
+    shards : Shards
+        What this process holds of the parameters.
     digest : Digest, optional
         Of what a step computes, where steps are replayed.
 
@@ -61,19 +69,24 @@ class TrainingRun:
         noise_multiplier: float,
         mean: bool,
         ranks: Ranks,
+        shards: Shards,
         digest: Digest | None = None,
     ) -> None:
         self.engine, self.sampler, self.noise = engine, sampler, noise
         self.steps: Steps = CountedSteps(most=sampler.steps)
         self.noise_multiplier = noise_multiplier
-        self.ranks = ranks
+        self.ranks, self.shards = ranks, shards
         self.cursor = 0
         """One more than the highest step that has drawn noise."""
         self.foreign_steps = 0
         self.released = 0
         """How many steps have drawn noise in this process."""
+        self.watchers: list[Watcher] = []
+        """Who is told, before each step's noise, its numbers and its examples' norms: for the curator."""
         self._mean, self._digest = mean, digest
         self._fresh: list[Given] = []  # given, and not yet through a backward
+        self._process = os.getpid()
+        self.seen = Seen(self._is_open)
         self._drop()
 
     def _drop(self) -> None:
@@ -90,9 +103,14 @@ class TrainingRun:
             self.engine.forget()
         self._drop()
 
-    def give(self, given: Given) -> None:
+    def give(self, given: Given, batch: Any = None) -> None:
         """Learn of a batch that is about to be used."""
         self._fresh.append(given)
+        self._process = os.getpid()
+        self.seen.note(given.step, batch)
+
+    def _is_open(self, step: int) -> bool:
+        return any(given.step == step for given in (*self._fresh, *self._used))
 
     # what the optimizer asks
 
@@ -122,9 +140,9 @@ class TrainingRun:
 
     def _nothing(self) -> ClippedSums:
         """Return the sums over nobody, where not even the first example has come yet."""
-        named = {n: p for n, p in self.engine.module.named_parameters() if p.requires_grad}
+        named = {n: p for n, p in self.shards.named.items() if p.requires_grad}
         gradients = {
-            name: torch.zeros_like(p, dtype=torch.promote_types(p.dtype, torch.float32))
+            name: torch.zeros(p.shape, dtype=torch.promote_types(p.dtype, torch.float32), device=p.device)
             for name, p in named.items()
         }
         groups = 1 + max(self.clipping.groups(list(named)))
@@ -169,9 +187,17 @@ class TrainingRun:
     def gradients(self) -> dict[str, Tensor] | None:
         """Return the noisy gradients of the batches since the last step; None to leave the step out.
 
+        Of parameters that are cut up, what belongs to this process's part.
+
         Each logical batch gets noise of its own, under its own number: two that are accumulated are two
         steps, of which one example may be in both.
         """
+        if self._used and os.getpid() != self._process:
+            self._drop()
+            raise LedgerUnavailable(
+                "batch must be stepped with in the process that it was given to, got a forked one, where its "
+                "step's noise would be drawn twice; take a batch in the child"
+            )
         numbers = sorted({given.step for given in self._used}) if self._used else [self.steps.take()]
         sums, norms = self._sums, torch.cat(self._norms, 1)
         self._drop()
@@ -179,6 +205,10 @@ class TrainingRun:
             # One count, of which an example would be in two.
             remedy = "make a step for each, or use max_physical_batch_size"
             _check.refuse("batches", "not be accumulated with clipping that adapts", len(numbers), remedy)
+        if not self.ranks.alike([*numbers, self.foreign_steps], next(iter(sums.values())).device):
+            # One sum would be of several samples, with some examples twice, and get several noises.
+            remedy = "begin again, and take a batch in all processes or in none"
+            _check.refuse("batch", "be of the same step in all processes", "others", remedy)
         self.ranks.sum_(sums.values())
         if self.steps.needs_digest and self._digest is not None:
             # Deviations too: one noise at two scales on one sum tells the sum.
@@ -194,7 +224,9 @@ class TrainingRun:
                     stacklevel=4,
                 )
                 return None
-        self._add_noise(sums, numbers)
+        for watch in self.watchers:
+            watch(numbers, norms)
+        sums = self._noisy(sums, numbers)
         self._adapt(norms, numbers[-1])
         self.cursor, self.released = max(self.cursor, numbers[-1] + 1), self.released + len(numbers)
         if self._mean:
@@ -210,14 +242,15 @@ class TrainingRun:
             )
         )
 
-    def _add_noise(self, sums: dict[str, Tensor], numbers: Iterable[int]) -> None:
-        if self.noise_multiplier == 0:
-            return
-        totals = list(sums.values())
-        sizes = [total.numel() for total in totals]
-        stddevs = self.clipping.stddevs(self.noise_multiplier, list(sums), sizes)
-        for number in numbers:
-            self.noise.add_(totals, step=number, stddevs=stddevs)
+    def _noisy(self, sums: dict[str, Tensor], numbers: Iterable[int]) -> dict[str, Tensor]:
+        """Return this process's parts of the sums, each entry with the noise that it has in the whole."""
+        runs, parts = self.shards.own(sums)
+        if self.noise_multiplier:
+            sizes = [part.whole for part in parts]
+            stddevs = self.clipping.stddevs(self.noise_multiplier, list(sums), sizes)
+            for number in numbers:
+                self.noise.add_(runs, step=number, stddevs=stddevs, parts=parts)
+        return dict(zip(sums, runs, strict=True))
 
     def _adapt(self, norms: Tensor, number: int) -> None:
         after = self.clipping.after(

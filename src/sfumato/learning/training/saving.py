@@ -15,6 +15,7 @@ from sfumato.learning.sampling.seed import Seed
 from sfumato.learning.training.checkpoint import Checkpoint, Place, write_secrets
 from sfumato.learning.training.pricing import check_fresh
 from sfumato.learning.training.reserving import sealing_key
+from sfumato.learning.training.shards import gathered
 from sfumato.learning.training.wiring import Wired
 from sfumato.ledger.ledger import Ledger
 
@@ -30,8 +31,13 @@ def save(
     extra: Mapping[str, Any],
     options: Mapping[str, Any],
 ) -> None:
-    """Write a checkpoint, and beside it the secrets that a ledger's run goes on with."""
+    """Write a checkpoint, and beside it the secrets that a ledger's run goes on with.
+
+    All processes must call this; the first one writes.
+    """
     run, booking = wired.run, wired.booking
+    weights = gathered((wired.module if module is None else module).state_dict())
+    state = gathered((wired.optimizer if optimizer is None else optimizer).state_dict())
     if not run.ranks.first:
         return
     place = place_of(wired)
@@ -40,8 +46,8 @@ def save(
         cursor=run.cursor,
         foreign_steps=run.foreign_steps,
         place=place,
-        module=(wired.module if module is None else module).state_dict(),
-        optimizer=(wired.optimizer if optimizer is None else optimizer).state_dict(),
+        module=weights,
+        optimizer=state,
         random_state=torch.get_rng_state(),
         extra=dict(extra),
     )
@@ -69,9 +75,7 @@ def load(
     kept = Checkpoint.read(path, **options)
     kept.plan.require(wired.plan)
     check_fresh(run.noise, run.sampler, kept.cursor)
-    module.load_state_dict(kept.module)
-    if optimizer is not None and kept.optimizer is not None:
-        optimizer.load_state_dict(kept.optimizer)
+    kept.restore(module, optimizer)
     run.cursor, run.foreign_steps = kept.cursor, kept.foreign_steps
     run.steps.skip(kept.cursor)
     return kept.extra
@@ -84,10 +88,12 @@ def place_of(wired: Wired) -> Place | None:
         return None
     # Where the whole chain stands is the curator's to know.
     head = ledger.head() if isinstance(ledger, Ledger) else None
+    claimed = run.claimed
     return Place(
         ledger=run.ledger_id,
         run=run.number,
         digest=run.digest,
-        claimed=run.claimed,
+        claimed=claimed,
         head=None if head is None else (head.position, head.digest),
+        record=run.record(claimed),
     )

@@ -10,6 +10,7 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
+from sfumato._durable import new_file
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
 
 __all__ = ["key_file_of", "read_key", "sealed", "unsealed", "write_whole"]
@@ -91,10 +92,7 @@ def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> None:
     """Write a file so that a crash leaves the old one or the new one."""
     draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
     try:
-        with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode), "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        new_file(draft, data, mode=mode)
         draft.replace(path)
     finally:
         draft.unlink(missing_ok=True)

@@ -100,7 +100,13 @@ def classifier(columns: Columns, hidden: Sequence[int]) -> nn.Module:
 
 
 def _texts(column: pa.ChunkedArray) -> list[str]:
-    return ["" if value is None else str(value).strip() for value in column.to_pylist()]
+    return [_text(value).strip() for value in column.to_pylist()]
+
+
+def _text(value: object) -> str:
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
+    return "" if value is None else str(value)
 
 
 def _scaled(column: pa.ChunkedArray, lower: float, upper: float) -> NDArray[np.float64]:

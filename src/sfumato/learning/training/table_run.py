@@ -12,6 +12,7 @@ import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from sfumato import _check
 from sfumato.learning.training.privacy_engine import PrivacyEngine
 from sfumato.learning.training.sealing import write_whole
 from sfumato.learning.training.table import Columns, classifier
@@ -30,7 +31,7 @@ class TrainedTable:
     ----------
     module : torch.nn.Module
     card : dict
-        What the model is, what was run, and its guarantee.
+        What the model is, and its `PrivacyCard`: what was run, and what that guarantees.
     """
 
     module: nn.Module
@@ -61,15 +62,19 @@ def train_table(
 
     Raises
     ------
+    ParameterError
+        An argument breaks its rule; nothing was charged.
     BudgetExceeded
         The run does not fit; no row was used.
     """
+    size = _check.integer("batch_size", batch_size, minimum=1)
+    rate = _check.positive("learning_rate", learning_rate)
     module = classifier(columns, hidden)
     engine = PrivacyEngine()
     module, optimizer, loader = engine.make_private_with_epsilon(
         module=module,
-        optimizer=torch.optim.Adam(module.parameters(), lr=learning_rate),
-        data_loader=DataLoader(data, batch_size=batch_size),
+        optimizer=torch.optim.Adam(module.parameters(), lr=rate),
+        data_loader=DataLoader(data, batch_size=size),
         target_epsilon=epsilon,
         target_delta=delta,
         epochs=epochs,
@@ -82,24 +87,8 @@ def train_table(
             optimizer.zero_grad()
             nn.functional.cross_entropy(module(inputs), labels).backward()
             optimizer.step()
-    run = engine.run
+    told = engine.card(delta, unit="row").to_dict()
     engine.detach()
-    card = {
-        "model": {"columns": columns.to_json(), "hidden": list(hidden)},
-        "guarantee": {
-            "epsilon": run.epsilon(delta),
-            "delta": delta,
-            "neighboring": str(run.neighboring),
-            "unit": "row",
-            "float_safe": run.noise.float_safe,
-        },
-        "run": {
-            "noise_multiplier": run.noise_multiplier,
-            "clip_norm": clip_norm,
-            "steps": run.cursor,
-            "expected_batch_size": run.sampler.expected_batch_size,
-            "learning_rate": learning_rate,
-            "loss": run.loss_so_far().to_json(),
-        },
-    }
+    card = {"model": {"columns": columns.to_json(), "hidden": list(hidden)}, **told}
+    card["run"] |= {"clip_norm": clip_norm, "learning_rate": learning_rate}
     return TrainedTable(module=module, card=card)

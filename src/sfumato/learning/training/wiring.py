@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, final
 
@@ -14,10 +14,13 @@ from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 
 from sfumato import _check
+from sfumato.learning.checks.criterion import check_criterion, watch_criterion
 from sfumato.learning.checks.validator import ModuleValidator
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.engine import Engine, Mode, Reduction
 from sfumato.learning.noise.noise import Noise
+from sfumato.learning.noise.one_run import bind_to_run
+from sfumato.learning.recipes.views import Views
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training import making
 from sfumato.learning.training.checkpoint import Checkpoint, Plan
@@ -28,6 +31,7 @@ from sfumato.learning.training.pricing import check_fresh
 from sfumato.learning.training.ranks import Ranks
 from sfumato.learning.training.reserving import Booking
 from sfumato.learning.training.run import TrainingRun
+from sfumato.learning.training.shards import Shards
 from sfumato.learning.training.stepping import check_optimizer, make_stepping_private
 from sfumato.learning.training.testing import attach_after_test
 from sfumato.ledger.ledger import Ledger
@@ -76,6 +80,9 @@ class Wiring:
     noise: Callable[..., Noise] | None
     max_physical_batch_size: int | None
     memory: int | None
+    chunk: int | None
+    views: Views | None
+    loss_scale: float
     self_test: bool
     replayable: bool
     resume_from: str | os.PathLike[str] | None
@@ -84,11 +91,12 @@ class Wiring:
     def wired(self) -> Wired:
         """Check everything, charge the ledger, and only then change module and optimizer."""
         multiplier = _check.non_negative("noise_multiplier", self.noise_multiplier)
+        self._check_kinds()
         together = is_together(self.module)
         inner = self._checked_module()
         booking = Booking(
             ledger=self.ledger,
-            delta=self.delta,
+            delta=None if self.delta is None else _check.unit_interval("delta", self.delta),
             description=self.description,
             key_file=None if self.key_file is None else Path(self.key_file),
             replay=self.replayable,
@@ -110,6 +118,9 @@ class Wiring:
             loss_reduction=self.loss_reduction,
             mode=self.mode,
             memory=self.memory,
+            chunk=self.chunk,
+            views=1 if self.views is None else self.views.count,
+            loss_scale=self.loss_scale,
             batch_dim=self.batch_dim,
         )
         plan = Plan(
@@ -119,8 +130,12 @@ class Wiring:
             sampler=repr(sampler),
             simulated=noise.simulated,
         )
+        booking.ranks.require_alike(
+            asdict(plan) | {"loss_reduction": self.loss_reduction, "loss_scale": self.loss_scale}
+        )
         if kept is not None:
             kept.plan.require(plan)
+            kept.require_shapes(self.module, self.optimizer)
             if not booking.ranks.share(self.ledger is not None):
                 check_fresh(noise, sampler, kept.cursor)
         run = TrainingRun(
@@ -130,9 +145,11 @@ class Wiring:
             noise_multiplier=multiplier,
             mean=self.loss_reduction == "mean",
             ranks=booking.ranks,
+            shards=Shards(inner),
             digest=Digest(key, inner, sampler) if self.replayable else None,
         )
         run.steps = booking.begin(run) if kept is None else booking.resume(kept, sampler)
+        bind_to_run(booking.owner, noise=noise, sampler=sampler)
         wired = Wired(
             module=self.module,
             optimizer=self.optimizer,
@@ -144,12 +161,28 @@ class Wiring:
         self._changed(wired, kept)
         return wired
 
+    def _check_kinds(self) -> None:
+        """Refuse what is of another kind than its name says."""
+        kinds: dict[str, tuple[object, tuple[type, ...], str]] = {
+            "module": (self.module, (nn.Module,), "a torch.nn.Module"),
+            "views": (self.views, (Views, type(None)), "Views(count=, transform=)"),
+            "ledger": (
+                self.ledger,
+                (Ledger, LedgerView, type(None)),
+                "Ledger.open(...), say",
+            ),
+        }
+        for name, (given, allowed, told) in kinds.items():
+            if not isinstance(given, allowed):
+                _check.refuse(name, "be of its kind", type(given).__name__, f"pass {told}")
+
     def _checked_module(self) -> nn.Module:
         """Return the user's module itself, or refuse what cannot be trained so."""
         named = getattr(self.criterion, "reduction", self.loss_reduction)
         if named != self.loss_reduction:
             remedy = "pass loss_reduction as the criterion has it"
             _check.refuse("loss_reduction", f"be {named!r} as the criterion's", self.loss_reduction, remedy)
+        check_criterion(self.criterion)
         inner = inner_module(self.module)
         check_optimizer(self.optimizer, [p for p in inner.parameters() if p.requires_grad])
         hooks = inner._forward_pre_hooks.values()  # noqa: SLF001
@@ -160,22 +193,16 @@ class Wiring:
 
     def _planned(self) -> int | None:
         """Return how many steps the run has; None if nobody said."""
-        if self.epochs is not None and self.steps is not None:
-            _check.refuse("steps", "be given without epochs", self.steps, "pass one of them")
-        if self.epochs is not None:
-            per_epoch = making.epoch_of(self.data_loader)[2]
-            return _check.integer("epochs", self.epochs, minimum=1) * per_epoch
-        if self.steps is not None:
-            return _check.integer("steps", self.steps, minimum=1)
-        if self.ledger is not None:
+        planned = making.steps_of(self.data_loader, epochs=self.epochs, steps=self.steps)
+        if planned is None and self.ledger is not None:
             _check.refuse("epochs", "be given where a ledger is charged", None, "pass epochs= or steps=")
-        return None
+        return planned
 
     def _secrets(self, booking: Booking, kept: Checkpoint | None) -> tuple[bytes, bytes]:
         """Return the noise key and the seed: those of the checkpoint's run if it goes on, or fresh ones."""
         resumed = kept is not None and self.ledger is not None and self.seed is None and booking.ranks.first
         if resumed and kept is not None and self.resume_from is not None:
-            return booking.secrets(os.fspath(self.resume_from), kept)
+            return booking.kept_secrets(os.fspath(self.resume_from), kept)
         return os.urandom(32), os.urandom(32)
 
     def _loader(self, run: TrainingRun) -> PrivateLoader:
@@ -189,21 +216,25 @@ class Wiring:
             taker=run,
             ranks=run.ranks,
             steps_per_epoch=making.epoch_of(self.data_loader)[2],
+            views=self.views,
         )
         loader.limit(self.max_physical_batch_size)
         return loader
 
     def _changed(self, wired: Wired, kept: Checkpoint | None) -> None:
         run, engine = wired.run, wired.run.engine
+        run.shards.take()
+        run.seen.watch(engine.module)
         if kept is not None:
-            self.module.load_state_dict(kept.module)
-            if kept.optimizer is not None:
-                self.optimizer.load_state_dict(kept.optimizer)
+            kept.restore(self.module, self.optimizer)
             torch.set_rng_state(kept.random_state)
             run.cursor, run.foreign_steps = kept.cursor, kept.foreign_steps
         if self.self_test:
+            watch_criterion(self.criterion, loss_reduction=self.loss_reduction)
             attach_after_test(engine.module, engine, loss_reduction=self.loss_reduction, mode=self.mode)
         else:
+            run.shards.whole()
             engine.attach()
-        make_stepping_private(self.optimizer, run, engine.module)
+            run.shards.apart()
+        make_stepping_private(self.optimizer, run)
         vars(self.optimizer)["max_grad_norm"] = self.max_grad_norm

@@ -101,6 +101,7 @@ def tune(
         _check.refuse("train", "be callable", type(trainer).__name__, remedy)
     if not isinstance(given, Runs):
         _check.refuse("runs", "be a Runs", type(given).__name__, "pass Runs.logarithmic(10), say")
+    _check.ledger(ledger)
     choices = as_candidates(candidates)
     search = PrivateCandidates(
         run=lambda _, candidate, source: train(candidate, source),

@@ -1,0 +1,284 @@
+"""Lightning's Trainer with a guarantee: a callback that makes the run private, and the batches it draws."""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, final
+
+from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.callbacks import (
+    BatchSizeFinder,
+    GradientAccumulationScheduler,
+    LearningRateFinder,
+)
+from lightning.pytorch.strategies import SingleDeviceStrategy
+from torch import nn
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler, SequentialSampler
+
+from sfumato import _check
+from sfumato.learning.adapters.logical_batches import until_exhausted
+from sfumato.learning.adapters.privacy_arguments import PrivacyArguments
+from sfumato.learning.training.making import epoch_of
+from sfumato.learning.training.privacy_engine import PrivacyEngine
+
+__all__ = ["PrivacyCallback"]
+
+_KEY = "sfumato"
+
+
+@final
+class _Batches:
+    """What Lightning iterates over: bound to the private loader when the fit begins."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        self._given = self.whole = loader
+        self.private: Any = None
+
+    def gather(self, times: int) -> None:
+        """Let a logical batch be of so many of the given loader's."""
+        given = self._given
+        if times > 1:
+            self.whole = DataLoader(
+                given.dataset,
+                batch_size=(given.batch_size or 1) * times,
+                collate_fn=given.collate_fn,
+                drop_last=given.drop_last,
+                num_workers=given.num_workers,
+                pin_memory=given.pin_memory,
+                worker_init_fn=given.worker_init_fn,
+                persistent_workers=given.persistent_workers,
+                prefetch_factor=given.prefetch_factor,
+            )
+
+    def __len__(self) -> int:
+        return epoch_of(self.whole)[2]
+
+    def __iter__(self) -> Iterator[Any]:
+        # Lightning asks for an iterator before the fit has begun, and for its first item afterwards.
+        if self.private is None:
+            remedy = "put the callback that made it into Trainer(callbacks=[...])"
+            _check.refuse("loader", "be used by a private fit", "another use", remedy)
+        yield from until_exhausted(self.private)
+
+
+class PrivacyCallback(Callback):
+    """Makes ``Trainer.fit`` private, with automatic optimization, one optimizer and one device.
+
+    The batches come from `loader`, which is passed to ``fit``. A step of the optimizer is one private step on
+    one logical batch; with ``accumulate_grad_batches=k`` that has ``k`` times the loader's batch size, of
+    which the engine works on one batch size at a time.
+
+    Parameters
+    ----------
+    privacy : PrivacyArguments
+    module : str, optional
+        The name of the submodule that ``training_step`` calls, if that is not the module itself; it holds all
+        parameters of the optimizer.
+    directory : path, optional
+        Where the run's part of checkpoints is kept, apart from what may be published;
+        ``default_root_dir/_privacy`` by default.
+
+    Raises
+    ------
+    ParameterError
+        From ``fit``, before any row is read: a setting of the trainer or the module breaks the guarantee.
+
+    Notes
+    -----
+    Guarantee: `get_epsilon`, for the model and all that is computed from it, as `PrivacyEngine` says.
+    Conditions: those of `TrainingRun`; ``training_step`` returns the mean of losses that each follow from one
+    example; what it logs besides is not in epsilon.
+
+    Examples
+    --------
+    >>> privacy = PrivacyCallback(PrivacyArguments(target_epsilon=3.0, delta=1e-5))
+    >>> trainer = Trainer(max_epochs=3, callbacks=[privacy])  # doctest: +SKIP
+    >>> trainer.fit(module, train_dataloaders=privacy.loader(loader))  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        privacy: PrivacyArguments,
+        *,
+        module: str | None = None,
+        directory: str | os.PathLike[str] | None = None,
+    ) -> None:
+        if not isinstance(privacy, PrivacyArguments):
+            _check.refuse("privacy", "be PrivacyArguments", type(privacy).__name__)
+        self._privacy, self._name = privacy, module
+        self._directory = None if directory is None else Path(directory)
+        self._batches: _Batches | None = None
+        self._begun: PrivacyEngine | None = None
+        self._resumed: Path | None = None
+        self._accumulated = 1
+        self._mark = secrets.token_hex(4)
+
+    def loader(self, data_loader: DataLoader[Any]) -> Any:
+        """Return what to pass to ``fit``: batches of the loader's dataset, as the run draws them.
+
+        Parameters
+        ----------
+        data_loader : DataLoader
+            Tells the dataset, the collate function and the expected batch size.
+        """
+        if not isinstance(data_loader, DataLoader):
+            _check.refuse("data_loader", "be a torch DataLoader", type(data_loader).__name__)
+        drawn = type(data_loader.sampler) in (SequentialSampler, RandomSampler)
+        if isinstance(data_loader.dataset, IterableDataset):
+            drawn = True  # refused below, by its own name
+        if not drawn or type(data_loader.batch_sampler) not in (BatchSampler, type(None)):
+            remedy = "pass PrivacyArguments(options={'sampler': ...}) for other batches than Poisson's"
+            _check.refuse("data_loader", "leave the drawing of batches to the run", "a sampler", remedy)
+        epoch_of(data_loader)
+        self._batches = _Batches(data_loader)
+        return self._batches
+
+    @property
+    def privacy_engine(self) -> PrivacyEngine:
+        """The engine of the run, once it has begun."""
+        if self._begun is None:
+            _check.refuse("trainer", "have begun to fit", "none", "call fit()")
+        return self._begun
+
+    def get_epsilon(self) -> float:
+        """Return the epsilon of the steps so far, at the arguments' delta, rounded up."""
+        return 0.0 if self._begun is None else self._begun.get_epsilon(self._privacy.delta)
+
+    # Lightning's hooks
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Refuse what would break the guarantee, and take accumulation over."""
+        if stage != "fit":
+            return
+        if self._begun is not None:
+            _check.refuse(
+                "callback", "be of one fit", "a second", "make another PrivacyCallback: another run"
+            )
+        if self._batches is None:
+            _check.refuse("loader", "be made by the callback", "none", "fit(module, privacy.loader(loader))")
+        _check_trainer(trainer)
+        _check_module(pl_module, self._name)
+        self._accumulated = trainer.accumulate_grad_batches
+        trainer.accumulate_grad_batches = 1
+        self._batches.gather(self._accumulated)
+
+    def on_load_checkpoint(
+        self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """Find the run's part of a checkpoint that a fit goes on from."""
+        if trainer.state.fn != "fit":
+            return
+        if _KEY not in checkpoint:
+            remedy = "load its weights with load_from_checkpoint, and begin a run"
+            _check.refuse("ckpt_path", "be of a private run", "another checkpoint", remedy)
+        self._resumed = self._folder(trainer) / checkpoint[_KEY]
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Begin the run, or go on with it; it is charged here, if there is a ledger."""
+        steps = trainer.estimated_stepping_batches
+        if len(trainer.optimizers) != 1:
+            _check.refuse("configure_optimizers", "return one optimizer", len(trainer.optimizers))
+        if any(schedule.reduce_on_plateau for schedule in trainer.lr_scheduler_configs):
+            remedy = (
+                "use a schedule of the step alone; what follows from measurements on rows is not in epsilon"
+            )
+            _check.refuse("lr_scheduler", "follow from the step", "one that follows a measurement", remedy)
+        if not math.isfinite(steps):
+            _check.refuse("max_epochs", "end the run", trainer.max_epochs, "pass max_epochs= or max_steps=")
+        batches = self._bound()
+        self._begun = self._privacy.begin(
+            module=_trained(pl_module, self._name),
+            optimizer=trainer.optimizers[0],
+            data_loader=batches.whole,
+            steps=int(steps),
+            resume_from=self._resumed,
+            chunk=None if self._accumulated == 1 else batches.whole.batch_size // self._accumulated,
+        )
+        batches.private = self._begun.wired.loader
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Refuse to train on other batches than the run's."""
+        if trainer.train_dataloader is not self._batches:
+            remedy = "fit(module, train_dataloaders=privacy.loader(loader))"
+            _check.refuse("train_dataloaders", "be what the callback's loader() returned", "another", remedy)
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Log the epsilon spent so far, where Lightning logs."""
+        if trainer.global_step % trainer.log_every_n_steps == 0 or trainer.is_last_batch:
+            pl_module.log("epsilon", self.get_epsilon(), on_step=True, on_epoch=False, prog_bar=True)
+
+    def on_save_checkpoint(
+        self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        """Write the run's part, and note in the checkpoint what it is called."""
+        if self._begun is None:
+            return
+        folder = self._folder(trainer)
+        folder.mkdir(parents=True, exist_ok=True)
+        checkpoint[_KEY] = f"{self._mark}-{trainer.global_step}.pt"
+        self._begun.save_checkpoint(path=folder / checkpoint[_KEY])
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """End the run."""
+        self._end(trainer)
+
+    def teardown(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """End the run."""
+        self._end(trainer)
+
+    def _end(self, trainer: Trainer) -> None:
+        if self._begun is not None and self._bound().private is not None:
+            self._begun.detach()
+            self._bound().private = None
+            trainer.accumulate_grad_batches = self._accumulated
+
+    def _bound(self) -> Any:
+        return self._batches
+
+    def _folder(self, trainer: Trainer) -> Path:
+        return Path(trainer.default_root_dir) / "_privacy" if self._directory is None else self._directory
+
+
+def _trained(pl_module: LightningModule, name: str | None) -> nn.Module:
+    trained: nn.Module = pl_module if name is None else pl_module.get_submodule(name)
+    return trained
+
+
+def _check_trainer(trainer: Trainer) -> None:
+    """Refuse settings of a trainer that break the guarantee, each by its name."""
+    if trainer.gradient_clip_val:
+        remedy = "noisy gradients are not clipped a second time; pass PrivacyArguments(max_grad_norm=...)"
+        _check.refuse("gradient_clip_val", "be left out", trainer.gradient_clip_val, remedy)
+    if type(trainer.strategy) is not SingleDeviceStrategy or trainer.world_size > 1:
+        remedy = "train on one device, or in a loop of your own with DPDDP"
+        _check.refuse("strategy", "be of one device", type(trainer.strategy).__name__, remedy)
+    if any(isinstance(callback, GradientAccumulationScheduler) for callback in trainer.callbacks):
+        remedy = "pass Trainer(accumulate_grad_batches=...), which says how large a step's batch is"
+        _check.refuse("callbacks", "accumulate alike in all epochs", "a scheduler", remedy)
+    if any(isinstance(callback, LearningRateFinder | BatchSizeFinder) for callback in trainer.callbacks):
+        remedy = "choose settings on public data, or pay for the search with sfumato.learning.tune"
+        _check.refuse("callbacks", "take no settings from private rows", "a finder", remedy)
+    if str(trainer.precision).startswith("16"):
+        remedy = "gradient scalers change what is clipped: use 'bf16-mixed'"
+        _check.refuse("precision", "be 32 bits or bfloat16", trainer.precision, remedy)
+
+
+def _check_module(pl_module: LightningModule, name: str | None) -> None:
+    """Refuse modules whose steps are not one backward of one loss."""
+    kind = type(pl_module)
+    if not pl_module.automatic_optimization:
+        remedy = "use PrivacyEngine in a loop of your own"
+        _check.refuse("automatic_optimization", "be on", False, remedy)
+    for hook in ("configure_gradient_clipping", "optimizer_step", "optimizer_zero_grad", "backward"):
+        if getattr(kind, hook) is not getattr(LightningModule, hook):
+            remedy = "the private step takes its place"
+            _check.refuse("module", f"leave {hook} as it is", kind.__name__, remedy)
+    if name is None and kind.forward is LightningModule.forward:
+        remedy = "define forward() and call self(...), or pass module= the submodule's name"
+        _check.refuse("module", "have a forward that training_step calls", kind.__name__, remedy)

@@ -1,0 +1,1 @@
+"""Recipes for accuracy: augmented views, averaged weights, standardised weights, frozen features."""

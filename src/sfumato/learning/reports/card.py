@@ -1,0 +1,196 @@
+"""The privacy card of a trained model: what was run, and what it guarantees, from public numbers alone."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from sfumato import _check
+from sfumato.learning.sampling.sampler import Sampler
+from sfumato.privacy._outward import text_above, text_below
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["PrivacyCard", "public_sampling"]
+
+FORMAT = 1
+_CHANCES = ("sampling_probability",)
+_COUNTS = ("population", "batch_size")
+
+
+def public_sampling(sampler: Sampler) -> dict[str, float]:
+    """Return what may be told of how batches are drawn, beside the kind of the sampler.
+
+    Notes
+    -----
+    Under add/remove the number of examples is what the guarantee hides, and so is an expected batch size,
+    which is that number times a probability. Under zero-out and replace-one the number is public.
+    """
+    names = _CHANCES if sampler.neighboring is Neighboring.ADD_REMOVE else (*_CHANCES, *_COUNTS)
+    return {name: getattr(sampler, name) for name in names if hasattr(sampler, name)}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivacyCard:
+    """A model's guarantee and all that it rests on; it may be published with the model.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Of the model and of all noisy gradients before it.
+    neighboring : Neighboring
+        Which two datasets the guarantee compares.
+    unit : str
+        What one of them has more, or otherwise: "example", "row", "user".
+    loss : PrivacyLoss
+        From which epsilon was computed, and can be computed again.
+    steps : int
+        How many steps the loss is of.
+    sampler : str
+        How batches were drawn.
+    sampling : mapping of str to float
+        Its public parameters.
+    participation : int
+        The most steps that one unit may have been in.
+    noise, noise_multiplier, clipping
+        Which noise, its standard deviation over the sensitivity, and how gradients were clipped.
+    float_safe : bool
+        Whether the noisy sums have the priced law exactly.
+    simulated : bool
+        Whether noise or batches follow from a number: such a model is protected by nothing.
+    foreign_steps : int
+        Steps on batches that the run did not draw, priced without amplification.
+    ledger : mapping, optional
+        The ledger's id, the run's number on it, and what it calls the privacy unit.
+    software : mapping of str to str
+        Versions.
+
+    Notes
+    -----
+    Guarantee: every field follows from the run's parameters and the steps it took, none from the examples.
+    Conditions: those of the run (`TrainingRun`), which `conditions` says in words. Numbers that were computed
+    from a private count of examples before, such as a sampling probability, are taken for public, as they are
+    by every accountant.
+    """
+
+    epsilon: float
+    delta: float
+    neighboring: Neighboring
+    unit: str
+    loss: PrivacyLoss
+    steps: int
+    sampler: str
+    sampling: Mapping[str, float]
+    participation: int
+    noise: str
+    noise_multiplier: float
+    clipping: str
+    float_safe: bool
+    simulated: bool
+    foreign_steps: int = 0
+    ledger: Mapping[str, str | int] = field(default_factory=dict)
+    software: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.epsilon != math.inf:
+            _check.non_negative("epsilon", self.epsilon)
+        _check.unit_interval("delta", self.delta)
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What the guarantee presupposes, one sentence each."""
+        told = []
+        if self.simulated:
+            told.append(
+                "SIMULATED: noise or batches follow from a number that is known, and nobody is protected."
+            )
+        told.append("The keys of noise and batches stay secret.")
+        told.append(
+            "All that is shown of the training follows from its noisy gradients; settings chosen by looking "
+            "at private data, and measurements on them, are not in epsilon."
+        )
+        if not self.ledger:
+            told.append("The number of steps did not follow from private data; no ledger was charged.")
+        if not self.float_safe:
+            told.append("Gradients and noise are floats: their rounding is not covered.")
+        if self.foreign_steps:
+            told.append(
+                f"In {self.foreign_steps} steps, on batches from elsewhere, a {self.unit} was once at most."
+            )
+        return tuple(told)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the card as plain values."""
+        return {
+            "version": FORMAT,
+            "guarantee": {
+                "epsilon": self.epsilon if math.isfinite(self.epsilon) else "infinite",
+                "delta": self.delta,
+                "neighboring": str(self.neighboring),
+                "unit": self.unit,
+                "float_safe": self.float_safe,
+                "simulated": self.simulated,
+            },
+            "run": {
+                "steps": self.steps,
+                "sampler": self.sampler,
+                **self.sampling,
+                "participation": self.participation,
+                "noise": self.noise,
+                "noise_multiplier": self.noise_multiplier,
+                "clipping": self.clipping,
+                "foreign_steps": self.foreign_steps,
+                "loss": self.loss.to_json(),
+            },
+            "ledger": dict(self.ledger),
+            "software": dict(self.software),
+            "conditions": list(self.conditions),
+        }
+
+    def to_json(self) -> str:
+        """Return the card as JSON text."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def to_markdown(self) -> str:
+        """Return the card as a section of a model card."""
+        rows = [f"| {name} | {value} |" for name, value in self._rows()]
+        conditions = [f"- {sentence}" for sentence in self.conditions]
+        head = ["## Privacy", "", self._statement(), "", "| | |", "|---|---|"]
+        return "\n".join([*head, *rows, "", *conditions, ""])
+
+    def __str__(self) -> str:
+        rows = list(self._rows())
+        width = max(len(name) for name, _ in rows)
+        lines = [f"{name:<{width}}  {value}" for name, value in rows]
+        return "\n".join([self._statement(), *lines, *self.conditions])
+
+    def _statement(self) -> str:
+        if self.simulated:
+            return "A simulation: this model is protected by nothing."
+        if not math.isfinite(self.epsilon):
+            return f"No guarantee at delta {text_above(self.delta)}."
+        spent = f"{text_above(self.epsilon, 4)}, {text_above(self.delta)}"
+        return (
+            f"({spent})-differentially private, {self.neighboring}, which is one {self.unit}: "
+            f"what can be seen of the training is about as likely whatever one {self.unit} is."
+        )
+
+    def _rows(self) -> list[tuple[str, str]]:
+        sampling = ", ".join(
+            f"{name.replace('_', ' ')} {text_above(value)}" for name, value in self.sampling.items()
+        )
+        rows = [
+            ("epsilon, delta", f"{text_above(self.epsilon)}, {text_above(self.delta)}"),
+            ("neighbors", f"{self.neighboring}: one {self.unit}"),
+            ("steps", f"{self.steps}, of which one {self.unit} is in {self.participation} at most"),
+            ("batches", f"{self.sampler}{': ' * bool(sampling)}{sampling}"),
+            ("noise", f"{self.noise}, noise multiplier {text_below(self.noise_multiplier)}"),
+            ("clipping", self.clipping),
+            ("float-safe", "yes" if self.float_safe else "no"),
+        ]
+        rows += [(f"ledger: {name.replace('_', ' ')}", str(value)) for name, value in self.ledger.items()]
+        return [*rows, ("software", ", ".join(f"{name} {told}" for name, told in self.software.items()))]

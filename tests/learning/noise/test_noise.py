@@ -1,0 +1,35 @@
+"""What holds for every noise."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+
+import pytest
+import torch
+
+from sfumato.learning.noise.correlated import CorrelatedNoise
+from sfumato.learning.noise.grid import GridNoise
+from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
+from sfumato.learning.noise.noise import Noise
+from sfumato.mechanisms import Tree
+
+
+def tree() -> Noise:
+    return CorrelatedNoise(Tree(steps=4))
+
+
+@pytest.mark.parametrize("make", [KeyedNoise, GridNoise, tree])
+@pytest.mark.parametrize("take", [pickle.dumps, copy.copy, copy.deepcopy])
+def test_the_key_leaves_by_no_copy(make: Callable[[], Noise], take: Callable[[Noise], object]) -> None:
+    with pytest.raises(TypeError, match="checkpoint"):
+        take(make())
+
+
+def test_simulated_noise_may_be_copied() -> None:
+    noise = SimulatedNoise(3)
+    first, second = torch.zeros(4), torch.zeros(4)
+    noise.add_([first], step=0, stddevs=[1.0])
+    pickle.loads(pickle.dumps(noise)).add_([second], step=0, stddevs=[1.0])
+    assert torch.equal(first, second)
