@@ -11,6 +11,7 @@ BENCHMARKS = {
     "import": "benchmarks.importing",
     "learning": "benchmarks.learning",
     "ledger": "benchmarks.ledger",
+    "local": "benchmarks.local",
     "team": "benchmarks.team",
     "mechanisms": "benchmarks.mechanisms",
     "noise": "benchmarks.noise",

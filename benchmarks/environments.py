@@ -1,12 +1,14 @@
 """Virtual environments of the peers, one each, under ``benchmarks/.peers``: no two of them fit into one.
 
-They are made on first use, from the package index that pip knows, and made anew when a requirement changes.
+They are made on first use, from the package index that pip knows, and made anew when a requirement changes. A
+peer may see all that the running interpreter has, and then runs in one process with ours; see `_BESIDE`.
 """
 
 from __future__ import annotations
 
 import subprocess
 import sys
+import sysconfig
 import venv
 from pathlib import Path
 
@@ -21,7 +23,14 @@ _REQUIREMENTS: dict[str, tuple[str, ...]] = {
     "tumult": ("tmlt.analytics==0.21.0",),
     # With the newest scikit-learn it does not import.
     "diffprivlib": ("diffprivlib==0.6.6", "scikit-learn==1.6.1", "pyarrow"),
+    "opacus": ("opacus==1.6.0",),
+    # What they import and do not declare; all as new as the index has it, as for anybody who installs them.
+    "pure_ldp": ("pure-ldp==1.2.0", "scikit-learn", "statsmodels"),
+    "multi_freq_ldpy": ("multi-freq-ldpy==0.2.5",),
+    "ldp_toolbox": ("ldp-toolbox==0.1.3",),
 }
+_BESIDE = ("opacus",)
+"""What fits beside our own packages, which it sees after its own: torch is not installed twice."""
 
 
 def title(peer: str) -> str:
@@ -41,6 +50,16 @@ def interpreter(peer: str) -> Path:
     wanted, installed = "\n".join(_REQUIREMENTS[peer]), home / "requirements.txt"
     if not installed.exists() or installed.read_text() != wanted:
         venv.create(home, with_pip=True, clear=True)
+        if peer in _BESIDE:
+            _show(python)
         subprocess.run([python, "-m", "pip", "install", "-q", *_REQUIREMENTS[peer]], check=True)
         installed.write_text(wanted)
     return python
+
+
+def _show(python: Path) -> None:
+    """Let a new environment see the packages of the running one, after its own."""
+    asked = [str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    own = Path(subprocess.run(asked, check=True, stdout=subprocess.PIPE, text=True).stdout.strip())
+    ours = sysconfig.get_path("purelib")
+    (own / "running.pth").write_text(f"import site; site.addsitedir({ours!r})\n")

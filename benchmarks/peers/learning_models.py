@@ -3,9 +3,9 @@
 It lies beside the scripts, so that each finds it from inside of its own environment; torch is all it may use.
 """
 
+import argparse
 import json
 import statistics
-import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +13,9 @@ from pathlib import Path
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
+
+Methods = Mapping[str, Callable[[str], Callable[[], None]]]
+"""Name to what makes the step of a model that is named."""
 
 
 def mlp() -> nn.Module:
@@ -108,30 +111,7 @@ def plain_step(name: str) -> Callable[[], None]:
     return step
 
 
-def vmap_step(name: str) -> Callable[[], None]:
-    """Return a private step by hand: per-example gradients by vmap, clipped to 1, with torch's noise."""
-    model, inputs, classes = setting(name)
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    parameters = dict(model.named_parameters())
-
-    def loss(values: Mapping[str, Tensor], one: Tensor, own: Tensor) -> Tensor:
-        return F.cross_entropy(torch.func.functional_call(model, values, (one[None],)), own[None])
-
-    run = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))
-
-    def step() -> None:
-        gradients = run({k: v.detach() for k, v in parameters.items()}, inputs, classes)
-        norms = torch.stack([g.flatten(1).norm(dim=1) for g in gradients.values()]).norm(dim=0)
-        factors = (1 / (norms + 1e-6)).clamp(max=1)
-        for key, parameter in parameters.items():
-            total = torch.einsum("i,i...->...", factors, gradients[key])
-            parameter.grad = (total + torch.randn_like(total)) / len(inputs)
-        optimizer.step()
-
-    return step
-
-
-def interleaved(steps: Mapping[str, Callable[[], None]], count: int) -> dict[str, dict[str, float]]:
+def interleaved(steps: Mapping[str, Callable[[], None]], rounds: int) -> dict[str, dict[str, float]]:
     """Return the median CPU milliseconds of each step, taken in turns, and seconds of its first."""
     found: dict[str, list[float]] = {name: [] for name in steps}
     first = {}
@@ -139,7 +119,7 @@ def interleaved(steps: Mapping[str, Callable[[], None]], count: int) -> dict[str
         start = time.process_time()
         step()
         first[name] = time.process_time() - start
-    for _ in range(count):
+    for _ in range(rounds):
         for name, step in steps.items():
             start = time.process_time()
             step()
@@ -149,9 +129,8 @@ def interleaved(steps: Mapping[str, Callable[[], None]], count: int) -> dict[str
     }
 
 
-def growth(name: str, make: Callable[[str], Callable[[], None]]) -> float:
+def growth(step: Callable[[], None]) -> float:
     """Return by how many MiB the process grew at most in three steps, over what the model took."""
-    step = make(name)
     Path("/proc/self/clear_refs").write_text("5")
     before = held("VmRSS")
     for _ in range(3):
@@ -164,12 +143,18 @@ def held(what: str) -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith(what + ":"))
 
 
-def report(methods: Mapping[str, Callable[[str], Callable[[], None]]]) -> None:
-    """Print, as JSON, milliseconds of each method on one model; or the memory of one method."""
+def report(**sets: Methods) -> None:
+    """Print, as JSON, the times of a set of methods on one model, in turns; or the memory of one method."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("model", choices=MODELS)
+    parser.add_argument("--set", choices=sets, default=next(iter(sets)))
+    parser.add_argument("--rounds", type=int, help="steps to take the median of")
+    parser.add_argument("--growth", metavar="METHOD", help="by how many MiB this method's process grows")
+    options = parser.parse_args()
     torch.set_num_threads(1)
-    name = sys.argv[1]
-    if len(sys.argv) > 2:
-        print(json.dumps(growth(name, methods[sys.argv[2]])))
+    methods = sets[options.set]
+    if options.growth:
+        print(json.dumps(growth(methods[options.growth](options.model))))
         return
-    steps = {method: make(name) for method, make in methods.items()}
-    print(json.dumps(interleaved(steps, MODELS[name][3])))
+    steps = {method: make(options.model) for method, make in methods.items()}
+    print(json.dumps(interleaved(steps, options.rounds or MODELS[options.model][3])))
