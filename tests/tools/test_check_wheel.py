@@ -136,8 +136,12 @@ def test_a_wheel_of_one_interpreter_only_is_refused(root: Path) -> None:
 
 
 def test_a_heavy_wheel_is_refused(root: Path) -> None:
-    (fault,) = wheel_faults(wheel(root, {"demo/data/a.parquet": "x" * 2_000_001}), root, PROJECT)
-    assert "at most 2000000 bytes" in fault
+    (fault,) = wheel_faults(wheel(root, {"demo/data/a.parquet": "x" * 600_001}), root, PROJECT)
+    assert "at most 600000 bytes" in fault
+
+
+def test_sources_are_as_many_as_there_are(root: Path) -> None:
+    assert not list(wheel_faults(wheel(root, {"demo/cli.py": "x" * 3_000_000}), root, PROJECT))
 
 
 def test_twins_differ_where_their_bytes_do(root: Path) -> None:
