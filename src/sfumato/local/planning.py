@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.errors import ParameterError
+from sfumato.local.comparing import Choice, Limits, compared
 from sfumato.local.device.coins import checked_epsilon
 from sfumato.local.device.domain import Domain
 from sfumato.local.frequency.hadamard import HadamardResponse, OneBitHadamard
@@ -80,7 +80,7 @@ class OraclePlan:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OracleChoice:
+class OracleChoice(Choice[OraclePlan]):
     """All oracles that keep to the limits, the one to take first.
 
     Attributes
@@ -92,13 +92,6 @@ class OracleChoice:
     """
 
     epsilon: float
-    plans: tuple[OraclePlan, ...]
-    ruled_out: Mapping[str, str]
-
-    @property
-    def best(self) -> OraclePlan:
-        """The one to take."""
-        return self.plans[0]
 
     def oracle(self, domain: Domain) -> Oracle[Any]:
         """Return the best one for a domain, of the size that was planned for."""
@@ -111,7 +104,7 @@ class OracleChoice:
             f"{plan.server_seconds:>12.3g}"
             for plan in self.plans
         ]
-        return "\n".join([head, *rows, *(f"{name}: {why}" for name, why in self.ruled_out.items())])
+        return self._table(head, *rows)
 
 
 def plannable(domain_size: int) -> int:
@@ -173,42 +166,27 @@ def choose(
     """
     size = plannable(domain_size)
     count = _check.integer("n", n, minimum=1)
-    most = None if max_bytes is None else _check.integer("max_bytes", max_bytes, minimum=1)
-    limit = math.inf if max_seconds is None else _check.positive("max_seconds", max_seconds)
+    limits = Limits.checked(max_bytes, max_seconds)
     _check.share("frequency", frequency)
     epsilon, domain = checked_epsilon(epsilon), Domain(range(size))
-    plans: list[OraclePlan] = []
-    out: dict[str, str] = {}
-    for kind in _KINDS:
-        try:
-            oracle = kind(epsilon=epsilon, domain=domain)
-        except ParameterError as refused:
-            out[kind.__name__] = str(refused)
-            continue
-        if most is not None and oracle.device.width > most:
-            out[kind.__name__] = f"{oracle.device.width} bytes a report"
-            continue
-        plan = _planned(oracle, count, frequency)
-        if plan.server_seconds > limit:
-            out[kind.__name__] = f"{plan.server_seconds:.3g} seconds of the server"
-            continue
-        plans.append(plan)
-    if not plans:
-        told = "; ".join(f"{name}: {why}" for name, why in out.items())
-        _check.refuse("max_bytes and max_seconds", "leave some oracle", "none", told)
-    least = 1.05 * min(plan.variance for plan in plans)
-    plans.sort(key=lambda plan: (plan.variance > least, plan.bytes * (plan.variance <= least), plan.variance))
-    return OracleChoice(epsilon=epsilon, plans=tuple(plans), ruled_out=out)
+    plans, out = compared(
+        ((kind.__name__, partial(kind, epsilon=epsilon, domain=domain)) for kind in _KINDS),
+        lambda name, oracle: _planned(name, oracle, count, frequency),
+        lambda plan: plan.variance,
+        limits,
+        kind="oracle",
+    )
+    return OracleChoice(epsilon=epsilon, plans=plans, ruled_out=out)
 
 
 def _kind(name: str) -> type[Oracle[Any]]:
     return next(kind for kind in _KINDS if kind.__name__ == name)
 
 
-def _planned(oracle: Oracle[Any], count: int, frequency: float) -> OraclePlan:
+def _planned(name: str, oracle: Oracle[Any], count: int, frequency: float) -> OraclePlan:
     client, server = trial_seconds(oracle, len(oracle.domain), count)
     return OraclePlan(
-        name=type(oracle).__name__,
+        name=name,
         variance=oracle.variance(count, frequency),
         bytes=oracle.device.width,
         client_seconds=client,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, final
 
 from sfumato import _check
 from sfumato.errors import ParameterError
+from sfumato.local.comparing import Choice, none_left
 from sfumato.local.device.coins import checked_epsilon
 from sfumato.local.device.strings import Strings
 from sfumato.local.heavy_hitters.fragments import Bitstogram, SequenceFragmentPuzzle
@@ -52,7 +53,7 @@ class StringsPlan:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StringsChoice:
+class StringsChoice(Choice[StringsPlan]):
     """All protocols that find strings, the one with the smallest share first.
 
     Attributes
@@ -61,14 +62,6 @@ class StringsChoice:
     ruled_out : mapping of str to str
         The others, with the reason.
     """
-
-    plans: tuple[StringsPlan, ...]
-    ruled_out: Mapping[str, str]
-
-    @property
-    def best(self) -> StringsPlan:
-        """The one to take."""
-        return self.plans[0]
 
     def __str__(self) -> str:
         lines = [
@@ -80,7 +73,7 @@ class StringsChoice:
                 f"{type(plan.protocol).__name__:<26}{plan.share:>10.4f}{plan.threshold:>11.4f}{device.weight:>8}"
                 f"{device.questions:>11}{plan.bytes:>7}{plan.kept_bytes:>13,}"
             )
-        return "\n".join([*lines, *(f"{name}: {why}" for name, why in self.ruled_out.items())])
+        return self._table(*lines)
 
 
 def choose_strings(
@@ -158,8 +151,7 @@ def choose_strings(
         elif best is not None or kind.__name__ not in out:
             out[kind.__name__] = "no share is found"
     if not plans:
-        told = "; ".join(f"{name}: {why}" for name, why in out.items())
-        _check.refuse("epsilon and n", "let some protocol find a string", (epsilon, n), told)
+        none_left("epsilon and n", "let some protocol find a string", (epsilon, n), out)
     return StringsChoice(plans=tuple(sorted(plans, key=lambda plan: plan.share)), ruled_out=out)
 
 

@@ -50,6 +50,10 @@ def test_which_is_best_depends_on_epsilon() -> None:
     assert str(low).splitlines()[1].startswith("FourierMarginals")
     short = choose_marginals(4.0, domains, 10**6, order=3, max_bytes=2)
     assert all(plan.bytes <= 2 for plan in short.plans)
+    assert not high.ruled_out
+    told = {f"{plan.bytes} bytes a report" for plan in high.plans if plan.bytes > 2}
+    assert set(short.ruled_out.values()) == told
+    assert len(short.plans) + len(short.ruled_out) == len(high.plans)
 
 
 def test_examples_allow_tables_that_are_put_together() -> None:

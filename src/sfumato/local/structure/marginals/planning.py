@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import ParameterError
+from sfumato.local.comparing import Choice, Limits, none_left
 from sfumato.local.device.domain import Domain
 from sfumato.local.device.fourier_marginals import filled_up
 from sfumato.local.device.rows import checked_domains
@@ -72,8 +73,8 @@ class MarginalsPlan:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MarginalsChoice:
-    """All protocols for a job, that with the least error first.
+class MarginalsChoice(Choice[MarginalsPlan]):
+    """All protocols for a job that keep to the limit, that with the least error first.
 
     Attributes
     ----------
@@ -82,17 +83,13 @@ class MarginalsChoice:
     order : int
         Attributes of the marginals that were planned for.
     plans : tuple of MarginalsPlan
+    ruled_out : mapping of str to str
+        The others, with the reason.
     """
 
     epsilon: float
     domains: tuple[Domain, ...]
     order: int
-    plans: tuple[MarginalsPlan, ...]
-
-    @property
-    def best(self) -> MarginalsPlan:
-        """The one to take."""
-        return self.plans[0]
 
     def protocol(self, plan: MarginalsPlan | None = None) -> MarginalsProtocol[Any]:
         """Return the protocol of a plan, or of the best one."""
@@ -106,7 +103,7 @@ class MarginalsChoice:
             f"{plan.sampling:>11.3g}{plan.construction:>14.3g}{plan.error:>11.3g}"
             for plan in self.plans
         ]
-        return "\n".join([f"{head}{'construction':>14}{'error':>11}", *rows])
+        return self._table(f"{head}{'construction':>14}{'error':>11}", *rows)
 
 
 def choose_marginals(
@@ -175,23 +172,28 @@ def choose_marginals(
         _check.refuse("order", f"be at most {len(sizes)}, the attributes", of)
     if comb(len(sizes), of) > _MOST_MARGINALS:
         _check.refuse("order", f"leave at most {_MOST_MARGINALS} marginals", of, "plan for narrower ones")
-    limit = None if max_bytes is None else _check.integer("max_bytes", max_bytes, minimum=1)
+    limits = Limits.checked(max_bytes)
     codes = None if example is None else _checked(example, given)
-    plans = []
+    plans: list[MarginalsPlan] = []
+    out: dict[str, str] = {}
     for width, views in _designs(sizes, of, codes is not None):
         try:
             made = _made(epsilon, given, width, views)
-        except ParameterError:
+        except ParameterError as refused:
             if views and width == of:
                 raise  # what breaks there is a parameter, and no limit of a plan
+            out[_named(width, views)] = str(refused)
             continue
-        if limit is None or made.device.width <= limit:
+        why = limits.too_long(made)
+        if why is not None:
+            out[_named(width, views)] = why
+        else:
             built = 0.0 if codes is None else _construction(made, of, codes)
             plans.append(_planned(made, width, of, people, built))
     if not plans:
-        _check.refuse("max_bytes", "leave some protocol", max_bytes, "allow longer reports")
+        none_left("max_bytes", "leave some protocol", max_bytes, out)
     plans.sort(key=lambda plan: plan.error)
-    return MarginalsChoice(epsilon=float(epsilon), domains=given, order=of, plans=tuple(plans))
+    return MarginalsChoice(epsilon=float(epsilon), domains=given, order=of, plans=tuple(plans), ruled_out=out)
 
 
 def _designs(
@@ -207,6 +209,11 @@ def _designs(
             if widest == width and views not in seen:
                 seen.add(views)
                 yield width, views
+
+
+def _named(width: int, views: tuple[Attributes, ...]) -> str:
+    """Return what a design is called where it is ruled out."""
+    return f"{len(views)} tables of {width} attributes" if views else f"coefficients of {width} attributes"
 
 
 def _made(

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, final
 
 import numpy as np
 
 from sfumato import _check
-from sfumato.errors import ParameterError
+from sfumato.local.comparing import Choice, Limits, compared
 from sfumato.local.device.bins import Bins
 from sfumato.local.device.coins import checked_epsilon
 from sfumato.local.device.domain import Domain
@@ -22,8 +23,6 @@ from sfumato.local.structure.ranges.hierarchy import HierarchicalHistogram, plan
 from sfumato.local.structure.ranges.protocol import RangeProtocol, length_places
 
 __all__ = ["RangeChoice", "RangePlan", "choose_ranges"]
-
-_NEAR: Final = 1.05
 
 _Maker = Callable[[float, Domain | Bins], RangeProtocol[Any]]
 
@@ -62,7 +61,7 @@ class RangePlan:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RangeChoice:
+class RangeChoice(Choice[RangePlan]):
     """All protocols of ranges that keep to the limits, the one to take first.
 
     Attributes
@@ -74,13 +73,6 @@ class RangeChoice:
     """
 
     epsilon: float
-    plans: tuple[RangePlan, ...]
-    ruled_out: Mapping[str, str]
-
-    @property
-    def best(self) -> RangePlan:
-        """The one to take."""
-        return self.plans[0]
 
     def protocol(self, domain: Domain | Bins) -> RangeProtocol[Any]:
         """Return the best one for a domain, of the size that was planned for."""
@@ -96,7 +88,7 @@ class RangeChoice:
                 f"{plan.name:<18}{plan.branching:>9}{plan.stddev:>10.3g}{errors}{plan.bytes:>8}"
                 f"{plan.client_seconds:>12.3g}{plan.server_seconds:>12.3g}"
             )
-        return "\n".join([*rows, *(f"{name}: {why}" for name, why in self.ruled_out.items())])
+        return self._table(*rows)
 
 
 def choose_ranges(
@@ -151,32 +143,17 @@ def choose_ranges(
     """
     size = plannable(domain_size)
     count = _check.integer("n", n, minimum=1)
-    most = None if max_bytes is None else _check.integer("max_bytes", max_bytes, minimum=1)
-    limit = math.inf if max_seconds is None else _check.positive("max_seconds", max_seconds)
+    limits = Limits.checked(max_bytes, max_seconds)
     epsilon, domain = checked_epsilon(epsilon), Domain(range(size))
     wanted = _lengths(lengths, size)
-    plans: list[RangePlan] = []
-    out: dict[str, str] = {}
-    for name, make in _KINDS.items():
-        try:
-            protocol = make(epsilon, domain)
-        except ParameterError as refused:
-            out[name] = str(refused)
-            continue
-        if most is not None and protocol.device.width > most:
-            out[name] = f"{protocol.device.width} bytes a report"
-            continue
-        plan = _planned(name, protocol, count, wanted, lengths is not None)
-        if plan.server_seconds > limit:
-            out[name] = f"{plan.server_seconds:.3g} seconds of the server"
-            continue
-        plans.append(plan)
-    if not plans:
-        told = "; ".join(f"{name}: {why}" for name, why in out.items())
-        _check.refuse("max_bytes and max_seconds", "leave some protocol", "none", told)
-    least = _NEAR * min(plan.stddev for plan in plans)
-    plans.sort(key=lambda plan: (plan.stddev > least, plan.bytes * (plan.stddev <= least), plan.stddev))
-    return RangeChoice(epsilon=epsilon, plans=tuple(plans), ruled_out=out)
+    plans, out = compared(
+        ((name, partial(make, epsilon, domain)) for name, make in _KINDS.items()),
+        lambda name, protocol: _planned(name, protocol, count, wanted, lengths is not None),
+        lambda plan: plan.stddev,
+        limits,
+        kind="protocol",
+    )
+    return RangeChoice(epsilon=epsilon, plans=plans, ruled_out=out)
 
 
 def _tree(epsilon: float, domain: Domain | Bins) -> RangeProtocol[Any]:
