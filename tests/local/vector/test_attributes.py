@@ -56,12 +56,31 @@ def test_spreads_and_intervals(kind: Any, oracle: Any) -> None:
     stated = (estimate.spread.variance(SHARES[1]) / np.mean(asked)).astype(float)
     # A variance of so many draws is known to 6 %.
     assert (abs((errors**2).mean(axis=0) / stated - 1) <= SEVEN_SIGMA * 1.3 * np.sqrt(2 / repeats)).all()
+    planned = np.array([protocol.variance(n, float(share))[1] for share in SHARES[1]])
+    assert planned == pytest.approx(stated, rel=0.1)  # how many are asked, and left out, is drawn in each part
     matrix = errors.T @ errors / repeats
     expected = estimate.spread.covariance(SHARES[1], np.arange(5)) / np.mean(asked)
     assert (
         abs(matrix - expected) <= SEVEN_SIGMA * 1.3 * np.sqrt(np.outer(stated, stated) * 2 / repeats)
     ).all()
     assert (hits / repeats >= 0.95 - SEVEN_SIGMA * np.sqrt(0.05 * 0.95 / repeats)).all()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("oracle", ORACLES)
+def test_what_is_planned_is_what_many_tell(kind: Any, oracle: Any) -> None:
+    protocol, n = kind(epsilon=2.0, domains=DOMAINS, oracle=oracle), 10**8
+    estimates = protocol.simulate([[0, 4, 1], [1, 4, 0], [2, 0, 0]], [n // 2, n // 10 * 3, n // 5])
+    for at, (estimate, shares) in enumerate(zip(estimates, SHARES, strict=True)):
+        planned = [protocol.variance(n, float(share))[at] for share in shares]
+        assert planned == pytest.approx(list(estimate.variances), rel=0.002)
+
+
+def test_plans_of_nobody_or_no_share_are_refused() -> None:
+    protocol = SampledAttribute(epsilon=2.0, domains=DOMAINS)
+    for rule, n, share in (("n must", 0, 0.0), ("frequency must", 1, 1.5), ("frequency must", 1, -0.1)):
+        with pytest.raises(ParameterError, match=rule):
+            protocol.variance(n, share)
 
 
 def test_sampling_has_less_error_than_splitting_and_than_hiding() -> None:

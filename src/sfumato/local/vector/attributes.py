@@ -23,6 +23,7 @@ from sfumato.local.oracle import SupportOracle
 from sfumato.local.parts import OneCounted, PartsCounted
 from sfumato.local.protocol import LocalProtocol
 from sfumato.local.respondents import respondents, seeded
+from sfumato.local.spread import Spread
 from sfumato.local.support import Support
 from sfumato.local.vector.sampled import Sampled
 from sfumato.privacy.leaves.declared import PureDP
@@ -97,6 +98,24 @@ class AttributesProtocol(PartsCounted, LocalProtocol[Device, Shares], Generic[De
         """Count with each oracle."""
         parts = enumerate(self.oracles)
         return np.concatenate([oracle.tally(self.device.cut(records, at)) for at, oracle in parts])
+
+    @abstractmethod
+    def _spreads(self) -> tuple[tuple[Spread, int], ...]:
+        """Return how far each estimate strays, and how many respondents there are to a report about it."""
+
+    def variance(self, n: int, frequency: float = 0.0) -> tuple[float, ...]:
+        """Return the variance of a share's estimate in each domain, if that share is ``frequency``.
+
+        Parameters
+        ----------
+        n : int
+            How many people report, at least 1; the variances are those of many.
+        frequency : float
+            From 0 to 1; 0 for rare categories.
+        """
+        count = _check.integer("n", n, minimum=1)
+        share = np.array([_check.share("frequency", frequency)])
+        return tuple(float(spread.variance(share)[0]) * of / count for spread, of in self._spreads())
 
     @abstractmethod
     def _simulate(
@@ -181,6 +200,9 @@ class SplitBudget(AttributesProtocol[client.SplitBudget]):
         """The losses of all oracles, composed."""
         return reduce(add, [oracle.privacy_loss for oracle in self.oracles])
 
+    def _spreads(self) -> tuple[tuple[Spread, int], ...]:
+        return tuple((oracle.spread, 1) for oracle in self.oracles)
+
     def _simulate(
         self, codes: NDArray[np.int64], people: NDArray[np.int64], generator: np.random.Generator
     ) -> NDArray[np.int64]:
@@ -231,6 +253,10 @@ class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttribute]):
         """One of the oracles' losses, drawn evenly, and it is told which."""
         losses = tuple(oracle.privacy_loss for oracle in self.oracles)
         return Mixture(losses, (1 / len(losses),) * len(losses), index_public=True)
+
+    def _spreads(self) -> tuple[tuple[Spread, int], ...]:
+        count = len(self.oracles)
+        return tuple((Sampled(oracle.spread, 1 - 1 / count), count) for oracle in self.oracles)
 
     def _simulate(
         self, codes: NDArray[np.int64], people: NDArray[np.int64], generator: np.random.Generator
@@ -286,6 +312,9 @@ class FakeData(AttributesProtocol[client.FakeData]):
         """Epsilon of the parts, which the proof bounds the whole by."""
         worst = max(oracle.privacy_loss.epsilon(0.0) for oracle in self.oracles)
         return PureDP(worst, neighboring=Neighboring.REPLACE_ONE)
+
+    def _spreads(self) -> tuple[tuple[Spread, int], ...]:
+        return tuple((self._support(oracle), 1) for oracle in self.oracles)
 
     def _simulate(
         self, codes: NDArray[np.int64], people: NDArray[np.int64], generator: np.random.Generator
