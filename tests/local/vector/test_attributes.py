@@ -57,7 +57,9 @@ def test_spreads_and_intervals(kind: Any, oracle: Any) -> None:
     # A variance of so many draws is known to 6 %.
     assert (abs((errors**2).mean(axis=0) / stated - 1) <= SEVEN_SIGMA * 1.3 * np.sqrt(2 / repeats)).all()
     planned = np.array([protocol.variance(n, float(share))[1] for share in SHARES[1]])
-    assert planned == pytest.approx(stated, rel=0.1)  # how many are asked, and left out, is drawn in each part
+    assert planned == pytest.approx(
+        stated, rel=0.1
+    )  # how many are asked, and left out, is drawn in each part
     matrix = errors.T @ errors / repeats
     expected = estimate.spread.covariance(SHARES[1], np.arange(5)) / np.mean(asked)
     assert (

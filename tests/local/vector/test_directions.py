@@ -167,3 +167,84 @@ def test_reports_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
     )
     assert not found.violated
     assert 0.9 * epsilon <= found.epsilon_lower <= epsilon
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_covariance_matrix_is_that_of_repeated_means(kind: Any) -> None:
+    # All have the same vector, so that reports differ from each other by randomization alone.
+    protocol, n, repeats = small(kind, 4.0, pairs=True), 100, 2000
+    plain = small(kind, 4.0)
+    records = protocol.randomize_batch(
+        np.tile(2 * TRUTH / np.linalg.norm(TRUTH), (n * repeats, 1)), 5
+    ).records
+    aggregator = protocol.aggregator()
+    aggregator.add_batch(records)
+    matrix = aggregator.estimate().covariance() * repeats  # of the mean of n
+    totals = [protocol.tally(part) for part in np.split(records, repeats)]
+    assert (aggregator.totals == np.sum(totals, axis=0)).all()
+    found = np.array([protocol.estimate(own, n).mean for own in totals])
+    spread = np.cov(found.T)
+    scale = np.sqrt(np.outer(np.diag(spread), np.diag(spread)))
+    assert (abs(spread - matrix) <= SEVEN_SIGMA * scale * math.sqrt(2 / repeats)).all()
+    # Theory: no rotation about the truth changes the law of a report.
+    first, second = protocol._heights()
+    near, count = protocol.device.near, protocol.device.count
+    inside = float(protocol.device.inside.chance)
+    height = inside * second + (1 - inside) * (count - near * second) / (count - near)
+    across, truth = (protocol.power - height) / 3, TRUTH / np.linalg.norm(TRUTH)
+    law = across * np.eye(4) + (height - across - protocol.gain**2) * np.outer(truth, truth)
+    law *= (2.0 / protocol.gain) ** 2 / n
+    assert first > 0
+    assert (abs(law - matrix) <= SEVEN_SIGMA * scale * math.sqrt(8 / (n * repeats))).all()
+    known = plain.estimate(plain.tally(records), len(records))
+    assert known.variances == pytest.approx(np.diag(aggregator.estimate().covariance()), rel=1e-12)
+    value, deviation = aggregator.estimate().along([1, -1, 0, 2])
+    assert value == pytest.approx(float(known.mean @ [1, -1, 0, 2]))
+    own = found @ [1, -1, 0, 2]
+    assert deviation * math.sqrt(repeats) == pytest.approx(
+        own.std(), rel=SEVEN_SIGMA / math.sqrt(2 * repeats)
+    )
+
+
+def test_products_of_pairs_are_exact_whole_numbers_in_any_pieces() -> None:
+    protocol = PrivUnit(epsilon=2.0, dimension=33, candidates=4, pairs=True)
+    records = protocol.randomize_batch(np.zeros((20_000, 33)), 1).records
+    seeds, numbers = protocol.device.opened(records)
+    told = protocol.device.vectors(seeds, numbers[:, None])[:, 0].astype(np.int64)
+    exact = (told.T @ told)[np.triu_indices(33)]  # in whole numbers
+    assert (protocol.tally(records)[33:] == exact).all()
+    merged = protocol.aggregator()
+    for part in np.array_split(records, 7):
+        other = protocol.aggregator()
+        other.add_batch(part)
+        merged.merge(other.to_bytes())
+    assert (merged.totals[33:] == exact).all()
+    simulated = protocol.simulate(np.zeros((2000, 33)), rng=3)
+    assert simulated.covariance().shape == (33, 33)
+    assert np.diag(simulated.covariance()) == pytest.approx(simulated.variances)
+
+
+def test_pairs_are_refused_where_they_are_not_kept_or_too_many() -> None:
+    for wrong, dimension in ((1, 3), ("yes", 3), (True, 1025)):
+        with pytest.raises(ParameterError, match="pairs must be"):
+            PrivUnit(epsilon=1.0, dimension=dimension, pairs=wrong)  # type: ignore[arg-type]
+    plain, paired = small(PrivUnit, 1.0), small(PrivUnit, 1.0, pairs=True)
+    with pytest.raises(ParameterError, match="state must be the bytes of an aggregator of this oracle"):
+        paired.aggregator(plain.aggregator().to_bytes())
+    assert np.isnan(paired.aggregator().estimate().covariance()).all()
+    reports = plain.randomize_batch(np.tile(TRUTH, (5, 1)), 1)
+    told = {}
+    for name, protocol in (("plain", plain), ("paired", paired)):
+        aggregator = protocol.aggregator()
+        aggregator.add_batch(reports)
+        told[name] = aggregator.estimate()
+    with pytest.raises(ParameterError, match="pairs must be True for a covariance matrix"):
+        told["plain"].covariance()
+    with pytest.raises(ParameterError, match="pairs must be True for a covariance matrix"):
+        told["plain"].along([1, 1, 1, 1])
+    for odd in ([1, 1], 3, ["a"] * 4, [1, 1, 1, math.nan]):
+        with pytest.raises(ParameterError, match="weights must be 4 finite numbers"):
+            told["paired"].along(odd)
+    assert paired.aggregator().estimate().along([1, 1, 1, 1])[1] == math.inf
+    with pytest.raises(ParameterError, match="pairs must be True for a covariance matrix"):
+        plain.aggregator().estimate().covariance()

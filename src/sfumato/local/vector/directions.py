@@ -13,11 +13,12 @@ from numpy.typing import ArrayLike, NDArray
 from sfumato import _check
 from sfumato.local.device import directions as client
 from sfumato.local.device.layout import Records
-from sfumato.local.device.vectors import PIECE, UNIT
+from sfumato.local.device.vectors import UNIT
 from sfumato.local.protocol import LocalProtocol, log_odds
 from sfumato.local.respondents import respondents, seeded
 from sfumato.local.vector.estimate import VectorEstimate
 from sfumato.local.vector.heights import halves, normal_heights, sphere_heights
+from sfumato.local.vector.moments import Moments
 from sfumato.local.vector.simulation import Told, normal_told, opposite_told, sphere_told, told_sums
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
@@ -39,11 +40,16 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
         Numbers in a vector, from 2 to 2^16.
     radius : float
         The greatest norm that a true vector can have; public.
+    pairs : bool
+        Whether aggregators keep products of all pairs of parts, up to 1024 dimensions, so that the estimate
+        has a covariance matrix. Devices know nothing of it.
 
     Attributes
     ----------
     device : DirectionRandomizer
         The client half, which a device makes again from ``device.specification()``.
+    moments : Moments
+        Which sums aggregators keep.
 
     Notes
     -----
@@ -55,7 +61,9 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
     epsilon: float
     dimension: int
     radius: float = 1.0
+    pairs: bool = False
     device: Device = field(init=False, repr=False, compare=False)
+    moments: Moments = field(init=False, repr=False, compare=False)
     gain: float = field(init=False, repr=False, compare=False)
     power: float = field(init=False, repr=False, compare=False)
 
@@ -64,6 +72,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
         object.__setattr__(self, "device", device)
         object.__setattr__(self, "epsilon", device.epsilon)
         object.__setattr__(self, "radius", device.radius)
+        object.__setattr__(self, "moments", Moments(device.dimension, self.pairs))
         first, second = self._heights()
         near, far = (
             float(device.inside.chance),
@@ -101,19 +110,18 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
 
     @property
     def totals(self) -> int:
-        """Two for each dimension: sums, and sums of squares."""
-        return 2 * self.dimension
+        """Sums for each dimension, and sums of squares or of products."""
+        return self.moments.size
 
     def tally(self, records: Records) -> NDArray[np.int64]:
-        """Sum up the vectors that are told, and the squares of their parts."""
+        """Sum up the vectors that are told, and the squares of their parts or products of two."""
         seeds, numbers = self.device.opened(records)
-        sums = np.zeros(2 * self.dimension, np.int64)
-        each = max(1, PIECE // self.dimension)
-        for start in range(0, len(seeds), each):
-            part = slice(start, start + each)
-            told = self.device.vectors(seeds[part], numbers[part, None])[:, 0].astype(np.int64)
-            sums[: self.dimension] += told.sum(axis=0)
-            sums[self.dimension :] += (told * told).sum(axis=0)
+        sums = np.zeros(self.totals, np.int64)
+        for start in range(0, len(seeds), self.moments.rows):
+            part = slice(start, start + self.moments.rows)
+            sums += self.moments.of(
+                self.device.vectors(seeds[part], numbers[part, None])[:, 0].astype(np.int64)
+            )
         return sums
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> VectorEstimate:
@@ -121,12 +129,17 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
         scale = self.radius / (self.gain * UNIT)
         mean = totals[: self.dimension] / reports if reports else np.full(self.dimension, np.nan)
         variances = np.full(self.dimension, np.inf)
+        matrix = np.full((self.dimension, self.dimension), np.nan) if self.pairs else None
         if reports > 1:
-            variances = (totals[self.dimension :] / reports - mean * mean) / (reports - 1)
+            variances = (self.moments.squares(totals) / reports - mean * mean) / (reports - 1)
+            if self.pairs:
+                matrix = (self.moments.products(totals) / reports - np.outer(mean, mean)) / (reports - 1)
+                matrix *= scale**2
         return VectorEstimate(
             reports=reports,
             mean=mean * scale,
             variances=variances * scale**2,
+            matrix=matrix,
             radius=self.radius,
             loss=self.privacy_loss,
             simulated=simulated,
@@ -164,7 +177,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
         """
         rows = self.device._checked(vectors)  # noqa: SLF001 - the other half of one protocol
         people = respondents(counts, len(rows))
-        return told_sums(self.device, rows, people, self._law(), seeded(rng))
+        return told_sums(self.device, self.moments, rows, people, told=self._law(), generator=seeded(rng))
 
     def simulate(
         self, vectors: Any, counts: ArrayLike | None = None, rng: int | np.random.Generator = 0
@@ -197,7 +210,7 @@ class PrivUnit(DirectionProtocol[client.PrivUnit]):
 
     Parameters
     ----------
-    epsilon, dimension, radius
+    epsilon, dimension, radius, pairs
         See `DirectionProtocol`.
     candidates : int, optional
         Vectors that a seed makes, from 2 to 2^12; left out, 64 or a power of two near :math:`8 e^\epsilon`.
@@ -243,7 +256,7 @@ class PrivUnitG(DirectionProtocol[client.PrivUnitG]):
 
     Parameters
     ----------
-    epsilon, dimension, radius, candidates
+    epsilon, dimension, radius, pairs, candidates
         See `PrivUnit`.
 
     Notes
@@ -285,7 +298,7 @@ class SphereSampling(DirectionProtocol[client.SphereSampling]):
 
     Parameters
     ----------
-    epsilon, dimension, radius
+    epsilon, dimension, radius, pairs
         See `DirectionProtocol`.
 
     Notes

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from sfumato import _check
@@ -35,6 +37,8 @@ class VectorEstimate:
         Of each respondent's own report.
     simulated : bool
         Whether a report's randomness followed from a seed.
+    matrix : array, optional
+        The covariance matrix of the mean, where the protocol keeps ``pairs``.
 
     Notes
     -----
@@ -49,11 +53,57 @@ class VectorEstimate:
     radius: float
     loss: PrivacyLoss = field(repr=False)
     simulated: bool = False
+    matrix: Array | None = field(default=None, repr=False)
 
     @property
     def stddev(self) -> Array:
         """Estimated standard deviations of the parts of the mean."""
         return np.sqrt(self.variances)
+
+    def covariance(self) -> Array:
+        """Return the estimated covariance matrix of the mean, of which `variances` are the diagonal.
+
+        Returns
+        -------
+        array, shape (dimension, dimension)
+            NaN with fewer than two reports.
+
+        Raises
+        ------
+        ParameterError
+            If the protocol does not keep ``pairs``.
+        """
+        return self._matrix().copy()
+
+    def along(self, weights: ArrayLike) -> tuple[float, float]:
+        """Return the estimate of a weighted sum of the mean's parts, and its standard deviation.
+
+        Parameters
+        ----------
+        weights : array, shape (dimension,)
+            Chosen without looking at the reports.
+
+        Returns
+        -------
+        tuple of float
+            The deviation is infinite with fewer than two reports.
+
+        Raises
+        ------
+        ParameterError
+            If the weights are no such array, or the protocol does not keep ``pairs``.
+        """
+        given = np.asarray(weights)
+        if given.shape != self.mean.shape or given.dtype.kind not in "iuf" or not np.isfinite(given).all():
+            _check.refuse("weights", f"be {len(self.mean)} finite numbers", type(weights).__name__)
+        variance = float(given @ self._matrix() @ given) if self.reports > 1 else math.inf
+        return float(given @ self.mean), math.sqrt(max(variance, 0.0))
+
+    def _matrix(self) -> Array:
+        if self.matrix is None:
+            remedy = "make the protocol with pairs=True before reports are counted"
+            _check.refuse("pairs", "be True for a covariance matrix", False, remedy)
+        return self.matrix
 
     def interval(self, level: float = 0.95) -> Interval[Array]:
         """Return an interval for each part, which holds it with about the stated probability or more.

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
 from sfumato.local.device.directions import DirectionRandomizer
-from sfumato.local.device.vectors import PIECE, UNIT
+from sfumato.local.device.vectors import UNIT
 from sfumato.local.spread import Array
+from sfumato.local.vector.moments import Moments
 
 __all__ = ["Told", "normal_told", "opposite_told", "sphere_told", "told_sums"]
 
@@ -21,16 +22,20 @@ Told = Callable[[DirectionRandomizer, Array, np.random.Generator], Array]
 
 def told_sums(
     device: DirectionRandomizer,
+    moments: Moments,
     vectors: Array,
     people: NDArray[np.int64],
+    *,
     told: Told,
     generator: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Draw what the vectors that are told add up to, and then their parts' squares.
+    """Draw what the vectors that are told add up to.
 
     Parameters
     ----------
     device : DirectionRandomizer
+    moments : Moments
+        Which sums.
     vectors : array, shape (kinds, dimension)
         In units of the radius.
     people : array of int, shape (kinds,)
@@ -43,13 +48,13 @@ def told_sums(
     # A shorter vector goes to either side by chance, so that its mean stays.
     ahead = generator.binomial(people, (1 + norms) / 2)
     sides, counts = np.concatenate([units, -units]), np.concatenate([ahead, people - ahead])
-    sums = np.zeros(2 * device.dimension, np.int64)
-    ends, each = np.cumsum(counts), max(1, PIECE // device.dimension)
-    for start in range(0, int(counts.sum()), each):
-        which = np.searchsorted(ends, np.arange(start, min(start + each, int(ends[-1]))), side="right")
-        found = np.rint(UNIT * told(device, sides[which], generator)).astype(np.int64)
-        sums[: device.dimension] += found.sum(axis=0)
-        sums[device.dimension :] += (found * found).sum(axis=0)
+    sums = np.zeros(moments.size, np.int64)
+    ends = np.cumsum(counts)
+    for start in range(0, int(counts.sum()), moments.rows):
+        which = np.searchsorted(
+            ends, np.arange(start, min(start + moments.rows, int(ends[-1]))), side="right"
+        )
+        sums += moments.of(np.rint(UNIT * told(device, sides[which], generator)).astype(np.int64))
     return sums
 
 
