@@ -23,8 +23,10 @@ from sfumato.local.surveys import (
     respondents_between,
     respondents_for_margin,
     respondents_to_tell,
+    samples_for_margin,
     two_sample,
 )
+from sfumato.local.surveys.margins import Method
 from tests.local.surveys.catalogue import BINARY
 
 TWO = pytest.mark.parametrize("design", BINARY.values(), ids=BINARY)
@@ -154,10 +156,44 @@ def test_plans_that_cannot_be_made_are_refused(call: Any) -> None:
 
 def test_plans_are_of_one_sample_and_powers_of_two_answers() -> None:
     apart = UnrelatedQuestionTwoSamples(first="7/10", second="3/10", between=("1/4", "3/4"))
-    with pytest.raises(ParameterError, match=r"design must be a Design, got 'Unrelated.*; plan a"):
+    with pytest.raises(ParameterError, match=r"design must be a Design, got 'Unrelated.*; samples_for"):
         respondents_for_margin(apart, 0.05)  # type: ignore[arg-type]
     several: Any = ForcedCategory(names=("a", "b", "c"), truth="1/2")
     with pytest.raises(
         ParameterError, match=r"design must be a BinaryDesign, got 'ForcedCategory'; chi_square"
     ):
         power(several, null=0.1, prevalence=0.2, respondents=100)
+    with pytest.raises(
+        ParameterError, match=r"design must be an UnrelatedQuestionTwoSamples, got 'TwoCoins'"
+    ):
+        samples_for_margin(TwoCoins(), 0.05)  # type: ignore[arg-type]
+    wrongs: list[Any] = [{"margin": 0.5}, {"margin": 1e-9}, {"margin": 0.1, "level": 1}]
+    for wrong in wrongs:
+        with pytest.raises(ParameterError, match=" must "):
+            samples_for_margin(apart, **wrong)
+    with pytest.raises(ParameterError, match="method must be 'clopper-pearson' or 'wald', got 'wilson'"):
+        samples_for_margin(apart, 0.1, method="wilson")
+
+
+@pytest.mark.parametrize("chances", [("7/10", "3/10"), ("1/10", "8/10")])
+def test_two_samples_meet_a_margin_whatever_is_answered(chances: tuple[str, str]) -> None:
+    design = UnrelatedQuestionTwoSamples(first=chances[0], second=chances[1], between=("1/4", "3/4"))
+    ends = np.array([float(weight) for weight in design.weights])
+    methods: tuple[Method, ...] = ("clopper-pearson", "wald")
+    for method in methods:
+        plan = samples_for_margin(design, 0.2, method=method)
+        assert plan.exact == (method == "clopper-pearson")
+        first, second = plan.respondents
+        halves = []
+        for yes in range(0, first + 1, 3):
+            answers = [[yes, first - yes], [second // 2, second - second // 2]]
+            found = design.estimate(*({"yes": a, "no": b} for a, b in answers))
+            lower, upper = found.ends(0.05, method)
+            halves.append((upper - lower) / 2)
+        assert max(halves) <= plan.achieved * (1 + 1e-9) <= 0.2 * (1 + 1e-9)
+        shares = abs(ends) ** (1 if method == "wald" else 2 / 3)
+        fewer = [int(np.ceil((first + second - 4) * share)) for share in shares / shares.sum()]
+        assert design.half_width((fewer[0], fewer[1]), 0.95, method) > 0.2
+        # No other split of as many has a narrower interval.
+        splits = [(n, first + second - n) for n in range(5, first + second - 5, 7)]
+        assert min(design.half_width(one, 0.95, method) for one in splits) >= plan.achieved * 0.995

@@ -18,11 +18,13 @@ if TYPE_CHECKING:
     from sfumato.local.surveys.forced_response import ForcedResponse
     from sfumato.local.surveys.planning import (
         Plan,
+        SamplesPlan,
         power,
         power_between,
         respondents_between,
         respondents_for_margin,
         respondents_to_tell,
+        samples_for_margin,
     )
     from sfumato.local.surveys.prevalence import Prevalence
     from sfumato.local.surveys.risk import CategoryRisk, RespondentRisk
@@ -55,6 +57,7 @@ __all__ = [
     "Plan",
     "Prevalence",
     "RespondentRisk",
+    "SamplesPlan",
     "Shares",
     "Sheet",
     "Stratified",
@@ -75,6 +78,7 @@ __all__ = [
     "respondents_between",
     "respondents_for_margin",
     "respondents_to_tell",
+    "samples_for_margin",
     "stratified",
     "two_sample",
     "weighted",
@@ -95,6 +99,7 @@ __getattr__, __dir__ = attach(
         "Plan": "sfumato.local.surveys.planning",
         "Prevalence": "sfumato.local.surveys.prevalence",
         "RespondentRisk": "sfumato.local.surveys.risk",
+        "SamplesPlan": "sfumato.local.surveys.planning",
         "Shares": "sfumato.local.surveys.shares",
         "Sheet": "sfumato.local.surveys.sheets.sheet",
         "Stratified": "sfumato.local.surveys.weighting",
@@ -115,6 +120,7 @@ __getattr__, __dir__ = attach(
         "respondents_between": "sfumato.local.surveys.planning",
         "respondents_for_margin": "sfumato.local.surveys.planning",
         "respondents_to_tell": "sfumato.local.surveys.planning",
+        "samples_for_margin": "sfumato.local.surveys.planning",
         "stratified": "sfumato.local.surveys.weighting",
         "two_sample": "sfumato.local.surveys.testing",
         "weighted": "sfumato.local.surveys.weighting",

@@ -16,14 +16,17 @@ from sfumato.local.surveys.binary import BinaryDesign
 from sfumato.local.surveys.design import Design
 from sfumato.local.surveys.margins import Method, normal_quantile, share_bounds
 from sfumato.local.surveys.two_rates import exact_power, feasible
+from sfumato.local.surveys.two_samples import UnrelatedQuestionTwoSamples, check_method
 
 __all__ = [
     "Plan",
+    "SamplesPlan",
     "power",
     "power_between",
     "respondents_between",
     "respondents_for_margin",
     "respondents_to_tell",
+    "samples_for_margin",
 ]
 
 _Array: TypeAlias = NDArray[np.float64]
@@ -46,6 +49,26 @@ class Plan:
     """
 
     respondents: int
+    achieved: float
+    exact: bool
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplesPlan:
+    """How many respondents two samples need.
+
+    Parameters
+    ----------
+    respondents : tuple of two ints
+        In the first and in the second sample.
+    achieved : float
+        The margin with so many.
+    exact : bool
+        Whether that follows from binomial probabilities, not from a normal approximation.
+    """
+
+    respondents: tuple[int, int]
     achieved: float
     exact: bool
 
@@ -76,21 +99,90 @@ def respondents_for_margin(
     The interval for the chance of "yes" is widest where half of the answers are "yes". The margin is met by
     this number and not by one less.
     """
-    _check.instance("design", design, Design, "plan a design of two samples as UnrelatedQuestion")
-    wanted = _check.unit_interval("margin", margin)
-    if wanted >= 0.5:
-        _check.refuse("margin", "be below 0.5", margin, "that one is met without respondents")
+    _check.instance("design", design, Design, "samples_for_margin plans for two samples")
+    wanted = _margin(margin)
     slope = abs(float(design.slope))
 
     def half(count: int) -> float:
         lower, upper = share_bounds(count // 2, count, level, method)
         return float(upper - lower) / 2 / slope
 
-    guess = max(2, int((normal_quantile((1 + level) / 2) / 2 / (wanted * slope)) ** 2))
-    if guess > _MOST:
-        _check.refuse("margin", "be met by at most 10**9 respondents", margin, "a wider one, or more truth")
+    guess = _guessed(wanted * slope, level)
     found = _least(lambda count: half(count) <= wanted, guess)
     return Plan(respondents=found, achieved=half(found), exact=method == "clopper-pearson")
+
+
+def samples_for_margin(
+    design: UnrelatedQuestionTwoSamples,
+    margin: float,
+    *,
+    level: float = 0.95,
+    method: Method = "clopper-pearson",
+) -> SamplesPlan:
+    r"""Return how many respondents two samples need for an interval of at most a half-width.
+
+    Parameters
+    ----------
+    design : UnrelatedQuestionTwoSamples
+    margin : float
+        Strictly between 0 and 1/2.
+    level : float
+        Of the interval.
+    method : {"clopper-pearson", "wald"}
+        Of the interval.
+
+    Returns
+    -------
+    SamplesPlan
+        Whatever is answered, the interval is no wider.
+
+    Notes
+    -----
+    With weights :math:`w_i` of the two shares, standard deviations :math:`|w_i| / \sqrt{n_i}` whose squares
+    add up are least for :math:`n_i \propto |w_i|`, and such deviations that add up themselves, as the ends of
+    exact intervals do, for :math:`n_i \propto |w_i|^{2/3}`. With respondents in these proportions, rounded
+    up, the margin is met by this total and not by one less.
+
+    Examples
+    --------
+    >>> from sfumato.local.surveys import UnrelatedQuestionTwoSamples
+    >>> design = UnrelatedQuestionTwoSamples(first="7/10", second="3/10", between=("1/4", "3/4"))
+    >>> samples_for_margin(design, 0.05, method="wald").respondents
+    (1682, 721)
+    """
+    _check.instance("design", design, UnrelatedQuestionTwoSamples, "respondents_for_margin plans for one")
+    wanted = _margin(margin)
+    _check.unit_interval("level", level)
+    check_method(method)
+    weights = np.abs(np.array(design.weights, np.float64)) ** (1 if method == "wald" else 2 / 3)
+    shares = weights / weights.sum()
+
+    def split(total: int) -> tuple[int, int]:
+        first, second = (max(2, math.ceil(share * total)) for share in shares.tolist())
+        return first, second
+
+    def half(total: int) -> float:
+        return design.half_width(split(total), level, method)
+
+    guess = _guessed(wanted / float(sum(map(abs, design.weights))), level)
+    total = _least(lambda count: half(count) <= wanted, guess)
+    return SamplesPlan(respondents=split(total), achieved=half(total), exact=method == "clopper-pearson")
+
+
+def _margin(margin: float) -> float:
+    wanted = _check.unit_interval("margin", margin)
+    if wanted >= 0.5:
+        _check.refuse("margin", "be below 0.5", margin, "that one is met without respondents")
+    return wanted
+
+
+def _guessed(margin: float, level: float) -> int:
+    """Return about how many respondents a margin of the share of "yes" needs."""
+    guess = max(2, int((normal_quantile((1 + level) / 2) / 2 / margin) ** 2))
+    if guess > _MOST:
+        remedy = "a wider one, or more truth"
+        _check.refuse("margin", "be met by at most 10**9 respondents", f"about {guess:.3g}", remedy)
+    return guess
 
 
 def power(

@@ -20,7 +20,13 @@ from sfumato.numerics.source import Rng, random_source
 from sfumato.numerics.uniform import uniform_integers
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["TwoSamplePrevalence", "UnrelatedQuestionTwoSamples"]
+__all__ = ["TwoSamplePrevalence", "UnrelatedQuestionTwoSamples", "check_method"]
+
+
+def check_method(method: Method) -> None:
+    """Refuse a way to find an interval that two samples do not have."""
+    if method not in {"clopper-pearson", "wald"}:
+        _check.refuse("method", "be 'clopper-pearson' or 'wald'", method, "two samples have no other")
 
 
 @final
@@ -90,26 +96,27 @@ class TwoSamplePrevalence:
             Within [0, 1].
         """
         risk = 1 - _check.unit_interval("level", level)
-        if method not in {"clopper-pearson", "wald"}:
-            _check.refuse("method", "be 'clopper-pearson' or 'wald'", method, "two samples have no other")
+        check_method(method)
         if min(self.respondents) < (2 if method == "wald" else 1):
             return Interval(0.0, 1.0)
+        lower, upper = np.clip(self.ends(risk, method), 0, 1).tolist()
+        return Interval(lower, upper)
+
+    def ends(self, risk: float, method: Method) -> tuple[float, float]:
+        """Return the ends of the interval that errs with a risk, before they are cut off at 0 and 1."""
         if method == "wald":
             half = normal_quantile(1 - risk / 2) * self.stddev
-            ends = [self.prevalence - half, self.prevalence + half]
-        else:
-            slack = 2.0**-49 * sum(abs(float(weight)) for weight in self._weights)
-            ends = [-slack, slack]
-            for weight, yes, n in zip(self._weights, self.yes, self.respondents, strict=True):
-                bounds = sorted(float(weight) * float(b) for b in share_bounds(yes, n, 1 - risk / 2, method))
-                ends = [ends[0] + bounds[0], ends[1] + bounds[1]]
-        lower, upper = np.clip(ends, 0, 1).tolist()
-        return Interval(lower, upper)
+            return self.prevalence - half, self.prevalence + half
+        slack = 2.0**-49 * sum(abs(float(weight)) for weight in self._weights)
+        ends = [-slack, slack]
+        for weight, yes, n in zip(self._weights, self.yes, self.respondents, strict=True):
+            bounds = sorted(float(weight) * float(b) for b in share_bounds(yes, n, 1 - risk / 2, method))
+            ends = [ends[0] + bounds[0], ends[1] + bounds[1]]
+        return ends[0], ends[1]
 
     @property
     def _weights(self) -> tuple[Fraction, Fraction]:
-        first, second = self.design.chances
-        return (1 - second) / (first - second), -(1 - first) / (first - second)
+        return self.design.weights
 
     def _sum(self, weights: tuple[Fraction, Fraction]) -> float:
         parts = zip(weights, self.yes, self.respondents, strict=True)
@@ -169,6 +176,27 @@ class UnrelatedQuestionTwoSamples:
     def chances(self) -> tuple[Fraction, Fraction]:
         """The chances of the sensitive question in the two samples."""
         return Fraction(self.first), Fraction(self.second)
+
+    @property
+    def weights(self) -> tuple[Fraction, Fraction]:
+        """What the two samples' shares of "yes" are multiplied by in the estimate of the prevalence."""
+        first, second = self.chances
+        return (1 - second) / (first - second), -(1 - first) / (first - second)
+
+    def half_width(self, respondents: tuple[int, int], level: float, method: Method) -> float:
+        """Return the half-width of the widest interval: where half of either sample say "yes".
+
+        Parameters
+        ----------
+        respondents : tuple of two ints
+            Of the first and of the second sample, at least 2.
+        level, method
+            See `TwoSamplePrevalence.interval`.
+        """
+        first, second = respondents
+        half = TwoSamplePrevalence(design=self, yes=(first // 2, second // 2), respondents=respondents)
+        lower, upper = half.ends(1 - level, method)
+        return (upper - lower) / 2
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
