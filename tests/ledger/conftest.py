@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hmac
 import itertools
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,7 +18,9 @@ At: TypeAlias = Callable[[str], Any]
 
 
 def dataset(content: str = "a", schema: str = "people(id BIGINT)") -> Dataset:
-    return Dataset(schema=schema, fingerprint=lambda key: key.hex()[:62] + content.encode().hex()[:2])
+    return Dataset(
+        schema=schema, fingerprint=lambda key: hmac.new(key, content.encode(), "sha256").hexdigest()
+    )
 
 
 @pytest.fixture
