@@ -138,6 +138,11 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], Sequence[int], int | None]] = 
         None,
     ),
     "convolution, strided": (lambda: nn.Conv2d(3, 4, (4, 3), (2, 1), (1, 2), bias=False), (8, 3, 9, 8), None),
+    "convolution, many outputs": (
+        lambda: nn.Sequential(nn.Conv2d(2, 16, (2, 3), (1, 2), (0, 1)), nn.Tanh(), nn.Conv2d(16, 20, 1)),
+        (8, 2, 7, 9),
+        None,
+    ),
     "convolution, 1-d": (
         lambda: nn.Sequential(nn.Conv1d(4, 4, 3, padding="same", dilation=2), nn.Conv1d(4, 4, 3, groups=2)),
         (8, 4, 9),

@@ -105,7 +105,7 @@ def test_norms_from_inner_products_are_right_where_one_factor_s_square_is_too_sm
     for row in range(2):
         large[0, row, row], small[0, row, row] = 1e19, 4.4e-23
     sides = (small, large) if turned else (large, small)
-    uses = Outer(*sides, kept=0, arena=Arena())
+    uses = Outer(*sides, kept=0, arena=Arena(0, 0))
     assert uses.squared_norms().item() == pytest.approx(2 * (1e19 * 4.4e-23) ** 2, rel=1e-3)
 
 
@@ -128,7 +128,7 @@ def test_norms_from_inner_products_are_no_less_where_all_are_rounded_alike(seed:
     one, right, apart = (torch.rand(2100, generator=generator) for _ in range(3))
     other = one + (apart - 0.5) * (4 * 1.3e-4 * one.square().sum() / (apart - 0.5).square().sum()).sqrt()
     left = torch.stack([one, -other] * (rows // 2))[None]
-    found = Outer(left, right.expand(1, rows, -1), kept=1, arena=Arena()).squared_norms()
+    found = Outer(left, right.expand(1, rows, -1), kept=1, arena=Arena(1, 1)).squared_norms()
     true = (rows / 2) ** 2 * (one.double() - other.double()).square().sum() * right.double().square().sum()
     assert 1 - 2.0**-12 <= float(found) / float(true) < 1.01
 
@@ -140,7 +140,7 @@ def test_norms_from_inner_products_are_found_anew_where_most_cancels_out(seed: i
     one, right, apart = (torch.rand(2100, generator=generator) for _ in range(3))
     other = one + (apart - 0.5) * (4 * 2.0**-16 * one.square().sum() / (apart - 0.5).square().sum()).sqrt()
     left = torch.stack([one, -other] * (rows // 2))[None]
-    found = Outer(left, right.expand(1, rows, -1), kept=1, arena=Arena()).squared_norms()
+    found = Outer(left, right.expand(1, rows, -1), kept=1, arena=Arena(1, 1)).squared_norms()
     true = (rows / 2) ** 2 * (one.double() - other.double()).square().sum() * right.double().square().sum()
     assert 1 - 2.0**-12 <= float(found) / float(true) < 1 + 2.0**-10
 

@@ -53,7 +53,8 @@ class Engine:
     mode : {"auto", "book_keeping", "vmap", "microbatch"}
         "auto" keeps books in one backward where it can, and falls back to the other two, in their order.
     memory : int, optional
-        Bytes of per-example gradients to hold at a time; 64 MiB for each use of a parameter by default.
+        Bytes of per-example gradients that one use of a parameter may keep until their sums are made; all
+        uses together keep at most 2.5 times as much. 64 MiB by default.
     chunk : int, optional
         How many examples to keep books for at a time; less memory, and up to two forwards more.
     batch_dim : int
@@ -115,7 +116,7 @@ class Engine:
         self._open: tuple[ExitStack, Tape, Tensor] | None = None
         self._quiet: ExitStack | None = None
         self._busy = False
-        self._arena = Arena()
+        self._arena = Arena(self._memory // 4, 5 * self._memory // 8)
         self._reset()
 
     def _reset(self) -> None:

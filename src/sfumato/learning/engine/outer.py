@@ -26,9 +26,9 @@ class Outer(Use):
     left : Tensor of shape (examples, rows, first dimension)
     right : Tensor of shape (examples, rows, second dimension)
     kept : int
-        How many entries of gradients may be kept from the norms to the sums.
+        How many entries of gradients to make at a time.
     arena : Arena
-        Where they are kept.
+        Where they are kept from the norms to the sums, if it has room.
     sizes : Tensor, optional
         The squared norms of `left` where each example has one row, if they are known.
     """
@@ -72,7 +72,7 @@ class Outer(Use):
             own = squares(self.left[:, 0]) if self._sizes is None else self._sizes
             return self._product(own, squares(self.right[:, 0]))
         entries = first * second
-        if self.count * entries <= self.kept and 2 * entries < 64 * rows * rows:
+        if self.arena.holds(self.count * entries) and 2 * entries < 64 * rows * rows:
             whole = self.arena.take((self.count, first, second), self.left)
             self._whole = torch.bmm(self.left.transpose(1, 2), self.right, out=whole)
             self.left = self.right = self.left.new_empty(0)  # the gradients tell all

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-__all__ = ["autocorrelated", "by_patches", "suited"]
+__all__ = ["autocorrelated", "by_patches", "suited", "turned"]
 
 _SMALL_MAP = 200
 """Up to so many places in the output, copying patches out costs less than a grouped convolution."""
@@ -39,6 +39,12 @@ def suited(form: _Form, shape: Sequence[int], gradients: Tensor) -> bool:
     return pointwise or gradients.shape[2] * gradients.shape[3] <= _SMALL_MAP
 
 
+def turned(shape: Sequence[int]) -> bool:
+    """Tell whether `by_patches` has the outputs last: products are faster with their longer side in rows."""
+    outer, inner, _, width = shape
+    return width * inner < outer
+
+
 def by_patches(form: _Form, values: Tensor, gradients: Tensor, shape: Sequence[int], out: Tensor) -> Tensor:
     """Return per-example gradients, apart by the rows of the kernel.
 
@@ -48,20 +54,25 @@ def by_patches(form: _Form, values: Tensor, gradients: Tensor, shape: Sequence[i
     Parameters
     ----------
     out : Tensor of shape (kernel rows, examples, outputs, kernel columns * inputs)
-        Takes the result.
+        Takes the result; with the last two dimensions in turn if `turned`.
     """
     height, width = shape[2:]
     high, wide = gradients.shape[2:]
     down, right = form.stride
-    flat = _flat(gradients)
+    flat, swapped = _flat(gradients), turned(shape)
+
+    def product(seen: Tensor, row: int) -> None:
+        pair = (seen.transpose(1, 2), flat.transpose(1, 2)) if swapped else (flat, seen)
+        torch.bmm(*pair, out=out[row])
+
     if height * width == 1 and not any(form.padding):
         pixels = values[:, :, : (high - 1) * down + 1 : down, : (wide - 1) * right + 1 : right]
-        torch.bmm(flat, _flat(pixels).transpose(1, 2), out=out[0])
+        product(_flat(pixels).transpose(1, 2), 0)
         return out
     lines = _lines(form, values, (height, width), (high, wide))
     for row in range(height):
         start = row // down * wide
-        torch.bmm(flat, lines[:, row % down, start : start + high * wide], out=out[row])
+        product(lines[:, row % down, start : start + high * wide], row)
     return out
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sfumato.learning.engine.arena import Arena
 from sfumato.learning.engine.layout import Layout
-from sfumato.learning.engine.patches import autocorrelated, by_patches, suited
+from sfumato.learning.engine.patches import autocorrelated, by_patches, suited, turned
 from sfumato.learning.engine.precision import lowered
 from sfumato.learning.engine.site import NoRule, Operation, Site, run
 from sfumato.learning.engine.tape import Tape
@@ -109,9 +109,12 @@ class Convolved(Use):
     def _made(self, values: Tensor, gradients: Tensor, arena: Arena | None = None) -> Tensor:
         """Return per-example gradients of shape (pieces, examples, entries), in an order of their own."""
         if not self._patched:
+            if arena is not None:
+                arena.count(len(values) * math.prod(self.shape))
             return self._form.per_example(gradients, values, self._weight).reshape(1, len(values), -1)
         outer, inner, height, width = self.shape
-        shape = (height, len(values), outer, width * inner)
+        sides = (width * inner, outer) if turned(self.shape) else (outer, width * inner)
+        shape = (height, len(values), *sides)
         out = gradients.new_empty(shape) if arena is None else arena.take(shape, gradients)
         return by_patches(self._form, values, gradients, self.shape, out).flatten(2)
 
@@ -120,6 +123,9 @@ class Convolved(Use):
         if not self._patched:
             return pieces[0].reshape(*pieces.shape[1:-1], *self.shape)
         outer, inner, height, width = self.shape
+        if turned(self.shape):
+            apart = pieces.reshape(height, *pieces.shape[1:-1], width, inner, outer)
+            return apart.movedim((0, -3, -2, -1), (-2, -1, -3, -4))
         apart = pieces.reshape(height, *pieces.shape[1:-1], outer, width, inner)
         return apart.movedim((0, -1), (-2, -3))
 
@@ -149,7 +155,7 @@ class Convolved(Use):
                 chosen = doubtful.nonzero()[:, 0]
                 norms[chosen] = self._by_parts(self._values[chosen], self._gradients[chosen])
             return self._without_faint(norms, most)
-        if self.count * math.prod(self.shape) <= self._tape.kept:
+        if self._tape.arena.holds(self.count * math.prod(self.shape)):
             self._whole = self._made(self._values, self._gradients, self._tape.arena)
             self._values = self._gradients = self._values.new_empty(0)  # the gradients tell all
             return squares(self._whole).sum(0)
