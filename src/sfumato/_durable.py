@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import secrets
+import stat
 from pathlib import Path
 
-__all__ = ["new_file", "replace_file", "sync_folder", "write_file"]
+__all__ = ["new_file", "replace_file", "sync_folder", "write_file", "write_whole"]
 
 
 def write_file(path: Path, content: bytes) -> None:
@@ -60,3 +62,24 @@ def replace_file(path: Path, draft: Path, content: bytes) -> None:
     write_file(draft, content)
     draft.replace(path)
     sync_folder(path.parent)
+
+
+def write_whole(path: Path, content: bytes, *, mode: int | None = None) -> None:
+    """Put content in the place of what is there, in one step; after a failure or a crash, what was there is.
+
+    Parameters
+    ----------
+    path : Path
+    content : bytes
+    mode : int, optional
+        Who may read it, less the process's mask; left out, whoever might read what was there, or else all.
+    """
+    draft = path.with_name(f".sfumato-{secrets.token_hex(8)}.part")
+    kept = stat.S_IMODE(path.stat().st_mode) if mode is None and path.exists() else None
+    try:
+        new_file(draft, content, mode=0o600 if kept is not None else 0o666 if mode is None else mode)
+        if kept is not None:
+            draft.chmod(kept)
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)

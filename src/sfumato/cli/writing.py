@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import secrets
-import stat
 import sys
 from enum import Enum
 from io import BytesIO, StringIO
@@ -17,6 +14,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from sfumato import _check
+from sfumato._durable import write_whole
 from sfumato.cli.guarding import resolved
 from sfumato.cli.standard import OutputFailed
 from sfumato.cli.tables import release_table, wide_console
@@ -74,7 +72,7 @@ def write(answer: pa.Table, style: Format, output: Path | None, *, again: str) -
     try:
         if output is not None:
             # The file behind a link is replaced, not the link.
-            _replace(resolved(output), _content(answer, style))
+            write_whole(resolved(output), _content(answer, style))
         elif style is Format.TABLE:
             wide_console().print(release_table(answer))
         else:
@@ -87,22 +85,6 @@ def write(answer: pa.Table, style: Format, output: Path | None, *, again: str) -
             raise
         why = (error.strerror or "a failure").lower()
         _check.refuse("output", f"be writable ({why})", str(output), again)
-
-
-def _replace(target: Path, content: bytes) -> None:
-    """Put a file in place of another in one step; a failure or crash leaves the old one as it was."""
-    draft = target.with_name(f".sfumato-{secrets.token_hex(8)}.part")
-    try:
-        descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
-        with os.fdopen(descriptor, "wb") as stream:
-            if target.exists():
-                draft.chmod(stat.S_IMODE(target.stat().st_mode))
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(target)
-    finally:
-        draft.unlink(missing_ok=True)
 
 
 def _content(answer: pa.Table, style: Format) -> bytes:

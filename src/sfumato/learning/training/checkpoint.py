@@ -14,8 +14,9 @@ from torch import nn
 from torch.optim import Optimizer
 
 from sfumato import _check
+from sfumato._durable import write_whole
 from sfumato.errors import LedgerCorrupt, LedgerMismatch, LedgerUnavailable
-from sfumato.learning.training.sealing import sealed, unsealed, write_whole
+from sfumato.learning.training.sealing import sealed, unsealed
 from sfumato.learning.training.shards import cut_module, cut_optimizer
 
 __all__ = ["Checkpoint", "Place", "Plan", "read_secrets", "secrets_of", "write_secrets"]

@@ -10,10 +10,10 @@ from pathlib import Path
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from sfumato._durable import new_file
+from sfumato._durable import write_whole
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
 
-__all__ = ["key_file_of", "read_key", "sealed", "unsealed", "write_whole"]
+__all__ = ["key_file_of", "read_key", "sealed", "unsealed"]
 
 KEY_BYTES = 32
 NONCE_BYTES = 12
@@ -86,13 +86,3 @@ def unsealed(key: bytes, run: str, data: bytes) -> dict[str, str]:
         ) from error
     content: dict[str, str] = json.loads(plain)
     return content
-
-
-def write_whole(path: Path, data: bytes, *, mode: int = 0o644) -> None:
-    """Write a file so that a crash leaves the old one or the new one."""
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(8)}.new")
-    try:
-        new_file(draft, data, mode=mode)
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)

@@ -13,8 +13,8 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from sfumato import _check
+from sfumato._durable import write_whole
 from sfumato.learning.training.privacy_engine import PrivacyEngine
-from sfumato.learning.training.sealing import write_whole
 from sfumato.learning.training.table import Columns, classifier
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
