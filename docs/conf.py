@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import re
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import sfumato
 
@@ -64,14 +64,22 @@ numpydoc_show_class_members = False
 
 
 def setup(app: Sphinx) -> None:
-    """Leave out the methods that scikit-learn makes: their text is its own, and names its pages."""
+    """Leave out the methods that scikit-learn makes, and fold what a page's sidebar does not need."""
     app.connect("autodoc-skip-member", _made_for_routing)
+    app.connect("html-page-context", _fold, priority=400)  # before the theme's own, at 500
 
 
 def _made_for_routing(
     _app: Sphinx, _what: str, name: str, _member: object, skip: bool, _options: object
 ) -> bool:
+    """Leave them out: their text is scikit-learn's own, and names its pages."""
     return skip or bool(re.fullmatch(r"set_\w+_request", name))
+
+
+def _fold(_app: Sphinx, _page: str, _template: str, context: dict[str, Any], _tree: object) -> None:
+    """Show only the branch that a page is on: the theme would write all names of the reference into each."""
+    whole = context["toctree"]
+    context["toctree"] = lambda **options: whole(**{**options, "collapse": True})
 
 
 html_theme = "furo"

@@ -179,6 +179,7 @@ def test_one_run_at_a_time_or_many_at_once() -> None:
     ).violated
 
 
+@pytest.mark.slow
 def test_a_lot_is_drawn_anew_in_every_run() -> None:
     bound = ContributionBound(limit=1)
     mechanism = Laplace.for_query(

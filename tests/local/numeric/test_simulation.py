@@ -23,6 +23,7 @@ def mean_of(estimate: Any) -> Any:
     return getattr(estimate, "mean", estimate) if hasattr(estimate, "counts") else estimate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("starts", "window"), [((2, 0, 1), 3), ((1, 1), 5), ((0, 3), 1), ((1, 0, 0, 1, 1), 2)]
 )

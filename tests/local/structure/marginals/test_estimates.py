@@ -70,6 +70,7 @@ def errors_of(protocol: Any, repeats: int, n: int, covered: list[Any] | None = N
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("which", "epsilon"), [(0, 4.0), (1, 4.0), (2, 1.0)])
 def test_spreads(which: int, epsilon: float) -> None:
     repeats = 400
