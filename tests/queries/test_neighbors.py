@@ -45,7 +45,7 @@ from sfumato.queries.plan import (
 from sfumato.queries.sources import open_source
 from sfumato.queries.terms import Term, column
 
-_EXAMPLES = int(os.environ.get("SFUMATO_FUZZ_EXAMPLES", "120"))
+_EXAMPLES = int(os.environ.get("SFUMATO_FUZZ_EXAMPLES", "80"))
 _FUZZ = settings(
     max_examples=_EXAMPLES,
     deadline=None,
@@ -355,8 +355,8 @@ def test_one_unit_moves_no_answer_by_more_than_declared(seed: int) -> None:
     assert _fuzz(seed) == []
 
 
-def _caught(seeds: int = 60) -> bool:
-    return any(_fuzz(seed) for seed in range(seeds))
+def _caught(first: int = 0) -> bool:
+    return any(_fuzz(seed) for seed in range(first, 60))
 
 
 @pytest.mark.slow
@@ -371,7 +371,7 @@ def test_the_fuzz_catches_a_choice_by_position(monkeypatch: pytest.MonkeyPatch) 
             "(parts.rowid * 7919 % 31)" if purpose == "groups" else keyed(dialect, secret, purpose, columns)
         ),
     )
-    assert _caught()
+    assert _caught(20)
 
 
 def test_the_fuzz_catches_a_missing_clamp(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -473,4 +473,4 @@ def test_the_fuzz_catches_distinct_values_of_units_that_may_not_bring_them(
         ).replace(f"place <= {self.slots.measures[index].upper}", "TRUE")
 
     monkeypatch.setattr(bounding.Bounding, "distinct", all_of_them)
-    assert _caught()
+    assert _caught(40)
