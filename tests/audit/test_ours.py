@@ -262,7 +262,7 @@ ONE_BY_ONE: dict[str, Entry] = {
         delta=2e-2,
     ),
     "quartiles": one_by_one(
-        Quantiles(bounds=(0, 5), epsilon=1.0, quantiles=(0.25, 0.5, 0.75)), RECORDS, trials=1500
+        Quantiles(bounds=(0, 5), epsilon=1.0, quantiles=(0.25, 0.5, 0.75)), RECORDS, trials=4000
     ),
     "quartiles by a tree": many(
         QuantileTree.calibrated(bounds=(0, 5), epsilon=1.0, quantiles=(0.25, 0.5, 0.75)), RECORDS, 0.7

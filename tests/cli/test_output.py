@@ -122,7 +122,8 @@ def _shell(folder: Path, query: str, redirect: str, *more: str) -> subprocess.Co
     )
 
 
-@pytest.mark.parametrize(("redirect", "style"), [("> /dev/full", "table"), ("| sh -c 'exec <&-'", "csv")])
+@pytest.mark.parametrize("redirect", ["> /dev/full", "| sh -c 'exec <&-'"])
+@pytest.mark.parametrize("style", ["table", "csv"])
 def test_standard_output_that_fails_is_an_error_in_words(folder: Path, redirect: str, style: str) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")

@@ -123,7 +123,7 @@ def test_points_come_as_often_as_the_law_says(
 ) -> None:
     # With a narrow window, what lies beyond it is drawn often.
     monkeypatch.setattr(ranks, "_NEGLIGIBLE", negligible)
-    draw, count = RankDraw(target, Fraction(1, 3), 0, 12), 1000
+    draw, count = RankDraw(target, Fraction(1, 3), 0, 12), 1500
     expected, array = law(draw, data), np.array(data, np.int64)
     for given in (Sorted(np.sort(array)), Partitioned(array, Grid(exponent=0), 0, 12)):
         source = random_source(6)
