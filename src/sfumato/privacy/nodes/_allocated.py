@@ -7,12 +7,13 @@ from abc import abstractmethod
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.errors import NeighboringMismatch, UnsupportedView
+from sfumato.errors import UnsupportedView
 from sfumato.privacy.accountant import closed
 from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss, Term
 from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.nodes.poisson import check_absent
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
@@ -20,8 +21,10 @@ __all__ = ["AllocatedNode"]
 
 
 class AllocatedNode(Node):
-    """Steps of one mechanism, in some of which a unit takes part: add/remove.
+    """Steps of one mechanism, in some of which a unit takes part: add/remove or zero-out.
 
+    Under zero-out the neutral unit must leave a step's output as it is without it, as in `PoissonSubsampled`:
+    then a run with the neutral unit has the distribution of one without it, and the pairs are the same.
     The run has a pair of its own, or is bounded by the composition of `blocks`.
     """
 
@@ -31,8 +34,8 @@ class AllocatedNode(Node):
 
     @property
     def neighboring(self) -> Neighboring:
-        """Add/remove."""
-        return Neighboring.ADD_REMOVE
+        """Add/remove or zero-out, as of the loss."""
+        return self.loss.neighboring or Neighboring.ADD_REMOVE
 
     @property
     def numeric(self) -> bool:
@@ -90,8 +93,4 @@ class AllocatedNode(Node):
 
     def _check_loss(self) -> None:
         self._set_part("loss", self.loss)
-        if self.loss.neighboring is not Neighboring.ADD_REMOVE:
-            raise NeighboringMismatch(
-                f"loss must be under add/remove, got {self.loss.neighboring}; steps that are drawn at random "
-                "hide a unit that may be absent: state the loss of one step under that relation"
-            )
+        check_absent(self.loss)

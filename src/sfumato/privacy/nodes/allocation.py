@@ -24,7 +24,7 @@ class RandomAllocation(AllocatedNode):
     Parameters
     ----------
     loss : PrivacyLoss
-        Of one step on its units, under add/remove: one leaf or node with a dominating pair.
+        Of one step on its units, under add/remove or zero-out: one leaf or node with a dominating pair.
     steps : int
         At least 1.
     selected : int
@@ -32,11 +32,11 @@ class RandomAllocation(AllocatedNode):
 
     Notes
     -----
-    Guarantee: add/remove. Conditions: the steps of each unit are drawn uniformly, independently of the other
-    units and of the data, and stay secret; all answers may be seen, and each step may depend on those before
-    it. A loader that cuts one shuffled list into batches of equal size is something else: there one unit's
-    absence moves all others. Several epochs with a fresh allocation each are ``RandomAllocation(...) *
-    epochs``; with one allocation for all of them, `BallsInBins`.
+    Guarantee: add/remove or zero-out. Conditions: the steps of each unit are drawn uniformly, independently
+    of the other units and of the data, and stay secret; all answers may be seen, and each step may depend on
+    those before it. A loader that cuts one shuffled list into batches of equal size is something else: there
+    one unit's absence moves all others. Several epochs with a fresh allocation each are
+    ``RandomAllocation(...) * epochs``; with one allocation for all of them, `BallsInBins`.
 
     One of t: with the unit, all steps together have the ratio :math:`(R_1 + \dots + R_t)/t` to what they are
     without it. Tight: the two laws are those of two neighbors if those of a step are.

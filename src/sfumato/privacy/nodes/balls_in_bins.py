@@ -25,7 +25,7 @@ class BallsInBins(AllocatedNode):
     Parameters
     ----------
     loss : PrivacyLoss
-        Of one step on its batch, under add/remove: one leaf or node with a dominating pair.
+        Of one step on its batch, under add/remove or zero-out: one leaf or node with a dominating pair.
     bins : int
         Number of batches, which is that of the steps in an epoch; at least 1.
     epochs : int
@@ -33,10 +33,10 @@ class BallsInBins(AllocatedNode):
 
     Notes
     -----
-    Guarantee: add/remove; tight if the pair of a step is. Conditions: each unit's bin is drawn uniformly,
-    independently of the other units and of the data, and stays secret, and the noise of all steps is
-    independent. Correlated noise (matrix mechanisms) is not priced here. With a fresh draw in each epoch the
-    run is ``RandomAllocation(loss, bins) * epochs``, which hides more.
+    Guarantee: add/remove or zero-out; tight if the pair of a step is. Conditions: each unit's bin is drawn
+    uniformly, independently of the other units and of the data, and stays secret, and the noise of all steps
+    is independent. Correlated noise (matrix mechanisms) is not priced here. With a fresh draw in each epoch
+    the run is ``RandomAllocation(loss, bins) * epochs``, which hides more.
 
     The steps on one bin are as if run together: with their ratio :math:`R_b`, a product over the epochs, all
     steps have the ratio :math:`(R_1 + \dots + R_n)/n`, as for `RandomAllocation`. Gaussian steps on one bin

@@ -21,7 +21,7 @@ from sfumato.privacy.pairs.pair import Pair, no_loss
 from sfumato.privacy.pairs.subsampled import SubsampledPair
 from sfumato.privacy.views import PureView
 
-__all__ = ["PoissonSubsampled", "amplified"]
+__all__ = ["PoissonSubsampled", "amplified", "check_absent"]
 
 
 @final
@@ -32,8 +32,8 @@ class PoissonSubsampled(Node):
     Parameters
     ----------
     loss : PrivacyLoss
-        Of the mechanism on its sample, under add/remove: one leaf or node with a dominating pair, not a
-        composition.
+        Of the mechanism on its sample, under add/remove or zero-out: one leaf or node with a dominating pair,
+        not a composition.
     sampling_probability : float
         With which each unit is in the sample, independently of all others; in [0, 1].
 
@@ -44,6 +44,11 @@ class PoissonSubsampled(Node):
     Theorem 11). For the declared pair both are met with equality. Conditions: add/remove of one unit; the
     sample is drawn anew for each run, and independently of the data. A loader that shuffles or draws a fixed
     number is not Poisson and is not priced by this node.
+
+    Zero-out: the same pairs, for a mechanism whose output has one distribution whether a neutral unit is in
+    its sample or not, such as a noisy sum to which it adds 0. Proof: the runs on both datasets are mixtures
+    over whether the unit is drawn. Where it is not, they are the mechanism on the other units; where it is,
+    they are the mechanism with the unit and with the neutral one, which is that on the other units again.
 
     Pure DP: :math:`\log(1 + q(e^\epsilon - 1))`; a mass delta becomes :math:`q\delta` (Kasiviswanathan et
     al. 2011; Balle, Barthe, Gaboardi 2018).
@@ -62,11 +67,7 @@ class PoissonSubsampled(Node):
 
     def __post_init__(self) -> None:
         self._set_part("loss", self.loss)
-        if self.loss.neighboring is not Neighboring.ADD_REMOVE:
-            raise NeighboringMismatch(
-                f"loss must be under add/remove, got {self.loss.neighboring}; Poisson sampling is priced "
-                "under that relation only: state the loss of the mechanism under it"
-            )
+        check_absent(self.loss)
         remedy = "pass the chance that one unit is drawn"
         probability = _check.finite("sampling_probability", self.sampling_probability, remedy)
         if not 0 <= probability <= 1:
@@ -75,8 +76,8 @@ class PoissonSubsampled(Node):
 
     @property
     def neighboring(self) -> Neighboring:
-        """Add/remove."""
-        return Neighboring.ADD_REMOVE
+        """Add/remove or zero-out, as of the loss."""
+        return self.loss.neighboring or Neighboring.ADD_REMOVE
 
     def dominating_pair(self) -> Pair:
         """Return the mixture of the base's pair with its second law."""
@@ -99,6 +100,21 @@ class PoissonSubsampled(Node):
         """Return the amplified epsilon, and the mass times the probability."""
         q = self.sampling_probability
         return amplified(self.loss.pure(), q) if q > 0 else PureView(0.0, 0.0)
+
+
+def check_absent(loss: PrivacyLoss) -> None:
+    """Refuse a loss under a relation in which no neighbor is without the unit.
+
+    Raises
+    ------
+    NeighboringMismatch
+        If the loss is neither under add/remove nor under zero-out.
+    """
+    if loss.neighboring not in (Neighboring.ADD_REMOVE, Neighboring.ZERO_OUT):
+        raise NeighboringMismatch(
+            f"loss must be under add/remove or zero-out, got {loss.neighboring}; a unit that is drawn at "
+            "random is hidden among samples without it: state the loss of the mechanism under one of these"
+        )
 
 
 def amplified(view: PureView, q: float) -> PureView:

@@ -49,7 +49,7 @@ class PoissonRecords(Node):
     ----------
     loss : PrivacyLoss
         Of the mechanism on its sample when one *record* is added or removed: one leaf or node with a
-        dominating pair, under add/remove.
+        dominating pair, under add/remove; or when its records are zeroed out, under zero-out.
     sampling_probability : float
         With which each record is in the sample, independently of all others; in [0, 1].
     records : int
@@ -57,7 +57,8 @@ class PoissonRecords(Node):
 
     Notes
     -----
-    Guarantee: add/remove of one unit with all its records; also of any ``records`` units of one record.
+    Guarantee: add/remove of one unit with all its records; also of any ``records`` units of one record; or
+    zero-out of these, as in `PoissonSubsampled`.
     Conditions: the sample is drawn anew for each run; a unit's records are bounded before it is drawn. Fix
     which of the other records are drawn (joint convexity). Let T be the set of the unit's records that are
     drawn, and J its size, binomial of k and q.
@@ -115,8 +116,8 @@ class PoissonRecords(Node):
 
     @property
     def neighboring(self) -> Neighboring:
-        """Add/remove."""
-        return Neighboring.ADD_REMOVE
+        """Add/remove or zero-out, as of the loss."""
+        return self._of_one.neighboring
 
     @property
     def _of_one(self) -> PoissonSubsampled:

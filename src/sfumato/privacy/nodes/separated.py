@@ -28,7 +28,7 @@ class SeparatedPoisson(AllocatedNode):
     Parameters
     ----------
     loss : PrivacyLoss
-        Of one step on its sample, under add/remove: one leaf or node with a dominating pair.
+        Of one step on its sample, under add/remove or zero-out: one leaf or node with a dominating pair.
     sampling_probability : float
         With which a unit that may take part in a step does so; in [0, 1].
     separation : int
@@ -39,10 +39,10 @@ class SeparatedPoisson(AllocatedNode):
 
     Notes
     -----
-    Guarantee: add/remove. Conditions: each unit's steps are drawn independently of the other units and of the
-    data, and stay secret; every unit may take part from the first step on; the noise of all steps is
-    independent. The sampler is that of banded matrix mechanisms, but their correlated noise is not priced
-    here.
+    Guarantee: add/remove or zero-out. Conditions: each unit's steps are drawn independently of the other
+    units and of the data, and stay secret; every unit may take part from the first step on; the noise of all
+    steps is independent. The sampler is that of banded matrix mechanisms, but their correlated noise is not
+    priced here.
 
     The steps are cut into blocks of ``separation``, in each of which a unit takes part at most once. Tight
     for one block, an upper bound for several. Proof: let the unit first be allowed to take part after o
