@@ -15,6 +15,7 @@ from sfumato.privacy import (
     PoissonSubsampled,
     PrivacyLoss,
     PureDP,
+    SeparatedPoisson,
     analytic_gaussian_stddev,
     calibrate,
     classical_gaussian_stddev,
@@ -106,3 +107,17 @@ def test_the_textbook_formula_is_refused_where_it_fails() -> None:
     assert Gaussian(fails).epsilon(1e-3) > 10
     with pytest.raises(ParameterError, match="epsilon must be at most 1, got 10"):
         classical_gaussian_stddev(sensitivity=1.0, epsilon=10, delta=1e-3)
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0, 3.0])
+def test_a_bound_that_is_not_tight_is_met_whatever_its_readings_are_rounded_to(epsilon: float) -> None:
+    """A coarse reading with more noise may lie above a fine one with less: that is no rise."""
+
+    def separated(noise: float) -> PrivacyLoss:
+        return SeparatedPoisson(Gaussian(noise), 0.2, 2, steps=4)
+
+    noise = calibrate(separated, epsilon=epsilon, delta=1e-3)
+    assert separated(noise).epsilon(1e-3) <= epsilon
+    assert separated(noise * 0.998).epsilon(1e-3) > epsilon
+    with pytest.raises(ParameterError, match="less epsilon for more noise"):
+        calibrate(lambda noise: separated(1 / noise), epsilon=epsilon, delta=1e-3)

@@ -15,6 +15,7 @@ from sfumato import _check, learning
 from sfumato.cli.guarding import check_free, file_of
 from sfumato.cli.writing import Format, check_output
 from sfumato.errors import SourceError
+from sfumato.privacy.neighboring import Neighboring
 from sfumato.queries.connecting import connect
 from sfumato.queries.sources import ROW
 
@@ -45,6 +46,13 @@ def train(
     batch_size: Annotated[int, typer.Option(help="Expected rows of a batch.")] = 256,
     learning_rate: Annotated[float, typer.Option(help="Of the Adam optimizer.")] = 0.02,
     clip_norm: Annotated[float, typer.Option(help="What each row's gradient is clipped to.")] = 1.0,
+    rows: Annotated[
+        int | None,
+        typer.Option(
+            help="A public number of rows, such as a noisy count, from which batches and noise follow. "
+            "Left out, the file's own number is public, and the ledger is about zeroing a row out."
+        ),
+    ] = None,
     ledger: Annotated[
         str | None, typer.Option(metavar="FILE|URL", help="Keeps the budget; left out, it is forgotten.")
     ] = None,
@@ -60,7 +68,13 @@ def train(
     )
     widths = [_whole(width) for width in hidden.split(",") if width]
     with connect(
-        str(source), privacy_unit=ROW, epsilon=epsilon, delta=delta, ledger=ledger, analyst=analyst
+        str(source),
+        privacy_unit=ROW,
+        epsilon=epsilon,
+        delta=delta,
+        ledger=ledger,
+        analyst=analyst,
+        neighboring=Neighboring.ZERO_OUT if rows is None else Neighboring.ADD_REMOVE,
     ) as session:
         trained = learning.train_table(
             columns.read(_read(source, [columns.target, *columns.numbers, *columns.categories])),
@@ -74,6 +88,7 @@ def train(
             clip_norm=clip_norm,
             ledger=session.account,
             description=f"sfumato train {columns.target}",
+            rows=rows,
         )
     try:
         trained.save(output)

@@ -215,12 +215,16 @@ def _rate_goal(true_positive_rate: object, false_positive_rate: object) -> _Goal
 
 
 class _Reading(NamedTuple):
-    """The logs of a noise and of what was found there over the target: both ends, and between them."""
+    """The logs of a noise and of what was found there over the target: both ends, and between them.
+
+    ``least`` is below what finer readings can find, whether the bound is tight or not.
+    """
 
     place: float
     lower: float
     upper: float
     middle: float
+    least: float
 
 
 class _Search:
@@ -317,7 +321,10 @@ class _Search:
         upper = _log_ratio(interval.upper, target)
         lower = _log_ratio(interval.lower, target) if interval.tight else upper
         middle = 0.5 * (lower + upper) if math.isfinite(lower) and math.isfinite(upper) else upper
-        found = _Reading(place, lower, upper, middle)
+        # Of a bound that is not tight nothing is known but its upper end, read as closely as was asked.
+        width = max(precision.relative * interval.upper, precision.absolute)
+        least = lower if interval.tight else _log_ratio(max(0.0, interval.upper - width), target)
+        found = _Reading(place, lower, upper, middle, least)
         for other in (self._below, self._above):
             if other is not None and _rises(*sorted((other, found))):
                 _check.refuse(
@@ -348,4 +355,4 @@ def _log_ratio(value: float, target: float) -> float:
 
 def _rises(left: _Reading, right: _Reading) -> bool:
     """Whether more noise is proven to have lost more."""
-    return right.lower > left.upper + 1e-9
+    return right.least > left.upper + 1e-9

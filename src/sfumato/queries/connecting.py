@@ -41,6 +41,7 @@ def connect(
     analyst: str | None = None,
     renewal: Renewal | None = None,
     period: str = "",
+    neighboring: Neighboring = Neighboring.ADD_REMOVE,
     public: Mapping[str, object] | PostgresSource | SparkSource | None = None,
     defaults: Mapping[str, object] | None = None,
     new_version: bool = False,
@@ -83,6 +84,9 @@ def connect(
     period : str, optional
         With ``renewal``, the period that all questions of this session are about, such as ``"2026-01"``: the
         private rows of other periods are not read.
+    neighboring : Neighboring
+        What the budget is about. Queries are priced under add/remove; another relation is for training that
+        is charged to the session's ledger.
     public : mapping of str to source, PostgresSource or SparkSource, optional
         Tables that hold nothing private; they can list groups. They lie where the private ones do.
     defaults : mapping of str to object, optional
@@ -156,7 +160,7 @@ def connect(
             ledger,
             budget=budget,
             privacy_unit=units.words,
-            neighboring=Neighboring.ADD_REMOVE,
+            neighboring=neighboring,
             dataset=Dataset(schema=engine.schema_text, fingerprint=engine.fingerprint),
             new_version=new_version,
             simulated=rng is not None,

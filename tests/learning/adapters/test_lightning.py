@@ -322,7 +322,10 @@ class Rows(IterableDataset[Any]):
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        (loader(sampler=WeightedRandomSampler([1.0] * 40, 40)), "leave the drawing of batches to the run"),
+        (
+            loader(sampler=WeightedRandomSampler([1.0] * 40, 40)),
+            "have torch's RandomSampler or Seq",
+        ),
         (DataLoader(Rows(), batch_size=5), "IterableDataset"),
         ([1, 2], "data_loader must be a torch DataLoader"),
     ],

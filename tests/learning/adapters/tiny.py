@@ -165,6 +165,6 @@ def open_ledger(path: Path) -> Ledger:
         path,
         budget=Budget.approximate(epsilon=8.0, delta=1e-2),
         privacy_unit="row",
-        neighboring=Neighboring.ADD_REMOVE,
+        neighboring=Neighboring.ZERO_OUT,
         dataset=Dataset(schema="text", fingerprint=lambda key: "0" * 64),
     )

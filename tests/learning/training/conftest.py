@@ -85,7 +85,7 @@ def open_ledger() -> Iterator[Callable[..., Ledger]]:
         usual: dict[str, Any] = {
             "budget": Budget.approximate(epsilon=10.0, delta=1e-2),
             "privacy_unit": "row",
-            "neighboring": Neighboring.ADD_REMOVE,
+            "neighboring": Neighboring.ZERO_OUT,
             "dataset": Dataset(schema="x", fingerprint=lambda key: "0" * 64),
             "simulated": True,
         }

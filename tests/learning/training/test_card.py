@@ -27,7 +27,10 @@ def test_it_is_of_the_steps_so_far_and_can_be_priced_again(make: Make) -> None:
     again: PrivacyLoss = loss_from_json(json.loads(card.to_json())["run"]["loss"])
     assert again.epsilon(1e-3) == card.epsilon
     assert (card.simulated, card.float_safe, card.noise) == (True, False, "SimulatedNoise")
-    assert (card.neighboring, card.sampling) == (Neighboring.ADD_REMOVE, {"sampling_probability": 0.25})
+    assert (card.neighboring, card.sampling) == (
+        Neighboring.ZERO_OUT,
+        {"sampling_probability": 0.25, "population": 40},
+    )
     assert not card.ledger
     assert dict(card.software)["torch"] == torch.__version__
 
@@ -64,12 +67,14 @@ def test_on_a_ledger_it_is_of_the_whole_run_that_was_charged(
 
 
 def test_it_is_the_same_whatever_the_examples_are(make: Make) -> None:
-    """Nor does it tell their number, where that is hidden: 40 and 38 have as many batches in an epoch."""
+    """Nor does it tell their number, where that is hidden: 40 and 38 with a public 41."""
     told = []
     for examples, scale in ((40, 1.0), (38, 1e3)):
         x = torch.full((examples, 3), scale)
         data = TensorDataset(x, x[:, :1])
-        made = make(data_loader=DataLoader(data, batch_size=10))
+        made = make(data_loader=DataLoader(data, batch_size=10), population=41)
         made.epoch()
         told.append(made.engine.card(1e-3).to_json())
     assert told[0] == told[1]
+    assert json.loads(told[0])["guarantee"]["neighboring"] == "add/remove one unit"
+    assert json.loads(told[0])["run"]["expected_batch_size"] == 41 * (1 / 5)

@@ -21,7 +21,7 @@ from sfumato.errors import LedgerCorrupt, LedgerMismatch, LedgerUnavailable, Par
 from sfumato.learning.training.checkpoint import Checkpoint
 from sfumato.learning.training.sealing import sealed, unsealed
 from sfumato.ledger import Budget, Ledger, LedgerView
-from sfumato.privacy import Laplace
+from sfumato.privacy import Laplace, Neighboring
 from tests.learning.training.conftest import Made, make_module
 
 Make = Callable[..., Made]
@@ -150,7 +150,7 @@ def test_a_ledger_that_lost_other_charges_is_refused(make: Make, open_ledger: Op
     made = make(**REAL, ledger=ledger, epochs=3)
     made.epoch()
     shutil.copy(place, tmp_path / "old.ledger")
-    ledger.charge(Laplace(1e6), delta=0.0)
+    ledger.charge(Laplace(1e6, neighboring=Neighboring.ZERO_OUT), delta=0.0)
     made.engine.save_checkpoint(path=tmp_path / "at.pt")
     ledger.close()
     shutil.copy(tmp_path / "old.ledger", place)
@@ -269,7 +269,7 @@ ledger = Ledger.open(
     folder + "/kept.ledger",
     budget=Budget.approximate(epsilon=10.0, delta=1e-2),
     privacy_unit="row",
-    neighboring=Neighboring.ADD_REMOVE,
+    neighboring=Neighboring.ZERO_OUT,
     dataset=Dataset(schema="x", fingerprint=lambda key: "0" * 64),
 )
 module = make_module()

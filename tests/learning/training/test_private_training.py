@@ -33,6 +33,8 @@ from tests.learning.training.conftest import Made, clipped_mean, make_data, make
 
 Make = Callable[..., Made]
 
+ZEROED = Gaussian(1.0, neighboring=Neighboring.ZERO_OUT)
+
 
 def test_a_step_is_the_clipped_sum_over_the_expected_batch_size(make: Make) -> None:
     made = make(noise_multiplier=0.0, lr=1.0)
@@ -71,7 +73,7 @@ def test_epsilon_is_that_of_the_sampler_that_ran(make: Make) -> None:
     made = make()
     assert made.engine.get_epsilon(1e-5) == 0.0
     assert made.epoch() == 4
-    step = PoissonSubsampled(Gaussian(1.0), sampling_probability=0.25)
+    step = PoissonSubsampled(ZEROED, sampling_probability=0.25)
     assert made.engine.accountant.loss == step * 4
     assert made.engine.get_epsilon(1e-5) == (step * 4).epsilon(1e-5)
     assert (len(made.engine.accountant), made.engine.accountant.history) == (4, [(1.0, 0.25, 4)])
@@ -227,7 +229,7 @@ def test_no_epoch_of_a_shuffled_run_is_amplified(make: Make) -> None:
         made = make(poisson_sampling=False)
     made.epoch()
     made.epoch()
-    assert made.engine.accountant.loss == Gaussian(1.0, neighboring=Neighboring.ZERO_OUT) * 2
+    assert made.engine.accountant.loss == ZEROED * 2
 
 
 def test_any_sampler_is_accounted_by_its_own_theorem(make: Make) -> None:
@@ -237,7 +239,7 @@ def test_any_sampler_is_accounted_by_its_own_theorem(make: Make) -> None:
     made = make(sampler=bins, steps=8)
     made.epoch()
     made.epoch()
-    assert made.engine.accountant.loss == BallsInBins(Gaussian(1.0), 4, 2)
+    assert made.engine.accountant.loss == BallsInBins(ZEROED, 4, 2)
     with pytest.raises(ParameterError, match="sampler must draw from 40 examples"):
         make(sampler=lambda **_: "all")
 
@@ -251,8 +253,8 @@ def test_batches_from_elsewhere_are_not_amplified_and_said_once(make: Make) -> N
             made.loss(x, y).backward()
             made.optimizer.step()
     assert ["without amplification" in str(warning.message) for warning in told] == [True]
-    step = PoissonSubsampled(Gaussian(1.0), sampling_probability=0.25)
-    assert made.engine.accountant.loss == step * 8 + Gaussian(1.0) * 4
+    step = PoissonSubsampled(ZEROED, sampling_probability=0.25)
+    assert made.engine.accountant.loss == step * 8 + ZEROED * 4
     assert made.engine.run.neighboring is Neighboring.ZERO_OUT
 
 
@@ -309,7 +311,7 @@ def test_the_whole_run_is_charged_before_its_first_batch(
     ledger = open_ledger()
     made = make(ledger=ledger, epochs=2, delta=1e-3, description="regression")
     (entry,) = ledger.entries()
-    assert entry.loss == PoissonSubsampled(Gaussian(1.0), sampling_probability=0.25) * 8
+    assert entry.loss == PoissonSubsampled(ZEROED, sampling_probability=0.25) * 8
     assert (entry.steps, entry.description) == (8, "regression")
     made.epoch()
     made.epoch()
@@ -512,7 +514,7 @@ def test_every_clipping_trains(make: Make, clipping: Any) -> None:
 def test_noise_on_a_grid_is_charged_as_it_is(make: Make) -> None:
     made = make(noise=lambda sampler, key, seed: GridNoise(key, seed=seed))
     made.epoch()
-    assert made.engine.accountant.loss == PoissonSubsampled(Gaussian(1.0), sampling_probability=0.25) * 4
+    assert made.engine.accountant.loss == PoissonSubsampled(ZEROED, sampling_probability=0.25) * 4
     assert all(bool(weight.isfinite().all()) for weight in made.weights)
 
 

@@ -126,7 +126,7 @@ def shared_ledger() -> dict[str, Any]:
     return {
         "budget": Budget.approximate(epsilon=10.0, delta=1e-2),
         "privacy_unit": "row",
-        "neighboring": Neighboring.ADD_REMOVE,
+        "neighboring": Neighboring.ZERO_OUT,
         "dataset": Dataset(schema="x", fingerprint=lambda key: "0" * 64),
         "simulated": True,
     }

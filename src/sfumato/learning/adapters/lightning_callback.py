@@ -17,12 +17,12 @@ from lightning.pytorch.callbacks import (
 )
 from lightning.pytorch.strategies import SingleDeviceStrategy
 from torch import nn
-from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler, SequentialSampler
+from torch.utils.data import DataLoader
 
 from sfumato import _check
 from sfumato.learning.adapters.logical_batches import until_exhausted
 from sfumato.learning.adapters.privacy_arguments import PrivacyArguments
-from sfumato.learning.training.making import epoch_of
+from sfumato.learning.training.drawing import epoch_of
 from sfumato.learning.training.privacy_engine import PrivacyEngine
 
 __all__ = ["PrivacyCallback"]
@@ -34,8 +34,9 @@ _KEY = "sfumato"
 class _Batches:
     """What Lightning iterates over: bound to the private loader when the fit begins."""
 
-    def __init__(self, loader: DataLoader[Any]) -> None:
+    def __init__(self, loader: DataLoader[Any], population: int | None) -> None:
         self._given = self.whole = loader
+        self.population = population
         self.private: Any = None
 
     def gather(self, times: int) -> None:
@@ -55,7 +56,7 @@ class _Batches:
             )
 
     def __len__(self) -> int:
-        return epoch_of(self.whole)[2]
+        return epoch_of(self.whole, self.population).steps
 
     def __iter__(self) -> Iterator[Any]:
         # Lightning asks for an iterator before the fit has begun, and for its first item afterwards.
@@ -127,14 +128,9 @@ class PrivacyCallback(Callback):
         """
         if not isinstance(data_loader, DataLoader):
             _check.refuse("data_loader", "be a torch DataLoader", type(data_loader).__name__)
-        drawn = type(data_loader.sampler) in (SequentialSampler, RandomSampler)
-        if isinstance(data_loader.dataset, IterableDataset):
-            drawn = True  # refused below, by its own name
-        if not drawn or type(data_loader.batch_sampler) not in (BatchSampler, type(None)):
-            remedy = "pass PrivacyArguments(options={'sampler': ...}) for other batches than Poisson's"
-            _check.refuse("data_loader", "leave the drawing of batches to the run", "a sampler", remedy)
-        epoch_of(data_loader)
-        self._batches = _Batches(data_loader)
+        population = self._privacy.options.get("population")
+        epoch_of(data_loader, population)
+        self._batches = _Batches(data_loader, population)
         return self._batches
 
     @property

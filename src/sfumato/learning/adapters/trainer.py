@@ -17,6 +17,7 @@ from sfumato.learning.adapters.example_losses import example_losses, known_loss
 from sfumato.learning.adapters.logical_batches import LogicalBatches, size_of
 from sfumato.learning.adapters.privacy_arguments import PrivacyArguments
 from sfumato.learning.adapters.training_arguments import check_arguments, private_arguments
+from sfumato.learning.training.drawing import epoch_of
 from sfumato.learning.training.privacy_engine import PrivacyEngine
 
 __all__ = ["PrivateTrainer", "PrivateTrainerMixin"]
@@ -143,7 +144,7 @@ class PrivateTrainerMixin(_Loop):
         if self.compute_loss_func is None:
             known_loss(self.model)
         loader = self._whole_loader()
-        per_epoch = len(loader)
+        per_epoch = epoch_of(loader, self.privacy.options.get("population")).steps
         steps = args.max_steps if args.max_steps > 0 else math.ceil(args.num_train_epochs * per_epoch)
         return self.privacy.begin(
             module=self.model,
@@ -166,7 +167,7 @@ class PrivateTrainerMixin(_Loop):
             collate = self._get_collator_with_removed_columns(collate, description="Training")
         return DataLoader(
             dataset,
-            batch_size=min(self._logical, len(dataset)),
+            batch_size=self._logical,
             collate_fn=collate,
             drop_last=args.dataloader_drop_last,
             num_workers=args.dataloader_num_workers,

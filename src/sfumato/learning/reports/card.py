@@ -19,6 +19,7 @@ __all__ = ["PrivacyCard", "public_sampling"]
 FORMAT = 1
 _CHANCES = ("sampling_probability",)
 _COUNTS = ("population", "batch_size")
+_DECLARED = "public_batch_size"
 
 
 def public_sampling(sampler: Sampler) -> dict[str, float]:
@@ -26,11 +27,15 @@ def public_sampling(sampler: Sampler) -> dict[str, float]:
 
     Notes
     -----
-    Under add/remove the number of examples is what the guarantee hides, and so is an expected batch size,
-    which is that number times a probability. Under zero-out and replace-one the number is public.
+    Under add/remove the number of examples is what the guarantee hides, and so is a mean batch size, which is
+    that number times a probability; a declared one is public. Under zero-out and replace-one the number is
+    public.
     """
     names = _CHANCES if sampler.neighboring is Neighboring.ADD_REMOVE else (*_CHANCES, *_COUNTS)
-    return {name: getattr(sampler, name) for name in names if hasattr(sampler, name)}
+    told = {name: getattr(sampler, name) for name in names if hasattr(sampler, name)}
+    if getattr(sampler, _DECLARED, None) is not None:
+        told["expected_batch_size"] = sampler.expected_batch_size
+    return told
 
 
 @final
@@ -72,9 +77,7 @@ class PrivacyCard:
     Notes
     -----
     Guarantee: every field follows from the run's parameters and the steps it took, none from the examples.
-    Conditions: those of the run (`TrainingRun`), which `conditions` says in words. Numbers that were computed
-    from a private count of examples before, such as a sampling probability, are taken for public, as they are
-    by every accountant.
+    Conditions: those of the run (`TrainingRun`), which `conditions` says in words.
     """
 
     epsilon: float
@@ -108,6 +111,12 @@ class PrivacyCard:
             told.append(
                 "SIMULATED: noise or batches follow from a number that is known, and nobody is protected."
             )
+        if self.neighboring is Neighboring.ADD_REMOVE:
+            told.append(
+                f"Noise, batches and steps follow from a public number of {self.unit}s, not the data's."
+            )
+        else:
+            told.append(f"How many {self.unit}s there are is public, and is not hidden.")
         told.append("The keys of noise and batches stay secret.")
         told.append(
             "All that is shown of the training follows from its noisy gradients; settings chosen by looking "

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import final
 
 from sfumato import _check
+from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.orders import Allocated, Held, subsets
-from sfumato.learning.sampling.sampler import Indices, Sampler
+from sfumato.learning.sampling.sampler import Indices
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.privacy.loss import PrivacyLoss
@@ -19,7 +20,7 @@ __all__ = ["AllocationSampler"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class AllocationSampler(Sampler):
+class AllocationSampler(IndependentSampler):
     """In each round, each example is in a fixed number of the batches, of its own and fresh in every round.
 
     Parameters
@@ -32,14 +33,18 @@ class AllocationSampler(Sampler):
         In how many batches of a round each example is; from 1 to ``round_steps``.
     steps : int
         The planned number of steps, over all rounds.
+    neighboring : Neighboring
+        Add/remove, or zero-out where the number of examples is public.
+    public_batch_size : float, optional
+        The expected batch size where the number of examples is private; see `IndependentSampler`.
     seed : None, bytes, Seed or int
         As for `PoissonSampler`.
 
     Notes
     -----
-    Guarantee: add/remove, `RandomAllocation` for each round that was begun (Feldman, Shenfeld 2025): what is
-    not run of the last one is left away after the fact. Conditions: the seed stays secret, and the noise of
-    the steps is independent.
+    Guarantee: add/remove or zero-out, `RandomAllocation` for each round that was begun (Feldman, Shenfeld
+    2025): what is not run of the last one is left away after the fact. Conditions: the seed stays secret, and
+    the noise of the steps is independent.
 
     Examples
     --------
@@ -52,26 +57,24 @@ class AllocationSampler(Sampler):
     round_steps: int
     selected: int = 1
     steps: int
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
+    public_batch_size: float | None = None
     seed: SeedLike = field(default=None, repr=False)
     _held: Held[Allocated] = field(default_factory=Held, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._check_common()
-        for name in ("population", "round_steps", "selected"):
+        self._check_independent()
+        self._check_population()
+        for name in ("round_steps", "selected"):
             self._set(name, _check.integer(name, getattr(self, name), minimum=1))
         if self.selected > self.round_steps:
             remedy = "an example is once in a batch"
             _check.refuse("selected", "be at most round_steps", self.selected, remedy)
 
     @property
-    def expected_batch_size(self) -> float:
-        """The population times the share of the steps that an example is in."""
-        return self.population * self.selected / self.round_steps
-
-    @property
-    def neighboring(self) -> Neighboring:
-        """Add/remove."""
-        return Neighboring.ADD_REMOVE
+    def sampling_rate(self) -> float:
+        """The share of the steps that an example is in."""
+        return self.selected / self.round_steps
 
     @property
     def participation(self) -> Participation:

@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import final
 
 from sfumato import _check
+from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.orders import Allocated, Held
-from sfumato.learning.sampling.sampler import Indices, Sampler
+from sfumato.learning.sampling.sampler import Indices
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.numerics.uniform import uniform_integers
@@ -20,7 +21,7 @@ __all__ = ["BallsInBinsSampler"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BallsInBinsSampler(Sampler):
+class BallsInBinsSampler(IndependentSampler):
     """Epochs of the same batches, into which each example was thrown by itself: next to a shuffle.
 
     Parameters
@@ -31,15 +32,19 @@ class BallsInBinsSampler(Sampler):
         Number of batches, which is that of the steps in an epoch.
     steps : int
         The planned number of steps, over all epochs.
+    neighboring : Neighboring
+        Add/remove, or zero-out where the number of examples is public.
+    public_batch_size : float, optional
+        The expected batch size where the number of examples is private; see `IndependentSampler`.
     seed : None, bytes, Seed or int
         As for `PoissonSampler`.
 
     Notes
     -----
-    Guarantee: add/remove, `BallsInBins` over the epochs that were begun (Chua et al. 2024): what is not run
-    of the last one is left away after the fact. Conditions: the seed stays secret, and the noise of the steps
-    is independent. With correlated noise there is no amplification, but ``participation`` is that of a fixed
-    order.
+    Guarantee: add/remove or zero-out, `BallsInBins` over the epochs that were begun (Chua et al. 2024): what
+    is not run of the last one is left away after the fact. Conditions: the seed stays secret, and the noise
+    of the steps is independent. With correlated noise there is no amplification, but ``participation`` is
+    that of a fixed order.
 
     Examples
     --------
@@ -51,23 +56,20 @@ class BallsInBinsSampler(Sampler):
     population: int
     bins: int
     steps: int
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
+    public_batch_size: float | None = None
     seed: SeedLike = field(default=None, repr=False)
     _held: Held[Allocated] = field(default_factory=Held, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._check_common()
-        for name in ("population", "bins"):
-            self._set(name, _check.integer(name, getattr(self, name), minimum=1))
+        self._check_independent()
+        self._check_population()
+        self._set("bins", _check.integer("bins", self.bins, minimum=1))
 
     @property
-    def expected_batch_size(self) -> float:
-        """The population over the number of bins."""
-        return self.population / self.bins
-
-    @property
-    def neighboring(self) -> Neighboring:
-        """Add/remove."""
-        return Neighboring.ADD_REMOVE
+    def sampling_rate(self) -> float:
+        """One over the number of bins."""
+        return 1 / self.bins
 
     @property
     def participation(self) -> Participation:

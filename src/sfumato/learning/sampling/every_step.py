@@ -8,8 +8,9 @@ from typing import final
 import numpy as np
 
 from sfumato import _check
+from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.poisson import EVERY_STEP
-from sfumato.learning.sampling.sampler import Indices, Sampler
+from sfumato.learning.sampling.sampler import Indices
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.privacy.loss import PrivacyLoss
@@ -20,7 +21,7 @@ __all__ = ["FullBatchSampler"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class FullBatchSampler(Sampler):
+class FullBatchSampler(IndependentSampler):
     """All examples in each step: the least noise for a guarantee, where it can be afforded.
 
     Parameters
@@ -31,6 +32,8 @@ class FullBatchSampler(Sampler):
         The planned number of steps.
     neighboring : Neighboring
         Any.
+    public_batch_size : float, optional
+        What sums are divided by where the number of examples is private; see `IndependentSampler`.
     seed : None, bytes, Seed or int
         Draws nothing; an int marks a simulation, as everywhere.
 
@@ -47,18 +50,20 @@ class FullBatchSampler(Sampler):
     population: int
     steps: int
     neighboring: Neighboring = Neighboring.ADD_REMOVE
+    public_batch_size: float | None = None
     seed: SeedLike = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         self._check_common()
-        self._set("population", _check.integer("population", self.population, minimum=1))
+        self._check_public_size()
+        self._check_population()
         if not isinstance(self.neighboring, Neighboring):
             _check.refuse("neighboring", "be a Neighboring", self.neighboring)
 
     @property
-    def expected_batch_size(self) -> float:
-        """The population."""
-        return float(self.population)
+    def sampling_rate(self) -> float:
+        """One."""
+        return 1.0
 
     @property
     def participation(self) -> Participation:

@@ -8,7 +8,8 @@ from typing import final
 
 from sfumato import _check
 from sfumato.learning.sampling.bernoulli import heads
-from sfumato.learning.sampling.sampler import Indices, Sampler
+from sfumato.learning.sampling.independent import IndependentSampler
+from sfumato.learning.sampling.sampler import Indices
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.privacy.loss import PrivacyLoss
@@ -23,7 +24,7 @@ EVERY_STEP = Participation(max_participations=None)
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PoissonSampler(Sampler):
+class PoissonSampler(IndependentSampler):
     """Each step is a fresh Poisson sample: the default of private training.
 
     Parameters
@@ -34,14 +35,18 @@ class PoissonSampler(Sampler):
         With which each example is in a batch; above 0, at most 1. Exactly the declared float is drawn by.
     steps : int
         The planned number of batches.
+    neighboring : Neighboring
+        Add/remove, or zero-out where the number of examples is public.
+    public_batch_size : float, optional
+        The expected batch size where the number of examples is private; see `IndependentSampler`.
     seed : None, bytes, Seed or int
         None draws a fresh secret from the operating system. 32 bytes resume a run. An int simulates: no
         ledger takes such a run for real.
 
     Notes
     -----
-    Guarantee: add/remove, `PoissonSubsampled` in every step (Zhu, Dong, Wang 2022, Theorem 11). Conditions:
-    the seed stays secret; batches are of varying size, and sums over them are divided by
+    Guarantee: add/remove or zero-out, `PoissonSubsampled` in every step (Zhu, Dong, Wang 2022, Theorem 11).
+    Conditions: the seed stays secret; batches are of varying size, and sums over them are divided by
     `expected_batch_size`, never by the batch's own size.
 
     Examples
@@ -56,11 +61,13 @@ class PoissonSampler(Sampler):
     population: int
     sampling_probability: float
     steps: int
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
+    public_batch_size: float | None = None
     seed: SeedLike = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        self._check_common()
-        self._set("population", _check.integer("population", self.population, minimum=1))
+        self._check_independent()
+        self._check_population()
         self._set("sampling_probability", checked_probability(self.sampling_probability))
 
     @classmethod
@@ -75,14 +82,9 @@ class PoissonSampler(Sampler):
         )
 
     @property
-    def expected_batch_size(self) -> float:
-        """The sampling probability times the population."""
-        return self.sampling_probability * self.population
-
-    @property
-    def neighboring(self) -> Neighboring:
-        """Add/remove."""
-        return Neighboring.ADD_REMOVE
+    def sampling_rate(self) -> float:
+        """The sampling probability."""
+        return self.sampling_probability
 
     @property
     def participation(self) -> Participation:

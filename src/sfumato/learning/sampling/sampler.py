@@ -41,9 +41,9 @@ class Sampler(ABC):
     A batch is a pure function of the seed and of the step: whoever resumes a run needs the number of the
     next step only. All laws are exact, decided by integers, up to how well AES-256 passes for random.
 
-    The indices number the examples from 0 to ``population - 1``. Under add/remove the populations of two
-    neighbors differ by one, but what sums are divided by, and what a sampling probability was computed from,
-    are public numbers that do not: as everywhere in the field, the count of the examples is taken for one.
+    The indices number the examples from 0 to ``population - 1``. Under add/remove the numbers of examples of
+    two neighbors differ by one, but what sums are divided by, and what a sampling probability was computed
+    from, must be public numbers that do not; see `IndependentSampler`.
     """
 
     __slots__ = ()
@@ -60,6 +60,11 @@ class Sampler(ABC):
     @abstractmethod
     def expected_batch_size(self) -> float:
         """The public number that sums over a batch are divided by."""
+
+    @property
+    def public_text(self) -> str:
+        """The public parameters, as a text."""
+        return repr(self)
 
     @property
     @abstractmethod

@@ -12,8 +12,9 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.learning.sampling.bernoulli import heads
+from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.poisson import checked_probability
-from sfumato.learning.sampling.sampler import Indices, Sampler
+from sfumato.learning.sampling.sampler import Indices
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.privacy.loss import PrivacyLoss
@@ -46,7 +47,7 @@ class _Rests:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SeparatedSampler(Sampler):
+class SeparatedSampler(IndependentSampler):
     """Poisson batches of those examples that have rested, as banded correlated noise wants them.
 
     Parameters
@@ -59,13 +60,18 @@ class SeparatedSampler(Sampler):
         Two steps of one example are at least this many apart.
     steps : int
         The planned number of batches.
+    neighboring : Neighboring
+        Add/remove, or zero-out where the number of examples is public.
+    public_batch_size : float, optional
+        The expected batch size where the number of examples is private; see `IndependentSampler`.
     seed : None, bytes, Seed or int
         As for `PoissonSampler`.
 
     Notes
     -----
-    Guarantee: add/remove, `SeparatedPoisson`. Conditions: the seed stays secret, and the noise of the steps
-    is independent. With correlated noise there is no amplification: ``participation`` says what may be.
+    Guarantee: add/remove or zero-out, `SeparatedPoisson`. Conditions: the seed stays secret, and the noise of
+    the steps is independent. With correlated noise there is no amplification: ``participation`` says what may
+    be.
 
     In the first steps all examples have rested, so that batches are larger there; sums are divided by one
     number all the same. A batch depends on those before it: asked for out of order, they are drawn again from
@@ -82,13 +88,15 @@ class SeparatedSampler(Sampler):
     sampling_probability: float
     separation: int
     steps: int
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
+    public_batch_size: float | None = None
     seed: SeedLike = field(default=None, repr=False)
     _rests: _Rests = field(default_factory=_Rests, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._check_common()
-        for name in ("population", "separation"):
-            self._set(name, _check.integer(name, getattr(self, name), minimum=1))
+        self._check_independent()
+        self._check_population()
+        self._set("separation", _check.integer("separation", self.separation, minimum=1))
         self._set("sampling_probability", checked_probability(self.sampling_probability))
 
     @classmethod
@@ -110,15 +118,10 @@ class SeparatedSampler(Sampler):
         )
 
     @property
-    def expected_batch_size(self) -> float:
-        """What batches tend to: an example takes part once in ``separation - 1 + 1/p`` steps on average."""
+    def sampling_rate(self) -> float:
+        """An example takes part once in ``separation - 1 + 1/p`` steps on average, in the long run."""
         p = self.sampling_probability
-        return self.population * p / (1 + p * (self.separation - 1))
-
-    @property
-    def neighboring(self) -> Neighboring:
-        """Add/remove."""
-        return Neighboring.ADD_REMOVE
+        return p / (1 + p * (self.separation - 1))
 
     @property
     def participation(self) -> Participation:

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.learning.sampling.bernoulli import heads
+from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.orders import subset
 from sfumato.learning.sampling.poisson import EVERY_STEP, checked_probability
-from sfumato.learning.sampling.sampler import Indices, Sampler
+from sfumato.learning.sampling.sampler import Indices
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.privacy.loss import PrivacyLoss
@@ -25,7 +26,7 @@ __all__ = ["TruncatedPoissonSampler"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TruncatedPoissonSampler(Sampler):
+class TruncatedPoissonSampler(IndependentSampler):
     """Fresh Poisson samples; of one that is too large, a random part is kept.
 
     Parameters
@@ -41,13 +42,17 @@ class TruncatedPoissonSampler(Sampler):
     population_bound : int, optional
         A public bound on the number of examples of either neighbor; one more than the population unless
         given.
+    neighboring : Neighboring
+        Add/remove, or zero-out where the number of examples is public.
+    public_batch_size : None
+        Refused: what is cut off follows from the number of examples, which must be public.
     seed : None, bytes, Seed or int
         As for `PoissonSampler`.
 
     Notes
     -----
-    Guarantee: add/remove, `TruncatedPoisson` in every step: a Poisson sample, and a mass for full batches.
-    With room for some six standard deviations above the mean the mass is next to nothing.
+    Guarantee: add/remove or zero-out, `TruncatedPoisson` in every step: a Poisson sample, and a mass for full
+    batches. With room for some six standard deviations above the mean the mass is next to nothing.
 
     Examples
     --------
@@ -64,27 +69,34 @@ class TruncatedPoissonSampler(Sampler):
     max_batch_size: int
     steps: int
     population_bound: int | None = None
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
+    public_batch_size: float | None = None
     seed: SeedLike = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        self._check_common()
-        for name in ("population", "max_batch_size"):
-            self._set(name, _check.integer(name, getattr(self, name), minimum=1))
+        self._check_independent()
+        self._check_population()
+        self._set("max_batch_size", _check.integer("max_batch_size", self.max_batch_size, minimum=1))
         self._set("sampling_probability", checked_probability(self.sampling_probability))
+        if self.public_batch_size is not None:
+            remedy = "use PoissonSampler where the number of examples is private"
+            _check.refuse(
+                "public_batch_size", "be left out of truncated batches", self.public_batch_size, remedy
+            )
         if self.population_bound is not None:
             bound = _check.integer("population_bound", self.population_bound)
             if bound < self.population:
                 _check.refuse("population_bound", "be at least population", bound, "bound both neighbors")
 
     @property
-    def expected_batch_size(self) -> float:
-        """The sampling probability times the population, or the greatest size if that is less."""
-        return min(float(self.max_batch_size), self.sampling_probability * self.population)
+    def sampling_rate(self) -> float:
+        """The sampling probability, of batches that are not cut off."""
+        return self.sampling_probability
 
     @property
-    def neighboring(self) -> Neighboring:
-        """Add/remove."""
-        return Neighboring.ADD_REMOVE
+    def mean_batch_size(self) -> float:
+        """The sampling probability times the population, or the greatest size if that is less."""
+        return min(float(self.max_batch_size), self.sampling_probability * self.population)
 
     @property
     def participation(self) -> Participation:

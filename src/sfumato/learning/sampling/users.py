@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import InitVar, dataclass, field
 from fractions import Fraction
-from typing import Literal, final
+from typing import Any, Literal, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato import _check
 from sfumato.learning.sampling.bernoulli import heads
+from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.orders import Indices
 from sfumato.learning.sampling.poisson import EVERY_STEP, checked_probability
-from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.numerics.source import RandomSource
@@ -27,8 +27,8 @@ __all__ = ["UserRecordsSampler", "UserSampler"]
 Clip = Literal["user", "example"]
 
 
-class _Users(Sampler):
-    """Examples sorted by their users: add/remove of one user with all examples."""
+class _Users(IndependentSampler):
+    """Examples sorted by their users: add/remove or zero-out of one user with all examples."""
 
     __slots__ = ()
 
@@ -49,21 +49,25 @@ class _Users(Sampler):
         return len(self._starts) - 1
 
     @property
-    def neighboring(self) -> Neighboring:
-        """Add/remove, of a user with all examples."""
-        return Neighboring.ADD_REMOVE
+    def sampling_rate(self) -> float:
+        """The sampling probability."""
+        return self.sampling_probability
 
     @property
     def _sizes(self) -> Indices:
         sizes = np.diff(self._starts)
         return sizes if self.max_examples is None else np.minimum(sizes, self.max_examples)
 
+    def _again(self) -> dict[str, Any]:
+        return {"user_ids": self.owners}
+
     def _check_users(self, user_ids: ArrayLike) -> None:
-        self._check_common()
+        self._check_independent()
         ids = np.asarray(user_ids)
+        nobody = self.public_batch_size is not None and ids.shape == (0,)
         if ids.dtype.kind == "O" and all(isinstance(i, str) for i in ids.flat):
             ids = ids.astype(str)
-        if ids.ndim != 1 or not ids.size or ids.dtype.kind not in "iuUS":
+        if not nobody and (ids.ndim != 1 or not ids.size or ids.dtype.kind not in "iuUS"):
             remedy = "pass one whole number or text for each example, none of them missing"
             _check.refuse("user_ids", "be a list of ids, one for each example", ids.dtype.name, remedy)
         owners = np.unique(ids, return_inverse=True)[1].astype(np.int64)
@@ -111,6 +115,10 @@ class UserSampler(_Users):
     clip : "user" or "example"
         What is clipped: the sum (or any other function) of a user's examples in the batch, or each example.
         The second needs ``max_examples``, and a user moves the sum by as many clip norms.
+    neighboring : Neighboring
+        Add/remove, or zero-out where the number of users is public.
+    public_batch_size : float, optional
+        The expected batch size where the number of users is private; see `IndependentSampler`.
     seed : None, bytes, Seed or int
         As for `PoissonSampler`.
 
@@ -121,10 +129,10 @@ class UserSampler(_Users):
 
     Notes
     -----
-    Guarantee: add/remove of a user, `PoissonSubsampled` of the loss of what one user changes: of the step if
-    users are clipped, of the step's loss for a group of ``max_examples`` if examples are (the sum moves by so
-    many sensitivities in the L2 norm: exact for Gaussian noise). Conditions: as for `PoissonSampler`; what is
-    kept of a user's examples depends on no other user.
+    Guarantee: add/remove or zero-out of a user, `PoissonSubsampled` of the loss of what one user changes: of
+    the step if users are clipped, of the step's loss for a group of ``max_examples`` if examples are (the sum
+    moves by so many sensitivities in the L2 norm: exact for Gaussian noise). Conditions: as for
+    `PoissonSampler`; what is kept of a user's examples depends on no other user.
 
     Examples
     --------
@@ -138,6 +146,8 @@ class UserSampler(_Users):
     steps: int
     max_examples: int | None = None
     clip: Clip = "user"
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
+    public_batch_size: float | None = None
     seed: SeedLike = field(default=None, repr=False)
     owners: Indices = field(init=False, repr=False)
     _examples: Indices = field(init=False, repr=False)
@@ -154,7 +164,7 @@ class UserSampler(_Users):
         self._check_users(user_ids)
 
     @property
-    def expected_batch_size(self) -> float:
+    def mean_batch_size(self) -> float:
         """The expected number of users if these are clipped, else of examples."""
         count = self.users if self.clip == "user" else int(self._sizes.sum())
         return self.sampling_probability * count
@@ -201,14 +211,18 @@ class UserRecordsSampler(_Users):
         How many examples of each user are kept, drawn once for the whole run; at most 1000.
     steps : int
         The planned number of batches.
+    neighboring : Neighboring
+        Add/remove, or zero-out where the number of users is public.
+    public_batch_size : float, optional
+        The expected batch size where the number of users is private; see `IndependentSampler`.
     seed : None, bytes, Seed or int
         As for `PoissonSampler`.
 
     Notes
     -----
-    Guarantee: add/remove of a user, `PoissonRecords` in every step. Conditions: as for `PoissonSampler`. It
-    beats `UserSampler` where users have about as many examples each (Charles et al. 2024, who sample examples
-    or users).
+    Guarantee: add/remove or zero-out of a user, `PoissonRecords` in every step. Conditions: as for
+    `PoissonSampler`. It beats `UserSampler` where users have about as many examples each (Charles et al.
+    2024, who sample examples or users).
 
     Examples
     --------
@@ -223,6 +237,8 @@ class UserRecordsSampler(_Users):
     sampling_probability: float
     max_examples: int
     steps: int
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
+    public_batch_size: float | None = None
     seed: SeedLike = field(default=None, repr=False)
     owners: Indices = field(init=False, repr=False)
     _examples: Indices = field(init=False, repr=False)
@@ -235,7 +251,7 @@ class UserRecordsSampler(_Users):
         self._set("_chosen", self._kept(self._examples, self._stream("kept of users", 0)))
 
     @property
-    def expected_batch_size(self) -> float:
+    def mean_batch_size(self) -> float:
         """The sampling probability times the number of examples that are kept."""
         return self.sampling_probability * len(self._chosen)
 

@@ -46,10 +46,12 @@ The same by hand: the examples that were drawn, the noise of step 0, and the exp
 >>> torch.allclose(weights, -0.1 * step, atol=1e-5)
 True
 
-What it costs: one Gaussian step on a Poisson sample.
+What it costs: one Gaussian step on a Poisson sample, under zero-out, as that there are five is public.
 
->>> engine.accountant.loss
-PoissonSubsampled(loss=Gaussian(noise_multiplier=1.0), sampling_probability=0.6)
+>>> engine.accountant.loss.loss
+Gaussian(noise_multiplier=1.0, neighboring=<Neighboring.ZERO_OUT: 'zero-out'>)
+>>> engine.accountant.loss.sampling_probability
+0.6
 >>> round(engine.get_epsilon(1e-5), 2)
 3.75
 """

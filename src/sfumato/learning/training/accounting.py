@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import final
 
+from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.training.run import TrainingRun
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -35,7 +36,10 @@ class RunAccountant:
     def history(self) -> list[tuple[float, float, int]]:
         """The noise multiplier, the share of examples in a batch, and the number of steps."""
         sampler = self._run.sampler
-        rate = sampler.expected_batch_size / sampler.population
+        if isinstance(sampler, IndependentSampler):
+            rate = sampler.sampling_rate
+        else:
+            rate = sampler.expected_batch_size / sampler.population
         return [(self._run.noise_multiplier, rate, self._run.cursor)] if self._run.cursor else []
 
     def __len__(self) -> int:

@@ -59,4 +59,6 @@ def _most(sampler: Sampler, steps: int) -> int:
     """Return the most steps, of the first so many, that one unit is in."""
     if isinstance(sampler, EpochSampler):
         return sampler.epochs(steps)
+    if isinstance(sampler, UserSampler | UserRecordsSampler):
+        return steps
     return sampler.participation.most(steps)

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 import torch
-from torch.utils.data import Dataset, default_collate
+from torch.utils.data import Dataset, TensorDataset, default_collate
 
 __all__ = ["Collate", "emptied"]
 
@@ -48,7 +48,8 @@ class Collate:
     collate : callable or None
         Takes a list of examples; torch's own if None.
     dataset : Dataset
-        Its first example is looked at for the form of an empty batch, and nothing else.
+        Its first example is looked at for the form of an empty batch, and nothing else. Of a `TensorDataset`
+        without examples the tensors tell the form; of any other without examples, the collate function must.
     """
 
     def __init__(self, collate: Callable[[list[Any]], Any] | None, dataset: Dataset[Any]) -> None:
@@ -61,5 +62,13 @@ class Collate:
         if examples:
             return self._collate(examples)
         if self._empty is None:
-            self._empty = emptied(self._collate([self._dataset[0]]))
+            self._empty = emptied(self._collate(self._one()))
         return self._empty
+
+    def _one(self) -> list[Any]:
+        """Return a list of one example, or of none where there is none."""
+        if len(self._dataset):  # type: ignore[arg-type]
+            return [self._dataset[0]]
+        if isinstance(self._dataset, TensorDataset):
+            return [tuple(tensor.new_zeros(tensor.shape[1:]) for tensor in self._dataset.tensors)]
+        return []

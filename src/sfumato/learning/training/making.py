@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, IterableDataset
 
 from sfumato import _check
 from sfumato.learning.clipping.automatic import Automatic
@@ -21,23 +19,17 @@ from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.grid import GridNoise
 from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
 from sfumato.learning.noise.noise import Noise
-from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.learning.sampling.sampler import Sampler
-from sfumato.learning.sampling.seed import Seed, SeedLike
-from sfumato.learning.sampling.shuffled import ShuffledSampler
-from sfumato.learning.training.loader import PrivateLoader
 from sfumato.learning.training.pricing import check_noise
 
 __all__ = [
+    "check_maker",
     "check_wanted",
     "clipping_for",
-    "drawn_for",
-    "epoch_of",
     "mode_for",
     "noise_for_run",
     "noise_name",
     "seed_of",
-    "steps_of",
 ]
 
 MODES: dict[str, Mode] = {
@@ -48,8 +40,6 @@ MODES: dict[str, Mode] = {
     "book_keeping": "book_keeping",
     "microbatch": "microbatch",
 }
-ENDLESS = 2**31 - 1
-"""Steps of a run that was not told how long it is."""
 
 
 def mode_for(grad_sample_mode: str) -> Mode:
@@ -115,7 +105,7 @@ def noise_for_run(
         return GridNoise(key) if seed is None else GridNoise(seed=seed)
     if noise is None:
         return KeyedNoise(key) if seed is None else SimulatedNoise(seed)
-    _check_maker("noise", noise, "sampler, key and seed", "lambda sampler, **own: GridNoise(**own)")
+    check_maker("noise", noise, "sampler, key and seed", "lambda sampler, **own: GridNoise(**own)")
     made = noise(sampler=sampler, key=key if seed is None else None, seed=seed)
     given: object = made
     # Another key may be another run's, and a run that is resumed would begin with a fresh one.
@@ -126,7 +116,7 @@ def noise_for_run(
     return made
 
 
-def _check_maker(name: str, make: object, given: str, such: str) -> None:
+def check_maker(name: str, make: object, given: str, such: str) -> None:
     """Refuse what does not take the words that it would be called with."""
     words = dict.fromkeys(given.replace(" and", ",").split(", "))
     try:
@@ -142,90 +132,3 @@ def noise_name(noise: Noise) -> str:
     if isinstance(noise, CorrelatedNoise):
         return f"CorrelatedNoise({noise.strategy!r}, {noise.participation!r})"
     return type(noise).__name__
-
-
-def epoch_of(loader: DataLoader[Any]) -> tuple[int, int, int]:
-    """Return the number of examples, the batch size, and the steps of an epoch of the user's loader.
-
-    Raises
-    ------
-    ParameterError
-        If the dataset has no length, or batches no size: there is nothing to draw from.
-    """
-    if not isinstance(loader, DataLoader):
-        _check.refuse("data_loader", "be a torch DataLoader", type(loader).__name__)
-    if isinstance(loader, PrivateLoader):
-        _check.refuse("data_loader", "belong to one run", "that of another run", "pass your own loader")
-    if isinstance(loader.dataset, IterableDataset):
-        remedy = "use a dataset with a length and __getitem__"
-        _check.refuse("data_loader", "have a dataset that can be drawn from", "an IterableDataset", remedy)
-    size = (
-        loader.batch_size
-        if loader.batch_size is not None
-        else getattr(loader.batch_sampler, "batch_size", None)
-    )
-    if not isinstance(size, int) or size < 1:
-        _check.refuse("data_loader", "have a batch_size", "none", "pass batch_size= to the DataLoader")
-    population = len(loader.dataset)  # type: ignore[arg-type]
-    if population < 1:
-        _check.refuse("data_loader", "have examples", "none")
-    size = min(size, population)
-    whole, rest = divmod(population, size)
-    return population, size, whole + (1 if rest and not loader.drop_last else 0)
-
-
-def steps_of(loader: DataLoader[Any], *, epochs: int | None, steps: int | None) -> int | None:
-    """Return how many steps a run has; None if nobody said."""
-    if epochs is not None and steps is not None:
-        _check.refuse("steps", "be given without epochs", steps, "pass one of them")
-    if epochs is not None:
-        return _check.integer("epochs", epochs, minimum=1) * epoch_of(loader)[2]
-    return None if steps is None else _check.integer("steps", steps, minimum=1)
-
-
-def drawn_for(
-    loader: DataLoader[Any],
-    *,
-    sampler: Callable[..., Sampler] | None,
-    poisson: bool,
-    steps: int | None,
-    seed: SeedLike,
-) -> Sampler:
-    """Return the sampler of a run: the user's own making, or what Opacus's arguments mean.
-
-    Poisson's probability is one over the steps of an epoch.
-    """
-    population, batch_size, steps_per_epoch = epoch_of(loader)
-    planned = ENDLESS if steps is None else steps
-    if sampler is not None:
-        rest = "lambda population, batch_size, steps, seed, **_: ..."
-        _check_maker("sampler", sampler, "population, batch_size, steps_per_epoch, steps and seed", rest)
-        made = sampler(
-            population=population,
-            batch_size=batch_size,
-            steps_per_epoch=steps_per_epoch,
-            steps=planned,
-            seed=seed,
-        )
-        given: object = made
-        if not isinstance(given, Sampler) or given.population != population:
-            remedy = "use the numbers it is given"
-            _check.refuse("sampler", f"draw from {population} examples", made, remedy)
-        if seed is not None and Seed.of(made.seed).reveal() != Seed.of(seed).reveal():
-            # Another seed may be another run's, and is another in each of several processes.
-            _check.refuse("sampler", "be made of the seed that it is given", made, "pass seed=seed")
-        if made.clips != "example":
-            remedy = "pass clip='example' to the sampler, or sum and clip by user in a loop of your own"
-            _check.refuse("sampler", "be priced for clipping each example", made, remedy)
-        return made
-    if poisson:
-        return PoissonSampler(
-            population=population, sampling_probability=1 / steps_per_epoch, steps=planned, seed=seed
-        )
-    warnings.warn(
-        "poisson_sampling=False: shuffled batches hide nobody, and each epoch costs a whole "
-        "unamplified step, under zero-out",
-        UserWarning,
-        stacklevel=5,
-    )
-    return ShuffledSampler(population=population, batch_size=batch_size, steps=planned, seed=seed)

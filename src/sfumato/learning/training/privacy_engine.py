@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, final
 
@@ -20,7 +19,7 @@ from sfumato.learning.noise.noise import Noise
 from sfumato.learning.recipes.views import Views
 from sfumato.learning.reports.card import PrivacyCard
 from sfumato.learning.sampling.sampler import Sampler
-from sfumato.learning.training import making
+from sfumato.learning.training import drawing, making
 from sfumato.learning.training.accounting import RunAccountant
 from sfumato.learning.training.carding import card_of
 from sfumato.learning.training.pricing import priced
@@ -93,6 +92,7 @@ class PrivacyEngine:
         criterion: Any = None,
         batch_first: bool = True,
         loss_reduction: Reduction = "mean",
+        population: int | None = None,
         poisson_sampling: bool = True,
         clipping: str | Clipping = "flat",
         noise_generator: torch.Generator | int | None = None,
@@ -124,19 +124,22 @@ class PrivacyEngine:
         optimizer : torch.optim.Optimizer
             Returned as it is, but for ``step`` and ``zero_grad``; no LBFGS.
         data_loader : DataLoader
-            Tells the dataset, the collate function and the expected batch size.
+            Tells the dataset, the collate function and the expected batch size; the run draws the batches.
         noise_multiplier : float
             Standard deviation of the noise over the clipping's sensitivity.
         max_grad_norm : float
             The clip norm.
         criterion : object, optional
-            A loss whose ``reduction`` is compared with ``loss_reduction``. One that is a module is tested at
-            its first call, on random outputs, to add up what each example loses alone; any other loss is
-            not seen, and that it does so is the condition of all that is promised.
+            A loss whose ``reduction`` is compared with ``loss_reduction``. A module is tested at its first
+            call, on random outputs, to add up what each example loses alone; of any other loss that is a
+            condition of the guarantee.
         batch_first : bool
             Whether examples are along the first dimension, or the second.
         loss_reduction : {"mean", "sum"}
             How the loss adds up its examples. Of a mean, gradients are divided by the *expected* batch size.
+        population : int, optional
+            A public number of examples, such as a noisy count: all parameters follow from it, and the run is
+            under add/remove. Left out, the dataset's own number is public, and the run is under zero-out.
         poisson_sampling : bool
             False draws shuffled epochs, which amplify nothing.
         clipping : str or Clipping
@@ -153,9 +156,7 @@ class PrivacyEngine:
         epochs, steps : int, optional
             How long the run is; needed with a ledger.
         delta : float, optional
-            Where the charge is read; needed with a ledger.
-        description : str
-            Of the charge.
+            Where the charge is read; needed with a ledger, as is its ``description``.
         sampler : callable, optional
             Makes another sampler: called with ``population``, ``batch_size``, ``steps_per_epoch``, ``steps``
             and ``seed``.
@@ -167,14 +168,11 @@ class PrivacyEngine:
         memory : int, optional
             Bytes that the engine may hold of per-example gradients.
         chunk : int, optional
-            How many examples of a batch the engine works on at a time: less memory, and up to two forwards
-            more, where a loop cannot take batches in parts.
+            How many examples of a batch the engine works on at a time, for less memory.
         views : Views, optional
-            Augmented views of each example, averaged before their mean is clipped. Batches have a row for
-            each view; keep their order.
+            Augmented views of each example, averaged before clipping. Batches have a row for each view.
         loss_scale : float
-            A power of two from 1 to 2**40 that the loop multiplies the loss by, for float16; gradients are
-            divided by it.
+            A power of two from 1 to 2**40 that the loop multiplies the loss by, for float16.
         self_test : bool
             Whether the module is tested on random inputs at its first forward.
         replayable : bool
@@ -182,7 +180,7 @@ class PrivacyEngine:
         resume_from : path, optional
             A checkpoint to go on from; the run is not charged again.
         key_file : path, optional
-            Where the key lies that seals the run's secrets; beside the ledger's file by default.
+            Where the key lies that seals the run's secrets; beside the ledger by default.
 
         Raises
         ------
@@ -199,6 +197,7 @@ class PrivacyEngine:
             module=module,
             optimizer=optimizer,
             data_loader=data_loader,
+            population=population,
             noise_multiplier=noise_multiplier,
             max_grad_norm=max_grad_norm,
             criterion=criterion,
@@ -241,6 +240,7 @@ class PrivacyEngine:
         epochs: int | None = None,
         steps: int | None = None,
         max_grad_norm: float | Sequence[float],
+        population: int | None = None,
         poisson_sampling: bool = True,
         sampler: Callable[..., Sampler] | None = None,
         noise: Callable[..., Noise] | None = None,
@@ -255,6 +255,8 @@ class PrivacyEngine:
             The guarantee of the whole run; it ends after its last step.
         epochs, steps : int, optional
             How long the run is: one of them.
+        population : int, optional
+            As for `make_private`; the noise follows from it too.
         options
             As for `make_private`.
 
@@ -263,20 +265,20 @@ class PrivacyEngine:
         ParameterError
             No noise is enough, or another argument breaks its rule.
         """
-        steps = making.steps_of(data_loader, epochs=epochs, steps=steps)
-        if steps is None:
-            _check.refuse("epochs", "be given", None, "pass epochs= or steps=")
         making.check_wanted(module, target_delta, options)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # make_private says it again
-            planned = making.drawn_for(
-                data_loader, sampler=sampler, poisson=poisson_sampling, steps=steps, seed=None
-            )
+        planned = drawing.planned_for(
+            data_loader,
+            population=population,
+            sampler=sampler,
+            poisson=poisson_sampling,
+            epochs=epochs,
+            steps=steps,
+        )
         trial = making.noise_for_run(noise, planned, seed=0, key=bytes(32), float_safe=float_safe)
         entries = sum(p.numel() for p in module.parameters() if p.requires_grad)
 
         def loss(multiplier: float) -> PrivacyLoss:
-            return priced(trial, planned, multiplier, steps, entries=entries)
+            return priced(trial, planned, multiplier, planned.steps, entries=entries)
 
         return self.make_private(
             module=module,
@@ -286,9 +288,10 @@ class PrivacyEngine:
             noise=noise,
             float_safe=float_safe,
             max_grad_norm=max_grad_norm,
+            population=population,
             poisson_sampling=poisson_sampling,
             sampler=sampler,
-            steps=steps,
+            steps=planned.steps,
             **{"delta": target_delta} | options,
         )
 

@@ -12,7 +12,7 @@ from typing import final
 import torch
 
 from sfumato import _check
-from sfumato.errors import LedgerCorrupt, LedgerUnavailable, SfumatoError
+from sfumato.errors import LedgerCorrupt, LedgerUnavailable, NeighboringMismatch, SfumatoError
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training.checkpoint import Checkpoint, read_secrets
 from sfumato.learning.training.ranks import Ranks
@@ -22,6 +22,7 @@ from sfumato.learning.training.steps import CountedSteps, ReplayedSteps, Reserve
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.runs import Run
 from sfumato.ledger.view import LedgerView
+from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["Booking", "sealing_key"]
 
@@ -104,6 +105,12 @@ class Booking:
         if self.delta is None:
             remedy = "pass delta=, at most half of an (epsilon, delta) budget's"
             _check.refuse("delta", "be given where a ledger is charged", None, remedy)
+        if run.neighboring is Neighboring.ZERO_OUT and ledger.neighboring is Neighboring.ADD_REMOVE:
+            raise NeighboringMismatch(
+                "population must be given where the ledger is about add/remove, got None: the number of "
+                "examples would be taken for public; pass a public one, such as a noisy count, or charge a "
+                "ledger about zero-out"
+            )
         return ledger.reserve(
             run.loss_of(run.sampler.steps),
             steps=run.sampler.steps,

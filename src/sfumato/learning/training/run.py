@@ -17,6 +17,7 @@ from sfumato.learning.engine.engine import Engine
 from sfumato.learning.engine.sums import ClippedSums
 from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.noise import Noise
+from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training.digest import Digest
 from sfumato.learning.training.loader import Given
@@ -72,15 +73,11 @@ class TrainingRun:
         shards: Shards,
         digest: Digest | None = None,
     ) -> None:
-        self.engine, self.sampler, self.noise = engine, sampler, noise
-        self.steps: Steps = CountedSteps(most=sampler.steps)
-        self.noise_multiplier = noise_multiplier
+        self._engine, self._sampler, self._noise = engine, sampler, noise
+        self._noise_multiplier = noise_multiplier
+        self._steps: Steps = CountedSteps(most=sampler.steps)
+        self._cursor = self._foreign_steps = self._released = 0
         self.ranks, self.shards = ranks, shards
-        self.cursor = 0
-        """One more than the highest step that has drawn noise."""
-        self.foreign_steps = 0
-        self.released = 0
-        """How many steps have drawn noise in this process."""
         self.watchers: list[Watcher] = []
         """Who is told, before each step's noise, its numbers and its examples' norms: for the curator."""
         self._mean, self._digest = mean, digest
@@ -93,6 +90,67 @@ class TrainingRun:
         self._used: list[Given] = []
         self._sums: dict[str, Tensor] = {}
         self._norms: list[Tensor] = []
+
+    # what a step is priced by: read-only, as steps that were released cannot be priced again
+
+    @property
+    def engine(self) -> Engine:
+        """What clips each example's gradient."""
+        return self._engine
+
+    @property
+    def sampler(self) -> Sampler:
+        """What draws the batches."""
+        return self._sampler
+
+    @property
+    def noise(self) -> Noise:
+        """What draws the noise."""
+        return self._noise
+
+    @property
+    def noise_multiplier(self) -> float:
+        """The standard deviation of every step's noise, over the clipping's sensitivity."""
+        return self._noise_multiplier
+
+    @property
+    def steps(self) -> Steps:
+        """Who numbers the steps."""
+        return self._steps
+
+    @property
+    def cursor(self) -> int:
+        """One more than the highest step that has drawn noise."""
+        return self._cursor
+
+    @property
+    def foreign_steps(self) -> int:
+        """How many steps were on batches that did not come from the run's loader."""
+        return self._foreign_steps
+
+    @property
+    def released(self) -> int:
+        """How many steps have drawn noise in this process."""
+        return self._released
+
+    def begin(self, steps: Steps) -> None:
+        """Have steps numbered otherwise than by this process alone, before the first one."""
+        if self._cursor or self._released:
+            _check.refuse(
+                "steps", "be numbered by one ledger", f"another at step {self._cursor}", "begin again"
+            )
+        self._steps = steps
+
+    def go_on(self, *, cursor: int, foreign_steps: int) -> None:
+        """Count the steps of a checkpoint beside those that were run here.
+
+        Parameters
+        ----------
+        cursor, foreign_steps : int
+            As in the checkpoint; neither count ever becomes less.
+        """
+        self._cursor = max(self._cursor, cursor)
+        self._foreign_steps = max(self._foreign_steps, foreign_steps)
 
     # what the loader tells
 
@@ -182,7 +240,7 @@ class TrainingRun:
         if isinstance(self.noise, CorrelatedNoise):
             remedy = "iterate over the returned loader"
             _check.refuse("batch", "keep to the schema of correlated noise", "one from elsewhere", remedy)
-        self.foreign_steps += 1
+        self._foreign_steps += 1
 
     def gradients(self) -> dict[str, Tensor] | None:
         """Return the noisy gradients of the batches since the last step; None to leave the step out.
@@ -228,7 +286,7 @@ class TrainingRun:
             watch(numbers, norms)
         sums = self._noisy(sums, numbers)
         self._adapt(norms, numbers[-1])
-        self.cursor, self.released = max(self.cursor, numbers[-1] + 1), self.released + len(numbers)
+        self._cursor, self._released = max(self._cursor, numbers[-1] + 1), self._released + len(numbers)
         if self._mean:
             divisor = self.sampler.expected_batch_size * len(numbers)
             for total in sums.values():
@@ -281,20 +339,26 @@ class TrainingRun:
     def loss_of(self, steps: int) -> PrivacyLoss:
         """Return the loss of the first steps, on batches of the sampler."""
         entries = sum(p.numel() for p in self.engine.module.parameters() if p.requires_grad)
-        return priced(self.noise, self.sampler, self.noise_multiplier, steps, entries=entries)
+        return priced(self.noise, self._priced_by, self.noise_multiplier, steps, entries=entries)
+
+    @property
+    def _priced_by(self) -> Sampler:
+        """The sampler, under the run's relation."""
+        if self.foreign_steps and isinstance(self.sampler, IndependentSampler):
+            return self.sampler.zeroing_out()
+        return self.sampler
 
     def loss_so_far(self) -> PrivacyLoss:
         """Return the loss of the steps up to the last that drew noise, and of those on foreign batches.
 
-        Steps on foreign batches are whole Gaussians. Under zero-out, Poisson's loss is that under add/remove:
-        an absent example and one that contributes nothing give the same sums.
+        Steps on foreign batches are whole Gaussians, under zero-out, as then all of the run is.
         """
         own = self.loss_of(self.cursor)
         if not self.foreign_steps:
             return own
         entries = sum(p.numel() for p in self.engine.module.parameters() if p.requires_grad)
         charged = self.noise.charged(self.noise_multiplier, entries)
-        return own + self.sampler.step_loss(charged) * self.foreign_steps
+        return own + self._priced_by.step_loss(charged) * self.foreign_steps
 
     def epsilon(self, delta: float) -> float:
         """Return what the run has spent so far at a delta, rounded up."""

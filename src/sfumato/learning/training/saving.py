@@ -76,7 +76,7 @@ def load(
     kept.plan.require(wired.plan)
     check_fresh(run.noise, run.sampler, kept.cursor)
     kept.restore(module, optimizer)
-    run.cursor, run.foreign_steps = kept.cursor, kept.foreign_steps
+    run.go_on(cursor=kept.cursor, foreign_steps=kept.foreign_steps)
     run.steps.skip(kept.cursor)
     return kept.extra
 

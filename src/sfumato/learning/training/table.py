@@ -28,7 +28,8 @@ class Columns:
     ----------
     target : str
     classes : sequence of str
-        The public values of the target, at least two. Rows with another are left out.
+        The public values of the target, at least two. Rows with another have weight zero: they keep their
+        place, so that nothing but the noisy gradients depends on how many they are.
     numbers : mapping of str to (lower, upper)
         Columns of numbers: clamped to their bounds and scaled to -1 to 1. What is no number counts as the
         middle.
@@ -62,7 +63,10 @@ class Columns:
         return len(self.numbers) + sum(map(len, self.categories.values()))
 
     def read(self, table: pa.Table) -> TensorDataset:
-        """Return inputs and classes of the rows whose class is known, each row by itself."""
+        """Return inputs, classes and weights of all rows, each row by itself.
+
+        A row whose class is not declared has class 0 and weight 0.
+        """
         for name in (self.target, *self.numbers, *self.categories):
             if name not in table.column_names:
                 _check.refuse("columns", "be in the table", name, "check the names")
@@ -72,9 +76,11 @@ class Columns:
         for name, values in self.categories.items():
             found = np.array(_texts(table[name]), dtype=object)
             parts += [(found == value).astype(np.float32) for value in values]
-        known = labels >= 0
-        inputs = np.stack(parts, axis=1).astype(np.float32)[known]
-        return TensorDataset(torch.from_numpy(inputs), torch.from_numpy(labels[known]))
+        inputs = np.stack(parts, axis=1).astype(np.float32)
+        weights = (labels >= 0).astype(np.float32)
+        return TensorDataset(
+            torch.from_numpy(inputs), torch.from_numpy(np.maximum(labels, 0)), torch.from_numpy(weights)
+        )
 
     @property
     def _classes(self) -> dict[str, int]:

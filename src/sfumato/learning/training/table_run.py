@@ -57,8 +57,34 @@ def train_table(
     clip_norm: float,
     ledger: Ledger | LedgerView | None,
     description: str,
+    rows: int | None = None,
 ) -> TrainedTable:
     """Train a classifier with the least noise that keeps (epsilon, delta), charged before its first batch.
+
+    Parameters
+    ----------
+    data : TensorDataset
+        Of `Columns.read`.
+    columns : Columns
+    hidden : sequence of int
+        Widths of hidden layers.
+    epsilon, delta : float
+        The guarantee.
+    epochs : int
+        Passes over the public number of rows, on average.
+    batch_size : int
+        Expected number of rows in a batch.
+    learning_rate, clip_norm : float
+    ledger : Ledger or LedgerView or None
+    description : str
+        Of the charge.
+    rows : int, optional
+        A public number of rows, such as a noisy count: the run is under add/remove of one row. Left out, the
+        data's own number of rows is public, and the run is under zero-out of one row.
+
+    Returns
+    -------
+    TrainedTable
 
     Raises
     ------
@@ -75,6 +101,7 @@ def train_table(
         module=module,
         optimizer=torch.optim.Adam(module.parameters(), lr=rate),
         data_loader=DataLoader(data, batch_size=size),
+        population=rows,
         target_epsilon=epsilon,
         target_delta=delta,
         epochs=epochs,
@@ -83,9 +110,10 @@ def train_table(
         description=description,
     )
     for _ in range(epochs):
-        for inputs, labels in loader:
+        for inputs, labels, weights in loader:
             optimizer.zero_grad()
-            nn.functional.cross_entropy(module(inputs), labels).backward()
+            losses = nn.functional.cross_entropy(module(inputs), labels, reduction="none")
+            (weights * losses).mean().backward()
             optimizer.step()
     told = engine.card(delta, unit="row").to_dict()
     engine.detach()

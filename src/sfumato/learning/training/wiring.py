@@ -22,7 +22,7 @@ from sfumato.learning.noise.noise import Noise
 from sfumato.learning.noise.one_run import bind_to_run
 from sfumato.learning.recipes.views import Views
 from sfumato.learning.sampling.sampler import Sampler
-from sfumato.learning.training import making
+from sfumato.learning.training import drawing, making
 from sfumato.learning.training.checkpoint import Checkpoint, Plan
 from sfumato.learning.training.digest import Digest
 from sfumato.learning.training.loader import PrivateLoader
@@ -61,6 +61,7 @@ class Wiring:
     module: nn.Module
     optimizer: Optimizer
     data_loader: DataLoader[Any]
+    population: int | None
     noise_multiplier: float
     max_grad_norm: float | Sequence[float]
     criterion: Any
@@ -104,8 +105,9 @@ class Wiring:
         )
         kept = None if self.resume_from is None else Checkpoint.read(self.resume_from)
         key, seed = booking.ranks.share(self._secrets(booking, kept))
-        sampler = making.drawn_for(
+        sampler = drawing.drawn_for(
             self.data_loader,
+            population=self.population,
             sampler=self.sampler,
             poisson=self.poisson_sampling,
             steps=self._planned(),
@@ -127,7 +129,7 @@ class Wiring:
             noise_multiplier=multiplier,
             noise=making.noise_name(noise),
             clipping=repr(engine.clipping),
-            sampler=repr(sampler),
+            sampler=sampler.public_text,
             simulated=noise.simulated,
         )
         booking.ranks.require_alike(
@@ -148,7 +150,7 @@ class Wiring:
             shards=Shards(inner),
             digest=Digest(key, inner, sampler) if self.replayable else None,
         )
-        run.steps = booking.begin(run) if kept is None else booking.resume(kept, sampler)
+        run.begin(booking.begin(run) if kept is None else booking.resume(kept, sampler))
         bind_to_run(booking.owner, noise=noise, sampler=sampler)
         wired = Wired(
             module=self.module,
@@ -193,7 +195,9 @@ class Wiring:
 
     def _planned(self) -> int | None:
         """Return how many steps the run has; None if nobody said."""
-        planned = making.steps_of(self.data_loader, epochs=self.epochs, steps=self.steps)
+        planned = drawing.steps_of(
+            self.data_loader, population=self.population, epochs=self.epochs, steps=self.steps
+        )
         if planned is None and self.ledger is not None:
             _check.refuse("epochs", "be given where a ledger is charged", None, "pass epochs= or steps=")
         return planned
@@ -215,7 +219,7 @@ class Wiring:
             steps=run.steps,
             taker=run,
             ranks=run.ranks,
-            steps_per_epoch=making.epoch_of(self.data_loader)[2],
+            steps_per_epoch=drawing.epoch_of(self.data_loader, self.population).steps,
             views=self.views,
         )
         loader.limit(self.max_physical_batch_size)
@@ -228,7 +232,7 @@ class Wiring:
         if kept is not None:
             kept.restore(self.module, self.optimizer)
             torch.set_rng_state(kept.random_state)
-            run.cursor, run.foreign_steps = kept.cursor, kept.foreign_steps
+            run.go_on(cursor=kept.cursor, foreign_steps=kept.foreign_steps)
         if self.self_test:
             watch_criterion(self.criterion, loss_reduction=self.loss_reduction)
             attach_after_test(engine.module, engine, loss_reduction=self.loss_reduction, mode=self.mode)
