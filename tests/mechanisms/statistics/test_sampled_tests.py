@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.errors import ParameterError
+from sfumato.errors import NeighboringMismatch, ParameterError
 from sfumato.mechanisms import (
     Gaussian,
+    Histogram,
     KolmogorovSmirnov,
     Laplace,
     Variance,
@@ -18,9 +19,11 @@ from sfumato.mechanisms import (
     independence_test,
     t_test,
 )
+from sfumato.privacy import Neighboring
 
 RUNS = 300
-COUNTS = Laplace.calibrated(sensitivity=1, epsilon=0.5)
+COUNTS = Laplace.calibrated(sensitivity=1, l0=2, epsilon=1.0, neighboring=Neighboring.REPLACE_ONE)
+JOINING = Laplace.calibrated(sensitivity=1, epsilon=0.5)  # the same noise under add/remove
 
 
 def alarms(values: list[float], level: float) -> tuple[int, float, float]:
@@ -95,6 +98,21 @@ def test_the_same_seed_tells_the_same() -> None:
     release = COUNTS.release(np.array([10, 20]), rng=1)
     values = [goodness_of_fit(release, n=30, shares=[0.5, 0.5], rng=7).p_value for _ in range(2)]
     assert values[0] == values[1]
+
+
+def test_a_public_number_of_records_is_refused_under_add_remove() -> None:
+    """A replaced record costs such a release up to twice its epsilon, and nobody is added or removed."""
+    histogram = Laplace.for_query(Histogram(categories=(1, 2)), epsilon=1.0)
+    rule = "release must be under replace-one or zero-out where n is public, got 'add/remove one unit'; pass"
+    for mechanism in (JOINING, histogram.mechanism):
+        table = mechanism.release(np.array([10, 20]), rng=1)
+        with pytest.raises(NeighboringMismatch, match=rule):
+            goodness_of_fit(table, n=30, shares=[0.5, 0.5])
+    with pytest.raises(NeighboringMismatch, match=rule):
+        independence_test(JOINING.release(np.array([[10, 20], [5, 5]]), rng=1), n=40)
+    zeroed = Laplace.for_query(Histogram(categories=(1, 2)), epsilon=1.0, neighboring=Neighboring.ZERO_OUT)
+    release = zeroed.release(np.repeat([1, 2], [10, 20]), rng=1)
+    assert 0 < goodness_of_fit(release, n=30, shares=[0.5, 0.5], draws=99, rng=1).p_value <= 1
 
 
 def test_wrong_arguments_are_refused() -> None:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.lattice_release import LatticeRelease
-from sfumato.mechanisms.statistics.noisy_tail import Significance, public_size
+from sfumato.mechanisms.statistics.noisy_tail import Significance, size_beside
 
 __all__ = ["goodness_of_fit", "independence_test"]
 
@@ -31,7 +31,7 @@ def goodness_of_fit(
     Parameters
     ----------
     release : LatticeRelease
-        Noisy counts of the categories, of shape (k,).
+        Noisy counts of the categories, of shape (k,), under replace-one or zero-out.
     n : int
         How many records there are, public.
     shares : array of shape (k,)
@@ -47,10 +47,16 @@ def goodness_of_fit(
         The statistic sums squared distances from the expected counts, each over its variance by sampling and
         noise. Its p-value is the rank of the statistic among those of the drawn tables.
 
+    Raises
+    ------
+    NeighboringMismatch
+        If the release is under add/remove: where n is public, neighbors have the same n.
+
     Notes
     -----
-    Post-processing of the release. Under the null hypothesis the statistic and those that are drawn are
-    exchangeable, so the p-value is at most x with probability at most x, for every x (Barnard 1963).
+    Post-processing of the release: its guarantee stays, that of a replaced or a zeroed record. Under the null
+    hypothesis the statistic and those that are drawn are exchangeable, so the p-value is at most x with
+    probability at most x, for every x (Barnard 1963).
 
     References
     ----------
@@ -59,13 +65,15 @@ def goodness_of_fit(
     Examples
     --------
     >>> from sfumato.mechanisms import Histogram, Laplace
-    >>> die = Laplace.for_query(Histogram(categories=(1, 2, 3, 4, 5, 6)), epsilon=1.0)
+    >>> from sfumato.privacy import Neighboring
+    >>> faces = Histogram(categories=(1, 2, 3, 4, 5, 6))
+    >>> die = Laplace.for_query(faces, epsilon=1.0, neighboring=Neighboring.REPLACE_ONE)
     >>> fair = die.release(np.random.default_rng(0).integers(1, 7, 600), rng=1)
     >>> loaded = die.release(np.repeat([1, 2, 3, 4, 5, 6], [60, 80, 90, 100, 120, 150]), rng=1)
     >>> [goodness_of_fit(x, n=600, shares=np.full(6, 1 / 6), rng=2).p_value < 0.01 for x in (fair, loaded)]
     [False, True]
     """
-    counts, size = _table(release, 1), public_size(n)
+    counts, size = _table(release, 1), size_beside(release, n)
     try:
         given = np.asarray(shares, dtype=np.float64)
     except (TypeError, ValueError):
@@ -94,7 +102,7 @@ def independence_test(
     Parameters
     ----------
     release : LatticeRelease
-        Noisy counts, of shape (r, c), both at least 2.
+        Noisy counts, of shape (r, c), both at least 2, under replace-one or zero-out.
     n : int
         How many records there are, public.
     draws, rng
@@ -106,15 +114,23 @@ def independence_test(
         As `goodness_of_fit`, but the margins of the null hypothesis are not known: they are estimated, of the
         release and of each drawn table anew, so the size is right in the limit of many records only.
 
+    Raises
+    ------
+    NeighboringMismatch
+        As in `goodness_of_fit`.
+
     Examples
     --------
     >>> from sfumato.mechanisms import Laplace
-    >>> table = Laplace.calibrated(sensitivity=1, epsilon=1.0)
+    >>> from sfumato.privacy import Neighboring
+    >>> table = Laplace.calibrated(  # a replaced record moves two entries by one each
+    ...     sensitivity=1, l0=2, epsilon=1.0, neighboring=Neighboring.REPLACE_ONE
+    ... )
     >>> even, skewed = np.array([[200, 300], [202, 298]]), np.array([[200, 300], [300, 200]])
     >>> [independence_test(table.release(x, rng=1), n=1000, rng=2).p_value < 0.01 for x in (even, skewed)]
     [False, True]
     """
-    counts, size = _table(release, 2), public_size(n)
+    counts, size = _table(release, 2), size_beside(release, n)
     if min(counts.shape) < 2:
         _check.refuse("release", "have at least two rows and two columns", counts.shape)
     noise = release.stddev**2

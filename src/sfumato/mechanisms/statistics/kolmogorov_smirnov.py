@@ -19,7 +19,7 @@ from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.query import Query
 from sfumato.mechanisms.records import numbers
 from sfumato.mechanisms.shift import Shift
-from sfumato.mechanisms.statistics.noisy_tail import Significance, noisy_tail, public_size
+from sfumato.mechanisms.statistics.noisy_tail import Significance, noisy_tail, public_size, size_beside
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["KolmogorovSmirnov"]
@@ -139,6 +139,7 @@ class KolmogorovSmirnov(Query):
         given: object = release
         if not isinstance(given, LatticeRelease) or isinstance(given.steps, np.ndarray):
             _check.refuse("release", "be of one number", type(given).__name__, "release this query")
+        size_beside(release, self.n)
         bounds = noisy_tail(tail, release.law, int(release.steps))
         return Significance(float(release.value) / self.n, bounds.upper)
 
