@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from scipy.special import smirnov
 
 from sfumato import _check
-from sfumato.errors import UnboundedSensitivity
 from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.query import Query
 from sfumato.mechanisms.records import numbers
-from sfumato.mechanisms.shift import Shift
+from sfumato.mechanisms.shift import Shift, check_public_size
 from sfumato.mechanisms.statistics.noisy_tail import Significance, noisy_tail, public_size, size_beside
 from sfumato.privacy.neighboring import Neighboring
 
@@ -98,11 +97,7 @@ class KolmogorovSmirnov(Query):
 
     def shift(self, neighboring: Neighboring) -> Shift:
         """Return the bound for a replaced record."""
-        if neighboring is Neighboring.ADD_REMOVE:
-            raise UnboundedSensitivity(
-                "neighboring must be replace-one or zero-out where n is public, got add/remove; pass "
-                "Neighboring.REPLACE_ONE"
-            )
+        check_public_size(neighboring)
         return Shift.entries(1, _ONE)
 
     def test(self, release: LatticeRelease) -> Significance:
