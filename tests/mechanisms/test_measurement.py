@@ -25,11 +25,12 @@ from sfumato.mechanisms import (
 )
 from sfumato.privacy.neighboring import Neighboring
 
+PUBLIC_SIZE = Mean(bounds=(0.0, 8.0), n=1000)  # it refuses add/remove
 QUERIES: list[Query] = [
     Count(),
     BoundedSum(bounds=(0, 10)),
     BoundedSum(bounds=(-0.5, 2.0)),
-    Mean(bounds=(0.0, 8.0), n=1000),
+    PUBLIC_SIZE,
     Mean(bounds=(0.0, 8.0)),
     Histogram(edges=(0.0, 1.0, 2.0)),
     LinearWorkload(matrix=[[1.0, -2.0], [0.25, 3.0], [1.0, 1.0]]),
@@ -42,8 +43,20 @@ def exact_of(shift_norm: Fraction, query: Query) -> float:
     return float(shift_norm * query.step)
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=lambda query: type(query).__name__)
-@pytest.mark.parametrize("neighboring", list(Neighboring))
+def relation_of(query: Mean) -> Neighboring:
+    return Neighboring.ADD_REMOVE if query.n is None else Neighboring.REPLACE_ONE
+
+
+@pytest.mark.parametrize(
+    ("query", "neighboring"),
+    [
+        (query, n)
+        for query in QUERIES
+        for n in Neighboring
+        if n is not Neighboring.ADD_REMOVE or query is not PUBLIC_SIZE
+    ],
+    ids=lambda value: str(value) if isinstance(value, Neighboring) else type(value).__name__,
+)
 def test_for_query_meets_the_request_with_the_right_norm(query: Query, neighboring: Neighboring) -> None:
     laplace = Laplace.for_query(query, epsilon=0.5, neighboring=neighboring)
     assert laplace.privacy_loss.epsilon(0.0) <= 0.5
@@ -104,7 +117,8 @@ def test_noise_for_reals_is_refused() -> None:
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: type(query).__name__)
 def test_answers_are_lattice_points_near_the_truth(query: Query) -> None:
     data = np.array([0, 1, 1, 0, 1])
-    measurement = Laplace.for_query(query, epsilon=2.0)
+    relation = Neighboring.REPLACE_ONE if query is PUBLIC_SIZE else Neighboring.ADD_REMOVE
+    measurement = Laplace.for_query(query, epsilon=2.0, neighboring=relation)
     release = measurement.release(data, rng=11)
     truth = query(data)
     assert np.all(np.abs(release.value - truth) <= 40 * release.stddev)
@@ -117,7 +131,8 @@ def coverage_of(query: Mean, measure: Callable[[np.ndarray], object], data: np.n
     truth = float(np.clip(data, *query.bounds).mean())
     hits = 0
     for seed in range(400):
-        release = Laplace.for_query(query, epsilon=0.05).release(data, rng=seed)
+        noisy = Laplace.for_query(query, epsilon=0.05, neighboring=relation_of(query))
+        release = noisy.release(data, rng=seed)
         lower, upper, _ = query.estimate_interval(release, 0.9)
         hits += lower <= truth <= upper
         assert query.bounds[0] <= lower <= query.estimate(release) <= upper <= query.bounds[1]
@@ -128,7 +143,8 @@ def coverage_of(query: Mean, measure: Callable[[np.ndarray], object], data: np.n
 def test_intervals_hold_the_mean_of_records_that_are_rounded(n: int | None) -> None:
     for value in (0.3, 1 / 3, 0.1, 0.77):
         # So little noise that each record's rounding, all to one side, exceeds it.
-        mean = Laplace.for_query(Mean(bounds=(0.0, 1.0), n=n), epsilon=1e7)
+        query = Mean(bounds=(0.0, 1.0), n=n)
+        mean = Laplace.for_query(query, epsilon=1e7, neighboring=relation_of(query))
         release = mean.release(np.full(10**5, value), rng=1)
         lower, upper, _ = mean.query.estimate_interval(release, 0.999)  # type: ignore[attr-defined]
         assert lower <= value <= upper

@@ -12,7 +12,7 @@ from sfumato.errors import UnboundedSensitivity
 from sfumato.mechanisms.rational import sqrt_up
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Norm", "Shift", "Stability"]
+__all__ = ["Norm", "Shift", "Stability", "check_public_size"]
 
 
 class Norm(Enum):
@@ -155,6 +155,21 @@ class Stability:
                 f"pass {neighboring.name.lower()}= once it is proved"
             )
         return proven
+
+
+def check_public_size(neighboring: Neighboring, remedy: str = "") -> None:
+    """Refuse add/remove where the number of records is public, as then no neighbor has a record more.
+
+    Raises
+    ------
+    UnboundedSensitivity
+        The answer alone may have a bound there; together with the published number it has none.
+    """
+    if neighboring is Neighboring.ADD_REMOVE:
+        raise UnboundedSensitivity(
+            "neighboring must be replace-one or zero-out where n is public, got add/remove; pass "
+            "Neighboring.REPLACE_ONE" + (f", or {remedy}" if remedy else "")
+        )
 
 
 def _stable(name: str, count: object) -> int:

@@ -17,7 +17,7 @@ from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.query import Query
 from sfumato.mechanisms.rational import ceil_log2
 from sfumato.mechanisms.records import exact_sum, numbers, places
-from sfumato.mechanisms.shift import Shift
+from sfumato.mechanisms.shift import Shift, check_public_size
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.neighboring import Neighboring
 
@@ -124,7 +124,8 @@ class Mean(Query):
     bounds : tuple of two numbers
         Lower and upper bound of a record.
     n : int, optional
-        The number of records, where it is public; the query is then the bounded sum over n.
+        The number of records, where it is public; the query is then the bounded sum over n, and add/remove is
+        refused.
 
     Raises
     ------
@@ -135,7 +136,9 @@ class Mean(Query):
 
     Notes
     -----
-    With public n, n is a constant that the sum is divided by, whatever the size of the data.
+    With public n, n is a constant that the sum is divided by, whatever the size of the data. Nobody is added
+    or removed then, as n would tell: the relation must be replace-one or zero-out. A sum over a number that
+    is no property of the data is a `BoundedSum`, divided afterwards.
 
     With private n the query has two entries, the centred sum and the count turned by 45 degrees so that one
     unit moves them least: with each record's place t in its bounds, from 0 to 1, they are the sum of t and
@@ -198,6 +201,7 @@ class Mean(Query):
     def shift(self, neighboring: Neighboring) -> Shift:
         """Return the bound of the sum, or of the two sums."""
         if self.n is not None:
+            check_public_size(neighboring, "leave n out")
             return self._sum.shift(neighboring)
         one = 1 << _BITS
         if neighboring is Neighboring.REPLACE_ONE:

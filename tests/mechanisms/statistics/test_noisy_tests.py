@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import bdtrc, comb
 
-from sfumato.errors import ParameterError, UnboundedSensitivity
+from sfumato.errors import NeighboringMismatch, ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Gaussian, KolmogorovSmirnov, Laplace, binomial_test, share_interval
 from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.statistics.noisy_tail import noisy_tail
@@ -90,8 +91,26 @@ def test_more_records_and_less_noise_narrow_the_interval() -> None:
     many = share_interval(told(5000), n=10_000)
     assert many.upper - many.lower < few.upper - few.lower
     assert many.upper - many.lower == pytest.approx(2 * 1.96 * 0.5 / 100, rel=0.05)
-    noisy = share_interval(told(5000, Laplace(sensitivity=1, scale=1000)), n=10_000)
+    wide = Laplace(sensitivity=1, scale=1000, neighboring=Neighboring.REPLACE_ONE)
+    noisy = share_interval(told(5000, wide), n=10_000)
     assert noisy.upper - noisy.lower == pytest.approx(2 * 1000 * math.log(20) / 10_000, rel=0.05)
+
+
+def test_a_public_number_of_records_is_refused_under_add_remove() -> None:
+    """Who publishes n protects nobody from being counted: the loss of such a release would be of nobody."""
+    joining = told(3, Laplace(sensitivity=1, scale=1.5))
+    query = KolmogorovSmirnov(cdf=lambda x: np.clip(x, 0, 1), n=5)
+    calls: list[Callable[[], object]] = [
+        lambda: binomial_test(joining, n=5, share=0.5),
+        lambda: share_interval(joining, n=5),
+        lambda: query.test(joining),
+    ]
+    for call in calls:
+        with pytest.raises(NeighboringMismatch, match="release must be under replace-one or zero-out where"):
+            call()
+    zeroed = told(3, Laplace(sensitivity=1, scale=1.5, neighboring=Neighboring.ZERO_OUT))
+    assert share_interval(zeroed, n=5) == share_interval(told(3), n=5)
+    assert binomial_test(zeroed, n=5, share=0.5) == binomial_test(told(3), n=5, share=0.5)
 
 
 @pytest.mark.slow

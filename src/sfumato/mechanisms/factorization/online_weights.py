@@ -146,7 +146,8 @@ class OnlineMultiplicativeWeights(Mechanism):
         Parameters
         ----------
         records : int
-            About how many there are; public, and no condition of the privacy.
+            About how many there are: a public guess, which no condition of the privacy rests on. Their very
+            number would tell of a record that is added.
         queries : int
             About how many will be asked; more may be.
         epsilon : float
@@ -204,7 +205,7 @@ class OnlineMultiplicativeWeights(Mechanism):
         queries : int
             How many are asked, at most.
         records : int
-            How many are in the cells, at most.
+            How many are in the cells, at most: a public bound.
 
         Returns
         -------

@@ -10,12 +10,13 @@ from scipy.special import betainc
 
 from sfumato import _check
 from sfumato.mechanisms.lattice_release import LatticeRelease
-from sfumato.mechanisms.statistics.noisy_tail import Significance, Tail, noisy_tail, public_size
+from sfumato.mechanisms.statistics.noisy_tail import Significance, Tail, noisy_tail, size_beside
 from sfumato.numerics.interval import Interval
 
 __all__ = ["binomial_test", "share_interval"]
 
 _ROUNDS: Final = 60
+_REMEDY: Final = "release both counts and pass them to goodness_of_fit without n"
 _Alternative = Literal["greater", "less", "two-sided"]
 
 
@@ -27,7 +28,7 @@ def binomial_test(
     Parameters
     ----------
     release : LatticeRelease
-        Of the number of records with the property: one whole number.
+        Of the number of records with the property: one whole number, under replace-one or zero-out.
     n : int
         How many records there are, public.
     share : float
@@ -42,10 +43,14 @@ def binomial_test(
         Its p-value is the probability that a binomial count and the noise are as far out, which is exact but
         for rounding up; twice the smaller one for both sides.
 
+    Raises
+    ------
+    NeighboringMismatch
+        If the release is under add/remove: where n is public, neighbors have the same n.
+
     Notes
     -----
-    Post-processing of the release. Where n is public, neighbors have the same n: the count should have been
-    released under replace-one.
+    Post-processing of the release: its guarantee stays, that of a replaced or a zeroed record.
 
     References
     ----------
@@ -97,11 +102,17 @@ def share_interval(release: LatticeRelease, *, n: int, level: float = 0.95) -> I
         The shares that neither one-sided test refuses at half the error: Clopper and Pearson's interval, with
         the noise in the tails. It covers with at least the level, for every share.
 
+    Raises
+    ------
+    NeighboringMismatch
+        As in `binomial_test`.
+
     Examples
     --------
     >>> from sfumato.mechanisms import Laplace
-    >>> release = Laplace.calibrated(sensitivity=1, epsilon=1.0).release(580, rng=1)
-    >>> lower, upper, _ = share_interval(release, n=1000)
+    >>> from sfumato.privacy import Neighboring
+    >>> count = Laplace.calibrated(sensitivity=1, epsilon=1.0, neighboring=Neighboring.REPLACE_ONE)
+    >>> lower, upper, _ = share_interval(count.release(580, rng=1), n=1000)
     >>> round(lower, 2), round(upper, 2)
     (0.55, 0.61)
     """
@@ -135,10 +146,9 @@ def _tail(size: int, share: float) -> Tail:
 
 
 def _seen(release: LatticeRelease, n: int) -> tuple[int, int]:
-    size = public_size(n)
     given: object = release
     if not isinstance(given, LatticeRelease) or isinstance(given.steps, np.ndarray):
         _check.refuse("release", "be of one noisy whole number", type(given), "release a count")
     if Fraction(given.step) != 1:
         _check.refuse("release", "be of a whole number", given.step, "release a count of records")
-    return int(given.steps), size
+    return int(given.steps), size_beside(given, n, _REMEDY)

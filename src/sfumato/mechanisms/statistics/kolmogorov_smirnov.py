@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from scipy.special import smirnov
 
 from sfumato import _check
-from sfumato.errors import UnboundedSensitivity
 from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.query import Query
 from sfumato.mechanisms.records import numbers
-from sfumato.mechanisms.shift import Shift
-from sfumato.mechanisms.statistics.noisy_tail import Significance, noisy_tail, public_size
+from sfumato.mechanisms.shift import Shift, check_public_size
+from sfumato.mechanisms.statistics.noisy_tail import Significance, noisy_tail, public_size, size_beside
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["KolmogorovSmirnov"]
@@ -98,11 +97,7 @@ class KolmogorovSmirnov(Query):
 
     def shift(self, neighboring: Neighboring) -> Shift:
         """Return the bound for a replaced record."""
-        if neighboring is Neighboring.ADD_REMOVE:
-            raise UnboundedSensitivity(
-                "neighboring must be replace-one or zero-out where n is public, got add/remove; pass "
-                "Neighboring.REPLACE_ONE"
-            )
+        check_public_size(neighboring)
         return Shift.entries(1, _ONE)
 
     def test(self, release: LatticeRelease) -> Significance:
@@ -139,6 +134,7 @@ class KolmogorovSmirnov(Query):
         given: object = release
         if not isinstance(given, LatticeRelease) or isinstance(given.steps, np.ndarray):
             _check.refuse("release", "be of one number", type(given).__name__, "release this query")
+        size_beside(release, self.n)
         bounds = noisy_tail(tail, release.law, int(release.steps))
         return Significance(float(release.value) / self.n, bounds.upper)
 

@@ -11,10 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.errors import NeighboringMismatch
+from sfumato.mechanisms.release import Release
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.laws import SymmetricLaw
+from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Significance", "Tail", "noisy_tail", "public_size"]
+__all__ = ["LARGEST", "Significance", "Tail", "noisy_tail", "public_size", "size_beside"]
 
 _Array = NDArray[np.float64]
 Tail: TypeAlias = Callable[[_Array], _Array]
@@ -23,7 +26,8 @@ Tail: TypeAlias = Callable[[_Array], _Array]
 _CELLS: Final = 1 << 14
 _FAR: Final = 1e-20
 _SLACK: Final = 1e-9
-_LARGEST: Final = 1 << 38
+LARGEST: Final = 1 << 38
+"""More records than any data has."""
 
 
 class Significance(NamedTuple):
@@ -55,7 +59,41 @@ def public_size(n: object) -> int:
     """Return how many records there are, where that is public, or refuse what no data has."""
     remedy = "pass how many records there are; it must be public"
     size = _check.integer("n", n, minimum=1, remedy=remedy)
-    return size if size <= _LARGEST else _check.refuse("n", "be at most 2**38", n, remedy)
+    return size if size <= LARGEST else _check.refuse("n", "be at most 2**38", n, remedy)
+
+
+def size_beside(release: Release, n: object, remedy: str = "") -> int:
+    """Return the public number of records that a release was made of.
+
+    Parameters
+    ----------
+    release : Release
+    n : int
+    remedy : str
+        What else helps than to release under replace-one.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    NeighboringMismatch
+        If the release is under add/remove. Two tables of which one has a record more differ in n as well, so
+        who tells n keeps nothing of that guarantee; a replaced record may cost twice its epsilon.
+    ParameterError
+        If n is no number of records.
+    """
+    if release.neighboring is Neighboring.ADD_REMOVE:
+        _check.refuse(
+            "release",
+            "be under replace-one or zero-out where n is public",
+            str(release.neighboring),
+            "pass neighboring=Neighboring.REPLACE_ONE to the mechanism"
+            + (f", or {remedy}" if remedy else ""),
+            error=NeighboringMismatch,
+        )
+    return public_size(n)
 
 
 def noisy_tail(tail: Tail, law: SymmetricLaw, x: int) -> Interval:
