@@ -270,18 +270,29 @@ def test_the_clip_norm_follows_a_quantile() -> None:
     training.run()
     assert isinstance(training.clipping, AdaptiveQuantile)
     assert 0.4 < training.clipping.clip_norm < 0.62
-    assert training.privacy_loss == Gaussian(1.0) * 50
+    assert training.privacy_loss == Gaussian(1.0, neighboring=Neighboring.ZERO_OUT) * 50
 
 
 def test_the_loss_is_the_samplers() -> None:
     clients = _clients(20)
     sampler = PoissonSampler(population=20, sampling_probability=0.2, steps=6)
     training = _training(clients, sampler=sampler, noise_multiplier=1.5)
-    assert training.privacy_loss == PoissonSubsampled(Gaussian(1.5), 0.2) * 6
+    zeroed = PoissonSubsampled(Gaussian(1.5, neighboring=Neighboring.ZERO_OUT), 0.2)
+    assert training.privacy_loss == zeroed * 6
     assert training.epsilon(1e-5) == 0
     training.run(2)
     assert training.rounds == 2
-    assert training.epsilon(1e-5) == (PoissonSubsampled(Gaussian(1.5), 0.2) * 2).epsilon(1e-5)
+    assert training.epsilon(1e-5) == (zeroed * 2).epsilon(1e-5)
+
+
+def test_how_many_clients_there_are_is_public_or_declared() -> None:
+    sampler = PoissonSampler(population=20, sampling_probability=0.2, steps=6, public_batch_size=4.0)
+    for clients in (0, 19, 21):
+        training = _training(_clients(clients), sampler=sampler, noise_multiplier=1.5)
+        training.run(2)
+        assert training.privacy_loss == PoissonSubsampled(Gaussian(1.5), 0.2) * 6
+        assert training.sampler.expected_batch_size == 4.0
+        sampler = PoissonSampler(population=20, sampling_probability=0.2, steps=6, public_batch_size=4.0)
 
 
 @pytest.mark.parametrize("kind", ["bins", "cyclic", "replaced"])
@@ -300,7 +311,7 @@ def test_correlated_noise_is_priced_for_the_participation(kind: str) -> None:
     worst = max(float(np.linalg.norm(matrix[:, first::4].sum(axis=1))) for first in range(4))
     mu = worst / 2.0 * (2 if kind == "replaced" else 1)
     assert training.privacy_loss.gdp().mu == pytest.approx(mu)
-    assert training.privacy_loss.neighboring is sampler.neighboring
+    assert training.privacy_loss.neighboring is training.sampler.neighboring is not Neighboring.ADD_REMOVE
     assert training.epsilon(1e-5) == 0
     training.run(3)
     assert training.epsilon(1e-5) == training.privacy_loss.epsilon(1e-5)
@@ -339,10 +350,10 @@ def test_what_the_noise_says_is_charged() -> None:
     training = _training(_clients(4), module=nn.Linear(1000, 1000), noise=noise, noise_multiplier=1e5)
     charged = noise.charged(1e5, 1001 * 1000)
     assert charged < 1e5
-    assert training.privacy_loss == Gaussian(charged) * 4
+    assert training.privacy_loss == Gaussian(charged, neighboring=Neighboring.ZERO_OUT) * 4
 
 
-def _ledger(epsilon: float, neighboring: Neighboring = Neighboring.ADD_REMOVE) -> Ledger:
+def _ledger(epsilon: float, neighboring: Neighboring = Neighboring.ZERO_OUT) -> Ledger:
     return Ledger.open(
         None,
         budget=Budget.approximate(epsilon=epsilon, delta=1e-5),

@@ -20,11 +20,13 @@ from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.keyed import KeyedNoise
 from sfumato.learning.noise.noise import Noise
 from sfumato.learning.noise.one_run import bind_to_run, check_unbound
+from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.seed import Seed
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.runs import Run
 from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["FederatedTraining"]
 
@@ -55,7 +57,9 @@ class FederatedTraining(Generic[T]):
     local : callable
         From a copy of the module and a client's data to nothing; trains the copy in place. See `local_sgd`.
     sampler : Sampler
-        Draws clients by their places in ``clients``; its steps are the rounds.
+        Draws clients by their places in ``clients``; its steps are the rounds. With a ``public_batch_size``
+        it is under add/remove of a client, and draws from as many as there are. Without one the number of
+        clients is public, and the guarantee is under zero-out (or replace-one, as the sampler says).
     clipping : Clipping
         Of a client's change: flat, by groups, adaptive.
     noise_multiplier : float
@@ -128,7 +132,7 @@ class FederatedTraining(Generic[T]):
         ledger: Ledger | None = None,
         delta: float | None = None,
     ) -> None:
-        _check_sampler(sampler, len(clients))
+        sampler = _drawing(sampler, len(clients))
         _check_parts(module, local, clipping)
         _check_noise(noise, sampler, clipping)
         _check.ledger(ledger)
@@ -263,12 +267,21 @@ class FederatedTraining(Generic[T]):
         return self.sampler.loss_of(charged, rounds)
 
 
-def _check_sampler(sampler: Sampler, clients: int) -> None:
-    if not isinstance(sampler, Sampler):
-        _check.refuse("sampler", "be a Sampler", type(sampler).__name__, "pass PoissonSampler(...)")
+def _drawing(sampler: Sampler, clients: int) -> Sampler:
+    """Return the sampler of these clients, under the relation that holds for them."""
+    _check_sampler(sampler)
+    hiding = isinstance(sampler, IndependentSampler) and sampler.neighboring is Neighboring.ADD_REMOVE
+    if isinstance(sampler, IndependentSampler) and hiding and sampler.public_batch_size is not None:
+        return sampler.over(clients)
     if sampler.population != clients:
         remedy = "sample clients, each of whom is one unit"
         _check.refuse("sampler", f"have a population of {clients} clients", sampler.population, remedy)
+    return sampler.zeroing_out() if isinstance(sampler, IndependentSampler) and hiding else sampler
+
+
+def _check_sampler(sampler: Sampler) -> None:
+    if not isinstance(sampler, Sampler):
+        _check.refuse("sampler", "be a Sampler", type(sampler).__name__, "pass PoissonSampler(...)")
     if not sampler.distinct:
         _check.refuse("sampler", "draw each client once in a round", type(sampler).__name__)
     if sampler.clips != "example":
