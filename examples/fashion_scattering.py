@@ -44,6 +44,7 @@ def train(data: Split, *, clip: float = CLIP, rate: float = RATE, seed: int | No
         module=model,
         optimizer=torch.optim.SGD(model.parameters(), lr=rate, momentum=MOMENTUM),
         data_loader=DataLoader(Rows(data.inputs, data.labels), batch_size=batch, collate_fn=Rows.collate),
+        population=len(data.labels),  # 60,000 is the dataset's published size
         target_epsilon=EPSILON,
         target_delta=DELTA,
         epochs=EPOCHS,
