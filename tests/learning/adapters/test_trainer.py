@@ -248,3 +248,15 @@ def test_arguments_stay_as_they_were_given(tmp_path: Path) -> None:
     given = arguments(tmp_path)
     trainer(tmp_path)
     assert (given.gradient_accumulation_steps, given.max_grad_norm) == (2, 1.0)
+
+
+def test_steps_noise_and_card_follow_from_a_declared_number_of_examples(tmp_path: Path) -> None:
+    told = []
+    for count in (40, 41):
+        asked = privacy(options={"population": 40}, target_epsilon=3.0, noise_multiplier=None)
+        made = trainer(tmp_path, privacy=asked, train_dataset=examples(count=count))
+        made.train()
+        engine = made.privacy_engine
+        told.append((engine.card(1e-3).to_json(), engine.wired.plan, made.state.global_step))
+    assert told[0] == told[1]
+    assert "add/remove" in told[0][0]
