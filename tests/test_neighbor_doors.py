@@ -216,6 +216,29 @@ def federated(rows: Sequence[Row], folder: Path) -> Public:
         return {**ended(act), "charges": charges(ledger)}
 
 
+def tuning(rows: Sequence[Row], folder: Path) -> Public:
+    del folder
+    X, y = arrays_of(rows)
+
+    def run(alpha: float, source: Any) -> tuple[float, Any]:
+        seed = int(source.words(1)[0] % 2**31)
+        model = learning.LogisticRegression(
+            bounds=(0, 100), classes=[0.0, 1.0], alpha=alpha, steps=2, random_state=seed
+        )
+        return float(model.fit(X, y).score([[30.0, 1.0], [60.0, 2.0]], [1.0, 0.0])), model.coef_.shape
+
+    with book() as ledger:
+
+        def act() -> Public:
+            one = learning.LogisticRegression(bounds=(0, 100), classes=[0.0, 1.0], steps=2, random_state=1)
+            base = one.fit(np.zeros((0, 2)), np.zeros(0)).privacy_loss_
+            runs = learning.Runs.geometric(2)
+            best = learning.tune(run, [0.1, 1.0], base, runs=runs, ledger=ledger, delta=1e-5, rng=1)
+            return {"loss": best.loss, "output": best.value.output}
+
+        return {**ended(act), "charges": charges(ledger)}
+
+
 SQL = {
     "groups": """town, COUNT(*) AS n, SUM(age, contribution_bounds_per_group => (0, 100)) AS age,
         APPROX_QUANTILES(age, 2, contribution_bounds_per_row => (0, 100)) AS q FROM data GROUP BY town""",
@@ -336,6 +359,7 @@ ADD_REMOVE: dict[str, Callable[[Sequence[Row], Path], Public]] = {
     "counter": counter,
     "PATE": pate,
     "federated": federated,
+    "tuning": tuning,
     **estimators(),
 }
 REPLACE: dict[str, Callable[[Sequence[Row], Path], Public]] = {"sfumato train": train_without_a_number}
