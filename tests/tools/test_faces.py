@@ -10,8 +10,13 @@ from tools.faces import packages, shown
 
 WITHOUT = """
 import runpy, sys
-for name in {names!r}:
-    sys.modules[name] = None
+
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name in {names!r}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+
+sys.meta_path.insert(0, Absent())
 runpy.run_path({path!r}, run_name="__main__")
 """
 TOOL = Path(__file__).parents[2] / "tools" / "faces.py"
