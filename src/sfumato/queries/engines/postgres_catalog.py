@@ -56,13 +56,14 @@ WHERE n.nspname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY c.relna
 """
 _COLUMNS: Final = """
 WITH RECURSIVE base AS (
-    SELECT a.attnum, a.attname, a.atttypid AS type FROM pg_catalog.pg_attribute AS a
+    SELECT a.attnum, a.attname, a.atttypid AS type, a.atttypmod AS size FROM pg_catalog.pg_attribute AS a
     WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated <> 'v'
     UNION
-    SELECT b.attnum, b.attname, t.typbasetype FROM base AS b
+    SELECT b.attnum, b.attname, t.typbasetype, t.typtypmod FROM base AS b
     JOIN pg_catalog.pg_type AS t ON t.oid = b.type WHERE t.typtype = 'd')
-SELECT b.attname, CASE WHEN t.typtype = 'e' THEN 'enum' WHEN n.nspname = 'pg_catalog' THEN t.typname
-    ELSE n.nspname || '.' || t.typname END
+SELECT b.attname, CASE WHEN t.typtype = 'e' THEN 'enum'
+    WHEN t.oid = 'pg_catalog.numeric'::pg_catalog.regtype THEN pg_catalog.format_type(t.oid, b.size)
+    WHEN n.nspname = 'pg_catalog' THEN t.typname ELSE n.nspname || '.' || t.typname END
 FROM base AS b JOIN pg_catalog.pg_type AS t ON t.oid = b.type
 JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace
 WHERE t.typtype <> 'd' ORDER BY b.attnum
