@@ -17,10 +17,11 @@ from hypothesis import given, settings
 
 import sfumato as sf
 from sfumato.queries.databases import PostgresSource
-from sfumato.queries.engines.dialects.duckdb import DuckDB
+from sfumato.queries.engines.dialects.duckdb import DUCKDB, DuckDB
 from sfumato.queries.engines.dialects.postgres import PostgreSQL
 from sfumato.queries.engines.duckdb import DuckDBEngine
-from sfumato.queries.engines.postgres import PostgresEngine
+from sfumato.queries.engines.postgres import PostgresEngine, _run
+from sfumato.queries.engines.trial import trial
 from sfumato.queries.plan import AggregationJob, Column, ColumnType, Measure, MeasureKind, Named, Scan
 from sfumato.queries.sources import open_source
 from tests.postgres import Cluster
@@ -282,6 +283,21 @@ def test_sums_are_exact_beyond_what_floats_hold(url: str, database: psycopg.Conn
         "TRUNCATE data; INSERT INTO data SELECT i, 4611686018427387904 FROM generate_series(1, 6) AS i"
     )
     assert _one(url, None, measure) == [(2**62,)]
+
+
+def test_the_trial_is_answered_as_by_duckdb(
+    url: str, database: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rank_alike(monkeypatch, DuckDB, PostgreSQL)
+    database.execute("DROP TABLE IF EXISTS data; CREATE TABLE data (u int)")
+    with (
+        DuckDBEngine(open_source(pa.table({"u": [1]}))) as duckdb,
+        PostgresEngine(PostgresSource(url, tables=["data"])) as engine,
+        engine._transaction() as connection,
+    ):
+        answer = _run(connection, trial(engine._dialect), _SECRET)
+        assert answer.equals(duckdb._run(trial(DUCKDB), None, _SECRET))
+    assert sum(answer["m0"].to_pylist()) == 2
 
 
 def test_an_empty_table_gives_one_row_without_keys_and_none_with(
