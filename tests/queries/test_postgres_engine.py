@@ -13,15 +13,19 @@ from typing import Any
 import psycopg
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
 
+import sfumato as sf
 from sfumato.queries.databases import PostgresSource
-from sfumato.queries.engines.dialects.duckdb import DuckDB
+from sfumato.queries.engines.dialects.duckdb import DUCKDB, DuckDB
 from sfumato.queries.engines.dialects.postgres import PostgreSQL
 from sfumato.queries.engines.duckdb import DuckDBEngine
-from sfumato.queries.engines.postgres import PostgresEngine
+from sfumato.queries.engines.postgres import PostgresEngine, _run
+from sfumato.queries.engines.trial import trial
 from sfumato.queries.plan import AggregationJob, Column, ColumnType, Measure, MeasureKind, Named, Scan
 from sfumato.queries.sources import open_source
 from tests.postgres import Cluster
+from tests.queries.exact_numbers import Number, Rows, check, columns, select
 from tests.queries.one_order import rank_alike
 from tests.queries.tables_in_postgres import load
 from tests.queries.test_engine import _column
@@ -185,16 +189,86 @@ def test_columns_have_standard_types(url: str, database: psycopg.Connection[Any]
         cursor.executemany(f"INSERT INTO data VALUES ({', '.join(['%s'] * len(columns))})", rows)
     with PostgresEngine(PostgresSource(url, tables=["data"])) as engine:
         assert engine.schemas["data"].columns == (
-            Column("u", ColumnType.INTEGER), Column("n", ColumnType.FLOAT), Column("r", ColumnType.FLOAT),
+            Column("u", ColumnType.INTEGER), Column("n", ColumnType.DECIMAL), Column("r", ColumnType.FLOAT),
             Column("d", ColumnType.DATE), Column("t", ColumnType.TIMESTAMP), Column("e", ColumnType.TEXT),
             Column("c", ColumnType.TEXT), Column("j", None),
         )  # fmt: skip
-    assert _one(url, "n", _ROWS) == [(-math.inf, 1), (0.0, 1), (math.inf, 1), (None, 1)]
+    digits = [("-1" + "0" * 400, 1), ("0." + "0" * 399 + "1", 1), ("1" + "0" * 400, 1), (None, 1)]
+    assert _one(url, "n", _ROWS) == digits
     assert _one(url, "r", _ROWS) == [(-math.inf, 1), (0.10000000149011612, 1), (None, 2)]
     assert _one(url, "d", _ROWS) == [(dt.date(9999, 12, 31), 1), (None, 3)]
     assert _one(url, "t", _ROWS) == [(dt.datetime(2023, 12, 31, 22), 1), (None, 3)]
     assert _one(url, "e", _ROWS) == [("a", 2), ("z", 1), (None, 1)]
     assert _one(url, "c", _ROWS) == [("B", 1), ("a", 1), ("b", 1), (None, 1)]
+
+
+_DIGITS = [(1, 0), (9, 2), (15, 0), (15, 15), (16, 1), (18, 0), (18, 3), (19, 0), (38, 10), (5, -3), (3, 5)]
+_DIGITS += [(16, -2), (16, -3), (15, 200), (15, 201), (3, 400)]
+_NUMBERS = {
+    **{name: Number.of_bits(bits) for name, bits in (("smallint", 16), ("integer", 32), ("bigint", 64))},
+    **{f"numeric({digits},{scale})": Number.of_digits(digits, scale) for digits, scale in _DIGITS},
+    "numeric(18)": Number.of_digits(18, 0),
+    "money_": Number.of_digits(18, 2),
+    "numeric": Number.of_digits(60, 30),
+}
+
+
+@settings(max_examples=8)
+@given(columns(_NUMBERS))
+def test_every_number_is_carried_and_cast_exactly(postgres_numbers: str, rows: dict[str, Rows]) -> None:
+    named = {f"v{at}": values for at, values in enumerate(rows.values())}
+    with psycopg.connect(postgres_numbers, autocommit=True) as connection:
+        items = ", ".join(f"v{at} {type_}" for at, type_ in enumerate(rows))
+        connection.execute(f"DROP TABLE IF EXISTS data; CREATE TABLE data (line int, {items})")
+        with connection.cursor() as cursor, cursor.copy("COPY data FROM STDIN") as copy:
+            for line, row in enumerate(zip(*rows.values(), strict=True)):
+                copy.write_row((line, *(None if value is None else f"{value:f}" for value in row)))
+    with PostgresEngine(PostgresSource(postgres_numbers)) as engine, engine._transaction() as connection:
+        sql, which = select(engine._tables["data"], engine._dialect)
+        found = connection.execute(sql).fetchall()
+        check(engine._tables["data"], which, list(zip(*found, strict=True))[1:], named)
+
+
+@pytest.fixture(scope="module")
+def postgres_numbers(postgres: Cluster) -> str:
+    """A database with a domain over a domain of decimals."""
+    url = postgres.database()
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE DOMAIN cents AS numeric(18, 2); CREATE DOMAIN money_ AS cents")
+    return url
+
+
+def test_what_no_number_is_and_what_is_beyond_them(url: str, database: psycopg.Connection[Any]) -> None:
+    database.execute("DROP TABLE IF EXISTS data; CREATE TABLE data (u int, n numeric, p numeric(9, 2))")
+    database.execute(
+        "INSERT INTO data VALUES (1, 'NaN', 'NaN'), (2, 'Infinity', 1.50), (3, '-Infinity', NULL), "
+        "(4, 1e400, 0)"
+    )
+    with PostgresEngine(PostgresSource(url, tables=["data"])) as engine:
+        sql, _ = select(engine._tables["data"], engine._dialect)
+        with engine._transaction() as connection:
+            found = connection.execute(sql).fetchall()
+    inf, beyond = math.inf, "1" + "0" * 400
+    assert found == [
+        (1, None, None, None, None, None, None, None),
+        (2, "Infinity", inf, None, "Infinity", 1.5, 1.5, 2),
+        (3, "-Infinity", -inf, None, "-Infinity", None, None, None),
+        (4, beyond, inf, None, beyond, 0.0, 0.0, 0),
+    ]
+
+
+def test_a_unit_is_one_whatever_the_precision_of_its_column(
+    url: str, database: psycopg.Connection[Any]
+) -> None:
+    database.execute("DROP TABLE IF EXISTS data, more; CREATE TABLE data (u numeric)")
+    database.execute("CREATE TABLE more (u numeric(20, 2)); INSERT INTO more VALUES (1), (2), (NULL)")
+    database.execute("INSERT INTO data VALUES (1.0), (1), (2.000), ('NaN'), (3)")
+    text = """SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1e4, delta=1e-9)
+        COUNT(DISTINCT u) AS n FROM data JOIN more USING (u)"""
+    source = PostgresSource(url, tables=["data", "more"])
+    with sf.connect(source, privacy_unit="u", epsilon=1e5, delta=1e-3) as session:
+        assert session.sql(text).to_arrow()["n"].to_pylist() == [2]
+    database.execute("DROP TABLE more")
 
 
 def test_sums_are_exact_beyond_what_floats_hold(url: str, database: psycopg.Connection[Any]) -> None:
@@ -209,6 +283,21 @@ def test_sums_are_exact_beyond_what_floats_hold(url: str, database: psycopg.Conn
         "TRUNCATE data; INSERT INTO data SELECT i, 4611686018427387904 FROM generate_series(1, 6) AS i"
     )
     assert _one(url, None, measure) == [(2**62,)]
+
+
+def test_the_trial_is_answered_as_by_duckdb(
+    url: str, database: psycopg.Connection[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rank_alike(monkeypatch, DuckDB, PostgreSQL)
+    database.execute("DROP TABLE IF EXISTS data; CREATE TABLE data (u int)")
+    with (
+        DuckDBEngine(open_source(pa.table({"u": [1]}))) as duckdb,
+        PostgresEngine(PostgresSource(url, tables=["data"])) as engine,
+        engine._transaction() as connection,
+    ):
+        answer = _run(connection, trial(engine._dialect), _SECRET)
+        assert answer.equals(duckdb._run(trial(DUCKDB), None, _SECRET))
+    assert sum(answer["m0"].to_pylist()) == 2
 
 
 def test_an_empty_table_gives_one_row_without_keys_and_none_with(

@@ -255,6 +255,45 @@ def test_what_cannot_be_read_soundly_is_refused(
         database.execute("REASSIGN OWNED BY reader TO sfumato; DROP OWNED BY reader; DROP ROLE reader")
 
 
+_UNABLE = {
+    "ALTER ROLE reader SET default_transaction_read_only = on": "read-only by default; set default",
+    "REVOKE TEMPORARY ON DATABASE {} FROM PUBLIC": "grant TEMPORARY on the database",
+    "REVOKE EXECUTE ON FUNCTION hashtextextended(text, bigint) FROM PUBLIC": "refusal in a trial on rows",
+    "REVOKE EXECUTE ON FUNCTION row_number() FROM PUBLIC": "refusal in a trial on rows",
+}
+
+
+@pytest.mark.parametrize("statement", _UNABLE)
+def test_who_cannot_be_answered_is_told_before_anything_is_charged(
+    statement: str, url: str, database: psycopg.Connection[Any], tmp_path: Path
+) -> None:
+    database.execute("CREATE ROLE reader LOGIN PASSWORD 'reader'; GRANT SELECT ON people TO reader")
+    as_reader = PostgresSource(re.sub("//.*@", "//reader:reader@", url), tables=["people"])
+    try:
+        with sf.connect(as_reader, ledger=tmp_path / "before", **_BUDGET) as session:
+            session.sql(_COUNT)
+        database.execute(statement.format(url.rpartition("/")[2]))
+        with pytest.raises(SourceError, match=_UNABLE[statement]) as caught:
+            sf.connect(as_reader, ledger=tmp_path / "after", **_BUDGET)
+        assert caught.value.__context__ is None
+        assert not (tmp_path / "after").exists()
+    finally:
+        database.execute("DROP OWNED BY reader; DROP ROLE reader")
+
+
+def test_a_user_who_reads_by_default_may_say_otherwise_in_the_address(
+    url: str, database: psycopg.Connection[Any]
+) -> None:
+    database.execute("CREATE ROLE reader LOGIN PASSWORD 'reader'; GRANT SELECT ON people TO reader")
+    database.execute("ALTER ROLE reader SET default_transaction_read_only = on")
+    address = re.sub("//.*@", "//reader:reader@", url) + "?options=-cdefault_transaction_read_only%3Doff"
+    try:
+        with sf.connect(PostgresSource(address, tables=["people"]), **_BUDGET) as session:
+            assert session.sql(_COUNT).to_arrow().num_rows == 1
+    finally:
+        database.execute("DROP OWNED BY reader; DROP ROLE reader")
+
+
 @pytest.mark.parametrize("change", ["TRUNCATE late", "ALTER TABLE visits DETACH PARTITION late"])
 def test_partitions_are_read_with_their_table(
     change: str, url: str, database: psycopg.Connection[Any]

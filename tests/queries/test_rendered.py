@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 import os
+import random
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +33,7 @@ from sfumato.queries.plan import ColumnType, Scan
 from sfumato.queries.price import price
 from sfumato.queries.rendered import DIALECTS, render_sql
 from sfumato.queries.sources import ROW, open_source
+from tests.queries.exact_numbers import Number, check, drawn, select
 from tests.queries.one_order import rank_alike
 from tests.queries.test_engine_expressions import EXPRESSIONS, _nasty, _Scope
 
@@ -147,7 +150,8 @@ def _expression(text: str, made: Dialect, table: StoredTable) -> str:
 
 def _by_type(dialect: str) -> list[str]:
     types = _TYPES[dialect]
-    return [types[6], types[0], types[2], types[1], types[4], types[5]]
+    exact = {"bigquery": "BIGNUMERIC", "snowflake": "NUMBER(38,0)"}[dialect]
+    return [types[6], types[0], types[2], types[1], types[4], types[5], exact]
 
 
 def _table() -> pa.Table:
@@ -240,6 +244,50 @@ def test_expressions_read_by_sqlglot_have_the_engines_values(made: Dialect) -> N
                 for sql in (own, other.replace("OCTET_LENGTH(", "STRLEN("))
             ]
             assert values[0] == values[1], text
+
+
+_NUMBERS = {"a": Number.of_digits(38, 0), "b": Number.of_digits(38, 10), "c": Number.of_digits(15, 2)}
+
+
+@pytest.mark.parametrize(
+    ("made", "types"),
+    [
+        (BIGQUERY, ["BIGNUMERIC", "BIGNUMERIC(38, 10)", "NUMERIC(15, 2)"]),
+        (SNOWFLAKE, ["NUMBER", "NUMBER(38,10)", "DECIMAL(15, 2)"]),
+    ],
+)
+def test_numbers_read_by_sqlglot_are_carried_exactly(made: Dialect, types: list[str]) -> None:
+    rows = drawn(_NUMBERS, random.Random(3))
+    table = StoredTable(
+        "data",
+        (
+            StoredColumn("line", "INT", ColumnType.INTEGER),
+            *(
+                StoredColumn(name, type_, made.column_type(type_))
+                for name, type_ in zip("abc", types, strict=True)
+            ),
+        ),
+    )
+    sql, which = select(table, made)
+    (translated,) = sqlglot.transpile(sql, read=made.name, write="duckdb")
+    # sqlglot's decimal in the place of BIGNUMERIC has too few digits before the point
+    translated = translated.replace("DECIMAL(38, 5)", "HUGEINT")
+    texts = {
+        name: pa.array([None if v is None else f"{v:f}" for v in values]) for name, values in rows.items()
+    }
+    with duckdb.connect() as connection:
+        connection.register("texts", pa.table({"line": range(len(rows["a"])), **texts}))
+        connection.execute(
+            "CREATE TABLE data AS SELECT line, CAST(a AS DECIMAL(38, 0)) AS a, "
+            "CAST(b AS DECIMAL(38, 10)) AS b, CAST(c AS DECIMAL(15, 2)) AS c FROM texts"
+        )
+        found = connection.execute(translated).fetchall()
+    # Snowflake's integers are decimals
+    got = [
+        [int(value) if isinstance(value, decimal.Decimal) else value for value in column]
+        for column in zip(*found, strict=True)
+    ]
+    check(table, which, got[1:], rows)
 
 
 def _number(value: Any) -> Any:

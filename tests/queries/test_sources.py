@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import os
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import sfumato as sf
 from sfumato.errors import ParameterError, SchemaError, SourceError
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.plan import AggregationJob, ColumnType, Measure, MeasureKind, Scan
@@ -127,12 +129,20 @@ def test_every_type_of_duckdb(tmp_path: Path) -> None:
             "SMALLINT",
             "INTEGER",
             "BIGINT",
-            "HUGEINT",
             "UTINYINT",
-            "UBIGINT",
-            "UHUGEINT",
+            "USMALLINT",
+            "UINTEGER",
+            "DECIMAL(18, 0)",
         ],
-        ColumnType.FLOAT: ["FLOAT", "DOUBLE", "DECIMAL(9, 2)", "DECIMAL(38, 10)"],
+        ColumnType.FLOAT: ["FLOAT", "DOUBLE", "DECIMAL(9, 2)", "DECIMAL(15, 15)"],
+        ColumnType.DECIMAL: [
+            "UBIGINT",
+            "HUGEINT",
+            "UHUGEINT",
+            "DECIMAL(19, 0)",
+            "DECIMAL(16, 1)",
+            "DECIMAL(38, 10)",
+        ],
         ColumnType.BOOLEAN: ["BOOLEAN"],
         ColumnType.TEXT: ["VARCHAR", "UUID", "ENUM('a', 'b')"],
         ColumnType.DATE: ["DATE"],
@@ -218,6 +228,49 @@ def test_a_memory_limit_is_a_positive_size(limit: Any) -> None:
 @pytest.mark.parametrize("limit", ["2GB", "1.5 gib", "512MB", "0.5TB", "80%"])
 def test_sizes_are_written_with_any_unit(limit: str) -> None:
     DuckDBEngine(open_source(_TABLE), memory_limit=limit).close()
+
+
+@pytest.mark.parametrize("limit", ["1KB", "512KB", "1MB"])
+def test_a_limit_under_which_no_query_ends_is_refused_before_anything_is_charged(
+    limit: str, tmp_path: Path
+) -> None:
+    before = set(Path(tempfile.gettempdir()).glob("sfumato-*"))
+    with pytest.raises(
+        ParameterError, match=f"memory_limit must be enough for a query .* got '{limit}'; give"
+    ):
+        sf.connect(_TABLE, privacy_unit="person", epsilon=1.0, memory_limit=limit, ledger=tmp_path / "ledger")
+    assert not (tmp_path / "ledger").exists()
+    assert set(Path(tempfile.gettempdir()).glob("sfumato-*")) <= before
+
+
+def test_the_least_limit_that_connects_answers() -> None:
+    """Whatever limit DuckDB needs on this machine: above it there is an answer, below it no charge."""
+    text = """SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-9, max_groups_contributed=1)
+        name, SUM(income, contribution_bounds_per_group => (0, 9)) AS s FROM data GROUP BY name"""
+    answered = 0
+    for exponent in range(8, 18):
+        try:
+            session = sf.connect(
+                _TABLE, privacy_unit="person", epsilon=9.0, delta=1e-6, memory_limit=f"{2**exponent}KiB"
+            )
+        except ParameterError:
+            assert answered == 0
+        else:
+            with session:
+                session.sql(text)
+            answered += 1
+    assert answered
+
+
+def test_without_a_folder_for_what_does_not_fit_nothing_is_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(
+        SourceError, match=r"temporary files must be writable.*set TMPDIR to another"
+    ) as caught:
+        sf.connect(_TABLE, privacy_unit="person", epsilon=1.0)
+    assert caught.value.__context__ is None
 
 
 def test_threads_are_counted_from_one() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import decimal
 import math
 import random
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from sfumato.queries.engines.spark import SparkEngine
 from sfumato.queries.expressions import read_expression
 from sfumato.queries.plan import AggregationJob, Column, ColumnType, Measure, MeasureKind, Named, Scan
 from sfumato.queries.sources import open_source
+from tests.queries.exact_numbers import Number, check, drawn, select
 from tests.queries.one_order import rank_alike
 from tests.queries.tables_in_spark import frame
 from tests.queries.test_engine import _column
@@ -319,12 +319,12 @@ def test_columns_have_standard_types(settled: Any) -> None:
     source = rows.selectExpr("u", "n", "r", "d", "CAST(b AS STRING) AS s", "t", "b", "array(u) AS a")
     with SparkEngine(SparkSource(settled, {"data": source})) as engine:
         assert engine.schemas["data"].columns == (
-            Column("u", ColumnType.INTEGER), Column("n", ColumnType.FLOAT), Column("r", ColumnType.FLOAT),
+            Column("u", ColumnType.INTEGER), Column("n", ColumnType.DECIMAL), Column("r", ColumnType.FLOAT),
             Column("d", ColumnType.DATE), Column("s", ColumnType.TEXT), Column("t", ColumnType.TIMESTAMP),
             Column("b", None), Column("a", None),
         )  # fmt: skip
-    nearest = float(decimal.Decimal("12345678901234567890.5"))
-    assert _one(source, settled, "n", _ROWS) == [(-0.5, 1), (1.5, 1), (nearest, 1), (None, 1)]
+    digits = [("-0.5", 1), ("1.5", 1), ("12345678901234567890.5", 1), (None, 1)]
+    assert _one(source, settled, "n", _ROWS) == digits
     assert _one(source, settled, "r", _ROWS) == [(-math.inf, 1), (0.10000000149011612, 1), (None, 2)]
     assert _one(source, settled, "d", _ROWS) == [
         (dt.date(2024, 1, 1), 1), (dt.date(9999, 12, 31), 1), (None, 2)
@@ -333,6 +333,54 @@ def test_columns_have_standard_types(settled: Any) -> None:
     assert _one(source, settled, "t", _ROWS) == [
         (dt.datetime(2023, 12, 31, 22), 1), (dt.datetime(9999, 12, 31, 23, 59, 59, 999999), 1), (None, 2)
     ]  # fmt: skip
+
+
+_DIGITS = [(1, 0), (9, 2), (15, 0), (15, 15), (16, 1), (18, 0), (18, 3), (19, 0), (38, 0), (38, 10), (38, 38)]
+_NUMBERS = {
+    **{name: Number.of_bits(bits) for name, bits in (("TINYINT", 8), ("INT", 32), ("BIGINT", 64))},
+    **{f"DECIMAL({digits},{scale})": Number.of_digits(digits, scale) for digits, scale in _DIGITS},
+}
+
+
+@pytest.mark.parametrize("stored", ["in memory", "in a file"])
+def test_every_number_is_carried_and_cast_exactly(stored: str, settled: Any, tmp_path: Path) -> None:
+    rows = drawn(_NUMBERS, random.Random(5))
+    texts = {type_: [None if v is None else f"{v:f}" for v in values] for type_, values in rows.items()}
+    frame_ = settled.createDataFrame(
+        pa.table(
+            {
+                "line": range(len(texts["INT"])),
+                **{f"t{at}": pa.array(v) for at, v in enumerate(texts.values())},
+            }
+        )
+    )
+    items = [f"CAST(t{at} AS {type_}) AS v{at}" for at, type_ in enumerate(texts)]
+    source: Any = frame_.selectExpr("CAST(line AS INT) AS line", *items)
+    if stored == "in a file":
+        source.write.parquet(str(tmp_path / "numbers"))
+        source = tmp_path / "numbers"
+    with SparkEngine(SparkSource(settled, {"data": source})) as engine:
+        sql, which = select(engine._tables["data"], SPARK)
+        found = settled.sql(sql).toArrow()
+        got = [found[name].to_pylist() for name in found.column_names[1:]]
+        check(
+            engine._tables["data"], which, got, {f"v{at}": values for at, values in enumerate(rows.values())}
+        )
+
+
+def test_the_fingerprint_of_decimals_is_that_of_any_settings(classic: Any) -> None:
+    """Outside of ANSI mode Spark writes them with an exponent."""
+    text = "SELECT CAST('0.0000001' AS DECIMAL(30, 10)) AS a, CAST('1e-9' AS DECIMAL(12, 12)) AS b"
+    found = set()
+    before = classic.conf.get("spark.sql.ansi.enabled")
+    try:
+        for mode in ("true", "false"):
+            classic.conf.set("spark.sql.ansi.enabled", mode)
+            with SparkEngine(SparkSource(classic, {"data": classic.sql(text)})) as engine:
+                found.add(engine.fingerprint(b"key"))
+    finally:
+        classic.conf.set("spark.sql.ansi.enabled", before)
+    assert len(found) == 1
 
 
 def test_sums_are_exact_beyond_what_floats_hold(settled: Any) -> None:

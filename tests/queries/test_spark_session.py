@@ -165,3 +165,23 @@ def _underway(tracker: Any) -> bool:
     """Tell whether a stage has done some of its tasks and has others to do."""
     found = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
     return any(stage is not None and 0 < stage.numCompletedTasks < stage.numTasks for stage in found)
+
+
+def test_a_session_that_cannot_answer_is_told_before_anything_is_charged(
+    spark_cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Serverless clusters, for instance, keep no DataFrames."""
+    session = spark_cluster.session().newSession()
+    rows = frame(session, pa.table({"person": [1, 2, 3]}))
+
+    def refused(*_: object) -> None:
+        raise RuntimeError("[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST TABLE is not supported")
+
+    with monkeypatch.context() as changed:
+        changed.setattr(type(rows), "persist", refused)
+        with pytest.raises(SourceError, match="refusal in a trial on rows of its own") as caught:
+            _open(rows, privacy_unit="person", ledger=tmp_path / "ledger")
+    assert caught.value.__context__ is None
+    assert not (tmp_path / "ledger").exists()
+    with _open(rows, privacy_unit="person", ledger=tmp_path / "ledger") as opened:
+        assert opened.ledger.spent().epsilon == 0

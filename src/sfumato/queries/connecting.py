@@ -96,7 +96,7 @@ def connect(
     rng : int, Generator or RandomSource, optional
         For simulation only, with ``ledger=None``: releases are marked as simulated and protect nobody.
     memory_limit : str, optional
-        Most memory for the engine, such as ``"2GB"``.
+        Most memory for the engine, such as ``"2GB"``; too little for any query is refused.
     threads : int, optional
         Threads of the engine.
 
@@ -108,9 +108,9 @@ def connect(
     Raises
     ------
     SourceError, SchemaError
-        If the data cannot be opened or has no such unit column.
+        If the data cannot be opened or has no such unit column, or no query could be computed there.
     ParameterError
-        If the budget is missing or out of range.
+        If the budget is missing or out of range, or the memory is too little for any query.
     LedgerMismatch, LedgerCorrupt, LedgerUnavailable
         If the ledger does not fit or cannot be used.
     SimulatedCharge

@@ -25,7 +25,7 @@ from sfumato.queries.literals import common
 from sfumato.queries.moments import read_cast, read_extract, read_truncate
 from sfumato.queries.plan import ColumnType
 from sfumato.queries.spans import last_day, read_date_diff, read_moved, read_timestamp_diff
-from sfumato.queries.terms import NUMERIC, Compile, Term, only, operand, require
+from sfumato.queries.terms import NUMERIC, Compile, Term, only, operand, require, require_order
 
 __all__ = ["FUNCTIONS", "FUNCTION_NAMES", "VOLATILE", "Reader", "join_text"]
 
@@ -75,7 +75,10 @@ class _Common:
 
     def __call__(self, node: exp.Expr, compile_: Compile) -> Term:
         only(node, "this", "expressions", "ignore_nulls", what=self.name)
-        terms, type_ = common([compile_(part) for part in (node.this, *node.expressions)], self.name)
+        parts = [compile_(part) for part in (node.this, *node.expressions)]
+        if self.make is not exp.Coalesce:
+            require_order(parts, self.name)
+        terms, type_ = common(parts, self.name)
         first, *rest = [term.tree for term in terms]
         # LEAST and GREATEST are NULL if any argument is, as in BigQuery; some engines skip NULLs unless told
         told = {} if self.make is exp.Coalesce else {"ignore_nulls": False}

@@ -219,4 +219,5 @@ _STORED: dict[ColumnType, Callable[[object], object]] = {
     ColumnType.TEXT: _string,
     ColumnType.DATE: _date,
     ColumnType.TIMESTAMP: _timestamp,
+    ColumnType.DECIMAL: lambda _: None,  # no key is one
 }

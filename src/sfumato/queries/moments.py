@@ -32,8 +32,8 @@ _TARGETS = {
 
 _CASTS = {
     ColumnType.BOOLEAN: frozenset({ColumnType.BOOLEAN, ColumnType.INTEGER, ColumnType.TEXT}),
-    ColumnType.INTEGER: NUMERIC | {ColumnType.BOOLEAN, ColumnType.TEXT},
-    ColumnType.FLOAT: NUMERIC | {ColumnType.TEXT},
+    ColumnType.INTEGER: NUMERIC | {ColumnType.BOOLEAN, ColumnType.TEXT, ColumnType.DECIMAL},
+    ColumnType.FLOAT: NUMERIC | {ColumnType.TEXT, ColumnType.DECIMAL},
     ColumnType.TEXT: ANY,
     ColumnType.DATE: TEMPORAL | {ColumnType.TEXT},
     ColumnType.TIMESTAMP: TEMPORAL | {ColumnType.TEXT},
@@ -60,7 +60,7 @@ def read_cast(node: exp.Expr, compile_: Compile) -> Term:
 def _target(node: exp.Expr) -> ColumnType:
     target = _TARGETS.get(node.this)
     if target is None or node.expressions or node.args.get("nested"):
-        types = ", ".join(type_.value for type_ in ColumnType)
+        types = ", ".join(type_.value for type_ in _CASTS)
         raise UnsupportedSql(f"CAST must go to one of {types}, without a size; use one of them")
     return target
 

@@ -10,7 +10,7 @@ from sfumato.queries.functions import Reader, join_text
 from sfumato.queries.literals import common, is_constant, number, text
 from sfumato.queries.plan import ColumnType
 from sfumato.queries.spans import read_span
-from sfumato.queries.terms import NUMERIC, Compile, Term, only, operand, require
+from sfumato.queries.terms import NUMERIC, Compile, Term, only, operand, require, require_order
 
 __all__ = ["OPERATORS"]
 
@@ -64,6 +64,8 @@ def _comparison(make: type[exp.Expression], sign: str) -> Reader:
     def read(node: exp.Expr, compile_: Compile) -> Term:
         only(node, "this", "expression", what=sign)
         sides = [_not_null(compile_(side), sign) for side in (node.this, node.expression)]
+        if make not in (exp.EQ, exp.NEQ):
+            require_order(sides, f"the comparison {sign}")
         (left, right), _ = common(sides, f"the comparison {sign}")
         return Term(make(this=operand(left), expression=operand(right)), ColumnType.BOOLEAN)
 
@@ -152,6 +154,7 @@ def _between(node: exp.Expr, compile_: Compile) -> Term:
     parts = [
         _not_null(compile_(part), "BETWEEN") for part in (node.this, node.args["low"], node.args["high"])
     ]
+    require_order(parts, "BETWEEN")
     (subject, low, high), _ = common(parts, "BETWEEN")
     tree = exp.Between(this=operand(subject), low=operand(low), high=operand(high))
     return _perhaps_negated(node, tree)

@@ -10,10 +10,10 @@ from sqlglot import exp
 from sfumato.errors import QueryError, SchemaError, UnsupportedSql
 from sfumato.queries.expressions import is_aggregate, read_expression
 from sfumato.queries.joins import GroupScope, Source
-from sfumato.queries.plan import Expression, Named, OrderItem
+from sfumato.queries.plan import ColumnType, Expression, Named, OrderItem
 from sfumato.queries.relations import output_name
 from sfumato.queries.released import Answer, aggregate_name, free, require_number
-from sfumato.queries.terms import only
+from sfumato.queries.terms import Term, from_decimal, only
 
 __all__ = ["Item", "read_having", "read_items", "read_keys", "read_order", "read_outputs"]
 
@@ -80,6 +80,9 @@ def read_keys(select: exp.Select, items: Sequence[Item], source: Source) -> list
                 "GROUP BY the privacy unit would show groups of one unit each; group by something several "
                 "units share, and count units with COUNT(DISTINCT unit)"
             )
+        if key.type is ColumnType.DECIMAL:
+            remedy = from_decimal(Term(key.tree, key.type))
+            raise SchemaError(f"a GROUP BY item must have a type of answers, got NUMERIC; {remedy}")
         if key not in keys:
             keys.append(key)
     return keys

@@ -24,7 +24,7 @@ from sfumato.queries.nodes import (
 )
 from sfumato.queries.rows import Rows, free_name, output_name
 from sfumato.queries.schema import ColumnType, Named
-from sfumato.queries.terms import NUMERIC, Term, column, only, require
+from sfumato.queries.terms import NUMERIC, Term, column, only, require, require_order
 
 __all__ = ["Groups", "Windows", "groups_units", "has_window", "named_item"]
 
@@ -36,7 +36,7 @@ _RANKS: Final = frozenset({UnitFunction.ROW_NUMBER, UnitFunction.RANK, UnitFunct
 _NAMES: Final = ", ".join(
     function.value for function in UnitFunction if function is not UnitFunction.COUNT_DISTINCT
 )
-_ORDERED: Final = frozenset(ColumnType) - {ColumnType.BOOLEAN}
+_ORDERED: Final = frozenset(ColumnType) - {ColumnType.BOOLEAN, ColumnType.DECIMAL}
 
 
 def has_window(node: exp.Expr) -> bool:
@@ -252,6 +252,7 @@ class Windows:
         for item in order.expressions:
             only(item, "this", "desc", "nulls_first", what="ORDER BY in a window")
             read = read_expression(item.this, self.rows, "an item of ORDER BY")
+            require_order([Term(read.tree, read.type)], "ORDER BY")
             made.append(UnitOrder(read, bool(item.args.get("desc")), bool(item.args.get("nulls_first"))))
         return tuple(made)
 

@@ -11,7 +11,11 @@ __all__ = ["Column", "ColumnType", "Expression", "Named", "Schema"]
 
 
 class ColumnType(Enum):
-    """The types that a private query may compute with."""
+    """The types that a private query may compute with.
+
+    A ``DECIMAL`` has more digits than the other numbers hold apart. It is carried as the one text of its
+    digits: told from others and counted as it is, and cast before anything is computed with it.
+    """
 
     BOOLEAN = "BOOL"
     INTEGER = "INT64"
@@ -19,6 +23,7 @@ class ColumnType(Enum):
     TEXT = "STRING"
     DATE = "DATE"
     TIMESTAMP = "TIMESTAMP"
+    DECIMAL = "NUMERIC"
 
 
 @dataclass(frozen=True, slots=True)

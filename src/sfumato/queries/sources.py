@@ -35,6 +35,7 @@ __all__ = [
 
 _DEFAULT_NAME = "data"
 _GLOB = frozenset("*?[")
+_BEYOND_ARROW = frozenset({"Int128", "UInt128"})
 _CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst")
 
 
@@ -208,6 +209,12 @@ def _as_arrow(name: str, source: Any) -> pa.Table | None:
             raise SourceError(f"the columns of table {name!r} must have strings as names; rename them")
         return pa.Table.from_pandas(source, preserve_index=False).replace_schema_metadata(None)
     if polars is not None and isinstance(source, polars.DataFrame):
+        for column, type_ in source.schema.items():
+            if str(type_) in _BEYOND_ARROW:
+                raise SourceError(
+                    f"the column {column!r} of table {name!r} must have a type that Arrow knows, got "
+                    f"{type_}; cast it, such as to pl.String for its digits, or drop it"
+                )
         return source.to_arrow()
     found = _other_frame(source)
     return None if found is None else _sound(name, found.replace_schema_metadata(None))

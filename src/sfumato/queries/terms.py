@@ -7,7 +7,7 @@ are operators themselves stand in parentheses, so a tree means the same whatever
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -26,10 +26,12 @@ __all__ = [
     "cast",
     "closest",
     "column",
+    "from_decimal",
     "listing",
     "only",
     "operand",
     "require",
+    "require_order",
 ]
 
 _LIKENESS = 0.75
@@ -116,6 +118,21 @@ def require(term: Term, accepted: Collection[ColumnType], what: str) -> Term:
         raise SchemaError(
             f"{what} must be {rule}, got {term.type.value}; use EXTRACT, or compare with a literal"
         )
+    if term.type is ColumnType.DECIMAL and not {ColumnType.FLOAT, ColumnType.TEXT}.isdisjoint(accepted):
+        raise SchemaError(f"{what} must be {rule}, got NUMERIC; {from_decimal(term)}")
     if names == ["BOOL"]:
         raise SchemaError(f"{what} must be BOOL, got {term.type.value}; write a comparison")
     raise SchemaError(f"{what} must be {rule}, got {term.type.value}; use CAST(... AS {names[0]})")
+
+
+def require_order(terms: Sequence[Term], what: str) -> None:
+    """Refuse digits of any length where values are put in order: they are only told apart."""
+    for term in terms:
+        if term.type is ColumnType.DECIMAL:
+            raise SchemaError(f"{what} must have values with an order, got NUMERIC; {from_decimal(term)}")
+
+
+def from_decimal(term: Term) -> str:
+    """Return the remedy where digits of any length cannot stand."""
+    sql = term.tree.sql(dialect="bigquery")
+    return f"write CAST({sql} AS FLOAT64) for the nearest float, or CAST({sql} AS STRING) for the digits"

@@ -126,6 +126,8 @@ def _unite(given: Mapping[str, Unit], engine: Engine) -> dict[str, tuple[str, ..
 
 def _kind(engine: Engine, table: str, name: str) -> ColumnType:
     column = engine.schemas[table].find(name)
+    if column is not None and column.type is ColumnType.DECIMAL:
+        return ColumnType.INTEGER  # both by their digits
     if column is None or column.type not in _MARKS:
         raise SchemaError(
             f"privacy_unit must be integers, texts or dates where it is several columns, got {name!r} of "

@@ -92,7 +92,7 @@ def add_components(
         The tables of ``columns``, as views.
     """
     places = range(len(next(iter(columns.values()))))
-    texts = {name: [_text(mark) for mark in marks] for name, marks in columns.items()}
+    texts = {name: [_text(tables[name], mark) for mark in marks] for name, marks in columns.items()}
     sizes = [_number_marks(connection, place, tables, texts) for place in places]
     bases = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     first, second = _edges(connection, tables, texts, bases)
@@ -100,8 +100,10 @@ def add_components(
     return {name: _with_unit(connection, tables[name], texts[name]) for name in columns}
 
 
-def _text(mark: str) -> str:
-    return f"CAST(r.{DUCKDB.identifier(mark)} AS VARCHAR)"
+def _text(table: StoredTable, mark: str) -> str:
+    """Return a mark as a text; that of a number is the same whatever its type in another table."""
+    stored = next(column.stored for column in table.columns if column.name == mark)
+    return DUCKDB.digits(f"r.{DUCKDB.identifier(mark)}", stored)
 
 
 def _number_marks(

@@ -26,7 +26,15 @@ from typing import ClassVar
 
 from sfumato.queries.plan import Column, ColumnType, Schema
 
-__all__ = ["LONGEST_JOINED", "LONGEST_NUMBER", "REACH", "Dialect", "StoredColumn", "StoredTable"]
+__all__ = [
+    "LONGEST_JOINED",
+    "LONGEST_NUMBER",
+    "REACH",
+    "Dialect",
+    "StoredColumn",
+    "StoredTable",
+    "decimal_type",
+]
 
 REACH = 2**62
 """Integers are kept in [-2**62, 2**62], so that no step between two of them overflows 64 bits."""
@@ -37,6 +45,9 @@ LONGEST_JOINED = 1 << 14
 LONGEST_NUMBER = 400
 """Characters of a text that is read as a number."""
 
+_INTEGER_DIGITS = 18  # all whole numbers of so many digits are of 64 bits
+_FLOAT_DIGITS = 15  # no two decimals of so many digits have one nearest float, unless it is subnormal
+_FLOAT_SCALE = 200
 _LARGEST_STEP = 1000  # 2.0**1000 is a float
 _FIRST, _LAST = "0001-01-01", "9999-12-31"
 
@@ -61,6 +72,21 @@ class StoredTable:
     def schema(self) -> Schema:
         """The columns with the types a query computes in."""
         return Schema(tuple(Column(column.name, column.type) for column in self.columns))
+
+
+def decimal_type(digits: int, scale: int) -> ColumnType:
+    """Return the type that tells all decimals of a precision apart, with ``scale`` digits behind the point.
+
+    Examples
+    --------
+    >>> decimal_type(18, 0).value, decimal_type(9, 2).value, decimal_type(19, 0).value
+    ('INT64', 'FLOAT64', 'NUMERIC')
+    """
+    if scale <= 0 and digits - scale <= _INTEGER_DIGITS:
+        return ColumnType.INTEGER
+    if digits <= _FLOAT_DIGITS and abs(scale) <= _FLOAT_SCALE:
+        return ColumnType.FLOAT
+    return ColumnType.DECIMAL
 
 
 class Dialect(ABC):
@@ -129,7 +155,11 @@ class Dialect(ABC):
 
     @abstractmethod
     def standard(self, column: StoredColumn) -> str:
-        """Return a column in its standard type; NaN, and moments out of range or infinite, are NULL."""
+        """Return a column in its standard type; NaN, and moments out of range or infinite, are NULL.
+
+        A DECIMAL is the one text of its value: no exponent, no zero at the end of a fraction. No two numbers
+        may become one, and none may become NULL but NaN.
+        """
 
     @abstractmethod
     def identity(self, column: StoredColumn) -> str:
@@ -137,6 +167,10 @@ class Dialect(ABC):
 
         Equal units have one form, so that a rank of it is a rank of the unit.
         """
+
+    def unit_type(self, column: StoredColumn) -> str:
+        """Return the stored type of a unit; where it differs, units of two tables are not compared."""
+        return column.stored
 
     def in_calendar(self, sql: str, type_: ColumnType) -> str:
         """Return a moment, NULL outside of the years 1 to 9999, which every consumer can hold."""
@@ -286,7 +320,8 @@ class Dialect(ABC):
         both in at most 400 bytes, and is finite; a DATE is YYYY-MM-DD; a TIMESTAMP is a date, perhaps
         with a blank or ``T`` and HH:MM, perhaps :SS and up to six digits behind a point, perhaps ``Z`` or an
         offset of +HH:MM or -HH:MM below 15 hours. White space is no part of any of them. Numbers go to
-        INT64 by rounding, halves away from zero.
+        INT64 by rounding, halves away from zero. A DECIMAL goes to the nearest FLOAT64, infinity if it is too
+        large for any.
         """
 
     @abstractmethod

@@ -28,6 +28,7 @@ from sfumato.queries.engines.leaves import with_leaves
 from sfumato.queries.engines.prepared import GROUPS, Prepared, prepare
 from sfumato.queries.engines.storage import store
 from sfumato.queries.engines.tables import TablesEngine, require_secret
+from sfumato.queries.engines.trial import trial
 from sfumato.queries.plan import AggregationJob
 from sfumato.queries.sources import Source
 
@@ -65,7 +66,9 @@ class DuckDBEngine(TablesEngine):
     Raises
     ------
     SourceError
-        If a source cannot be read.
+        If a source cannot be read, or there is no folder for temporary files.
+    ParameterError
+        If a setting is none, or no query could be computed in so little memory.
 
     Notes
     -----
@@ -94,7 +97,7 @@ class DuckDBEngine(TablesEngine):
         if threads is not None:
             integer("threads", threads, minimum=1, remedy="leave it out for one on each core")
         self._sources = dict(sources)
-        spill = tempfile.mkdtemp(prefix="sfumato-")  # mode 0700
+        spill = _spill_folder()
         self._remove_spill = weakref.finalize(self, _remove, spill, os.getpid())
         self._lock = threading.Lock()
         try:
@@ -102,14 +105,27 @@ class DuckDBEngine(TablesEngine):
         except duckdb.Error:
             self._remove_spill()
             refuse("memory_limit", "be a size such as '2GB'", memory_limit, "check it and threads")
-        self._layouts = Layouts(self._connection.execute, cache)
+        self._layouts = Layouts(self._connection.execute, 0)
         self._stamps = stamps(self._sources)
         try:
+            if memory_limit is not None:
+                self._try_out(memory_limit)
+            self._layouts = Layouts(self._connection.execute, cache)
             self._tables = store(self._connection, self._sources)
             lock(self._connection, self._sources)
         except BaseException:
             self.close()
             raise
+
+    def _try_out(self, memory_limit: str) -> None:
+        """Refuse a limit under which no query could be computed, however few the rows."""
+        answer = None
+        with suppress(duckdb.Error, MemoryError):
+            answer = self._run(trial(DUCKDB), None, bytes(32))
+        if answer is None:
+            refuse(
+                "memory_limit", "be enough for a query over a few rows", memory_limit, "give 100MB or more"
+            )
 
     def fingerprint(self, key: bytes) -> str:
         """Return the keyed HMAC-SHA-256 of the content of all tables, in hexadecimal.
@@ -291,6 +307,19 @@ class DuckDBEngine(TablesEngine):
         for table in tables:
             self._connection.execute(f"DROP TABLE IF EXISTS {table}")
             made.remove(table)
+
+
+def _spill_folder() -> str:
+    """Make a folder that only this user can enter."""
+    folder = None
+    with suppress(OSError):
+        folder = tempfile.mkdtemp(prefix="sfumato-")  # mode 0700
+    if folder is None:
+        raise SourceError(
+            "the folder for temporary files must be writable, for what does not fit into memory, got one "
+            "that is not; set TMPDIR to another"
+        )
+    return folder
 
 
 def _remove(folder: str, process: int) -> None:

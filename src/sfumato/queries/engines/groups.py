@@ -21,6 +21,7 @@ ARROW_TYPES = {
     ColumnType.TEXT: pa.string(),
     ColumnType.DATE: pa.date32(),
     ColumnType.TIMESTAMP: pa.timestamp("us"),
+    ColumnType.DECIMAL: pa.string(),
 }
 """The Arrow type of a key of each type."""
 

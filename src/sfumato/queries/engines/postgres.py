@@ -27,6 +27,7 @@ from sfumato.queries.engines.postgres_catalog import (
 from sfumato.queries.engines.postgres_content import content
 from sfumato.queries.engines.prepared import GROUPS, Prepared, prepare
 from sfumato.queries.engines.tables import TablesEngine, require_secret
+from sfumato.queries.engines.trial import trial
 from sfumato.queries.plan import AggregationJob
 
 if TYPE_CHECKING:
@@ -45,6 +46,11 @@ _LOST: Final = (
 _CHANGED: Final = (
     "a table must stay the table it was while its source is open, got one that was dropped, altered, "
     "truncated or rewritten; nothing was charged; connect again"
+)
+_UNABLE: Final = (
+    "a PostgreSQL source must let its user make temporary tables, fill and ANALYZE them, and call the "
+    "functions of pg_catalog, got a refusal in a trial on rows of its own; nothing was charged: check the "
+    "rights and settings of the user, then connect again"
 )
 _LISTED: Final = "listed"
 
@@ -69,7 +75,8 @@ class PostgresEngine(TablesEngine):
     MissingExtra
         If psycopg is not installed.
     SourceError
-        If the database cannot be reached or used, or a table is missing or no ordinary table.
+        If the database cannot be reached or used, or a table is missing or no ordinary table; also if a job
+        over rows in the text of its statements fails, as every query would.
 
     Notes
     -----
@@ -96,9 +103,18 @@ class PostgresEngine(TablesEngine):
                 self._snapshot = str(self._holder.execute("SELECT pg_export_snapshot()").fetchall()[0][0])
                 with self._transaction() as connection:
                     self._stamp = stamp(connection, self._tables, self._dialect)
+            self._try_out()
         except BaseException:
             self.close()
             raise
+
+    def _try_out(self) -> None:
+        """Refuse a user for whom no query could be computed."""
+        answer = None
+        with suppress(library().Error), self._transaction() as connection:
+            answer = _run(connection, trial(self._dialect), bytes(32))
+        if answer is None:
+            raise SourceError(_UNABLE)
 
     def fingerprint(self, key: bytes) -> str:
         """Return a keyed digest of the content of all tables, in hexadecimal; it streams every row once.

@@ -56,13 +56,14 @@ WHERE n.nspname = %s AND c.relkind IN ('r', 'p', 'v', 'm', 'f') ORDER BY c.relna
 """
 _COLUMNS: Final = """
 WITH RECURSIVE base AS (
-    SELECT a.attnum, a.attname, a.atttypid AS type FROM pg_catalog.pg_attribute AS a
+    SELECT a.attnum, a.attname, a.atttypid AS type, a.atttypmod AS size FROM pg_catalog.pg_attribute AS a
     WHERE a.attrelid = %s AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated <> 'v'
     UNION
-    SELECT b.attnum, b.attname, t.typbasetype FROM base AS b
+    SELECT b.attnum, b.attname, t.typbasetype, t.typtypmod FROM base AS b
     JOIN pg_catalog.pg_type AS t ON t.oid = b.type WHERE t.typtype = 'd')
-SELECT b.attname, CASE WHEN t.typtype = 'e' THEN 'enum' WHEN n.nspname = 'pg_catalog' THEN t.typname
-    ELSE n.nspname || '.' || t.typname END
+SELECT b.attname, CASE WHEN t.typtype = 'e' THEN 'enum'
+    WHEN t.oid = 'pg_catalog.numeric'::pg_catalog.regtype THEN pg_catalog.format_type(t.oid, b.size)
+    WHEN n.nspname = 'pg_catalog' THEN t.typname ELSE n.nspname || '.' || t.typname END
 FROM base AS b JOIN pg_catalog.pg_type AS t ON t.oid = b.type
 JOIN pg_catalog.pg_namespace AS n ON n.oid = t.typnamespace
 WHERE t.typtype <> 'd' ORDER BY b.attnum
@@ -127,13 +128,14 @@ def check_server(connection: psycopg.Connection[Any]) -> PostgreSQL:
     ------
     SourceError
         If it is too old, holds texts in another encoding than UTF-8, or does not let this user make temporary
-        tables.
+        tables, for want of a right or because transactions are read-only.
     """
     if connection.info.server_version < _OLDEST:
         raise SourceError("a PostgreSQL source must be of version 15 or later; upgrade the server")
-    encoding, temporary, recovering, letters = connection.execute(
+    encoding, temporary, recovering, reading, letters = connection.execute(
         "SELECT current_setting('server_encoding'), "
         "has_database_privilege(current_database(), 'TEMPORARY'), pg_is_in_recovery(), "
+        "current_setting('transaction_read_only') = 'on', "
         "EXISTS (SELECT 1 FROM pg_collation WHERE collname = 'und-x-icu')"
     ).fetchall()[0]
     if encoding != "UTF8":
@@ -145,6 +147,12 @@ def check_server(connection: psycopg.Connection[Any]) -> PostgreSQL:
         raise SourceError(
             "a PostgreSQL source must let its user make temporary tables; connect to the primary server, and "
             "grant TEMPORARY on the database"
+        )
+    if reading:
+        raise SourceError(
+            "a PostgreSQL source must let its user make temporary tables, got transactions that are "
+            "read-only by default; set default_transaction_read_only = off for the user, or add "
+            "?options=-cdefault_transaction_read_only%3Doff to the address: nothing else is ever written"
         )
     return PostgreSQL() if letters else PostgreSQL(letters="C")
 

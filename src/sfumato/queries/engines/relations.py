@@ -86,7 +86,7 @@ class _Writer:
                     f"privacy_unit must be a column of {scan.table!r}, got {scan.unit!r}; name one"
                 )
             items.insert(0, f"{self.dialect.identity(found)} AS u")
-            stored = found.stored
+            stored = self.dialect.unit_type(found)
         unit = scan.unit is not None
         return Layer(f"SELECT {', '.join(items)} FROM {table.name}", columns, unit, stored)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -25,6 +26,7 @@ from sfumato.queries.engines.prepared import GROUPS, Prepared, prepare
 from sfumato.queries.engines.spark_bounding import SparkBounding, with_steps
 from sfumato.queries.engines.spark_content import content
 from sfumato.queries.engines.tables import TablesEngine, require_secret
+from sfumato.queries.engines.trial import trial
 from sfumato.queries.plan import AggregationJob
 
 if TYPE_CHECKING:
@@ -41,8 +43,13 @@ _LOST: Final = (
     "check that the session is alive, that the tables are still there and that their files can be read, then "
     "connect again"
 )
+_UNABLE: Final = (
+    "a Spark source must let its session make temporary views, keep DataFrames (persist) and compute, got a "
+    "refusal in a trial on rows of its own; nothing was charged: use a session on a cluster that lets it"
+)
 _REFUSED: Final = "the query must suit the engine, got an expression it refuses; simplify the expression"
 _PLANNED: Final = "Error occurred during query planning"
+_TRIED: Final[weakref.WeakSet[Any]] = weakref.WeakSet()
 
 
 @final
@@ -63,7 +70,7 @@ class SparkEngine(TablesEngine):
     Raises
     ------
     SourceError
-        If a table cannot be read.
+        If a table cannot be read, or the session refuses what every query needs.
 
     Notes
     -----
@@ -87,9 +94,29 @@ class SparkEngine(TablesEngine):
             with self._or_lost(), _silent():
                 for part in (source, *([] if public is None else [public])):
                     self._tables |= {name: self._table(frame) for name, frame in part.tables.items()}
+            self._try_out()
         except BaseException:
             self.close()
             raise
+
+    def _try_out(self) -> None:
+        """Refuse a session that is denied what a query needs; once for each session.
+
+        What is SQL alone was done or is planned before a charge. The rest is sending rows, and keeping some.
+        """
+        if self._session in _TRIED:
+            return
+        views: list[str] = []
+        kept: DataFrame | None = None
+        found = None
+        with suppress(Exception), _silent():
+            (groups,) = self._groups(trial(SPARK), views)
+            kept = self._keep(groups.select, _name(), views)
+            found = self._session.sql(f"SELECT * FROM {views[-1]}").toArrow()
+        self._let_go(kept, views)
+        if found is None:
+            raise SourceError(_UNABLE)
+        _TRIED.add(self._session)
 
     def fingerprint(self, key: bytes) -> str:
         """Return a keyed digest of the content of all tables, in hexadecimal; every row is read once.
@@ -167,8 +194,7 @@ class SparkEngine(TablesEngine):
             bounding = SparkBounding.of(prepared, secret, _name())
             crowded = prepared.unit and bounding.trims_rows
             if prepared.unit and bounding.twice:
-                kept = self._session.sql(bounding.sums(groups)).persist()
-                self._view(kept, bounding.summed, views)
+                kept = self._keep(bounding.sums(groups), bounding.summed, views)
                 found = run(f"SELECT count(*) AS n FROM {bounding.summed} WHERE crowd IS NOT NULL")
                 crowded = found["n"][0].as_py() > 0
             steps = [*groups, *(bounding.steps() if prepared.unit else [])]
@@ -178,11 +204,24 @@ class SparkEngine(TablesEngine):
                 for index in prepared.slots.binned
             }
         finally:
-            if kept is not None:
-                with suppress(Exception):
-                    kept.unpersist()
-            self._drop(views)
+            self._let_go(kept, views)
         return with_leaves(_ordered(answer, prepared).cast(prepared.schema), leaves)
+
+    def _keep(self, select: str, name: str, views: list[str]) -> DataFrame:
+        """Keep what a SELECT gives, under a name, once it is computed."""
+        kept: DataFrame = self._session.sql(select).persist()
+        try:
+            self._view(kept, name, views)
+        except BaseException:
+            self._let_go(kept, views)
+            raise
+        return kept
+
+    def _let_go(self, kept: DataFrame | None, views: list[str]) -> None:
+        if kept is not None:
+            with suppress(Exception):
+                kept.unpersist()
+        self._drop(views)
 
     def _groups(self, prepared: Prepared, views: list[str]) -> list[Step]:
         """Return the step of the public groups, if there are any."""

@@ -87,6 +87,8 @@ def _written(column: StoredColumn) -> str:
     settings. It takes -0.0 for 0.0, as every query does.
     """
     sql = SPARK.identity(column) if column.type is ColumnType.TEXT else SPARK.identifier(column.name)
+    if column.stored.startswith("decimal("):
+        sql = SPARK.digits(column)
     binary = column.stored in ("float", "double") or column.type in (ColumnType.DATE, ColumnType.TIMESTAMP)
     text = f"CAST({f'xxhash64({sql})' if binary else sql} AS STRING)"
     return f"CASE WHEN {sql} IS NULL THEN '-' ELSE concat(octet_length({text}), ':', {text}) END"

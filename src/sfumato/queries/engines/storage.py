@@ -19,6 +19,8 @@ from sfumato.queries.sources import FileKind, FileSource, FrameSource, Source, c
 
 __all__ = ["pattern_of", "store"]
 
+_MOST_DIGITS = 38  # of a DuckDB decimal
+
 
 def store(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, Source]) -> dict[str, StoredTable]:
     """Make each source a table or view of the database, and read it through once.
@@ -110,9 +112,10 @@ def _view_parquet(connection: duckdb.DuckDBPyConnection, name: str, inside: str,
     first = None
     for file in files:
         # DuckDB renames a column whose name another has but for case: the names are read off the file itself
-        query = f"SELECT name, coalesce(num_children, 0) FROM parquet_schema({file})"
-        nodes = connection.execute(query).fetchall()
-        check_names(name, _top_level([(str(node[0]), int(str(node[1]))) for node in nodes]))
+        query = f"SELECT name, coalesce(num_children, 0), coalesce(precision, 0) FROM parquet_schema({file})"
+        nodes = _top_level(connection.execute(query).fetchall())
+        check_names(name, [column for column, _ in nodes])
+        _check_digits(name, nodes)
         types = _types(connection, one.format(file))
         first = types if first is None else first
         if types != first:
@@ -123,16 +126,27 @@ def _view_parquet(connection: duckdb.DuckDBPyConnection, name: str, inside: str,
     connection.execute(f"CREATE VIEW {inside} AS {one.format(', '.join(files))}")
 
 
-def _top_level(nodes: Sequence[tuple[str, int]]) -> list[str]:
-    """Return the columns' names, from the nodes of a schema in depth-first order with their children."""
-    names: list[str] = []
+def _top_level(nodes: Sequence[tuple[object, ...]]) -> list[tuple[str, int]]:
+    """Return names and digits of the columns, from a schema's nodes, depth first, with their children."""
+    columns: list[tuple[str, int]] = []
     below = 0
-    for name, children in nodes[1:]:
+    for name, children, digits in nodes[1:]:
         if below == 0:
-            names.append(name)
+            columns.append((str(name), int(str(digits))))
             below = 1
-        below += children - 1
-    return names
+        below += int(str(children)) - 1
+    return columns
+
+
+def _check_digits(name: str, columns: Sequence[tuple[str, int]]) -> None:
+    """Refuse decimals that DuckDB would read as floats."""
+    for column, digits in columns:
+        if digits > _MOST_DIGITS:
+            raise SourceError(
+                f"the column {column!r} of table {name!r} must have a type that can be read, got decimals of "
+                f"{digits} digits; write it as text, as decimals of {_MOST_DIGITS} digits or as float64, or "
+                "drop it"
+            )
 
 
 def _read_csv(connection: duckdb.DuckDBPyConnection, name: str, inside: str, source: FileSource) -> None:

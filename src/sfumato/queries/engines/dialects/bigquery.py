@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
 from sfumato.errors import UnsupportedSql
-from sfumato.queries.engines.dialect import LONGEST_NUMBER, Dialect, StoredColumn
+from sfumato.queries.engines.dialect import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
 from sfumato.queries.engines.dialects.shapes import DATE, FLOAT, INTEGER, TIMESTAMP
 from sfumato.queries.plan import ColumnType
 
@@ -16,13 +17,12 @@ _STORED = {
     "BOOL": ColumnType.BOOLEAN,
     "INT64": ColumnType.INTEGER,
     "FLOAT64": ColumnType.FLOAT,
-    "NUMERIC": ColumnType.FLOAT,
-    "BIGNUMERIC": ColumnType.FLOAT,
     "STRING": ColumnType.TEXT,
     "DATE": ColumnType.DATE,
     "DATETIME": ColumnType.TIMESTAMP,
     "TIMESTAMP": ColumnType.TIMESTAMP,
 }
+_NUMERIC = re.compile(r"(?:BIG)?NUMERIC(?:\((\d+)(?:, *(\d+))?\))?")
 _SAFE = {"+": "SAFE_ADD", "-": "SAFE_SUBTRACT", "*": "SAFE_MULTIPLY"}
 _DOMAINS = {"sqrt": ">= 0", "ln": "> 0", "log10": "> 0"}
 _SHAPES = {
@@ -38,7 +38,10 @@ class BigQuery(Dialect):
     """The SQL of BigQuery. NaN equals nothing there, where a query compares it."""
 
     name: ClassVar[str] = "bigquery"
-    types: ClassVar[dict[ColumnType, str]] = {type_: type_.value for type_ in ColumnType}
+    types: ClassVar[dict[ColumnType, str]] = {
+        **{type_: type_.value for type_ in ColumnType},
+        ColumnType.DECIMAL: "STRING",
+    }
 
     def identifier(self, name: str) -> str:
         """Return an identifier in backticks."""
@@ -51,6 +54,8 @@ class BigQuery(Dialect):
 
     def column_type(self, stored: str) -> ColumnType | None:
         """Return the type that a type of BigQuery is computed in."""
+        if numeric := _NUMERIC.fullmatch(stored):
+            return decimal_type(int(numeric[1]), int(numeric[2] or 0)) if numeric[1] else ColumnType.DECIMAL
         return _STORED.get(stored)
 
     def standard(self, column: StoredColumn) -> str:
@@ -60,6 +65,9 @@ class BigQuery(Dialect):
             return f"IF(IS_NAN({sql}), NULL, {sql})"
         if column.type is ColumnType.TEXT:
             return f"COLLATE({sql}, '')"
+        if column.type is ColumnType.DECIMAL:
+            digits = f"CAST({sql} AS STRING)"
+            return f"IF(STRPOS({digits}, '.') > 0, RTRIM(RTRIM({digits}, '0'), '.'), {digits})"
         same = column.type is None or column.stored == column.type.value
         return sql if column.type is None or same else self.converted(sql, column.type)
 
@@ -176,6 +184,9 @@ class BigQuery(Dialect):
 
     def cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
         """Return a value in another type."""
+        if source is ColumnType.DECIMAL:
+            exact = f"SAFE_CAST({sql} AS BIGNUMERIC)" if target is ColumnType.INTEGER else sql
+            return sql if target is ColumnType.TEXT else f"SAFE_CAST({exact} AS {self.types[target]})"
         if source is ColumnType.TEXT and target is not ColumnType.TEXT:
             return self._read(sql, target)
         if target is ColumnType.TEXT:

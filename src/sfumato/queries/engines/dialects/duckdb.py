@@ -6,20 +6,31 @@ vector again row by row.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
-from sfumato.queries.engines.dialect import LONGEST_NUMBER, Dialect, StoredColumn
+from sfumato.queries.engines.dialect import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
 from sfumato.queries.engines.dialects.shapes import DATE, FLOAT, INTEGER, TIMESTAMP
 from sfumato.queries.plan import ColumnType
 
 __all__ = ["DUCKDB", "DuckDB"]
 
-_SMALL_INTEGERS = frozenset({"TINYINT", "SMALLINT", "INTEGER", "UTINYINT", "USMALLINT", "UINTEGER"})
-_LARGE_INTEGERS = frozenset({"UBIGINT", "HUGEINT", "UHUGEINT"})
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+_LARGE_INTEGERS = ("UBIGINT", "HUGEINT", "UHUGEINT")
+_DECIMAL = re.compile(r"DECIMAL\((\d+), ?(\d+)\)")
 _ZONED_NANOSECONDS = frozenset({"TIMESTAMPTZ_NS", "TIMESTAMP_NS WITH TIME ZONE"})
 _MOMENTS = _ZONED_NANOSECONDS | {
     *("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE")
+}
+_STORED = {
+    **dict.fromkeys(_INTEGERS, ColumnType.INTEGER),
+    **dict.fromkeys(_LARGE_INTEGERS, ColumnType.DECIMAL),
+    **dict.fromkeys(("DOUBLE", "FLOAT"), ColumnType.FLOAT),
+    **dict.fromkeys(("VARCHAR", "UUID"), ColumnType.TEXT),
+    **dict.fromkeys(_MOMENTS, ColumnType.TIMESTAMP),
+    "BOOLEAN": ColumnType.BOOLEAN,
+    "DATE": ColumnType.DATE,
 }
 _WHITE_SPACE = "chr(32) || chr(9) || chr(10) || chr(11) || chr(12) || chr(13)"
 _DOMAINS = {"sqrt": ">= 0", "ln": "> 0", "log10": "> 0"}
@@ -43,20 +54,15 @@ class DuckDB(Dialect):
         ColumnType.TEXT: "VARCHAR",
         ColumnType.DATE: "DATE",
         ColumnType.TIMESTAMP: "TIMESTAMP",
+        ColumnType.DECIMAL: "VARCHAR",
     }
     semi_join = "SEMI JOIN"
 
     def column_type(self, stored: str) -> ColumnType | None:
         """Return the type that a DuckDB type is computed in."""
-        if stored == "BIGINT" or stored in _SMALL_INTEGERS | _LARGE_INTEGERS:
-            return ColumnType.INTEGER
-        if stored in ("DOUBLE", "FLOAT") or _is_a("DECIMAL", stored):
-            return ColumnType.FLOAT
-        if stored in ("VARCHAR", "UUID") or _is_a("ENUM", stored):
-            return ColumnType.TEXT
-        if stored in _MOMENTS:
-            return ColumnType.TIMESTAMP
-        return {"BOOLEAN": ColumnType.BOOLEAN, "DATE": ColumnType.DATE}.get(stored)
+        if decimal := _DECIMAL.fullmatch(stored):
+            return decimal_type(int(decimal[1]), int(decimal[2]))
+        return ColumnType.TEXT if _is_a("ENUM", stored) else _STORED.get(stored)
 
     def standard(self, column: StoredColumn) -> str:
         """Return a column in its standard type."""
@@ -70,8 +76,20 @@ class DuckDB(Dialect):
             sql = f"CAST({sql} AS TIMESTAMP_NS)"
         if column.stored in _MOMENTS:
             return self.in_calendar(f"TRY(CAST({sql} AS TIMESTAMP))", ColumnType.TIMESTAMP)
-        # a cast to the type a column has already costs nothing; only large integers can fail
-        return sql if column.type is None else f"TRY_CAST({sql} AS {self.types[column.type]})"
+        if column.type is ColumnType.DECIMAL:
+            return self.digits(sql, column.stored)
+        # a cast to the type a column has already costs nothing, and none of these can fail
+        return sql if column.type is None else f"CAST({sql} AS {self.types[column.type]})"
+
+    def digits(self, sql: str, stored: str) -> str:
+        """Return an integer or decimal of a stored type as the one text of its value."""
+        digits = f"CAST({sql} AS VARCHAR)"
+        decimal = _DECIMAL.fullmatch(stored)
+        if decimal is None or decimal[2] == "0":
+            return digits
+        if decimal[1] == decimal[2]:  # DuckDB writes .5 where no digit is before the point
+            digits = f"replace({digits}, '.', '0.')"
+        return f"rtrim(rtrim({digits}, '0'), '.')"
 
     def identity(self, column: StoredColumn) -> str:
         """Return the unit as it is stored; DuckDB hashes 0.0 and -0.0 alike."""
@@ -157,6 +175,8 @@ class DuckDB(Dialect):
 
     def cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
         """Return a value in another type: texts by their shape first, then by DuckDB's own reading."""
+        if source is ColumnType.DECIMAL:  # a text of digits; as an integer DuckDB rounds it away from zero
+            return sql if target is ColumnType.TEXT else f"TRY_CAST({sql} AS {self.types[target]})"
         if source is ColumnType.FLOAT and target is ColumnType.INTEGER:
             sql = f"round({sql})"
         if source is ColumnType.FLOAT and target is ColumnType.TEXT:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, final
 
 from sfumato.errors import UnsupportedSql
-from sfumato.queries.engines.dialect import LONGEST_NUMBER, Dialect, StoredColumn
+from sfumato.queries.engines.dialect import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
 from sfumato.queries.engines.dialects import postgres_floats as floats
 from sfumato.queries.engines.dialects.postgres_floats import let
 from sfumato.queries.engines.dialects.shapes import FLOAT, REAL_DATE, REAL_TIMESTAMP
@@ -17,6 +18,7 @@ __all__ = ["PostgreSQL"]
 
 _INTEGERS = frozenset({"int2", "int4", "int8"})
 _FLOATS = frozenset({"float4", "float8"})
+_NUMERIC = re.compile(r"(?:numeric|decimal)(?:\((\d+)(?:, ?(-?\d+))?\))?")
 _TEXTS = frozenset({"text", "varchar", "bpchar", "name", "uuid"})
 _LEAST, _MOST = "-9223372036854775808", "9223372036854775807"
 _LONGEST = 1 << 26
@@ -52,6 +54,7 @@ class PostgreSQL(Dialect):
         ColumnType.TEXT: "text",
         ColumnType.DATE: "date",
         ColumnType.TIMESTAMP: "timestamp",
+        ColumnType.DECIMAL: "text",
     }
     fence: ClassVar[str] = " OFFSET 0"
 
@@ -60,11 +63,16 @@ class PostgreSQL(Dialect):
         return f'(CAST({self.string(value)} AS text) COLLATE "C")'
 
     def column_type(self, stored: str) -> ColumnType | None:
-        """Return the type that a type of ``pg_type`` is computed in; an enumeration is stored as ``enum``."""
+        """Return the type that a type of ``pg_type`` is computed in.
+
+        An enumeration is stored as ``enum``, a numeric with its precision, if it has one.
+        """
         if stored in _INTEGERS:
             return ColumnType.INTEGER
-        if stored in _FLOATS or stored == "numeric":
+        if stored in _FLOATS:
             return ColumnType.FLOAT
+        if numeric := _NUMERIC.fullmatch(stored):
+            return decimal_type(int(numeric[1]), int(numeric[2] or 0)) if numeric[1] else ColumnType.DECIMAL
         if stored in _TEXTS or stored == "enum":
             return ColumnType.TEXT
         if stored in ("timestamp", "timestamptz"):
@@ -76,8 +84,8 @@ class PostgreSQL(Dialect):
         sql = self.identifier(column.name)
         if column.stored in _FLOATS:
             return f"CASE WHEN {sql} = 'NaN' THEN NULL ELSE CAST({sql} AS double precision) END"
-        if column.stored == "numeric":
-            return _nearest_float(sql)
+        if _NUMERIC.fullmatch(column.stored):
+            return _from_numeric(sql, column.type)
         if column.type is ColumnType.TEXT:
             return f'CAST({sql} AS text) COLLATE "C"'
         if column.stored == "timestamptz":
@@ -92,9 +100,13 @@ class PostgreSQL(Dialect):
         if column.stored in _FLOATS:
             zero = f"CAST('0' AS {column.stored})"
             return f"CASE WHEN {sql} = 'NaN' THEN NULL WHEN {sql} = 0 THEN {zero} ELSE {sql} END"
-        if column.stored == "numeric":
+        if _NUMERIC.fullmatch(column.stored):
             return f"CASE WHEN {sql} = 'NaN' THEN NULL ELSE trim_scale({sql}) END"
         return self.standard(column) if column.type is ColumnType.TEXT else sql
+
+    def unit_type(self, column: StoredColumn) -> str:
+        """Return the stored type of a unit; a numeric is one whatever its precision."""
+        return "numeric" if _NUMERIC.fullmatch(column.stored) else column.stored
 
     def rank(self, words: tuple[int, int], columns: Sequence[str]) -> str:
         """Return a 64-bit hash of the columns' hashes, these seeded by one word and it by the other."""
@@ -201,8 +213,8 @@ class PostgreSQL(Dialect):
 
     def cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
         """Return a value in another type."""
-        if source is ColumnType.TEXT:
-            return let(_READ[target], sql) if target in _READ else sql
+        if source in (ColumnType.TEXT, ColumnType.DECIMAL):
+            return _read(sql, source, target)
         if target is ColumnType.TEXT:
             return let(_write_float if source is ColumnType.FLOAT else _plainly, sql)
         if source is ColumnType.FLOAT and target is ColumnType.INTEGER:
@@ -278,6 +290,18 @@ def _whole(a: str) -> str:
     return f"(CASE WHEN {a} >= -{reach} AND {a} < {reach} THEN CAST({a} AS bigint) END)"
 
 
+def _from_numeric(a: str, type_: ColumnType | None) -> str:
+    """Return a numeric as a number of a type, or as the one text of its value; NULL where NaN."""
+    if type_ is ColumnType.FLOAT:
+        return _nearest_float(a)
+    if type_ is ColumnType.DECIMAL:
+        return f"(CASE WHEN {a} = 'NaN' THEN NULL ELSE CAST(trim_scale({a}) AS text) END COLLATE \"C\")"
+    return (
+        f"(CASE WHEN {a} < 'Infinity' AND round({a}) BETWEEN {_LEAST} AND {_MOST} "
+        f"THEN CAST(round({a}) AS bigint) END)"
+    )
+
+
 def _nearest_float(a: str) -> str:
     """Return a numeric as a float: infinity where too large, zero where too small, NULL where NaN."""
     return (
@@ -331,6 +355,15 @@ _READ: Final = {
     ColumnType.DATE: _read_date,
     ColumnType.TIMESTAMP: _read_timestamp,
 }
+
+
+def _read(sql: str, source: ColumnType, target: ColumnType) -> str:
+    """Return a text, or the digits of a number, in a type."""
+    if target is ColumnType.TEXT:
+        return sql
+    if source is ColumnType.DECIMAL:
+        return let(lambda a: _from_numeric(a, target), f"CAST({sql} AS numeric)")
+    return let(_READ[target], sql)
 
 
 def _plainly(a: str) -> str:

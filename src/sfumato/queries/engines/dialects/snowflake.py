@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
 from sfumato.errors import UnsupportedSql
-from sfumato.queries.engines.dialect import LONGEST_NUMBER, Dialect, StoredColumn
+from sfumato.queries.engines.dialect import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
 from sfumato.queries.engines.dialects.shapes import DATE, FLOAT, INTEGER, TIMESTAMP
 from sfumato.queries.plan import ColumnType
 
 __all__ = ["SNOWFLAKE", "Snowflake"]
 
-_WHOLE = re.compile(r"NUMBER\(\d+, *0\)|INT|INTEGER|BIGINT|SMALLINT|TINYINT|BYTEINT")
-_DECIMAL = re.compile(r"(NUMBER|DECIMAL|NUMERIC)(\(\d+, *\d+\))?")
+_WHOLE = frozenset({"INT", "INTEGER", "BIGINT", "SMALLINT", "TINYINT", "BYTEINT"})
+_NUMBER = re.compile(r"(?:NUMBER|DECIMAL|NUMERIC)(?:\((\d+)(?:, *(\d+))?\))?")
 _FLOATS = frozenset({"FLOAT", "DOUBLE", "REAL"})
 _TEXT = re.compile(r"(VARCHAR|CHAR|STRING|TEXT)(\(\d+\))?")
 _MOMENT = re.compile(r"TIMESTAMP_(NTZ|LTZ|TZ)(\(\d\))?")
@@ -41,6 +41,7 @@ class Snowflake(Dialect):
         ColumnType.TEXT: "VARCHAR",
         ColumnType.DATE: "DATE",
         ColumnType.TIMESTAMP: "TIMESTAMP_NTZ",
+        ColumnType.DECIMAL: "VARCHAR",
     }
 
     def string(self, value: str) -> str:
@@ -48,11 +49,17 @@ class Snowflake(Dialect):
         return "'" + value.replace("\\", "\\\\").replace("'", "''") + "'"
 
     def column_type(self, stored: str) -> ColumnType | None:
-        """Return the type that a type of Snowflake is computed in."""
-        if _WHOLE.fullmatch(stored):
+        """Return the type that a type of Snowflake is computed in.
+
+        A type such as BIGINT is the word of whoever writes it that all values have 64 bits: to Snowflake it
+        is another name of NUMBER(38, 0), as NUMBER alone is.
+        """
+        if stored in _WHOLE:
             return ColumnType.INTEGER
-        if stored in _FLOATS or _DECIMAL.fullmatch(stored):
+        if stored in _FLOATS:
             return ColumnType.FLOAT
+        if number := _NUMBER.fullmatch(stored):
+            return decimal_type(int(number[1] or 38), int(number[2] or 0))
         if _TEXT.fullmatch(stored):
             return ColumnType.TEXT
         if _MOMENT.fullmatch(stored):
@@ -66,6 +73,11 @@ class Snowflake(Dialect):
             return f"IFF({self.isnan(sql)}, NULL, {sql})"
         if column.type is ColumnType.INTEGER:
             return self._narrow(sql)
+        if column.type is ColumnType.DECIMAL:
+            number = _NUMBER.fullmatch(column.stored)
+            digits = f"TO_VARCHAR({sql})"
+            whole = number is None or not int(number[2] or 0)
+            return digits if whole else f"RTRIM(RTRIM({digits}, '0'), '.')"
         if column.type is ColumnType.TEXT:
             return f"COLLATE({sql}, '')"
         if column.type is ColumnType.TIMESTAMP and "NTZ" not in column.stored:
@@ -190,10 +202,10 @@ class Snowflake(Dialect):
 
     def cast(self, sql: str, source: ColumnType | None, target: ColumnType) -> str:
         """Return a value in another type."""
-        if source is ColumnType.TEXT and target is not ColumnType.TEXT:
-            return self._read(sql, target)
         if target is ColumnType.TEXT:
             return self._written(sql, source)
+        if source in (ColumnType.TEXT, ColumnType.DECIMAL):
+            return self._read(sql, target) if source is ColumnType.TEXT else self._of_digits(sql, target)
         if source is ColumnType.INTEGER and target is ColumnType.BOOLEAN:
             return f"({sql} <> 0)"
         if source is ColumnType.BOOLEAN and target is ColumnType.INTEGER:
@@ -223,6 +235,10 @@ class Snowflake(Dialect):
         else:
             made = self.in_calendar(made, target)
         return f"IFF({shaped}, {made}, NULL)"
+
+    def _of_digits(self, sql: str, target: ColumnType) -> str:
+        made = f"TRY_CAST({sql} AS {self.types[target]})"
+        return made if target is ColumnType.FLOAT else self._narrow(made)
 
     def _written(self, sql: str, source: ColumnType | None) -> str:
         text = f"TO_VARCHAR({sql})"

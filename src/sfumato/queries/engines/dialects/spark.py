@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import ClassVar, Final, final
 
 from sfumato.errors import UnsupportedSql
-from sfumato.queries.engines.dialect import LONGEST_NUMBER, Dialect, StoredColumn
+from sfumato.queries.engines.dialect import LONGEST_NUMBER, Dialect, StoredColumn, decimal_type
 from sfumato.queries.plan import ColumnType
 
 __all__ = ["SPARK", "Spark"]
@@ -21,6 +21,7 @@ __all__ = ["SPARK", "Spark"]
 _PLAIN: Final = re.compile(r"[A-Za-z0-9 _.,:;+*/%()<>=!?#@-]*")
 _INTEGERS: Final = frozenset({"tinyint", "smallint", "int", "bigint"})
 _FLOATS: Final = frozenset({"float", "double"})
+_DECIMAL: Final = re.compile(r"decimal\((\d+), ?(\d+)\)")
 _WHITE_SPACE: Final = "CAST(X'20090A0B0C0D' AS STRING)"
 _EPOCH: Final = "CAST('1970-01-01 00:00:00' AS TIMESTAMP_NTZ)"
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999  # microseconds of the years 1 to 9999
@@ -52,6 +53,7 @@ class Spark(Dialect):
         ColumnType.TEXT: "STRING",
         ColumnType.DATE: "DATE",
         ColumnType.TIMESTAMP: "TIMESTAMP_NTZ",
+        ColumnType.DECIMAL: "STRING",
     }
     semi_join = "LEFT SEMI JOIN"
 
@@ -69,8 +71,10 @@ class Spark(Dialect):
         """Return the type that a Spark type is computed in."""
         if stored in _INTEGERS:
             return ColumnType.INTEGER
-        if stored in _FLOATS or stored.startswith("decimal("):
+        if stored in _FLOATS:
             return ColumnType.FLOAT
+        if decimal := _DECIMAL.fullmatch(stored):
+            return decimal_type(int(decimal[1]), int(decimal[2]))
         if stored == "string" or stored.startswith(("string collate ", "char(", "varchar(")):
             return ColumnType.TEXT
         if stored in ("timestamp", "timestamp_ntz"):
@@ -82,6 +86,8 @@ class Spark(Dialect):
         sql = self.identifier(column.name)
         if column.stored in _FLOATS:
             return f"CASE WHEN isnan({sql}) THEN NULL ELSE CAST({sql} AS DOUBLE) END"
+        if column.type is ColumnType.DECIMAL:
+            return self.digits(column)
         if column.type is ColumnType.TEXT:
             return f"try_validate_utf8({self._binary(column)})"
         if column.stored == "timestamp":
@@ -91,6 +97,13 @@ class Spark(Dialect):
         if column.type in (ColumnType.DATE, ColumnType.TIMESTAMP):
             return self.in_calendar(sql, column.type)
         return sql if column.type is None else f"CAST({sql} AS {self.types[column.type]})"
+
+    def digits(self, column: StoredColumn) -> str:
+        """Return a decimal as the one text of its value; a cast writes an exponent outside of ANSI mode."""
+        decimal = _DECIMAL.fullmatch(column.stored)
+        scale = 0 if decimal is None else int(decimal[2])
+        form = "0." + "#" * scale if scale else "0"
+        return f"format_number({self.identifier(column.name)}, '{form}')"
 
     def identity(self, column: StoredColumn) -> str:
         """Return the unit as it is stored; texts that a collation calls equal are different units."""
@@ -216,6 +229,8 @@ class Spark(Dialect):
         UnsupportedSql
             For a float as text: its digits depend on the version of Java.
         """
+        if source is ColumnType.DECIMAL and target is ColumnType.INTEGER:
+            sql = f"try_cast({sql} AS DECIMAL(38, 0))"  # it rounds halves away from zero
         if source is ColumnType.TEXT:
             return sql if target is source else self._read(sql, target)
         if source is ColumnType.FLOAT and target is ColumnType.TEXT:
