@@ -90,11 +90,12 @@ class Report:
             print(f"note: {note}")
         counts = Counter(trial.verdict for trial in self.trials)
         dead = sum(counts[verdict] for verdict in DEAD)
-        judged = dead + counts["survived"]
+        listed = sum(t.verdict == "survived" and t.mutant.key in self.equivalent for t in self.trials)
+        judged = dead + counts["survived"] - listed
         score = f"{dead / judged:.0%}" if judged else "none"
         print(
-            f"score {score}: {dead} killed ({counts['timeout']} by time), {counts['survived']} survived, "
-            f"{counts['unreached']} unreached, {counts['invalid']} invalid"
+            f"score {score}: {dead} killed ({counts['timeout']} by time), {counts['survived'] - listed} survived, "
+            f"{listed} listed, {counts['unreached']} unreached, {counts['invalid']} invalid"
         )
         late = "" if len(self.trials) == self.planned else "; time ran out"
         print(f"{len(self.trials)} of {self.planned} mutants run in {seconds:.0f} s{late}")
