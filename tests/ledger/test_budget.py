@@ -13,7 +13,7 @@ from mpmath import mp
 
 from sfumato.errors import ParameterError
 from sfumato.ledger import Budget
-from sfumato.ledger.filters import BasicFilter, Filters, RDPFilter, ZCDPFilter
+from sfumato.ledger.filters import BasicFilter, Filters, RDPFilter, Spent, ZCDPFilter
 from sfumato.privacy import Neighboring, zcdp_epsilon
 
 BUDGETS = [
@@ -120,9 +120,28 @@ def test_a_limit_that_is_too_high_today_is_lowered() -> None:
     assert budget.weakest(generous) == budget.filters
 
 
+def test_no_limit_and_no_mass_is_raised_by_those_of_today() -> None:
+    budget = Budget.approximate(epsilon=2.0, delta=1e-7)
+    basic, zcdp = budget.filters.members
+    less = Filters((BasicFilter(1.0, 1e-8), ZCDPFilter(zcdp.limit / 2, zcdp.delta / 2)))
+    kept = Budget.from_json(budget.to_json() | {"filters": [member.to_json() for member in less.members]})
+    assert kept.weakest(budget.filters) == less
+    mixed = Filters((BasicFilter(basic.limit, 1e-8), ZCDPFilter(zcdp.limit / 2, zcdp.delta)))
+    assert budget.weakest(mixed) == mixed
+
+
 def test_the_mu_filter_sums_squares_below_the_square_of_mu() -> None:
     (member,) = Budget.gaussian(mu=1.1).filters.members
     assert member.limit <= 1.1 * 1.1 <= math.nextafter(member.limit, 2)
+
+
+@pytest.mark.parametrize("amount", [2.0, 3.0, 5.0, 0.1, 1e-9, 1.21])
+def test_mu_is_shown_from_outside_the_square_that_is_summed(amount: float) -> None:
+    (member,) = Budget.gaussian(mu=3.0).filters.members
+    spent = Spent(amount, 0.0)
+    high, low = (Fraction(member.in_unit(spent, up=up)["mu"]) for up in (True, False))
+    assert low**2 <= Fraction(amount) <= high**2
+    assert high - low <= high * Fraction(1, 2**51)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +154,10 @@ def test_the_mu_filter_sums_squares_below_the_square_of_mu() -> None:
         (Budget.approximate, {"epsilon": 1.0, "delta": 1.0}),
         (Budget.approximate, {"epsilon": 1.0, "delta": -1e-9}),
         (Budget.approximate, {"epsilon": 1.0, "delta": 5e-324}),
+        (
+            Budget.approximate,
+            {"epsilon": 1.0, "delta": 1.5e-323},
+        ),  # its quarter is a float, but not an exact one
         (Budget.approximate, {"epsilon": "1", "delta": 0.0}),
         (Budget.pure, {"epsilon": 0.0}),
         (Budget.zcdp, {"rho": 0.0}),

@@ -15,7 +15,7 @@ from scipy.special import gammaincc
 from sfumato.errors import ParameterError
 from sfumato.numerics.exact import log_bounds
 from sfumato.numerics.source import SimulatedSource
-from sfumato.numerics.stopping import poisson, truncated_negative_binomial
+from sfumato.numerics.stopping import _first_negative_binomial, poisson, truncated_negative_binomial
 from tests.numerics.sources import ListedSource
 
 Sums = Iterator[tuple[int, mp.mpf]]
@@ -26,7 +26,7 @@ def number(x: float | Fraction) -> mp.mpf:
     return mp.mpf(exact.numerator) / exact.denominator
 
 
-def binomial_sums(eta: float, gamma: float) -> Sums:
+def binomial_sums(eta: float | Fraction, gamma: float | Fraction) -> Sums:
     """P(K <= k), from the definition: the weights over their sum, which is known in closed form."""
     shape, stop = number(eta), number(gamma)
     whole = mp.log(1 / stop) if eta == 0 else stop**-shape - 1
@@ -135,6 +135,17 @@ def test_logarithms_are_enclosed(x: Fraction, bits: int) -> None:
     low, high = log_bounds(x, bits)
     with mp.workdps(200):
         assert low <= mp.log(number(x)) * mp.mpf(2) ** bits <= high <= low + 2
+
+
+@pytest.mark.parametrize("eta", [Fraction(0), Fraction(1), Fraction(1, 2), Fraction(-1, 2)])
+def test_the_first_probability_is_enclosed(eta: Fraction) -> None:
+    for parts in range(2, 200):
+        for gamma in (Fraction(1, parts), Fraction(parts - 1, parts)):
+            low, high, point = _first_negative_binomial(eta, gamma, 8)
+            with mp.workprec(point + 100):
+                truth = next(binomial_sums(eta, gamma))[1] * mp.mpf(2) ** point
+                assert low <= truth <= high, gamma
+            assert high - low <= 2 ** (point - 60)
 
 
 @pytest.mark.parametrize(
