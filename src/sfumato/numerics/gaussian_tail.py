@@ -21,6 +21,10 @@ DIRECT = 128
 
 _ORDER = 5
 _TINY = 2.0**-53
+_STEEP = Fraction(2**1000)
+"""A rate at which the second term counts for nothing."""
+_FAR = 1e20
+"""Standard deviations beyond which powers of them may leave the range of floats."""
 # B_2k / (2k)! for k = 1..5.
 _BERNOULLI = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600, 1 / 47900160)
 
@@ -82,12 +86,12 @@ def mills_ratio(z: float) -> Interval:
 
 def _direct(start: int, stddev: Fraction) -> Interval:
     """Sum f(j) / f(start) over j >= start >= 0 term by term."""
-    variance = float(stddev * stddev)
-    inverse = 1 / variance if variance > 2.0**-1000 else 2.0**1000
+    variance = stddev * stddev
+    inverse, rate = (float(min(top / variance, _STEEP)) for top in (Fraction(1), Fraction(start)))
     # The exponent is convex and 46 at term `count`, so from there on terms fall like exp(-46 i / count).
-    count = 1 + math.ceil(46 / max(start * inverse, math.sqrt(46 * inverse / 2)))
+    count = 1 + math.ceil(46 / max(rate, math.sqrt(46 * inverse / 2)))
     i = np.arange(count, dtype=np.float64)
-    total = float(np.exp(-(start * inverse * i + i * i * (inverse / 2))).sum())
+    total = float(np.exp(-(rate * i + i * i * (inverse / 2))).sum())
     slack = total * (count + 128) * _TINY
     return Interval(max(1.0, total - slack), total + slack + math.exp(-45.9) * (1 + count / 46))
 
@@ -104,6 +108,9 @@ def _euler_maclaurin(start: int, stddev: Fraction) -> Interval:
     scale = float(stddev)
     z = float(Fraction(start) / stddev)
     ratio = mills_ratio(z)
+    if z > _FAR:
+        # Between the integral from the first term on and the same with the first term added.
+        return Interval(scale * ratio.lower * (1 - 8 * _TINY), (scale * ratio.upper + 1) * (1 + 8 * _TINY))
     total = magnitude = 0.5
     for k, weight in enumerate(_BERNOULLI, start=1):
         powers = [abs(weight) * scale ** (1 - 2 * k) * z**n for n in range(2 * k)]
@@ -136,7 +143,8 @@ def tail(start: int, stddev: Fraction) -> Interval:
     Returns
     -------
     Interval
-        Relative width below 1e-11.
+        Relative width below 1e-11; below 1/50 where the first term is beyond 1e20 standard deviations, and
+        its logarithm below -1e39.
 
     Notes
     -----
@@ -153,11 +161,12 @@ def normaliser(stddev: Fraction) -> Interval:
     Notes
     -----
     From s = 1 on, by Poisson summation, it is ``s sqrt(2 pi) (1 + 2 sum_n exp(-2 pi^2 n^2 s^2))``, whose
-    terms after the first are below 1e-25 of it; below, it is summed directly.
+    terms after the first are below 1e-25 of it (beyond s = 8 those of 8 bound them, below 1e-500); below 1,
+    it is summed directly.
     """
     if stddev >= 1:
         width = Interval(fraction_down(stddev), fraction_up(stddev))
-        factor = math.sqrt(2 * math.pi) * (1 + 2 * math.exp(-2 * (math.pi * width.lower) ** 2))
+        factor = math.sqrt(2 * math.pi) * (1 + 2 * math.exp(-2 * (math.pi * min(width.lower, 8.0)) ** 2))
         return Interval(width.lower * factor * (1 - 16 * _TINY), width.upper * factor * (1 + 16 * _TINY))
     half = _direct(0, stddev)
     return Interval(max(1.0, (2 * half.lower - 1) * (1 - 4 * _TINY)), (2 * half.upper - 1) * (1 + 4 * _TINY))

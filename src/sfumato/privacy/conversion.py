@@ -33,6 +33,9 @@ Curve = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 _COARSE = np.exp2(np.linspace(-8.0, 8.0, 49))
 _FINE = np.linspace(-1.0, 1.0, 25) / 3.0
 _RECENTRED = 6
+_LOOKS = 8
+_CLOSE = 1e-10
+_SMOOTH = 0.7
 _SLACK = 16 * UNIT
 
 
@@ -48,15 +51,29 @@ def _least(objective: Curve, centre: float) -> float:
             best, centre = float(values.min()), float(grid[int(values.argmin())])
             if grid[0] < centre < grid[-1]:
                 break
-        grid = centre * np.exp2(_FINE)
+        return min(best, _closer(objective, centre))
+
+
+def _closer(objective: Curve, centre: float) -> float:
+    """Look at the place where a function is about least, closer and closer where it has a corner there."""
+    best, fine = math.inf, _FINE
+    for _ in range(_LOOKS):
+        grid = centre * np.exp2(fine)
         values = np.nan_to_num(objective(grid), nan=np.inf, posinf=np.inf)
-        k = min(max(int(values.argmin()), 1), len(grid) - 2)
-        left, middle, right = (float(v) for v in values[k - 1 : k + 2])
-        bend = left - 2 * middle + right
-        best = min(best, float(values.min()))
-        if bend > 0 and math.isfinite(bend):
-            step = min(max(0.5 * (left - right) / bend, -1.0), 1.0) * float(_FINE[1] - _FINE[0])
-            best = min(best, *objective(grid[k] * np.exp2([step])).tolist())
+        lowest = int(values.argmin())
+        k = min(max(lowest, 2), len(grid) - 3)
+        bends = np.diff(values[k - 2 : k + 3], 2)
+        bend, centre = float(bends[1]), float(grid[lowest])
+        best = min(best, float(values[lowest]))
+        if math.isinf(best):
+            break
+        if 0 < bend < math.inf:
+            move = min(max(0.5 * float(values[k - 1] - values[k + 1]) / bend, -1.0), 1.0)
+            best = min(best, *objective(grid[k] * np.exp2([move * (fine[1] - fine[0])])).tolist())
+        # A smooth function bends about as much on both sides; one with a corner needs a closer look.
+        if lowest == k and (bend <= _CLOSE * abs(best) or bends.min() > _SMOOTH * bends.max()):
+            break
+        fine = fine * (2 / (len(fine) - 1))
     return best
 
 

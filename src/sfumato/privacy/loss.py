@@ -8,6 +8,7 @@ sorted, without duplicates, and repetition is a number beside a part.
 from __future__ import annotations
 
 import json
+import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable
@@ -73,7 +74,10 @@ class PrivacyLoss(Readings):
         order = _check.finite("order", order, remedy)
         if order <= 1:
             _check.refuse("order", "be above 1", order, remedy)
-        return float(self.rdp_curve(np.array([order]))[0])
+        with np.errstate(all="ignore"):
+            bound = float(self.rdp_curve(np.array([order]))[0])
+        # Where infinities cancel, nothing is known.
+        return math.inf if math.isnan(bound) else bound
 
     def log_profile(self, epsilon: float) -> float:
         """Return an upper bound on the log of the hockey-stick divergence at a non-negative ``epsilon``."""

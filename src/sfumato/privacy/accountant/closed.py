@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import UnsupportedView
-from sfumato.numerics.rounding import log1p_down, log_down
+from sfumato.numerics.rounding import log1p_down, log_down, log_up
 from sfumato.privacy import conversion
 from sfumato.privacy._outward import UNIT, above, below, sum_above, times_above
 from sfumato.privacy.normal import log_profile
@@ -247,20 +247,40 @@ def _gdp_log_delta(terms: Terms, epsilon: float) -> float:
     return log_delta if mass == 0 else min(0.0, above(math.log(math.exp(log_delta) + mass), 8.0, 1.0))
 
 
+def _pure_epsilon(terms: Terms, delta: float) -> float:
+    epsilon, mass = pure(terms)
+    return epsilon if delta >= mass else math.inf
+
+
+def _pure_log_delta(terms: Terms, epsilon: float) -> float:
+    least, mass = pure(terms)
+    return log_up(mass) if epsilon >= least else 0.0
+
+
 def _rdp_epsilon(terms: Terms, delta: float) -> float:
-    _refuse_numeric(terms)
-    return _numeric_rdp_epsilon(terms, delta)
+    if (instead := _instead_of_numeric(terms)) is None:
+        return _numeric_rdp_epsilon(terms, delta)
+    rho, mass = instead
+    left = delta if mass == 0 else max(0.0, below(delta - mass))
+    return conversion.zcdp_epsilon(rho, left) if rho < math.inf else math.inf
 
 
 def _rdp_log_delta(terms: Terms, epsilon: float) -> float:
-    _refuse_numeric(terms)
-    return _numeric_rdp_log_delta(terms, epsilon)
+    if (instead := _instead_of_numeric(terms)) is None:
+        return _numeric_rdp_log_delta(terms, epsilon)
+    rho, mass = instead
+    return log_up(min(1.0, above(conversion.zcdp_delta(rho, epsilon) + mass))) if rho < math.inf else 0.0
 
 
-def _refuse_numeric(terms: Terms) -> None:
-    for term, _ in terms:
-        if term.numeric:
-            raise UnsupportedView(f"{term!r} has no rdp view in closed form")
+def _instead_of_numeric(terms: Terms) -> ZCDPView | None:
+    """Return what zCDP says of all where a curve is not in closed form, or None where all are."""
+    slow = next((term for term, _ in terms if term.numeric), None)
+    if slow is None:
+        return None
+    try:
+        return zcdp(terms)
+    except UnsupportedView:
+        raise UnsupportedView(f"{slow!r} has no rdp view in closed form") from None
 
 
 def _numeric_rdp_epsilon(terms: Terms, delta: float) -> float:
@@ -285,5 +305,5 @@ def _rho(terms: Terms) -> float:
 
 
 _Proof: TypeAlias = Callable[[Terms, float], float]
-_EPSILON_PROOFS: tuple[_Proof, ...] = (_profile_epsilon, _gdp_epsilon, _rdp_epsilon)
-_DELTA_PROOFS: tuple[_Proof, ...] = (_profile_log_delta, _gdp_log_delta, _rdp_log_delta)
+_EPSILON_PROOFS: tuple[_Proof, ...] = (_pure_epsilon, _profile_epsilon, _gdp_epsilon, _rdp_epsilon)
+_DELTA_PROOFS: tuple[_Proof, ...] = (_pure_log_delta, _profile_log_delta, _gdp_log_delta, _rdp_log_delta)

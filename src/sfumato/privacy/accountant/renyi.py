@@ -61,21 +61,23 @@ def renyi(pair: Pair, orders: _Array) -> _Array:
 def _log_moments(pair: Pair, tilts: _Array, *, swapped: bool) -> _Array:
     """Return bounds on ``log E exp(c * loss)`` for rising c; tilts within an octave share their bins."""
     octaves = np.floor(np.log2(tilts))
-    coarse = [Part.cut(pair, np.ones(()), pair.cuts(_REACHES[0]), swapped=swapped)]
+    coarse: list[Part] = []
     results = []
     for octave in np.unique(octaves):
         group = tilts[octaves == octave]
-        results.append(_one_octave(coarse, group))
+        try:
+            results.append(_one_octave(pair, coarse, group, swapped=swapped))
+        except (ArithmeticError, ValueError):  # numbers left the range of floats: nothing is known
+            results.append(np.full(len(group), np.inf))
     return np.concatenate(results) if results else np.zeros(0)
 
 
-def _one_octave(coarse: list[Part], tilts: _Array) -> _Array:
+def _one_octave(pair: Pair, coarse: list[Part], tilts: _Array, *, swapped: bool) -> _Array:
     """Look farther and farther out, while what is beyond the last cut counts."""
     best = np.full(len(tilts), np.inf)
     for look, reach in enumerate(_REACHES):
         if look == len(coarse):
-            near = coarse[0]
-            coarse.append(Part.cut(near.pair, near.counts, near.pair.cuts(reach), swapped=near.swapped))
+            coarse.append(Part.cut(pair, np.ones(()), pair.cuts(reach), swapped=swapped))
         part = coarse[look]
         part = part.recut(part.shares(part.law.tilted(float(tilts[-1]))), _BINS)
         values, tails = _bounds(part, tilts)

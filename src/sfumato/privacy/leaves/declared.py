@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.privacy._outward import times_above
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
-from sfumato.privacy.leaves.leaf import Leaf, bounded_log_profile, bounded_rdp
+from sfumato.privacy.leaves.leaf import DivergenceLeaf, Leaf, bounded_log_profile, bounded_rdp
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.pairs.pair import Pair, two_points
@@ -148,7 +148,7 @@ class ApproximateDP(Leaf):
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class ZCDP(Leaf):
+class ZCDP(DivergenceLeaf):
     """Any mechanism that is rho-zCDP.
 
     Parameters
@@ -161,7 +161,7 @@ class ZCDP(Leaf):
     Notes
     -----
     Guarantee: the declared rho, under the relation that it is stated for. There is no Gaussian DP view: zCDP
-    alone does not imply Gaussian DP.
+    alone does not imply Gaussian DP. Only at rho 0 the two laws are equal, and nothing is lost in any notion.
 
     References
     ----------
@@ -180,17 +180,13 @@ class ZCDP(Leaf):
         self._set_rounded("rho", self.rho, up=True)
         self._set_relation(self.neighboring)
 
+    @property
+    def _equal(self) -> bool:
+        return self.rho == 0
+
     def zcdp(self) -> ZCDPView:
         """Return the declared rho."""
         return ZCDPView(self.rho, 0.0)
-
-    def pure(self) -> PureView:
-        """Return 0 where rho is 0: then the two laws are equal. Otherwise there is no such view."""
-        return PureView(0.0, 0.0) if self.rho == 0 else self._missing("pure")
-
-    def gdp(self) -> GDPView:
-        """Return 0 where rho is 0: then the two laws are equal. Otherwise there is no such view."""
-        return GDPView(0.0, 0.0) if self.rho == 0 else self._missing("gdp")
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``rho`` times the order."""

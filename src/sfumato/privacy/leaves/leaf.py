@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
@@ -19,10 +20,10 @@ from sfumato.privacy._outward import UNIT, above, sum_above, times_above
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.pairs.chained import MOST_STEPS, ChainedPair
-from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.pair import Pair, no_loss
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
-__all__ = ["Chained", "Leaf", "Node", "bounded_log_profile", "bounded_rdp", "listed"]
+__all__ = ["Chained", "DivergenceLeaf", "Leaf", "Node", "bounded_log_profile", "bounded_rdp", "listed"]
 
 # Enough for every float; keeps the serialised form short.
 _MAX_BITS = 4096
@@ -212,6 +213,36 @@ class Leaf(Node):
         if value and self.neighboring is Neighboring.REPLACE_ONE:
             remedy = "a replaced unit may raise one score and lower another"
             _check.refuse("monotone", "be False under replace-one", value, remedy)
+
+
+class DivergenceLeaf(Leaf):
+    """A leaf known by bounds on divergences alone: where one of them is 0, the two laws are equal.
+
+    Then every view and a pair exist, with no loss at all; otherwise only what the subclass proves.
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def _equal(self) -> bool:
+        """Whether the bounds say that the two laws are equal."""
+
+    def pure(self) -> PureView:
+        """Return 0 where the two laws are equal. Otherwise there is no such view."""
+        return PureView(0.0, 0.0) if self._equal else self._missing("pure")
+
+    def zcdp(self) -> ZCDPView:
+        """Return 0 where the two laws are equal. Otherwise there is no such view."""
+        return ZCDPView(0.0, 0.0) if self._equal else self._missing("zcdp")
+
+    def gdp(self) -> GDPView:
+        """Return 0 where the two laws are equal. Otherwise there is no such view."""
+        return GDPView(0.0, 0.0) if self._equal else self._missing("gdp")
+
+    def dominating_pair(self) -> Pair:
+        """Return two equal laws where they are. Otherwise there is no such pair."""
+        return no_loss() if self._equal else self._missing("dominating pair")
 
 
 def listed(name: str, values: object) -> list[object]:

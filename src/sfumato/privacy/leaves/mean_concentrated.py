@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.numerics.rounding import mul_up
+from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.conversion import pure_to_zcdp
-from sfumato.privacy.leaves.leaf import Leaf
+from sfumato.privacy.leaves.leaf import DivergenceLeaf
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.views import ZCDPView
 
@@ -20,7 +21,7 @@ __all__ = ["CDP"]
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class CDP(Leaf):
+class CDP(DivergenceLeaf):
     r"""Any mechanism that is (mu, tau)-concentrated differentially private.
 
     Parameters
@@ -39,6 +40,10 @@ class CDP(Leaf):
     :math:`D_\alpha = \frac{1}{\alpha - 1}\log E e^{(\alpha-1)Z} \le \mu + (\alpha - 1)\tau^2/2` (Bun, Steinke
     2016, Lemma 4.2); over :math:`\alpha`, this falls or rises from :math:`\mu` to :math:`\tau^2/2`, so the
     greater of both is a rho of zCDP.
+
+    If mu is 0 the two laws are equal. If tau is 0 they are, too: the loss is then a constant in either order,
+    so that each law is a multiple of the other where that one has mass, and as both means are finite, this is
+    everywhere.
 
     Gaussian noise of noise multiplier z is :math:`(1/(2z^2), 1/z)`-CDP, with these views exactly its own.
 
@@ -75,11 +80,22 @@ class CDP(Leaf):
         """
         return cls(pure_to_zcdp(epsilon), epsilon, neighboring=neighboring)
 
+    @property
+    def _equal(self) -> bool:
+        return min(self.mu, self.tau) == 0
+
+    @property
+    def _slope(self) -> float:
+        """Half of the square of tau, rounded up."""
+        return fraction_up(Fraction(self.tau) ** 2 / 2)
+
     def zcdp(self) -> ZCDPView:
-        """Return the greater of the mean and half of the square of tau."""
-        return ZCDPView(max(self.mu, mul_up(self.tau, self.tau) / 2), 0.0)
+        """Return the greater of the mean and half of the square of tau; 0 where the two laws are equal."""
+        return ZCDPView(0.0 if self._equal else max(self.mu, self._slope), 0.0)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the mean, and half of the square of tau for each order beyond 1."""
-        half = mul_up(self.tau, self.tau) / 2
-        return np.asarray((self.mu + (orders - 1) * half) * (1 + 8 * UNIT), dtype=np.float64)
+        if self._equal:
+            return np.zeros_like(orders)
+        bounds = (self.mu + (orders - 1) * self._slope) * (1 + 8 * UNIT)
+        return np.asarray(np.nextafter(bounds, np.inf), dtype=np.float64)

@@ -116,6 +116,8 @@ class RationalLeaf(Leaf):
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the divergences, the greater of both orders; infinity where there is an infinite loss."""
+        if self._mass == 0 == self._loss:
+            return np.zeros_like(orders)
         return renyi(self._pair, orders) if self._mass == 0 else np.full_like(orders, np.inf)
 
     def dominating_pair(self) -> Pair:

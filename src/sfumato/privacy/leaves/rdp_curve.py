@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato.numerics.rounding import mul_up
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.leaves.leaf import Leaf
+from sfumato.privacy.leaves.leaf import DivergenceLeaf
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["RDPCurve"]
@@ -21,7 +22,7 @@ _MOST: Final = 10_000
 
 @final
 @dataclass(frozen=True, slots=True, repr=False)
-class RDPCurve(Leaf):
+class RDPCurve(DivergenceLeaf):
     r"""Any mechanism whose Rényi divergences have the given bounds.
 
     Parameters
@@ -39,7 +40,8 @@ class RDPCurve(Leaf):
     :math:`(\alpha - 1) D_\alpha` is convex, the log of a moment generating function, and tends to 0 at order
     1 (the divergence of some larger order is finite). So it lies below each chord of the points
     :math:`(1, 0)` and :math:`(\alpha_i, (\alpha_i - 1)\epsilon_i)`, which also says that the divergences rise
-    with the order. Beyond the last order nothing is known, so there is neither zCDP nor a dominating pair.
+    with the order. Beyond the last order nothing is known, so there is neither zCDP nor a dominating pair,
+    unless some divergence is 0: then the two laws are equal.
 
     References
     ----------
@@ -73,7 +75,7 @@ class RDPCurve(Leaf):
         gaps, heights = [0.0], [0.0]
         for order, epsilon in zip(self.orders, self.epsilons, strict=True):
             gap = order - 1.0
-            height = _check.finite("epsilons", gap * epsilon, "leave out such orders")
+            height = _check.finite("epsilons", mul_up(gap, epsilon), "leave out such orders")
             while len(gaps) > 1 and (heights[-1] - heights[-2]) * (gap - gaps[-2]) >= (
                 height - heights[-2]
             ) * (gaps[-1] - gaps[-2]):
@@ -84,8 +86,14 @@ class RDPCurve(Leaf):
         self._set("_gaps", tuple(gaps))
         self._set("_heights", tuple(heights))
 
+    @property
+    def _equal(self) -> bool:
+        return min(self.epsilons) == 0
+
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the chords of the declared bounds, and infinity beyond the last."""
+        """Return the chords of the declared bounds, and infinity beyond the last; 0 if one of them is 0."""
+        if self._equal:
+            return np.zeros_like(orders)
         gap = orders - 1.0
-        heights = np.interp(gap, self._gaps, self._heights, right=np.inf)
-        return np.asarray(heights / gap * (1 + 32 * UNIT))
+        heights = np.nextafter(np.interp(gap, self._gaps, self._heights, right=np.inf), np.inf)
+        return np.asarray(np.nextafter(heights / gap * (1 + 32 * UNIT), np.inf))

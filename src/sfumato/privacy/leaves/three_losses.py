@@ -118,10 +118,11 @@ def _rho(epsilon: float, top: float, middle: float) -> float:
     if log_ratio <= -1e-9:
         return min(worst, above(-epsilon * math.expm1(-epsilon) * math.exp(top) * slack))
     last = 4 * (max(log_ratio, 0.0) + 5) + epsilon
-    w = np.linspace(epsilon / 2 * (1 - 8 * UNIT), last, _GRID)
-    left, right = w[:-1], w[1:]
     with np.errstate(over="ignore", invalid="ignore"):
+        w = np.linspace(epsilon / 2 * (1 - 8 * UNIT), last, _GRID)
+        left, right = w[:-1], w[1:]
         beside = 1 + np.exp(-2 * left) + 2 * np.exp(log_ratio - left)
         steps = np.exp(right - left) * -np.expm1(-2 * right) / (right * beside)
     greatest = max(float(steps.max()), 1 / last)
-    return min(worst, above(epsilon * epsilon / 2 * greatest * slack))
+    found = above(epsilon * epsilon / 2 * greatest * slack)
+    return min(worst, found) if found >= 0 else worst  # where floats overflow, nothing is known

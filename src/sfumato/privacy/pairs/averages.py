@@ -248,6 +248,8 @@ def _grouped(law: Law, cells: _Cells, spread: float) -> tuple[Law, _Cells]:
     :math:`E(s - A)_+` that counts.
     """
     left, right, mass, moment, *_ = cells.of(cells.mass > 0)
+    if not len(left):
+        return law, cells.of(cells.mass > 0)
     upper = np.cumsum(moment[::-1])[::-1] - left * np.cumsum(mass[::-1])[::-1]
     lower = right * np.cumsum(mass) - np.cumsum(moment)
     tail = np.maximum(np.minimum(upper, lower), law.floor)
@@ -298,6 +300,8 @@ def _closed(law: Law, cells: _Cells, side: Side) -> Law:
 
 def _listed(law: Law, side: Side) -> Law:
     """Sort the values, put together what lies close, and leave out what has hardly any mass."""
+    if not len(law.value):  # from below all may be lost
+        return law
     order = np.argsort(law.value, kind="stable")
     value, mass = law.value[order], law.mass[order]
     starts = np.flatnonzero(np.diff(value, prepend=-1.0) > _CLOSE * value)

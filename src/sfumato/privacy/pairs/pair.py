@@ -242,7 +242,9 @@ def two_points(epsilon: float, infinite: float = 0.0, *, tight: bool = True) -> 
     kept = math.log1p(-infinite)
     lesser = -math.log1p(math.exp(-epsilon)) + kept
     log_p = np.array([lesser - epsilon, lesser])
-    points = Points(log_p, np.array([-epsilon, epsilon]), UNIT * (16 + 4 * np.abs(log_p)), np.zeros(2))
+    with np.errstate(over="ignore"):
+        error = UNIT * (16 + 4 * np.abs(log_p))
+    points = Points(log_p, np.array([-epsilon, epsilon]), error, np.zeros(2))
     return AtomicPair(points, only_p=infinite, only_q=infinite, symmetric=True, tight=tight)
 
 
