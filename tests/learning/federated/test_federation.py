@@ -75,7 +75,7 @@ def _training(clients: Sequence[Any], **changes: Any) -> FederatedTraining[Any]:
     parameters: dict[str, Any] = {
         "module": _module(),
         "local": LOCAL,
-        "sampler": FullBatchSampler(population=len(clients), steps=4, seed=5),
+        "sampler": FullBatchSampler(population=max(1, len(clients)), steps=4, seed=5),
         "clipping": Flat(clip_norm=0.5),
         "noise_multiplier": TINY,
         "noise": SimulatedNoise(1),
