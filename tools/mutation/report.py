@@ -94,8 +94,9 @@ class Report:
         judged = dead + counts["survived"] - listed
         score = f"{dead / judged:.0%}" if judged else "none"
         print(
-            f"score {score}: {dead} killed ({counts['timeout']} by time), {counts['survived'] - listed} survived, "
-            f"{listed} listed, {counts['unreached']} unreached, {counts['invalid']} invalid"
+            f"score {score}: {dead} killed ({counts['timeout']} by time), "
+            f"{counts['survived'] - listed} survived, {listed} listed, "
+            f"{counts['unreached']} unreached, {counts['invalid']} invalid"
         )
         late = "" if len(self.trials) == self.planned else "; time ran out"
         print(f"{len(self.trials)} of {self.planned} mutants run in {seconds:.0f} s{late}")
