@@ -1,4 +1,4 @@
-"""Hypothesis without clocks and the same examples each time in CI; without torch, no tests that need it."""
+"""The tiers, the examples that hypothesis draws, and what is collected where an extra is not installed."""
 
 from __future__ import annotations
 
@@ -8,23 +8,20 @@ from collections.abc import Set
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
 
+from tests.docstrings import Docstrings
+from tests.drawing import Drawing
 from tests.postgres import postgres, postgres_url
+from tests.run_time import RunTime
 from tests.spark import spark_cluster
+from tests.tiers import Tiers
 
 __all__ = ["postgres", "postgres_url", "spark_cluster"]  # fixtures for all tests
 
-settings.register_profile(
-    "sfumato",
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    derandomize=bool(os.environ.get("CI")),
-)
-settings.load_profile("sfumato")
-
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 """Tests run side by side: torch's threads would wait for one another."""
+
+PLUGINS = (Tiers(), RunTime(), Drawing(), Docstrings())
 
 NEED_TORCH = {
     "adapters",
@@ -56,7 +53,9 @@ class _Without:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put the plugin in for all paths: this file's own hooks would see none but the tests'."""
+    """Put the plugins in for all paths: this file's own hooks would see none but the tests'."""
+    for plugin in PLUGINS:
+        config.pluginmanager.register(plugin)
     needs = {part: {"torch", *NEED_MORE.get(part, ())} for part in NEED_TORCH}
     absent = {name for names in needs.values() for name in names if importlib.util.find_spec(name) is None}
     parts = {part for part, names in needs.items() if names & absent}

@@ -40,7 +40,6 @@ def test_spark_connect_reaches_the_same_cluster(spark_cluster: Cluster) -> None:
     assert remote.range(1000).selectExpr("sum(id) AS s").toArrow()["s"].to_pylist() == [499500]
 
 
-@pytest.mark.slow
 def test_a_killed_owner_leaves_nothing_behind(spark_cluster: Cluster) -> None:
     del spark_cluster  # skips or fails where there is no Spark
     owner = subprocess.Popen(

@@ -395,19 +395,19 @@ def check(entry: Entry) -> None:
     assert found.epsilon_lower >= entry.reaches * claimed, found
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("entry", (CATALOGUE | AT_ONCE).values(), ids=CATALOGUE | AT_ONCE)
 def test_no_mechanism_of_ours_is_refuted(entry: Entry) -> None:
     check(entry)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("entry", ONE_BY_ONE.values(), ids=ONE_BY_ONE)
 def test_no_mechanism_of_ours_is_refuted_one_release_at_a_time(entry: Entry) -> None:
     check(entry)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("entry", ALL.values(), ids=CATALOGUE | AT_ONCE | ONE_BY_ONE)
 def test_every_mechanism_of_ours_brings_pairs(entry: Entry) -> None:
     """But one, whose data only its caller knows; and it says so."""

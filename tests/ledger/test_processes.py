@@ -16,7 +16,7 @@ import pytest
 HERE = Path(__file__).parent
 Run = Callable[..., object]
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exhaustive
 
 
 @pytest.fixture

@@ -339,7 +339,6 @@ def test_an_older_ledger_takes_a_run(tmp_path: Path) -> None:
         assert ledger.verify().sound
 
 
-@pytest.mark.slow
 def test_no_two_processes_are_given_the_same_step_and_a_killed_one_takes_its_own_along(
     open_anywhere: Open, at: Any
 ) -> None:

@@ -84,7 +84,6 @@ def _hashed(session: Any) -> Any:
     return rows.join(known.hint("broadcast"), "code").select("report")
 
 
-@pytest.mark.slow
 def test_a_killed_worker_changes_nothing(spark_cluster: Cluster) -> None:
     spark = spark_cluster.session()
     calm = local.aggregate_spark(ORACLE, _hashed(spark))

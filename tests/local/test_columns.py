@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
@@ -18,6 +17,11 @@ from sfumato import local
 from sfumato.errors import ParameterError, SchemaError, SourceError
 from sfumato.local import Domain, OptimalLocalHashing, PrivUnit, RandomizedResponse, Rappor, SquareWave
 from sfumato.local.columns import add_column
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import polars as pl
+
 
 ORACLE = RandomizedResponse(epsilon=1.0, domain=Domain(range(1000)))
 ODD: list[bytes | None] = [None, b"", b"x", b"long enough", b"\xff\xff"]
@@ -137,7 +141,7 @@ def test_files_in_this_process(tmp_path: Path) -> None:
     assert local.aggregate_parquet(ORACLE, [], processes=1).accepted == 0
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_files_by_several_processes_and_one_that_ends(tmp_path: Path) -> None:
     paths = files(tmp_path)
     for processes in (2, 3):

@@ -99,7 +99,7 @@ def test_no_neighbor_exceeds_the_sensitivity(
     assert not report.violated, report
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("case", "neighboring"),
     [

@@ -106,7 +106,7 @@ def test_borders_are_decided_exactly(case: str) -> None:
                     assert draw(ListedSource(listed)) == reference(listed, sums())
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", ["geometric", "logarithmic", "negative", "concentrated", "few"])
 def test_draws_follow_the_law(case: str) -> None:
     draw, sums = CASES[case]

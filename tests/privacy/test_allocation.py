@@ -185,7 +185,7 @@ def normal_delta(mu: float, weights: tuple[float, ...], constant: float, epsilon
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0, 3.0])
-@pytest.mark.parametrize("steps", [2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("steps", [2, pytest.param(3, marks=pytest.mark.exhaustive)])
 def test_normal_steps_against_quadrature(sigma: float, steps: int) -> None:
     for epsilon in (0.05, 0.5, 2.0):
         truth = normal_delta(1 / sigma, (1 / steps,) * steps, 0.0, epsilon)
@@ -218,7 +218,7 @@ def test_the_published_case_is_narrower() -> None:
     assert upper - lower < 1e-3 * upper
 
 
-@pytest.mark.parametrize("delta", [1e-10, pytest.param(1e-30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("delta", [1e-10, pytest.param(1e-30, marks=pytest.mark.exhaustive)])
 def test_small_deltas_and_many_steps(delta: float) -> None:
     before = math.inf
     for steps in (2, 100):
@@ -230,7 +230,7 @@ def test_small_deltas_and_many_steps(delta: float) -> None:
         before = lower
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_simulation_of_a_thousand_steps() -> None:
     """Seven deviations of a mean of 80,000 draws are a chance of 3e-12."""
     rng = np.random.default_rng(20261121)

@@ -108,7 +108,7 @@ def test_a_negative_epsilon_of_peers_is_far_from_the_truth(noise: float, count: 
     assert upper == pytest.approx(truth, rel=1e-3)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_cannot_be_as_narrow_as_asked_says_so() -> None:
     run = sgd(0.01, 1.0, 10_000)
     assert run.delta_interval(6.0).upper <= run.delta_interval(6.0).lower * 1.0011
@@ -253,7 +253,7 @@ def test_what_cannot_be_narrow_warns_and_is_right(monkeypatch: pytest.MonkeyPatc
     assert upper >= 0.4941595
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
 @pytest.mark.parametrize("most", [2, 16, 64])
 def test_a_line_that_is_cut_short_is_right(most: int, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -92,7 +92,7 @@ def test_sums_so_far_follow_the_truth_within_their_intervals() -> None:
     assert last.to_arrow()["period"][3 * 3].as_py() == START + dt.timedelta(3)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_intervals_hold_the_truth_and_noise_is_there() -> None:
     table = visits()
     expected = truth(table, DAYS, 3)
@@ -156,7 +156,7 @@ def test_told_periods_are_never_computed_again(tmp_path: Path) -> None:
         assert counter.refresh(START + dt.timedelta(6)).to_arrow() == first
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("max_periods", [1, 3])
 def test_one_unit_moves_no_more_than_was_paid_for(max_periods: int) -> None:
     """The exact sums of every period with and without a unit: few periods, few groups, a bounded change."""

@@ -287,7 +287,7 @@ def test_nothing_is_left_of_a_run() -> None:
         assert _tables(engine) == []
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_does_not_fit_is_spilled_to_a_private_folder_that_goes_away(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

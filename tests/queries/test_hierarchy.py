@@ -66,7 +66,7 @@ def test_it_is_the_weighted_least_squares_estimate(column: str) -> None:
     assert np.allclose(made[1][f"{column}_stddev"].to_numpy() ** 2, blocks)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_errors_are_as_large_as_they_are_said_to_be() -> None:
     truth = {(s, c): 100 for s in STATES for c in COUNTIES}
     errors, said, before = [], [], []

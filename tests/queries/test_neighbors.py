@@ -348,7 +348,7 @@ def _fuzz(seed: int, jobs: int = 4) -> list[str]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @_FUZZ
 @given(st.integers(0, 2**64))
 def test_one_unit_moves_no_answer_by_more_than_declared(seed: int) -> None:
@@ -360,7 +360,7 @@ def _caught(first: int = 0) -> bool:
     return any(_fuzz(seed) for seed in range(first, 60))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_fuzz_catches_a_choice_by_position(monkeypatch: pytest.MonkeyPatch) -> None:
     """A choice by where rows happen to lie: another unit's absence changes it."""
     monkeypatch.setitem(globals(), "_KINDS", _OF_PARTS)  # the others are counted without ``parts``
@@ -461,7 +461,7 @@ def test_the_fuzz_catches_products_of_values_that_are_not_clamped(monkeypatch: p
     assert _caught()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_fuzz_catches_distinct_values_of_units_that_may_not_bring_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -97,7 +97,7 @@ def violations(seed: int, source: str, unit: str | None = "id") -> list[str]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("source", SOURCES, ids=range(len(SOURCES)))
 def test_one_unit_moves_no_more_than_it_is_bounded_to(source: str) -> None:
     assert [line for seed in range(8) for line in violations(seed, source)] == []
@@ -107,7 +107,7 @@ def caught(place: int) -> bool:
     return any(violations(seed, SOURCES[place]) for seed in range(40))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_window_that_leaves_its_unit_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     real: Callable[..., str] = unitwise._over
 

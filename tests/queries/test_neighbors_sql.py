@@ -119,7 +119,7 @@ def _violations(seed: int) -> list[str]:
     return found
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("block", range(4))
 def test_no_measure_moves_by_more_than_its_noise_is_made_for(block: int) -> None:
     assert [line for seed in range(block * 25, block * 25 + 25) for line in _violations(seed)] == []
@@ -146,7 +146,7 @@ def test_noise_made_for_fewer_rows_in_all_groups_is_caught(monkeypatch: pytest.M
     assert any(_violations(seed) for seed in range(20))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_noise_made_for_smaller_products_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     real = Moment.on_grid
     monkeypatch.setattr(Moment, "on_grid", lambda moment, *given: _understated(real(moment, *given)))

@@ -405,7 +405,7 @@ def _measures(row: dict[str, Any], count: int) -> list[Counter[int]]:
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_one_unit_moves_no_level_by_more_than_its_noise_is_made_for() -> None:
     assert [line for seed in range(60) for line in _neighbors(seed)] == []
 

@@ -201,7 +201,7 @@ def test_a_divisor_that_may_be_zero_has_no_ends() -> None:
     assert [column.to_pylist() for column in evaluate(table, found)] == [[None], [None]]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_intervals_of_a_quotient_are_met_at_least_as_often_as_said() -> None:
     truth = {}
     for state in ("CA", "NY", "TX", "VT"):

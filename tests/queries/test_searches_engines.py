@@ -122,7 +122,6 @@ def test_postgres_counts_and_answers_as_duckdb_does(postgres: Cluster) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
 def test_spark_counts_as_duckdb_does(spark_cluster: SparkCluster) -> None:
     session = spark_cluster.session()
     engine = SparkEngine(SparkSource(session, {"data": frame(session, _odd())}))
@@ -134,7 +133,6 @@ def test_spark_counts_as_duckdb_does(spark_cluster: SparkCluster) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.slow
 def test_spark_answers_as_duckdb_does(spark_cluster: SparkCluster) -> None:
     ask = _ASK.replace("MEDIAN(x) AS m, SUM(i) AS t, VAR_POP(i) AS v, CORR(x, i) AS c, ", "")
     assert _answers(frame(spark_cluster.session(), _people()), ask) == _answers(_people(), ask)

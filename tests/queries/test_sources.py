@@ -13,8 +13,6 @@ from typing import Any
 import duckdb
 import narwhals.stable.v2 as narwhals
 import numpy as np
-import pandas as pd
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -24,6 +22,13 @@ from sfumato.errors import ParameterError, SchemaError, SourceError
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.plan import AggregationJob, ColumnType, Measure, MeasureKind, Scan
 from sfumato.queries.sources import ROW, FileKind, FileSource, FrameSource, open_source, require_unit
+from tests.cases import cases
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import pandas as pd
+    import polars as pl
+
 
 _TABLE = pa.table({"person": [1, 2, 3], "name": ["a", "it's", None], "income": [1.5, None, 2.5]})
 
@@ -78,9 +83,9 @@ def test_a_folder_or_pattern_of_parquet(tmp_path: Path, pattern: str) -> None:
         assert _count(engine) == 6
 
 
-@pytest.mark.parametrize(
+@cases(
     "frame",
-    [
+    lambda: [
         _TABLE, _TABLE.to_pandas(), pl.from_arrow(_TABLE), _TABLE.to_batches()[0], _TABLE.to_reader(),
         pl.DataFrame(_TABLE).lazy(), narwhals.from_native(_TABLE),
         narwhals.from_native(pl.DataFrame(_TABLE).lazy()),
@@ -190,9 +195,9 @@ def test_a_truncated_parquet_file_is_refused(tmp_path: Path) -> None:
         DuckDBEngine(open_source(path))
 
 
-@pytest.mark.parametrize(
+@cases(
     "source",
-    [
+    lambda: [
         "no such file.parquet", "no*such.parquet", 5, None, {}, {"": _TABLE}, {3: _TABLE},
         {"a": _TABLE, "A": _TABLE},
         pa.table({}), pd.DataFrame({1: [2]}), pd.DataFrame({"a": [1, "x", b"y"]}),

@@ -96,7 +96,6 @@ def test_answers_are_those_of_duckdb(session: Any, monkeypatch: pytest.MonkeyPat
     _compare(1, 6, session, monkeypatch)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 10))
 def test_more_answers_are_those_of_duckdb(seed: int, settled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     _compare(seed, 6, settled, monkeypatch)
@@ -157,13 +156,11 @@ def _fuzz(seed: int, session: Any, jobs: int) -> list[str]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_one_unit_moves_no_answer_by_more_than_declared(seed: int, classic: Any) -> None:
     assert _fuzz(seed, classic, 4) == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "broken"),
     [

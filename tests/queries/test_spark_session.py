@@ -138,7 +138,6 @@ def _visits(session: Any) -> Any:
     )
 
 
-@pytest.mark.slow
 def test_a_worker_killed_in_mid_query_loses_nothing_and_is_charged_once(spark_cluster: Cluster) -> None:
     """The secret and the noise come from a seed, so that both answers must be the same to the last bit."""
     spark = spark_cluster.session()

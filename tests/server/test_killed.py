@@ -40,7 +40,7 @@ def test_at_its_first_steps() -> None:
     assert ended == 0
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_at_every_step() -> None:
     # Opening takes some 70 steps, and a group that ends a batch 60: so these are the first three of them.
     reports, acknowledged, batches, ended = crash("calls", 240, seed=2)
@@ -49,7 +49,7 @@ def test_at_every_step() -> None:
     assert ended < 120
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_at_random_times() -> None:
     reports, acknowledged, batches, ended = crash("times", 120, seed=3)
     assert reports == 5 * batches

@@ -10,14 +10,19 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.special import expit
-from sklearn.datasets import load_digits
-from sklearn.linear_model import LogisticRegression as ByHeart
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from sfumato.attacks import lira, membership_report, rmia, scaled_confidence
-from sfumato.learning import LogisticRegression
 from sfumato.privacy import ApproximateDP
+from tests.run_time import run_time
+
+if run_time(__name__):
+    from sklearn.datasets import load_digits
+    from sklearn.linear_model import LogisticRegression as ByHeart
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    from sfumato.learning import LogisticRegression
+
 
 COUNT, MODELS = 600, 16
 PAGE = Path(__file__).parents[3] / "docs" / "membership.md"

@@ -5,15 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
-from transformers import default_data_collator
 
 from sfumato.errors import ParameterError
-from sfumato.learning.adapters.example_losses import example_losses, known_loss
-from tests.learning.adapters.tiny import CLASSES, MODELS, bert, examples
+from tests.cases import cases
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    from transformers import default_data_collator
+
+    from sfumato.learning.adapters.example_losses import example_losses, known_loss
+    from tests.learning.adapters.tiny import CLASSES, MODELS, bert, examples
 
 
-@pytest.mark.parametrize("name", list(MODELS))
+@cases("name", lambda: list(MODELS))
 def test_it_is_the_models_own_of_one(name: str) -> None:
     model = MODELS[name]().eval()
     rows = examples(name, 5)
@@ -26,9 +31,9 @@ def test_it_is_the_models_own_of_one(name: str) -> None:
     assert found.shape == (5,)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "labels"),
-    [
+    lambda: [
         ({"num_labels": 1}, torch.randn(5)),
         ({"num_labels": 2, "problem_type": "regression"}, torch.randn(5, 2)),
         ({"problem_type": "multi_label_classification"}, (torch.randn(5, CLASSES) > 0).float()),

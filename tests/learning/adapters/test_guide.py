@@ -7,7 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from examples.text_classifier import encoded, made, main
+from tests.run_time import run_time
+
+if run_time(__name__):
+    from examples.text_classifier import encoded, made, main
 
 PAGE = Path(__file__).parents[3] / "docs" / "adapters.md"
 

@@ -6,18 +6,24 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import lightning.pytorch as pl
 import pytest
-import torch
-from lightning.pytorch.callbacks import GradientAccumulationScheduler, LearningRateFinder, ModelCheckpoint
-from torch import distributed as dist
-from torch import nn
-from torch.utils.data import DataLoader, IterableDataset, TensorDataset, WeightedRandomSampler
 
 from sfumato.errors import LedgerUnavailable, ParameterError
-from sfumato.learning.adapters.lightning_callback import PrivacyCallback
-from sfumato.learning.training.privacy_engine import PrivacyEngine
-from tests.learning.adapters.tiny import open_ledger, privacy, same, weights
+from tests.cases import cases
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import lightning.pytorch as pl
+    import torch
+    from lightning.pytorch.callbacks import GradientAccumulationScheduler, LearningRateFinder, ModelCheckpoint
+    from torch import distributed as dist
+    from torch import nn
+    from torch.utils.data import DataLoader, IterableDataset, TensorDataset, WeightedRandomSampler
+
+    from sfumato.learning.adapters.lightning_callback import PrivacyCallback
+    from sfumato.learning.training.privacy_engine import PrivacyEngine
+    from tests.learning.adapters.tiny import open_ledger, privacy, same, weights
+
 
 pytestmark = [  # lightning's own
     pytest.mark.filterwarnings("ignore:.isinstance.treespec, LeafSpec:FutureWarning"),
@@ -41,29 +47,31 @@ def net() -> nn.Module:
     return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
 
 
-class Line(pl.LightningModule):  # type: ignore[misc]
-    """What a user writes."""
+if run_time(__name__):
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.net: Any = net()
-        self.stop_at = -1
+    class Line(pl.LightningModule):  # type: ignore[misc]
+        """What a user writes."""
 
-    def forward(self, x: torch.Tensor) -> Any:
-        return self.net(x)
+        def __init__(self) -> None:
+            super().__init__()
+            self.net: Any = net()
+            self.stop_at = -1
 
-    def training_step(self, batch: Any, batch_idx: int) -> Any:
-        if self.global_step == self.stop_at:
-            raise Stopped
-        return nn.functional.mse_loss(self(batch[0]), batch[1])
+        def forward(self, x: torch.Tensor) -> Any:
+            return self.net(x)
 
-    def validation_step(self, batch: Any, batch_idx: int) -> None:
-        self.log("error", nn.functional.mse_loss(self(batch[0]), batch[1]))
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            if self.global_step == self.stop_at:
+                raise Stopped
+            return nn.functional.mse_loss(self(batch[0]), batch[1])
 
-    def configure_optimizers(self) -> Any:
-        optimizer = torch.optim.SGD(self.parameters(), lr=0.1, momentum=0.5)
-        schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+        def validation_step(self, batch: Any, batch_idx: int) -> None:
+            self.log("error", nn.functional.mse_loss(self(batch[0]), batch[1]))
+
+        def configure_optimizers(self) -> Any:
+            optimizer = torch.optim.SGD(self.parameters(), lr=0.1, momentum=0.5)
+            schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)
+            return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
 
 class Stopped(Exception):
@@ -243,9 +251,9 @@ def no_group_left() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("no_group_left")
-@pytest.mark.parametrize(
+@cases(
     ("changes", "told"),
-    [
+    lambda: [
         ({"gradient_clip_val": 1.0}, "gradient_clip_val must be left out"),
         ({"max_epochs": -1}, "max_epochs must end the run"),
         ({"precision": "16-true"}, "precision must be 32 bits or bfloat16"),
@@ -259,42 +267,41 @@ def test_trainers_that_would_break_it(changes: dict[str, Any], told: str, tmp_pa
         fit(tmp_path, **({"accumulate_grad_batches": 1} | changes))
 
 
-class Several(Line):
-    def configure_optimizers(self) -> Any:
-        return [
-            torch.optim.SGD(self.net[0].parameters(), lr=0.1),
-            torch.optim.SGD(self.net[2].parameters(), lr=0.1),
-        ]
+if run_time(__name__):
+
+    class Several(Line):
+        def configure_optimizers(self) -> Any:
+            return [
+                torch.optim.SGD(self.net[0].parameters(), lr=0.1),
+                torch.optim.SGD(self.net[2].parameters(), lr=0.1),
+            ]
+
+    class Manual(Line):
+        def __init__(self) -> None:
+            super().__init__()
+            self.automatic_optimization = False
+
+    class Clips(Line):
+        def configure_gradient_clipping(self, *_: Any, **__: Any) -> None:
+            pass
+
+    class Follows(Line):
+        """Its rate, and so its weights, would follow from private rows, beside their gradients."""
+
+        def training_step(self, batch: Any, batch_idx: int) -> Any:
+            loss = super().training_step(batch, batch_idx)
+            self.log("loss", loss, on_step=False, on_epoch=True)
+            return loss
+
+        def configure_optimizers(self) -> Any:
+            optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
+            schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0, threshold=10.0)
+            return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "monitor": "loss"}}
 
 
-class Manual(Line):
-    def __init__(self) -> None:
-        super().__init__()
-        self.automatic_optimization = False
-
-
-class Clips(Line):
-    def configure_gradient_clipping(self, *_: Any, **__: Any) -> None:
-        pass
-
-
-class Follows(Line):
-    """Its rate, and so its weights, would follow from the losses of private rows, beside their gradients."""
-
-    def training_step(self, batch: Any, batch_idx: int) -> Any:
-        loss = super().training_step(batch, batch_idx)
-        self.log("loss", loss, on_step=False, on_epoch=True)
-        return loss
-
-    def configure_optimizers(self) -> Any:
-        optimizer = torch.optim.SGD(self.parameters(), lr=0.1)
-        schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0, threshold=10.0)
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "monitor": "loss"}}
-
-
-@pytest.mark.parametrize(
+@cases(
     ("kind", "told"),
-    [
+    lambda: [
         (Follows, "lr_scheduler must follow from the step"),
         (Several, "multiple optimizers"),  # Lightning's own
         (Manual, "automatic_optimization must be on"),
@@ -314,18 +321,17 @@ def test_a_module_without_forward_must_be_told(tmp_path: Path) -> None:
         fit(tmp_path, NoForward())
 
 
-class Rows(IterableDataset[Any]):
-    def __iter__(self) -> Any:
-        return iter(rows())
+if run_time(__name__):
+
+    class Rows(IterableDataset[Any]):
+        def __iter__(self) -> Any:
+            return iter(rows())
 
 
-@pytest.mark.parametrize(
+@cases(
     ("given", "told"),
-    [
-        (
-            loader(sampler=WeightedRandomSampler([1.0] * 40, 40)),
-            "have torch's RandomSampler or Seq",
-        ),
+    lambda: [
+        (loader(sampler=WeightedRandomSampler([1.0] * 40, 40)), "have torch's RandomSampler or Seq"),
         (DataLoader(Rows(), batch_size=5), "IterableDataset"),
         ([1, 2], "data_loader must be a torch DataLoader"),
     ],

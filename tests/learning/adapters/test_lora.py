@@ -6,14 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from peft import LoraConfig, get_peft_model
-from transformers import default_data_collator
 
-from sfumato.learning.adapters.example_losses import example_losses, known_loss
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.engine.engine import Engine
-from tests.learning.adapters.tiny import MODELS, examples, trainer
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    from peft import LoraConfig, get_peft_model
+    from transformers import default_data_collator
+
+    from sfumato.learning.adapters.example_losses import example_losses, known_loss
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.engine.engine import Engine
+    from tests.learning.adapters.tiny import MODELS, examples, trainer
+
 
 pytestmark = pytest.mark.filterwarnings("ignore:.is_gradient_checkpointing:FutureWarning")  # peft's own
 

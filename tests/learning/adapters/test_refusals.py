@@ -6,15 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from torch.utils.data import IterableDataset, SequentialSampler
-from transformers import Trainer, default_data_collator
 
 from sfumato.errors import ParameterError
-from sfumato.learning.adapters.privacy_arguments import PrivacyArguments
-from sfumato.learning.adapters.trainer import PrivateTrainer, PrivateTrainerMixin
-from sfumato.learning.adapters.training_arguments import check_arguments
-from tests.learning.adapters.tiny import arguments, bert, examples, privacy, trainer
+from tests.cases import cases
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    from torch.utils.data import IterableDataset, SequentialSampler
+    from transformers import Trainer, default_data_collator
+
+    from sfumato.learning.adapters.privacy_arguments import PrivacyArguments
+    from sfumato.learning.adapters.trainer import PrivateTrainer, PrivateTrainerMixin
+    from sfumato.learning.adapters.training_arguments import check_arguments
+    from tests.learning.adapters.tiny import arguments, bert, examples, privacy, trainer
 
 
 @pytest.mark.parametrize(
@@ -81,9 +86,11 @@ def test_words_of_another_kind(tmp_path: Path) -> None:
         trainer(tmp_path, privacy={"noise_multiplier": 1.0})
 
 
-class Rows(IterableDataset[Any]):
-    def __iter__(self) -> Any:
-        return iter(examples())
+if run_time(__name__):
+
+    class Rows(IterableDataset[Any]):
+        def __iter__(self) -> Any:
+            return iter(examples())
 
 
 def test_rows_that_cannot_be_drawn(tmp_path: Path) -> None:
@@ -93,24 +100,22 @@ def test_rows_that_cannot_be_drawn(tmp_path: Path) -> None:
         trainer(tmp_path, train_dataset=None).train()
 
 
-class OwnSampler(Trainer):  # type: ignore[misc]
-    def _get_train_sampler(self, *_: Any) -> Any:
-        return SequentialSampler(self.train_dataset)
+if run_time(__name__):
+
+    class OwnSampler(Trainer):  # type: ignore[misc]
+        def _get_train_sampler(self, *_: Any) -> Any:
+            return SequentialSampler(self.train_dataset)
+
+    class OwnLoader(Trainer):  # type: ignore[misc]
+        def get_train_dataloader(self) -> Any:
+            return super().get_train_dataloader()
+
+    class OwnLoss(PrivateTrainer):
+        def compute_loss(self, *args: Any, **options: Any) -> Any:
+            return super().compute_loss(*args, **options)
 
 
-class OwnLoader(Trainer):  # type: ignore[misc]
-    def get_train_dataloader(self) -> Any:
-        return super().get_train_dataloader()
-
-
-class OwnLoss(PrivateTrainer):
-    def compute_loss(self, *args: Any, **options: Any) -> Any:
-        return super().compute_loss(*args, **options)
-
-
-@pytest.mark.parametrize(
-    ("base", "name"), [(OwnSampler, "_get_train_sampler"), (OwnLoader, "get_train_dataloader")]
-)
+@cases(("base", "name"), lambda: [(OwnSampler, "_get_train_sampler"), (OwnLoader, "get_train_dataloader")])
 def test_bases_that_draw_batches_of_their_own(base: Any, name: str, tmp_path: Path) -> None:
     kind = type("Mine", (PrivateTrainerMixin, base), {})
     with pytest.raises(ParameterError, match=f"trainer must leave {name} as it is, got '{base.__name__}'"):

@@ -6,10 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from transformers import TrainerCallback
 
 from sfumato.errors import LedgerMismatch, LedgerUnavailable, ParameterError
-from tests.learning.adapters.tiny import open_ledger, privacy, same, trainer, weights
+from tests.run_time import run_time
+
+if run_time(__name__):
+    from transformers import TrainerCallback
+
+    from tests.learning.adapters.tiny import open_ledger, privacy, same, trainer, weights
+
 
 SAVING = {"save_strategy": "steps", "save_steps": 3}
 
@@ -18,15 +23,17 @@ class Stopped(Exception):
     pass
 
 
-class Stop(TrainerCallback):  # type: ignore[misc]
-    """Ends the process, as far as it knows, at a step."""
+if run_time(__name__):
 
-    def __init__(self, step: int) -> None:
-        self.step = step
+    class Stop(TrainerCallback):  # type: ignore[misc]
+        """Ends the process, as far as it knows, at a step."""
 
-    def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        if state.global_step == self.step:
-            raise Stopped
+        def __init__(self, step: int) -> None:
+            self.step = step
+
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
+            if state.global_step == self.step:
+                raise Stopped
 
 
 def stopped(folder: Path, **changes: Any) -> Any:

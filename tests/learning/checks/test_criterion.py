@@ -5,41 +5,42 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
-import torch.nn.functional as F  # noqa: N812
-from torch import Tensor, nn
 
 from sfumato.errors import ParameterError, UnfitModule
-from sfumato.learning.checks.criterion import check_loss
-from tests.learning.training.conftest import Made
+from tests.cases import cases
+from tests.run_time import run_time
 
-LABELS = torch.zeros(4, 3), torch.zeros(4, dtype=torch.int64)
-NUMBERS = torch.zeros(4, 1), torch.zeros(4, 1)
+if run_time(__name__):
+    import torch
+    import torch.nn.functional as F  # noqa: N812
+    from torch import Tensor, nn
+
+    from sfumato.learning.checks.criterion import check_loss
+    from tests.learning.training.conftest import Made
+
+    LABELS = torch.zeros(4, 3), torch.zeros(4, dtype=torch.int64)
+    NUMBERS = torch.zeros(4, 1), torch.zeros(4, 1)
+
+    class Contrast(nn.Module):
+        def forward(self, h: Tensor, y: Tensor) -> Tensor:
+            return F.cross_entropy(h @ h.T, torch.arange(len(h)))
+
+    class Centred(nn.Module):
+        def forward(self, h: Tensor, y: Tensor) -> Tensor:
+            return (h - y - (h - y).mean()).square().mean()
+
+    class Padded(nn.Module):
+        def forward(self, h: Tensor, y: Tensor) -> Tensor:
+            return F.cross_entropy(h, y, ignore_index=-1)
+
+    class Each(nn.Module):
+        def forward(self, h: Tensor, y: Tensor) -> Tensor:
+            return F.mse_loss(h, y, reduction="none").sum(1)
 
 
-class Contrast(nn.Module):
-    def forward(self, h: Tensor, y: Tensor) -> Tensor:
-        return F.cross_entropy(h @ h.T, torch.arange(len(h)))
-
-
-class Centred(nn.Module):
-    def forward(self, h: Tensor, y: Tensor) -> Tensor:
-        return (h - y - (h - y).mean()).square().mean()
-
-
-class Padded(nn.Module):
-    def forward(self, h: Tensor, y: Tensor) -> Tensor:
-        return F.cross_entropy(h, y, ignore_index=-1)
-
-
-class Each(nn.Module):
-    def forward(self, h: Tensor, y: Tensor) -> Tensor:
-        return F.mse_loss(h, y, reduction="none").sum(1)
-
-
-@pytest.mark.parametrize(
+@cases(
     ("criterion", "batch", "reduction"),
-    [
+    lambda: [
         (Contrast(), LABELS, "mean"),
         (Centred(), NUMBERS, "mean"),
         (Padded(), LABELS, "mean"),
@@ -53,9 +54,9 @@ def test_a_loss_of_examples_together_is_refused(criterion: nn.Module, batch: Any
         check_loss(criterion, batch, loss_reduction=reduction)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("criterion", "batch", "reduction"),
-    [
+    lambda: [
         (nn.MSELoss(), NUMBERS, "mean"),
         (nn.MSELoss(reduction="sum"), NUMBERS, "sum"),
         (nn.CrossEntropyLoss(), LABELS, "mean"),
@@ -73,8 +74,8 @@ def test_a_loss_of_each_example_is_taken(criterion: nn.Module, batch: Any, reduc
     assert torch.equal(before, torch.get_rng_state())
 
 
-@pytest.mark.parametrize(
-    "criterion", [nn.CrossEntropyLoss(ignore_index=0), nn.NLLLoss(weight=torch.tensor([1.0, 2.0]))]
+@cases(
+    "criterion", lambda: [nn.CrossEntropyLoss(ignore_index=0), nn.NLLLoss(weight=torch.tensor([1.0, 2.0]))]
 )
 def test_a_mean_over_some_is_refused_before_a_run(criterion: nn.Module) -> None:
     with pytest.raises(ParameterError, match="criterion must divide by the number of examples"):

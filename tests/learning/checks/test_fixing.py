@@ -5,28 +5,33 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
-from torch import Tensor, nn
 
 from sfumato.errors import UnfitModule
-from sfumato.learning.checks.fixing import fix_module
-from sfumato.learning.checks.leaks import leak_probe
-from sfumato.learning.checks.validator import ModuleValidator
+from tests.cases import cases
+from tests.run_time import run_time
 
-NORMS: dict[str, tuple[nn.Module, tuple[int, ...], int]] = {
-    "1d": (nn.BatchNorm1d(64), (64,), 4),
-    "1d, narrow": (nn.BatchNorm1d(12), (12,), 1),
-    "1d, with positions": (nn.BatchNorm1d(64), (64, 5), 4),
-    "2d": (nn.BatchNorm2d(64), (64, 3, 3), 16),
-    "2d, odd": (nn.BatchNorm2d(7), (7, 3, 3), 1),
-    "2d, plain": (nn.BatchNorm2d(8, affine=False, eps=0.1), (8, 3, 3), 2),
-    "2d, wide": (nn.BatchNorm2d(512), (512, 2, 2), 32),
-    "3d": (nn.BatchNorm3d(16), (16, 2, 2, 2), 4),
-    "synchronised": (nn.SyncBatchNorm(8), (8, 3, 3), 2),
-}
+if run_time(__name__):
+    import torch
+    from torch import Tensor, nn
+
+    from sfumato.learning.checks.fixing import fix_module
+    from sfumato.learning.checks.leaks import leak_probe
+    from sfumato.learning.checks.validator import ModuleValidator
+
+    NORMS: dict[str, tuple[nn.Module, tuple[int, ...], int]] = {
+        "1d": (nn.BatchNorm1d(64), (64,), 4),
+        "1d, narrow": (nn.BatchNorm1d(12), (12,), 1),
+        "1d, with positions": (nn.BatchNorm1d(64), (64, 5), 4),
+        "2d": (nn.BatchNorm2d(64), (64, 3, 3), 16),
+        "2d, odd": (nn.BatchNorm2d(7), (7, 3, 3), 1),
+        "2d, plain": (nn.BatchNorm2d(8, affine=False, eps=0.1), (8, 3, 3), 2),
+        "2d, wide": (nn.BatchNorm2d(512), (512, 2, 2), 32),
+        "3d": (nn.BatchNorm3d(16), (16, 2, 2, 2), 4),
+        "synchronised": (nn.SyncBatchNorm(8), (8, 3, 3), 2),
+    }
 
 
-@pytest.mark.parametrize(("norm", "shape", "groups"), NORMS.values(), ids=NORMS)
+@cases(("norm", "shape", "groups"), lambda: NORMS)
 def test_batch_norms_become_group_norms(norm: Any, shape: tuple[int, ...], groups: int) -> None:
     if norm.affine:
         nn.init.normal_(norm.weight)
@@ -46,7 +51,7 @@ def test_batch_norms_become_group_norms(norm: Any, shape: tuple[int, ...], group
     assert leak_probe(fixed, x).passed
 
 
-@pytest.mark.parametrize("kind", [nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d])
+@cases("kind", lambda: [nn.InstanceNorm1d, nn.InstanceNorm2d, nn.InstanceNorm3d])
 def test_running_statistics_of_instance_norms_are_dropped(kind: type[nn.InstanceNorm2d]) -> None:
     model = nn.Sequential(kind(3, affine=True, track_running_stats=True))
     fixed: Any = fix_module(model)
@@ -61,15 +66,17 @@ def test_the_module_itself_may_be_replaced() -> None:
     assert next(fix_module(nn.BatchNorm2d(8).to(torch.float64)).parameters()).dtype == torch.float64
 
 
-class Shared(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.first = self.second = nn.BatchNorm1d(32)
-        self.tied = nn.BatchNorm1d(32)
-        self.tied.weight = self.first.weight
+if run_time(__name__):
 
-    def forward(self, x: Tensor) -> Any:
-        return self.tied(self.second(self.first(x)))
+    class Shared(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first = self.second = nn.BatchNorm1d(32)
+            self.tied = nn.BatchNorm1d(32)
+            self.tied.weight = self.first.weight
+
+        def forward(self, x: Tensor) -> Any:
+            return self.tied(self.second(self.first(x)))
 
 
 def test_what_is_shared_stays_shared() -> None:
@@ -80,8 +87,10 @@ def test_what_is_shared_stays_shared() -> None:
     assert set(dict(fixed.named_parameters())) == set(dict(Shared().named_parameters()))
 
 
-class Own(nn.BatchNorm2d):
-    pass
+if run_time(__name__):
+
+    class Own(nn.BatchNorm2d):
+        pass
 
 
 def hooked() -> nn.Module:
@@ -90,9 +99,9 @@ def hooked() -> nn.Module:
     return norm
 
 
-@pytest.mark.parametrize(
+@cases(
     ("norm", "told"),
-    [
+    lambda: [
         (Own(4), r"1 \(Own\): replace it by hand: it is a class of its own"),
         (nn.LazyBatchNorm2d(), r"1 \(LazyBatchNorm2d\): run the module once"),
         (hooked(), "hooks are on it"),

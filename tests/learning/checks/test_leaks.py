@@ -11,93 +11,106 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-import torch.nn.functional as F  # noqa: N812
-from torch import Tensor, nn
 
 from sfumato.errors import ParameterError, UnfitModule
-from sfumato.learning.checks.leaks import leak_probe
+from tests.cases import cases
+from tests.run_time import run_time
 
-ROWS = torch.zeros(8, 4)
-IMAGES = torch.zeros(8, 3, 6, 6)
+if run_time(__name__):
+    import torch
+    import torch.nn.functional as F  # noqa: N812
+    from torch import Tensor, nn
 
+    from sfumato.learning.checks.leaks import leak_probe
 
-class Lambda(nn.Module):
-    def __init__(self, function: Callable[[Tensor], Any]) -> None:
-        super().__init__()
-        self.function = function
+    ROWS = torch.zeros(8, 4)
+    IMAGES = torch.zeros(8, 3, 6, 6)
 
-    def forward(self, x: Tensor) -> Any:
-        return self.function(x)
+    class Lambda(nn.Module):
+        def __init__(self, function: Callable[[Tensor], Any]) -> None:
+            super().__init__()
+            self.function = function
 
+        def forward(self, x: Tensor) -> Any:
+            return self.function(x)
 
-class Centred(nn.Module):
-    """The mean is taken between two layers, in no module of its own."""
+    class Centred(nn.Module):
+        """The mean is taken between two layers, in no module of its own."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.second = nn.Linear(4, 4), nn.Linear(4, 4)
 
-    def forward(self, x: Tensor) -> Any:
-        h = self.first(x)
-        return self.second(h - h.mean(0))
+        def forward(self, x: Tensor) -> Any:
+            h = self.first(x)
+            return self.second(h - h.mean(0))
 
+    class Experts(nn.Module):
+        """Each expert takes the first three examples that ask for it; the others are dropped."""
 
-class Experts(nn.Module):
-    """Each expert takes the first three examples that ask for it; the others are dropped."""
+        def __init__(self) -> None:
+            super().__init__()
+            self.router, self.experts = nn.Linear(4, 4), nn.ModuleList(nn.Linear(4, 4) for _ in range(4))
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.router, self.experts = nn.Linear(4, 4), nn.ModuleList(nn.Linear(4, 4) for _ in range(4))
-
-    def forward(self, x: Tensor) -> Tensor:
-        choice, out = self.router(x).argmax(1), torch.zeros_like(x)
-        for place, expert in enumerate(self.experts):
-            taken = (choice == place).nonzero().squeeze(1)[:3]
-            out = out.index_add(0, taken, expert(x[taken]))
-        return out
+        def forward(self, x: Tensor) -> Tensor:
+            choice, out = self.router(x).argmax(1), torch.zeros_like(x)
+            for place, expert in enumerate(self.experts):
+                taken = (choice == place).nonzero().squeeze(1)[:3]
+                out = out.index_add(0, taken, expert(x[taken]))
+            return out
 
 
 def mixed_up(x: Tensor) -> Tensor:
     return 0.9 * x + 0.1 * x[torch.randperm(len(x))]
 
 
-LEAKS: dict[str, tuple[nn.Module, Any, str, str]] = {
-    "batch norm": (nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.ReLU()), ROWS, "1", "BatchNorm1d"),
-    "batch norm without statistics": (
-        nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4, track_running_stats=False)),
-        IMAGES,
-        "1",
-        "BatchNorm2d",
-    ),
-    "batch mean in a leaf": (
-        nn.Sequential(nn.Linear(4, 4), Lambda(lambda x: x - x.mean(0))),
-        ROWS,
-        "1",
-        "Lambda",
-    ),
-    "batch mean between layers": (nn.Sequential(nn.Linear(4, 4), Centred(), nn.ReLU()), ROWS, "1", "Centred"),
-    "batch mean in the root": (Centred(), ROWS, "", "Centred"),
-    "batch maximum": (
-        nn.Sequential(nn.Linear(4, 4), Lambda(lambda x: x / x.abs().max())),
-        ROWS,
-        "1",
-        "Lambda",
-    ),
-    "a term that only NaN passes": (Lambda(lambda x: x + 0 * x.sum()), ROWS, "", "Lambda"),
-    "expert capacity": (nn.Sequential(nn.Linear(4, 4), Experts()), ROWS, "1", "Experts"),
-    "mixed examples": (nn.Sequential(Lambda(mixed_up), nn.Linear(4, 4)), ROWS, "0", "Lambda"),
-    "sorted by the first entry": (Lambda(lambda x: x[x[:, 0].argsort()]), ROWS, "", "Lambda"),
-    "attention over the batch": (
-        nn.MultiheadAttention(4, 2),
-        (torch.zeros(8, 6, 4),) * 3,
-        "",
-        "MultiheadAttention",
-    ),
-}
+if run_time(__name__):
+    LEAKS: dict[str, tuple[nn.Module, Any, str, str]] = {
+        "batch norm": (
+            nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.ReLU()),
+            ROWS,
+            "1",
+            "BatchNorm1d",
+        ),
+        "batch norm without statistics": (
+            nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4, track_running_stats=False)),
+            IMAGES,
+            "1",
+            "BatchNorm2d",
+        ),
+        "batch mean in a leaf": (
+            nn.Sequential(nn.Linear(4, 4), Lambda(lambda x: x - x.mean(0))),
+            ROWS,
+            "1",
+            "Lambda",
+        ),
+        "batch mean between layers": (
+            nn.Sequential(nn.Linear(4, 4), Centred(), nn.ReLU()),
+            ROWS,
+            "1",
+            "Centred",
+        ),
+        "batch mean in the root": (Centred(), ROWS, "", "Centred"),
+        "batch maximum": (
+            nn.Sequential(nn.Linear(4, 4), Lambda(lambda x: x / x.abs().max())),
+            ROWS,
+            "1",
+            "Lambda",
+        ),
+        "a term that only NaN passes": (Lambda(lambda x: x + 0 * x.sum()), ROWS, "", "Lambda"),
+        "expert capacity": (nn.Sequential(nn.Linear(4, 4), Experts()), ROWS, "1", "Experts"),
+        "mixed examples": (nn.Sequential(Lambda(mixed_up), nn.Linear(4, 4)), ROWS, "0", "Lambda"),
+        "sorted by the first entry": (Lambda(lambda x: x[x[:, 0].argsort()]), ROWS, "", "Lambda"),
+        "attention over the batch": (
+            nn.MultiheadAttention(4, 2),
+            (torch.zeros(8, 6, 4),) * 3,
+            "",
+            "MultiheadAttention",
+        ),
+    }
 
 
-@pytest.mark.parametrize(("module", "batch", "name", "kind"), LEAKS.values(), ids=LEAKS)
+@cases(("module", "batch", "name", "kind"), lambda: LEAKS)
 def test_what_crosses_examples_is_seen_and_its_innermost_module_named(
     module: nn.Module, batch: Any, name: str, kind: str
 ) -> None:
@@ -126,21 +139,22 @@ def tokens(*shape: int) -> Tensor:
     return torch.zeros(shape, dtype=torch.long)
 
 
-PASSES: dict[str, tuple[nn.Module, Any]] = {
-    "layers": (nn.Sequential(nn.Conv2d(3, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(inplace=True)), IMAGES),
-    "dropout": (nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)), ROWS),
-    "randomized ReLU": (nn.Sequential(nn.Linear(4, 4), nn.RReLU()), ROWS),
-    "a recurrent layer": (nn.LSTM(4, 5, batch_first=True), torch.zeros(8, 3, 4)),
-    "a transformer": (nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), torch.zeros(8, 3, 4)),
-    "tokens": (nn.Sequential(nn.Embedding(10, 4), nn.Linear(4, 3)), tokens(8, 6)),
-    "noise of the batch": (Lambda(lambda x: x + torch.rand(())), ROWS),
-    "spectral norm": (nn.utils.parametrizations.spectral_norm(nn.Linear(4, 3)), ROWS),
-    "half": (nn.Linear(4, 4).to(torch.bfloat16), ROWS.to(torch.bfloat16)),
-    "one example": (nn.Linear(4, 4), ROWS[:1]),
-}
+if run_time(__name__):
+    PASSES: dict[str, tuple[nn.Module, Any]] = {
+        "layers": (nn.Sequential(nn.Conv2d(3, 4, 3), nn.GroupNorm(2, 4), nn.ReLU(inplace=True)), IMAGES),
+        "dropout": (nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)), ROWS),
+        "randomized ReLU": (nn.Sequential(nn.Linear(4, 4), nn.RReLU()), ROWS),
+        "a recurrent layer": (nn.LSTM(4, 5, batch_first=True), torch.zeros(8, 3, 4)),
+        "a transformer": (nn.TransformerEncoderLayer(4, 2, 8, batch_first=True), torch.zeros(8, 3, 4)),
+        "tokens": (nn.Sequential(nn.Embedding(10, 4), nn.Linear(4, 3)), tokens(8, 6)),
+        "noise of the batch": (Lambda(lambda x: x + torch.rand(())), ROWS),
+        "spectral norm": (nn.utils.parametrizations.spectral_norm(nn.Linear(4, 3)), ROWS),
+        "half": (nn.Linear(4, 4).to(torch.bfloat16), ROWS.to(torch.bfloat16)),
+        "one example": (nn.Linear(4, 4), ROWS[:1]),
+    }
 
 
-@pytest.mark.parametrize(("module", "batch"), PASSES.values(), ids=PASSES)
+@cases(("module", "batch"), lambda: PASSES)
 def test_what_keeps_examples_apart_passes(module: nn.Module, batch: Any) -> None:
     report = leak_probe(module, batch)
     assert report.passed, str(report)
@@ -185,22 +199,24 @@ def test_outputs_may_have_any_form(form: Callable[[Tensor], Any], path: str, lea
     assert report.aggregates == (("loss",) if form is FORMS["dataclass"][0] else ())
 
 
-class Named(nn.Module):
-    """Takes two tables' ids of different ranges, a mask, a number, and something that is shared."""
+if run_time(__name__):
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.words, self.kinds = nn.Embedding(50, 4), nn.Embedding(3, 4)
-        self.seen: list[tuple[int, int]] = []
+    class Named(nn.Module):
+        """Takes two tables' ids of different ranges, a mask, a number, and something that is shared."""
 
-    def forward(
-        self, ids: Tensor, kinds: Tensor, attention_mask: Tensor, scale: float, shared: Tensor
-    ) -> Tensor:
-        assert bool((shared == 7).all())
-        assert bool(((attention_mask == 0) | (attention_mask == 1)).all())
-        self.seen.append((int(ids.max()), int(kinds.max())))
-        out: Tensor = (self.words(ids) + self.kinds(kinds)) * attention_mask[..., None] * scale
-        return out
+        def __init__(self) -> None:
+            super().__init__()
+            self.words, self.kinds = nn.Embedding(50, 4), nn.Embedding(3, 4)
+            self.seen: list[tuple[int, int]] = []
+
+        def forward(
+            self, ids: Tensor, kinds: Tensor, attention_mask: Tensor, scale: float, shared: Tensor
+        ) -> Tensor:
+            assert bool((shared == 7).all())
+            assert bool(((attention_mask == 0) | (attention_mask == 1)).all())
+            self.seen.append((int(ids.max()), int(kinds.max())))
+            out: Tensor = (self.words(ids) + self.kinds(kinds)) * attention_mask[..., None] * scale
+            return out
 
 
 @pytest.mark.parametrize("form", ["dict", "tuple"])
@@ -253,35 +269,46 @@ def test_frozen_statistics_pass_where_the_user_froze_them() -> None:
     assert leak_probe(module, ROWS).passed
 
 
-class Shrinks(nn.Module):
-    def __init__(self, how: str) -> None:
-        super().__init__()
-        self.linear, self.how = nn.Linear(4, 4), how
+if run_time(__name__):
 
-    def forward(self, x: Tensor) -> Tensor:
-        if self.how == "value":
-            self.linear.weight.data.mul_(0.9)
-        elif self.how == "object":
-            self.linear.weight = nn.Parameter(self.linear.weight.detach().clone())
-        else:
-            self.linear.register_parameter("extra", nn.Parameter(torch.zeros(2)))
-        return F.linear(x, torch.ones(4, 4))
+    class Shrinks(nn.Module):
+        def __init__(self, how: str) -> None:
+            super().__init__()
+            self.linear, self.how = nn.Linear(4, 4), how
+
+        def forward(self, x: Tensor) -> Tensor:
+            if self.how == "value":
+                self.linear.weight.data.mul_(0.9)
+            elif self.how == "object":
+                self.linear.weight = nn.Parameter(self.linear.weight.detach().clone())
+            else:
+                self.linear.register_parameter("extra", nn.Parameter(torch.zeros(2)))
+            return F.linear(x, torch.ones(4, 4))
 
 
 calls = iter(range(10**6))
-WRONG: dict[str, tuple[nn.Module, Any, str]] = {
-    "changed parameters": (Shrinks("value"), ROWS, "linear.weight must change in the optimizer's step only"),
-    "replaced parameters": (Shrinks("object"), ROWS, "linear.weight must stay the same object"),
-    "added parameters": (Shrinks("added"), ROWS, "parameters must stay the same, got linear.extra"),
-    "lazy parameters": (nn.LazyLinear(3), ROWS, "weight must have a shape, got a lazy one"),
-    "a wrong shape": (nn.Linear(5, 4), ROWS, "must run on random inputs .* it raised RuntimeError"),
-    "a state of its own": (Lambda(lambda x: x + next(calls)), ROWS, "same outputs twice in the same state"),
-    "NaN": (Lambda(torch.sqrt), ROWS, "outputs must be numbers on random inputs"),
-    "one number": (Lambda(torch.sum), ROWS, "outputs must have a row for each example"),
-}
+if run_time(__name__):
+    WRONG: dict[str, tuple[nn.Module, Any, str]] = {
+        "changed parameters": (
+            Shrinks("value"),
+            ROWS,
+            "linear.weight must change in the optimizer's step only",
+        ),
+        "replaced parameters": (Shrinks("object"), ROWS, "linear.weight must stay the same object"),
+        "added parameters": (Shrinks("added"), ROWS, "parameters must stay the same, got linear.extra"),
+        "lazy parameters": (nn.LazyLinear(3), ROWS, "weight must have a shape, got a lazy one"),
+        "a wrong shape": (nn.Linear(5, 4), ROWS, "must run on random inputs .* it raised RuntimeError"),
+        "a state of its own": (
+            Lambda(lambda x: x + next(calls)),
+            ROWS,
+            "same outputs twice in the same state",
+        ),
+        "NaN": (Lambda(torch.sqrt), ROWS, "outputs must be numbers on random inputs"),
+        "one number": (Lambda(torch.sum), ROWS, "outputs must have a row for each example"),
+    }
 
 
-@pytest.mark.parametrize(("module", "batch", "told"), WRONG.values(), ids=WRONG)
+@cases(("module", "batch", "told"), lambda: WRONG)
 def test_what_cannot_be_probed_is_refused(module: nn.Module, batch: Any, told: str) -> None:
     with pytest.raises(UnfitModule, match=told):
         leak_probe(module, batch)

@@ -6,27 +6,32 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-import torch
-import torch.nn.functional as F  # noqa: N812
-from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from sfumato.errors import ParameterError, UnfitModule
-from sfumato.learning.checks import trial
-from sfumato.learning.checks.selftest import self_test
-from sfumato.learning.clipping.adaptive import AdaptiveQuantile
-from sfumato.learning.clipping.automatic import Automatic
-from sfumato.learning.clipping.clipping import Clipping
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.clipping.per_group import PerGroup
-from sfumato.learning.clipping.per_layer import PerLayer
-from sfumato.learning.engine.engine import Engine, Mode
-from sfumato.learning.engine.sums import ClippedSums
-from sfumato.learning.engine.uses import Use
+from tests.cases import cases
+from tests.run_time import run_time
 
-CLIPPING = Flat(clip_norm=1.0)
-ROWS = torch.zeros(6, 4)
-LABELLED = (ROWS, torch.zeros(6, dtype=torch.long))
+if run_time(__name__):
+    import torch
+    import torch.nn.functional as F  # noqa: N812
+    from torch import Tensor, nn
+    from torch.utils.checkpoint import checkpoint
+
+    from sfumato.learning.checks import trial
+    from sfumato.learning.checks.selftest import self_test
+    from sfumato.learning.clipping.adaptive import AdaptiveQuantile
+    from sfumato.learning.clipping.automatic import Automatic
+    from sfumato.learning.clipping.clipping import Clipping
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.clipping.per_group import PerGroup
+    from sfumato.learning.clipping.per_layer import PerLayer
+    from sfumato.learning.engine.engine import Engine, Mode
+    from sfumato.learning.engine.sums import ClippedSums
+    from sfumato.learning.engine.uses import Use
+
+    CLIPPING = Flat(clip_norm=1.0)
+    ROWS = torch.zeros(6, 4)
+    LABELLED = (ROWS, torch.zeros(6, dtype=torch.long))
 
 
 def cross_entropy(module: nn.Module, batch: Any) -> Tensor:
@@ -38,37 +43,37 @@ def mlp() -> nn.Module:
     return nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Dropout(0.5), nn.Linear(8, 3))
 
 
-class Twice(nn.Module):
-    """One layer is used twice."""
+if run_time(__name__):
 
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.layer = nn.Linear(4, 4)
+    class Twice(nn.Module):
+        """One layer is used twice."""
 
-    def forward(self, x: Tensor) -> Any:
-        return self.layer(self.layer(x) + x)
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.layer = nn.Linear(4, 4)
 
+        def forward(self, x: Tensor) -> Any:
+            return self.layer(self.layer(x) + x)
 
-class Noisy(nn.Linear):
-    """Draws on every pass, and not by dropout."""
+    class Noisy(nn.Linear):
+        """Draws on every pass, and not by dropout."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(x) * torch.rand(x.shape[0], 1)
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(x) * torch.rand(x.shape[0], 1)
 
+    class Texts(nn.Module):
+        """As Hugging Face's models: named inputs, a loss among the outputs."""
 
-class Texts(nn.Module):
-    """As Hugging Face's models: named inputs, a loss among the outputs."""
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.words, self.head = nn.Embedding(20, 6), nn.Linear(6, 20)
 
-    def __init__(self) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.words, self.head = nn.Embedding(20, 6), nn.Linear(6, 20)
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> dict[str, Tensor]:
-        h = self.words(input_ids) * attention_mask[..., None]
-        logits = self.head(h)
-        return {"loss": F.cross_entropy(logits.flatten(0, 1), labels.flatten()), "logits": logits}
+        def forward(self, input_ids: Tensor, attention_mask: Tensor, labels: Tensor) -> dict[str, Tensor]:
+            h = self.words(input_ids) * attention_mask[..., None]
+            logits = self.head(h)
+            return {"loss": F.cross_entropy(logits.flatten(0, 1), labels.flatten()), "logits": logits}
 
 
 def tokens() -> Tensor:
@@ -80,31 +85,32 @@ def in_half(module: nn.Module, batch: Any) -> Tensor:
         return cross_entropy(module, batch)
 
 
-PASSES: dict[str, tuple[Callable[[], nn.Module], Any, Any]] = {
-    "an mlp": (mlp, cross_entropy, LABELLED),
-    "under autocast": (mlp, in_half, LABELLED),
-    "its own loss": (mlp, None, ROWS),
-    "a layer used twice": (Twice, None, ROWS),
-    "names and a loss inside": (
-        Texts,
-        lambda m, b: m(**b)["loss"],
-        {"input_ids": tokens(), "attention_mask": tokens(), "labels": tokens()},
-    ),
-    "convolutions": (
-        lambda: nn.Sequential(nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.Flatten(), nn.Linear(64, 2)),
-        None,
-        torch.zeros(4, 1, 6, 6),
-    ),
-    "a part frozen": (
-        lambda: nn.Sequential(nn.Linear(4, 4).requires_grad_(False), nn.Linear(4, 2)),
-        None,
-        ROWS,
-    ),
-    "half": (lambda: nn.Linear(4, 3).to(torch.bfloat16), None, ROWS.to(torch.bfloat16)),
-}
+if run_time(__name__):
+    PASSES: dict[str, tuple[Callable[[], nn.Module], Any, Any]] = {
+        "an mlp": (mlp, cross_entropy, LABELLED),
+        "under autocast": (mlp, in_half, LABELLED),
+        "its own loss": (mlp, None, ROWS),
+        "a layer used twice": (Twice, None, ROWS),
+        "names and a loss inside": (
+            Texts,
+            lambda m, b: m(**b)["loss"],
+            {"input_ids": tokens(), "attention_mask": tokens(), "labels": tokens()},
+        ),
+        "convolutions": (
+            lambda: nn.Sequential(nn.Conv2d(1, 4, 3), nn.GroupNorm(2, 4), nn.Flatten(), nn.Linear(64, 2)),
+            None,
+            torch.zeros(4, 1, 6, 6),
+        ),
+        "a part frozen": (
+            lambda: nn.Sequential(nn.Linear(4, 4).requires_grad_(False), nn.Linear(4, 2)),
+            None,
+            ROWS,
+        ),
+        "half": (lambda: nn.Linear(4, 3).to(torch.bfloat16), None, ROWS.to(torch.bfloat16)),
+    }
 
 
-@pytest.mark.parametrize(("make", "loss", "batch"), PASSES.values(), ids=PASSES)
+@cases(("make", "loss", "batch"), lambda: PASSES)
 def test_what_is_sound_passes(make: Callable[[], nn.Module], loss: Any, batch: Any) -> None:
     tested = self_test(make(), loss, batch, CLIPPING, examples=4)
     assert tested.passed, str(tested)
@@ -116,15 +122,16 @@ def test_what_is_sound_passes(make: Callable[[], nn.Module], loss: Any, batch: A
 
 
 LAYERS = ["0.weight", "0.bias", "3.weight", "3.bias"]
-CLIPPINGS: dict[str, Clipping] = {
-    "by layer": PerLayer.of(LAYERS, clip_norm=1.0),
-    "by group": PerGroup(clip_norms={"0": 0.3, "3": 2.0}),
-    "automatic": Automatic(clip_norm=1.0),
-    "adaptive": AdaptiveQuantile(clip_norm=0.1, count_stddev=1.0),
-}
+if run_time(__name__):
+    CLIPPINGS: dict[str, Clipping] = {
+        "by layer": PerLayer.of(LAYERS, clip_norm=1.0),
+        "by group": PerGroup(clip_norms={"0": 0.3, "3": 2.0}),
+        "automatic": Automatic(clip_norm=1.0),
+        "adaptive": AdaptiveQuantile(clip_norm=0.1, count_stddev=1.0),
+    }
 
 
-@pytest.mark.parametrize("clipping", CLIPPINGS.values(), ids=CLIPPINGS)
+@cases("clipping", lambda: CLIPPINGS)
 @pytest.mark.parametrize("mode", ["auto", "vmap", "microbatch"])
 def test_every_clipping_passes_in_every_mode(clipping: Clipping, mode: Mode) -> None:
     tested = self_test(mlp(), cross_entropy, LABELLED, clipping, mode=mode, examples=3)
@@ -151,18 +158,20 @@ def test_other_randomness_leaves_the_bound_of_each_alone() -> None:
     assert 0.9 < tested.findings.removal <= 1.01
 
 
-class Unrolled(nn.Module):
-    """vmap cannot run it: how often it loops depends on a value."""
+if run_time(__name__):
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(4, 4)
+    class Unrolled(nn.Module):
+        """vmap cannot run it: how often it loops depends on a value."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        times = 1 + int((x.detach()[0, 0] > 1e9).item())
-        for _ in range(times):
-            x = torch.tanh(self.layer(x))
-        return x
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(4, 4)
+
+        def forward(self, x: Tensor) -> Tensor:
+            times = 1 + int((x.detach()[0, 0] > 1e9).item())
+            for _ in range(times):
+                x = torch.tanh(self.layer(x))
+            return x
 
 
 def test_one_at_a_time_stands_in_for_vmap() -> None:
@@ -172,15 +181,17 @@ def test_one_at_a_time_stands_in_for_vmap() -> None:
     assert tested.passed, str(tested)
 
 
-class Checkpointed(nn.Module):
-    """Runs a part of its forward again in the backward."""
+if run_time(__name__):
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.part, self.head = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Tanh()), nn.Linear(8, 2)
+    class Checkpointed(nn.Module):
+        """Runs a part of its forward again in the backward."""
 
-    def forward(self, x: Tensor) -> Any:
-        return self.head(checkpoint(self.part, x, use_reentrant=False))
+        def __init__(self) -> None:
+            super().__init__()
+            self.part, self.head = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Tanh()), nn.Linear(8, 2)
+
+        def forward(self, x: Tensor) -> Any:
+            return self.head(checkpoint(self.part, x, use_reentrant=False))
 
 
 def test_what_the_engine_cannot_follow_is_told_with_what_to_do() -> None:
@@ -190,48 +201,46 @@ def test_what_the_engine_cannot_follow_is_told_with_what_to_do() -> None:
     assert tested.passed, str(tested)
 
 
-class Capacity(nn.Module):
-    """Each expert takes three examples at most."""
+if run_time(__name__):
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.router, self.experts = nn.Linear(4, 4), nn.ModuleList(nn.Linear(4, 4) for _ in range(4))
+    class Capacity(nn.Module):
+        """Each expert takes three examples at most."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        choice, out = self.router(x).argmax(1), torch.zeros_like(x)
-        for place, expert in enumerate(self.experts):
-            taken = (choice == place).nonzero().squeeze(1)[:3]
-            out = out.index_add(0, taken, expert(x[taken]))
-        return out
+        def __init__(self) -> None:
+            super().__init__()
+            self.router, self.experts = nn.Linear(4, 4), nn.ModuleList(nn.Linear(4, 4) for _ in range(4))
 
+        def forward(self, x: Tensor) -> Tensor:
+            choice, out = self.router(x).argmax(1), torch.zeros_like(x)
+            for place, expert in enumerate(self.experts):
+                taken = (choice == place).nonzero().squeeze(1)[:3]
+                out = out.index_add(0, taken, expert(x[taken]))
+            return out
 
-class Mixed(nn.Linear):
-    def forward(self, x: Tensor) -> Tensor:
-        return super().forward(0.8 * x + 0.2 * x[torch.randperm(len(x))])
+    class Mixed(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            return super().forward(0.8 * x + 0.2 * x[torch.randperm(len(x))])
 
+    class Shrinking(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            self.weight.data.mul_(0.9)
+            return super().forward(x)
 
-class Shrinking(nn.Linear):
-    def forward(self, x: Tensor) -> Tensor:
-        self.weight.data.mul_(0.9)
-        return super().forward(x)
+    class Centred(nn.Linear):
+        def forward(self, x: Tensor) -> Tensor:
+            h = super().forward(x)
+            return h - h.mean(0)
 
-
-class Centred(nn.Linear):
-    def forward(self, x: Tensor) -> Tensor:
-        h = super().forward(x)
-        return h - h.mean(0)
-
-
-MODULES: dict[str, tuple[nn.Module, str]] = {
-    "batch norm": (nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6)), r"1 \(BatchNorm1d\)"),
-    "batch mean": (nn.Sequential(nn.Linear(4, 4), Centred(4, 3)), r"1 \(Centred\)"),
-    "capacity of experts": (Capacity(), r"itself \(Capacity\)"),
-    "mixed examples": (Mixed(4, 3), r"itself \(Mixed\)"),
-    "changing parameters": (Shrinking(4, 3), "weight must change in the optimizer's step only"),
-}
+    MODULES: dict[str, tuple[nn.Module, str]] = {
+        "batch norm": (nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6)), r"1 \(BatchNorm1d\)"),
+        "batch mean": (nn.Sequential(nn.Linear(4, 4), Centred(4, 3)), r"1 \(Centred\)"),
+        "capacity of experts": (Capacity(), r"itself \(Capacity\)"),
+        "mixed examples": (Mixed(4, 3), r"itself \(Mixed\)"),
+        "changing parameters": (Shrinking(4, 3), "weight must change in the optimizer's step only"),
+    }
 
 
-@pytest.mark.parametrize(("module", "told"), MODULES.values(), ids=MODULES)
+@cases(("module", "told"), lambda: MODULES)
 def test_modules_that_break_the_guarantee_are_refused(module: nn.Module, told: str) -> None:
     with pytest.raises(UnfitModule, match=told):
         self_test(module, None, ROWS, CLIPPING).check()
@@ -434,31 +443,34 @@ def test_a_weight_that_is_used_twice_and_counted_as_two_is_caught(monkeypatch: p
     assert "the engine's norms must be those of per-example gradients" in str(tested)
 
 
-def rules(kind: type[Use] = Use) -> list[type[Use]]:
+def rules(kind: type[Use] | None = None) -> list[type[Use]]:
+    kind = kind or Use
     return [kind, *(rule for inner in kind.__subclasses__() for rule in rules(inner))]
 
 
-RULED: dict[str, tuple[Callable[[], nn.Module], Any]] = {
-    "linear": (mlp, ROWS),
-    "used twice": (Twice, ROWS),
-    "convolution": (lambda: nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten()), torch.zeros(4, 1, 6, 6)),
-    "norm": (lambda: nn.LayerNorm(4), torch.zeros(4, 3, 4)),
-    "embedding": (lambda: nn.Embedding(9, 4), tokens()),
-    "recurrent": (lambda: nn.LSTM(4, 3, batch_first=True), torch.zeros(4, 3, 4)),
-    "generic": (lambda: nn.Bilinear(4, 4, 2), (ROWS, ROWS)),
-}
+if run_time(__name__):
+    RULED: dict[str, tuple[Callable[[], nn.Module], Any]] = {
+        "linear": (mlp, ROWS),
+        "used twice": (Twice, ROWS),
+        "convolution": (lambda: nn.Sequential(nn.Conv2d(1, 4, 3), nn.Flatten()), torch.zeros(4, 1, 6, 6)),
+        "norm": (lambda: nn.LayerNorm(4), torch.zeros(4, 3, 4)),
+        "embedding": (lambda: nn.Embedding(9, 4), tokens()),
+        "recurrent": (lambda: nn.LSTM(4, 3, batch_first=True), torch.zeros(4, 3, 4)),
+        "generic": (lambda: nn.Bilinear(4, 4, 2), (ROWS, ROWS)),
+    }
 
 
-@pytest.mark.parametrize(("make", "batch"), RULED.values(), ids=RULED)
-@pytest.mark.parametrize("broken", ["squared_norms", "weighted"])
+@cases(("make", "batch"), lambda: RULED)
+@cases("broken", ["squared_norms", "weighted"])
 def test_a_rule_that_is_broken_on_purpose_is_caught(
-    make: Callable[[], nn.Module], batch: Any, broken: str, monkeypatch: pytest.MonkeyPatch
+    make: Callable[[], nn.Module], batch: Any, broken: str
 ) -> None:
-    for rule in rules():
-        if broken in vars(rule) and not getattr(vars(rule)[broken], "__isabstractmethod__", False):
-            right = vars(rule)[broken]
-            monkeypatch.setattr(rule, broken, lambda *given, right=right: 0.9 * right(*given))
-    tested = self_test(make(), None, batch, CLIPPING, examples=3)
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        for rule in rules():
+            if broken in vars(rule) and not getattr(vars(rule)[broken], "__isabstractmethod__", False):
+                right = vars(rule)[broken]
+                monkeypatch.setattr(rule, broken, lambda *given, right=right: 0.9 * right(*given))
+        tested = self_test(make(), None, batch, CLIPPING, examples=3)
     assert not tested.passed
     assert "the engine's " in str(tested)
 
@@ -507,16 +519,18 @@ def test_an_attached_engine_is_refused() -> None:
     assert self_test(module, None, ROWS, CLIPPING, examples=2).passed
 
 
-class OwnLoss(nn.Linear):
-    """Gives its loss only, of one kind or another."""
+if run_time(__name__):
 
-    reduction = "mean"
-    leaks = False
+    class OwnLoss(nn.Linear):
+        """Gives its loss only, of one kind or another."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        h = super().forward(x)
-        each = (h - h.mean(0) if self.leaks else h).square().sum(1)
-        return each.mean() if self.reduction == "mean" else each.sum()
+        reduction = "mean"
+        leaks = False
+
+        def forward(self, x: Tensor) -> Tensor:
+            h = super().forward(x)
+            each = (h - h.mean(0) if self.leaks else h).square().sum(1)
+            return each.mean() if self.reduction == "mean" else each.sum()
 
 
 def test_a_module_may_give_its_own_loss() -> None:
@@ -543,17 +557,19 @@ def test_outputs_without_examples_need_a_loss() -> None:
         self_test(Count(4, 3), None, ROWS, CLIPPING)
 
 
-class Tagger(nn.Module):
-    """Gives its own loss beside its outputs, as a language model does that is called with labels."""
+if run_time(__name__):
 
-    def __init__(self, loss: Callable[[Tensor, Tensor], Tensor]) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.head, self.loss = nn.Linear(4, 3), loss
+    class Tagger(nn.Module):
+        """Gives its own loss beside its outputs, as a language model does that is called with labels."""
 
-    def forward(self, x: Tensor, labels: Tensor) -> Any:
-        logits = self.head(x)
-        return {"loss": self.loss(logits.transpose(1, 2), labels), "logits": logits}
+        def __init__(self, loss: Callable[[Tensor, Tensor], Tensor]) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.head, self.loss = nn.Linear(4, 3), loss
+
+        def forward(self, x: Tensor, labels: Tensor) -> Any:
+            logits = self.head(x)
+            return {"loss": self.loss(logits.transpose(1, 2), labels), "logits": logits}
 
 
 def shifted(logits: Tensor, labels: Tensor) -> Tensor:
@@ -565,10 +581,11 @@ def of_each(logits: Tensor, labels: Tensor) -> Tensor:
     return (losses.sum(1) / (labels != -100).sum(1).clamp(min=1)).mean()
 
 
-TOKENS = (torch.zeros(6, 5, 4), torch.zeros(6, 5, dtype=torch.long))
+if run_time(__name__):
+    TOKENS = (torch.zeros(6, 5, 4), torch.zeros(6, 5, dtype=torch.long))
 
 
-@pytest.mark.parametrize("loss", [F.cross_entropy, shifted])
+@cases("loss", lambda: [F.cross_entropy, shifted])
 def test_a_mean_over_the_tokens_of_all_examples_is_refused_beside_outputs_that_are_apart(loss: Any) -> None:
     module = Tagger(loss)
     rows = torch.zeros(20, 50, 4), torch.ones(20, 50, dtype=torch.long)

@@ -6,14 +6,18 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError
-from sfumato.learning.clipping.adaptive import AdaptiveQuantile
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.noise.keyed import SimulatedNoise
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+
+    from sfumato.learning.clipping.adaptive import AdaptiveQuantile
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.noise.keyed import SimulatedNoise
 
 
 @given(noise=st.floats(1e-3, 50), count=st.floats(0.1, 1000))

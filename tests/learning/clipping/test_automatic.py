@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 from sfumato.errors import ParameterError
-from sfumato.learning.clipping.automatic import Automatic
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+
+    from sfumato.learning.clipping.automatic import Automatic
 
 
 def test_gradients_stay_below_the_norm_and_small_ones_stay_small() -> None:

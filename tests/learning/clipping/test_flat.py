@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from sfumato.errors import ParameterError
-from sfumato.learning.clipping.flat import Flat
+from tests.cases import cases
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+
+    from sfumato.learning.clipping.flat import Flat
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@cases("dtype", lambda: [torch.float32, torch.float64])
 @pytest.mark.parametrize("norm", [1e-9, 0.37, 1.0, 3e7])
 def test_what_is_clipped_stays_within_the_sensitivity(norm: float, dtype: torch.dtype) -> None:
     clipping = Flat(clip_norm=norm)
@@ -47,8 +52,9 @@ def test_refuses_norms_that_floats_cannot_clip_to(norm: float) -> None:
         Flat(clip_norm=norm)
 
 
-@pytest.mark.parametrize(
-    "squared", [torch.zeros(3), torch.zeros(1, 3, dtype=torch.bfloat16), torch.zeros(1, 3, dtype=torch.int64)]
+@cases(
+    "squared",
+    lambda: [torch.zeros(3), torch.zeros(1, 3, dtype=torch.bfloat16), torch.zeros(1, 3, dtype=torch.int64)],
 )
 def test_refuses_norms_of_another_kind(squared: torch.Tensor) -> None:
     with pytest.raises(ParameterError, match=r"squared_norms must be float32 or float64 of shape"):

@@ -7,20 +7,26 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError
 from sfumato.learning.clipping.allocation import allocated
-from sfumato.learning.clipping.clipping import Clipping
-from sfumato.learning.clipping.per_group import PerGroup
-from sfumato.learning.clipping.per_layer import PerLayer
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+
+    from sfumato.learning.clipping.clipping import Clipping
+    from sfumato.learning.clipping.per_group import PerGroup
+    from sfumato.learning.clipping.per_layer import PerLayer
+
 
 NAMES = ["body.0.weight", "body.0.bias", "body.2.weight", "head.weight", "head.bias"]
 SIZES = [600, 20, 300, 40, 2]
 
-Maker = Callable[[str], Clipping]
+if run_time(__name__):
+    Maker = Callable[[str], Clipping]
 MAKERS: dict[str, Maker] = {
     "group": lambda allocation: PerGroup(clip_norms={"body": 0.7, "head": 2.0}, allocation=allocation),
     "rest": lambda allocation: PerGroup(clip_norms={"body.0.weight": 0.1, "": 3.0}, allocation=allocation),

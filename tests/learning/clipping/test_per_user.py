@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from sfumato.errors import ParameterError
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.clipping.per_group import PerGroup
-from sfumato.learning.clipping.per_user import clipped_by_user
+from tests.cases import cases
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.clipping.per_group import PerGroup
+    from sfumato.learning.clipping.per_user import clipped_by_user
+
 
 NAMES = ["a.weight", "b.weight"]
 
@@ -20,7 +26,7 @@ def batch(seed: int, users: int = 9, examples: int = 60) -> tuple[list[torch.Ten
     return gradients, torch.tensor(draw.integers(0, users, examples) * 1000 - 3)
 
 
-@pytest.mark.parametrize("clipping", [Flat(clip_norm=1.0), PerGroup(clip_norms={"a": 2.0, "b": 0.5})])
+@cases("clipping", lambda: [Flat(clip_norm=1.0), PerGroup(clip_norms={"a": 2.0, "b": 0.5})])
 def test_no_user_moves_the_sum_by_more(clipping: Flat | PerGroup) -> None:
     gradients, users = batch(1)
     whole = clipped_by_user(gradients, users, clipping=clipping, names=NAMES)

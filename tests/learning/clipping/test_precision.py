@@ -4,23 +4,26 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import torch
-from torch import Tensor, nn
 
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.clipping.per_user import clipped_by_user
-from sfumato.learning.clipping.precision import in_full
-from sfumato.learning.engine.engine import Engine, Mode
-from sfumato.learning.engine.functional import clipped_grad
+from tests.run_time import run_time
 
+if run_time(__name__):
+    import torch
+    from torch import Tensor, nn
 
-class Watching(Flat):  # type: ignore[misc]  # final, but for a test
-    """Flat clipping that notes how products are computed while gradients are clipped."""
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.clipping.per_user import clipped_by_user
+    from sfumato.learning.clipping.precision import in_full
+    from sfumato.learning.engine.engine import Engine, Mode
+    from sfumato.learning.engine.functional import clipped_grad
 
-    def factors(self, squared_norms: Tensor) -> Tensor:
-        rounds = torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32
-        seen.append((torch.get_float32_matmul_precision(), rounds))
-        return super().factors(squared_norms)
+    class Watching(Flat):  # type: ignore[misc]  # final, but for a test
+        """Flat clipping that notes how products are computed while gradients are clipped."""
+
+        def factors(self, squared_norms: Tensor) -> Tensor:
+            rounds = torch.backends.cuda.matmul.allow_tf32 or torch.backends.cudnn.allow_tf32
+            seen.append((torch.get_float32_matmul_precision(), rounds))
+            return super().factors(squared_norms)
 
 
 seen: list[tuple[str, bool]] = []
@@ -83,8 +86,9 @@ def test_so_are_those_of_a_function() -> None:
     assert seen == [("highest", False)]
 
 
-@pytest.mark.skipif(not hasattr(torch.backends, "fp32_precision"), reason="since torch 2.9")
 def test_newer_settings_are_put_back_too() -> None:
+    if not hasattr(torch.backends, "fp32_precision"):
+        pytest.skip("since torch 2.9")
     torch.set_float32_matmul_precision("highest")
     backends: Any = torch.backends
     product = backends.mkldnn.matmul

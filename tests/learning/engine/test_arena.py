@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import pytest
-import torch
-from torch import nn
 
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.engine.arena import Arena
-from sfumato.learning.engine.engine import Engine
+from tests.run_time import run_time
 
-LIKE = torch.zeros(1)
+if run_time(__name__):
+    import torch
+    from torch import nn
+
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.engine.arena import Arena
+    from sfumato.learning.engine.engine import Engine
+
+    LIKE = torch.zeros(1)
 
 
 def test_there_is_room_for_each_and_for_all_together() -> None:
@@ -41,18 +45,20 @@ def test_buffers_are_used_again_where_they_fit_and_given_back_where_they_do_not(
     assert sum(buffer.numel() for buffer in held) <= 250
 
 
-class Deep(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.layers = nn.ModuleList(nn.Linear(16, 16) for _ in range(6))
-        self.maps = nn.ModuleList(nn.Conv1d(12, 12, 3, padding=1) for _ in range(3))
+if run_time(__name__):
 
-    def forward(self, rows: torch.Tensor) -> torch.Tensor:
-        for layer in self.layers:
-            rows = torch.tanh(layer(rows))
-        for layer in self.maps:
-            rows = torch.tanh(layer(rows))
-        return rows
+    class Deep(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(16, 16) for _ in range(6))
+            self.maps = nn.ModuleList(nn.Conv1d(12, 12, 3, padding=1) for _ in range(3))
+
+        def forward(self, rows: torch.Tensor) -> torch.Tensor:
+            for layer in self.layers:
+                rows = torch.tanh(layer(rows))
+            for layer in self.maps:
+                rows = torch.tanh(layer(rows))
+            return rows
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2, 5, 100])

@@ -5,36 +5,41 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
-from torch import Tensor, nn
-from torch.utils.checkpoint import checkpoint
 
 from sfumato.errors import UnfitModule
-from sfumato.learning.checks.selftest import self_test
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.engine.engine import Engine, Mode
-from tests.learning.engine.reference import difference, square
+from tests.run_time import run_time
 
+if run_time(__name__):
+    import torch
+    from torch import Tensor, nn
+    from torch.utils.checkpoint import checkpoint
 
-class Blocks(nn.Module):
-    """Layers of one shape, so that a tensor of the wrong one would not be noticed."""
+    from sfumato.learning.checks.selftest import self_test
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.engine.engine import Engine, Mode
+    from tests.learning.engine.reference import difference, square
 
-    def __init__(self, *, reentrant: bool = False, behind: str = "", inner: nn.Module | None = None) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.enter, self.leave = nn.Linear(4, 6), nn.Linear(6, 6)
-        usual = nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.LayerNorm(6), nn.Linear(6, 6), nn.ReLU())
-        self.inner = inner or usual
-        self.made = nn.utils.parametrizations.weight_norm(nn.Linear(6, 6))
-        self.reentrant, self.behind = reentrant, behind
+    class Blocks(nn.Module):
+        """Layers of one shape, so that a tensor of the wrong one would not be noticed."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        h: Any = self.enter(x).tanh()
-        for part in (self.inner, self.made, self.inner):
-            h = checkpoint(part, h, use_reentrant=self.reentrant)
-        if self.behind:
-            h.add_(1)
-        return self.leave(h)  # type: ignore[no-any-return]
+        def __init__(
+            self, *, reentrant: bool = False, behind: str = "", inner: nn.Module | None = None
+        ) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.enter, self.leave = nn.Linear(4, 6), nn.Linear(6, 6)
+            usual = nn.Sequential(nn.Linear(6, 6), nn.Tanh(), nn.LayerNorm(6), nn.Linear(6, 6), nn.ReLU())
+            self.inner = inner or usual
+            self.made = nn.utils.parametrizations.weight_norm(nn.Linear(6, 6))
+            self.reentrant, self.behind = reentrant, behind
+
+        def forward(self, x: Tensor) -> Tensor:
+            h: Any = self.enter(x).tanh()
+            for part in (self.inner, self.made, self.inner):
+                h = checkpoint(part, h, use_reentrant=self.reentrant)
+            if self.behind:
+                h.add_(1)
+            return self.leave(h)  # type: ignore[no-any-return]
 
 
 @pytest.mark.parametrize("options", [{}, {"chunk": 2}, {"mode": "microbatch"}], ids=str)
@@ -70,27 +75,28 @@ def test_a_change_in_place_behind_it_is_an_error_and_not_a_wrong_gradient() -> N
     assert difference(module, torch.randn(3, 4), mode="microbatch")[0] < 1e-5
 
 
-class Doubled(torch.autograd.Function):
-    """Keeps a tensor that no torch function has shown."""
+if run_time(__name__):
 
-    @staticmethod
-    def forward(ctx: Any, x: Tensor) -> Tensor:
-        ctx.save_for_backward(x)
-        return x * x
+    class Doubled(torch.autograd.Function):
+        """Keeps a tensor that no torch function has shown."""
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
-        (x,) = ctx.saved_tensors
-        return 2 * x * gradients[0]
+        @staticmethod
+        def forward(ctx: Any, x: Tensor) -> Tensor:
+            ctx.save_for_backward(x)
+            return x * x
 
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            (x,) = ctx.saved_tensors
+            return 2 * x * gradients[0]
 
-class Own(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.Linear(6, 6)
+    class Own(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.Linear(6, 6)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return Doubled.apply(self.layer(x))  # type: ignore[no-any-return,no-untyped-call]
+        def forward(self, x: Tensor) -> Tensor:
+            return Doubled.apply(self.layer(x))  # type: ignore[no-any-return,no-untyped-call]
 
 
 def test_functions_of_the_users_own_beside_it_take_the_slow_way() -> None:

@@ -1,14 +1,19 @@
 from __future__ import annotations
 
 import pytest
-import torch
-import torch.nn.functional as F  # noqa: N812
-from torch import Tensor, nn
 
 from sfumato.errors import ParameterError, UnattributedParameter, UnfitModule
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.engine.engine import Engine, Mode
-from tests.learning.engine.reference import difference, square
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    import torch.nn.functional as F  # noqa: N812
+    from torch import Tensor, nn
+
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.engine.engine import Engine, Mode
+    from tests.learning.engine.reference import difference, square
+
 
 CLOSE = 1e-6
 
@@ -151,7 +156,7 @@ def test_wrong_parameters_are_refused() -> None:
         Engine(nn.ReLU(), Flat(clip_norm=1.0)).attach()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore")  # the compiler traces, and warns of, what it then leaves alone
 def test_a_compiled_module_trains_uncompiled() -> None:
     module, batch = mlp(), torch.randn(8, 5)

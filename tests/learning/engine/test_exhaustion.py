@@ -7,10 +7,15 @@ import sys
 from textwrap import dedent
 
 import pytest
-import torch
 
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.engine.engine import Engine
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.engine.engine import Engine
+
 
 _TRIED = dedent(
     """

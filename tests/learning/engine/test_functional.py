@@ -3,13 +3,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import pytest
-import torch
-from torch import Tensor, nn
 
 from sfumato.errors import ParameterError
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.engine.engine import Engine
-from sfumato.learning.engine.functional import clipped_grad
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    from torch import Tensor, nn
+
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.engine.engine import Engine
+    from sfumato.learning.engine.functional import clipped_grad
 
 
 def loss(parameters: Mapping[str, Tensor], x: Tensor, scale: float, y: Tensor) -> Tensor:

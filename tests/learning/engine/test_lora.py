@@ -4,41 +4,42 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-import torch
-import torch.nn.functional as F  # noqa: N812
-from torch import Tensor, nn
-from torch.nn.utils import parametrize
+from tests.cases import cases
+from tests.run_time import run_time
 
-from sfumato.learning.checks.selftest import self_test
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.engine.engine import Mode
-from tests.learning.engine.reference import difference
+if run_time(__name__):
+    import torch
+    import torch.nn.functional as F  # noqa: N812
+    from torch import Tensor, nn
+    from torch.nn.utils import parametrize
 
+    from sfumato.learning.checks.selftest import self_test
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.engine.engine import Mode
+    from tests.learning.engine.reference import difference
 
-class Beside(nn.Module):
-    """``base(x) + scale * up(down(x))``, the usual way."""
+    class Beside(nn.Module):
+        """``base(x) + scale * up(down(x))``, the usual way."""
 
-    def __init__(self, base: nn.Linear, rank: int = 2) -> None:
-        super().__init__()
-        self.base = base.requires_grad_(False)
-        self.down = nn.Parameter(torch.randn(rank, base.in_features))
-        self.up = nn.Parameter(torch.randn(base.out_features, rank))
+        def __init__(self, base: nn.Linear, rank: int = 2) -> None:
+            super().__init__()
+            self.base = base.requires_grad_(False)
+            self.down = nn.Parameter(torch.randn(rank, base.in_features))
+            self.up = nn.Parameter(torch.randn(base.out_features, rank))
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.base(x) + 0.5 * F.linear(F.linear(F.dropout(x, 0.0), self.down), self.up)  # type: ignore[no-any-return]
+        def forward(self, x: Tensor) -> Tensor:
+            return self.base(x) + 0.5 * F.linear(F.linear(F.dropout(x, 0.0), self.down), self.up)  # type: ignore[no-any-return]
 
+    class Merged(nn.Module):
+        """A parametrization: ``weight + scale * up @ down``."""
 
-class Merged(nn.Module):
-    """A parametrization: ``weight + scale * up @ down``."""
+        def __init__(self, weight: Tensor, rank: int = 2) -> None:
+            super().__init__()
+            self.down = nn.Parameter(torch.randn(rank, weight.shape[1]))
+            self.up = nn.Parameter(torch.randn(weight.shape[0], rank))
 
-    def __init__(self, weight: Tensor, rank: int = 2) -> None:
-        super().__init__()
-        self.down = nn.Parameter(torch.randn(rank, weight.shape[1]))
-        self.up = nn.Parameter(torch.randn(weight.shape[0], rank))
-
-    def forward(self, weight: Tensor) -> Tensor:
-        return weight + 0.5 * self.up @ self.down
+        def forward(self, weight: Tensor) -> Tensor:
+            return weight + 0.5 * self.up @ self.down
 
 
 def merged(base: nn.Linear) -> nn.Module:
@@ -48,25 +49,27 @@ def merged(base: nn.Linear) -> nn.Module:
     return base
 
 
-class Attention(nn.Module):
-    def __init__(self, adapted: Any) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.query, self.value = adapted(nn.Linear(8, 8)), adapted(nn.Linear(8, 8))
-        self.key, self.leave = (nn.Linear(8, 8).requires_grad_(False) for _ in range(2))
-        self.norm = nn.LayerNorm(8).requires_grad_(False)
+if run_time(__name__):
 
-    def forward(self, x: Tensor) -> Tensor:
-        h = self.norm(x)
-        parts = (self.query(h), self.key(h), self.value(h))
-        heads = F.scaled_dot_product_attention(
-            *(part.unflatten(-1, (2, 4)).transpose(1, 2) for part in parts)
-        )
-        return x + self.leave(heads.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
+    class Attention(nn.Module):
+        def __init__(self, adapted: Any) -> None:
+            super().__init__()
+            torch.manual_seed(0)
+            self.query, self.value = adapted(nn.Linear(8, 8)), adapted(nn.Linear(8, 8))
+            self.key, self.leave = (nn.Linear(8, 8).requires_grad_(False) for _ in range(2))
+            self.norm = nn.LayerNorm(8).requires_grad_(False)
+
+        def forward(self, x: Tensor) -> Tensor:
+            h = self.norm(x)
+            parts = (self.query(h), self.key(h), self.value(h))
+            heads = F.scaled_dot_product_attention(
+                *(part.unflatten(-1, (2, 4)).transpose(1, 2) for part in parts)
+            )
+            return x + self.leave(heads.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("mode", ["auto", "vmap", "microbatch"])
-@pytest.mark.parametrize("adapted", [Beside, merged])
+@cases("mode", ["auto", "vmap", "microbatch"])
+@cases("adapted", lambda: [Beside, merged])
 def test_adapters_agree_with_one_example_at_a_time(adapted: Any, mode: Mode) -> None:
     module = Attention(adapted)
     trained = {name for name, p in module.named_parameters() if p.requires_grad}
@@ -77,6 +80,6 @@ def test_adapters_agree_with_one_example_at_a_time(adapted: Any, mode: Mode) -> 
         assert all(name in engine.explain() for name in trained)
 
 
-@pytest.mark.parametrize("adapted", [Beside, merged])
+@cases("adapted", lambda: [Beside, merged])
 def test_adapters_pass_the_self_test(adapted: Any) -> None:
     assert self_test(Attention(adapted), None, torch.zeros(4, 3, 8), Flat(clip_norm=1.0)).passed

@@ -5,15 +5,20 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-import torch
-import torch.nn.functional as F  # noqa: N812
-from torch import Tensor, nn
 
 from sfumato.errors import UnfitModule
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.engine.engine import Engine
-from tests.learning.engine.reference import difference, square
-from tests.learning.engine.test_engine import CLOSE, attached
+from tests.cases import cases
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    import torch.nn.functional as F  # noqa: N812
+    from torch import Tensor, nn
+
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.engine.engine import Engine
+    from tests.learning.engine.reference import difference, square
+    from tests.learning.engine.test_engine import CLOSE, attached
 
 
 @pytest.fixture(autouse=True)
@@ -21,20 +26,22 @@ def seeded() -> None:
     torch.manual_seed(0)
 
 
-class Body(nn.Module):
-    """A forward as a function, with parameters that it uses as it likes."""
+if run_time(__name__):
 
-    def __init__(self, forward: Callable[[Any, Tensor], Tensor], **own: nn.Module | Tensor) -> None:
-        super().__init__()
-        self._run = forward
-        for name, value in own.items():
-            if isinstance(value, nn.Module):
-                self.add_module(name, value)
-            else:
-                self.register_parameter(name, nn.Parameter(value))
+    class Body(nn.Module):
+        """A forward as a function, with parameters that it uses as it likes."""
 
-    def forward(self, batch: Tensor) -> Tensor:
-        return self._run(self, batch)
+        def __init__(self, forward: Callable[[Any, Tensor], Tensor], **own: nn.Module | Tensor) -> None:
+            super().__init__()
+            self._run = forward
+            for name, value in own.items():
+                if isinstance(value, nn.Module):
+                    self.add_module(name, value)
+                else:
+                    self.register_parameter(name, nn.Parameter(value))
+
+        def forward(self, batch: Tensor) -> Tensor:
+            return self._run(self, batch)
 
 
 def twice() -> nn.Module:
@@ -91,84 +98,96 @@ def attention(**options: bool) -> nn.Module:
     return Body(lambda _, x: layer(x, x, x)[0], layer=layer)
 
 
-class Grouped(nn.Module):
-    """Layers whose examples lie along the second dimension."""
+if run_time(__name__):
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.layer = nn.LSTM(5, 4)
-        self.head = nn.Linear(4, 2)
+    class Grouped(nn.Module):
+        """Layers whose examples lie along the second dimension."""
 
-    def forward(self, batch: Tensor) -> Tensor:
-        made: Tensor = self.head(self.layer(batch.transpose(0, 1))[0])
-        return made.transpose(0, 1)
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = nn.LSTM(5, 4)
+            self.head = nn.Linear(4, 2)
+
+        def forward(self, batch: Tensor) -> Tensor:
+            made: Tensor = self.head(self.layer(batch.transpose(0, 1))[0])
+            return made.transpose(0, 1)
+
+    MODULES: dict[str, tuple[Callable[[], nn.Module], Sequence[int], int | None]] = {
+        "linear on sequences": (
+            lambda: nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 7)),
+            (8, 8, 5),
+            None,
+        ),
+        "long sequences": (lambda: nn.Linear(40, 50), (4, 3, 40), None),
+        "reused": (twice, (8, 5), None),
+        "tied": (tied, (8, 8), 10),
+        "copied for each example": (token, (8, 4, 5), None),
+        "flattened": (lambda: flattened(minor=False), (8, 3, 5), None),
+        "flattened, taking turns": (lambda: flattened(minor=True), (8, 8, 5), None),
+        "in place": (in_place, (8, 5), None),
+        "no rule": (odd_calls, (8, 3, 5), None),
+        "attention": (attention, (8, 4, 8), None),
+        "attention with own keys": (lambda: attention(add_bias_kv=True), (8, 4, 8), None),
+        "encoder": (lambda: nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True), (8, 4, 8), None),
+        "lstm": (lambda: nn.LSTM(5, 4, 2, bidirectional=True, batch_first=True), (8, 3, 5), None),
+        "lstm in the middle": (Grouped, (3, 8, 5), None),
+        "gru": (lambda: nn.GRU(5, 4, 2, bias=False, batch_first=True), (8, 3, 5), None),
+        "rnn": (lambda: nn.RNN(5, 4, nonlinearity="relu", batch_first=True), (8, 3, 5), None),
+        "lstm cell": (lambda: nn.LSTMCell(5, 4), (8, 5), None),
+        "weight norm": (lambda: nn.utils.parametrizations.weight_norm(nn.Linear(5, 4)), (8, 3, 5), None),
+        "convolution, small maps": (
+            lambda: nn.Sequential(nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 32, 3, 1, 1)),
+            (8, 16, 5, 5),
+            None,
+        ),
+        "convolution, large maps": (
+            lambda: nn.Sequential(
+                nn.Conv2d(3, 4, 3, 1, 1), nn.GroupNorm(2, 4), nn.ReLU(), nn.Conv2d(4, 4, 1, 2)
+            ),
+            (8, 3, 16, 16),
+            None,
+        ),
+        "convolution, strided": (
+            lambda: nn.Conv2d(3, 4, (4, 3), (2, 1), (1, 2), bias=False),
+            (8, 3, 9, 8),
+            None,
+        ),
+        "convolution, many outputs": (
+            lambda: nn.Sequential(nn.Conv2d(2, 16, (2, 3), (1, 2), (0, 1)), nn.Tanh(), nn.Conv2d(16, 20, 1)),
+            (8, 2, 7, 9),
+            None,
+        ),
+        "convolution, 1-d": (
+            lambda: nn.Sequential(
+                nn.Conv1d(4, 4, 3, padding="same", dilation=2), nn.Conv1d(4, 4, 3, groups=2)
+            ),
+            (8, 4, 9),
+            None,
+        ),
+        "convolution, 3-d and back": (
+            lambda: nn.Sequential(
+                nn.Conv3d(3, 4, (1, 2, 3)), nn.ConvTranspose3d(4, 2, 2, 2, output_padding=1)
+            ),
+            (8, 3, 3, 4, 5),
+            None,
+        ),
+        "norms": (
+            lambda: nn.Sequential(nn.LayerNorm([3, 5]), nn.RMSNorm(5), nn.InstanceNorm1d(3, affine=True)),
+            (8, 3, 5),
+            None,
+        ),
+        "norms of vectors": (
+            lambda: nn.Sequential(nn.LayerNorm(5), nn.GroupNorm(1, 5), nn.PReLU(5)),
+            (8, 5),
+            None,
+        ),
+        "bag": (lambda: nn.EmbeddingBag(10, 5), (8, 4), 10),
+    }
 
 
-MODULES: dict[str, tuple[Callable[[], nn.Module], Sequence[int], int | None]] = {
-    "linear on sequences": (
-        lambda: nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 7)),
-        (8, 8, 5),
-        None,
-    ),
-    "long sequences": (lambda: nn.Linear(40, 50), (4, 3, 40), None),
-    "reused": (twice, (8, 5), None),
-    "tied": (tied, (8, 8), 10),
-    "copied for each example": (token, (8, 4, 5), None),
-    "flattened": (lambda: flattened(minor=False), (8, 3, 5), None),
-    "flattened, taking turns": (lambda: flattened(minor=True), (8, 8, 5), None),
-    "in place": (in_place, (8, 5), None),
-    "no rule": (odd_calls, (8, 3, 5), None),
-    "attention": (attention, (8, 4, 8), None),
-    "attention with own keys": (lambda: attention(add_bias_kv=True), (8, 4, 8), None),
-    "encoder": (lambda: nn.TransformerEncoderLayer(8, 2, 16, 0.0, batch_first=True), (8, 4, 8), None),
-    "lstm": (lambda: nn.LSTM(5, 4, 2, bidirectional=True, batch_first=True), (8, 3, 5), None),
-    "lstm in the middle": (Grouped, (3, 8, 5), None),
-    "gru": (lambda: nn.GRU(5, 4, 2, bias=False, batch_first=True), (8, 3, 5), None),
-    "rnn": (lambda: nn.RNN(5, 4, nonlinearity="relu", batch_first=True), (8, 3, 5), None),
-    "lstm cell": (lambda: nn.LSTMCell(5, 4), (8, 5), None),
-    "weight norm": (lambda: nn.utils.parametrizations.weight_norm(nn.Linear(5, 4)), (8, 3, 5), None),
-    "convolution, small maps": (
-        lambda: nn.Sequential(nn.Conv2d(16, 32, 3, padding=1), nn.ReLU(), nn.Conv2d(32, 32, 3, 1, 1)),
-        (8, 16, 5, 5),
-        None,
-    ),
-    "convolution, large maps": (
-        lambda: nn.Sequential(nn.Conv2d(3, 4, 3, 1, 1), nn.GroupNorm(2, 4), nn.ReLU(), nn.Conv2d(4, 4, 1, 2)),
-        (8, 3, 16, 16),
-        None,
-    ),
-    "convolution, strided": (lambda: nn.Conv2d(3, 4, (4, 3), (2, 1), (1, 2), bias=False), (8, 3, 9, 8), None),
-    "convolution, many outputs": (
-        lambda: nn.Sequential(nn.Conv2d(2, 16, (2, 3), (1, 2), (0, 1)), nn.Tanh(), nn.Conv2d(16, 20, 1)),
-        (8, 2, 7, 9),
-        None,
-    ),
-    "convolution, 1-d": (
-        lambda: nn.Sequential(nn.Conv1d(4, 4, 3, padding="same", dilation=2), nn.Conv1d(4, 4, 3, groups=2)),
-        (8, 4, 9),
-        None,
-    ),
-    "convolution, 3-d and back": (
-        lambda: nn.Sequential(nn.Conv3d(3, 4, (1, 2, 3)), nn.ConvTranspose3d(4, 2, 2, 2, output_padding=1)),
-        (8, 3, 3, 4, 5),
-        None,
-    ),
-    "norms": (
-        lambda: nn.Sequential(nn.LayerNorm([3, 5]), nn.RMSNorm(5), nn.InstanceNorm1d(3, affine=True)),
-        (8, 3, 5),
-        None,
-    ),
-    "norms of vectors": (
-        lambda: nn.Sequential(nn.LayerNorm(5), nn.GroupNorm(1, 5), nn.PReLU(5)),
-        (8, 5),
-        None,
-    ),
-    "bag": (lambda: nn.EmbeddingBag(10, 5), (8, 4), 10),
-}
-
-
-@pytest.mark.parametrize("name", MODULES)
+@cases("name", lambda: list(MODULES))
 def test_a_rule_agrees_with_one_example_at_a_time(name: str) -> None:
+    torch.manual_seed(0)
     make, shape, tokens = MODULES[name]
     batch = torch.randn(shape) if tokens is None else torch.randint(tokens, tuple(shape))
     error, engine = difference(make(), batch)

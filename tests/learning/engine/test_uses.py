@@ -6,16 +6,21 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
-import torch.nn.functional as F  # noqa: N812
-from torch import Tensor, nn
 
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.engine.arena import Arena
-from sfumato.learning.engine.engine import Engine
-from sfumato.learning.engine.outer import Outer
-from sfumato.learning.engine.uses import squares
-from tests.learning.engine.test_rules import Body
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    import torch.nn.functional as F  # noqa: N812
+    from torch import Tensor, nn
+
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.engine.arena import Arena
+    from sfumato.learning.engine.engine import Engine
+    from sfumato.learning.engine.outer import Outer
+    from sfumato.learning.engine.uses import squares
+    from tests.learning.engine.test_rules import Body
+
 
 HUGE = 1e14
 

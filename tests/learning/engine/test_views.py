@@ -6,17 +6,23 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
-import torch.nn.functional as F  # noqa: N812
-from torch import Tensor, nn
 
 from sfumato.errors import ParameterError, UnfitModule
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.clipping.per_layer import PerLayer
-from sfumato.learning.engine.engine import Engine, Reduction
-from sfumato.learning.engine.functional import clipped_grad
-from sfumato.learning.engine.sums import ClippedSums
-from tests.learning.engine.reference import clipped, per_example, square
+from tests.cases import cases
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    import torch.nn.functional as F  # noqa: N812
+    from torch import Tensor, nn
+
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.clipping.per_layer import PerLayer
+    from sfumato.learning.engine.engine import Engine, Reduction
+    from sfumato.learning.engine.functional import clipped_grad
+    from sfumato.learning.engine.sums import ClippedSums
+    from tests.learning.engine.reference import clipped, per_example, square
+
 
 CLOSE = 3e-6
 VIEWS, EXAMPLES = 3, 4
@@ -31,39 +37,42 @@ def mlp() -> nn.Module:
     return nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 3))
 
 
-class Net(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv, self.wide = nn.Conv2d(2, 4, 3, padding=1), nn.Conv2d(4, 4, 3, groups=2, dilation=2)
-        self.norm, self.head = nn.GroupNorm(2, 4), nn.Linear(4, 3)
+if run_time(__name__):
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(self.wide(self.norm(self.conv(x)).relu()).mean((2, 3)))  # type: ignore[no-any-return]
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv, self.wide = nn.Conv2d(2, 4, 3, padding=1), nn.Conv2d(4, 4, 3, groups=2, dilation=2)
+            self.norm, self.head = nn.GroupNorm(2, 4), nn.Linear(4, 3)
 
+        def forward(self, x: Tensor) -> Tensor:
+            return self.head(self.wide(self.norm(self.conv(x)).relu()).mean((2, 3)))  # type: ignore[no-any-return]
 
-class Tied(nn.Module):
-    """A table that is also a head, a layer that runs twice, a bare parameter, and a made one."""
+    class Tied(nn.Module):
+        """A table that is also a head, a layer that runs twice, a bare parameter, and a made one."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.table, self.twice = nn.Embedding(11, 6), nn.Linear(6, 6)
-        self.norm, self.made = nn.LayerNorm(6), nn.utils.parametrizations.weight_norm(nn.Linear(6, 6))
-        self.curve = nn.Parameter(torch.randn(6))
+        def __init__(self) -> None:
+            super().__init__()
+            self.table, self.twice = nn.Embedding(11, 6), nn.Linear(6, 6)
+            self.norm, self.made = nn.LayerNorm(6), nn.utils.parametrizations.weight_norm(nn.Linear(6, 6))
+            self.curve = nn.Parameter(torch.randn(6))
 
-    def forward(self, x: Tensor) -> Tensor:
-        h = self.made(self.norm(self.twice(self.twice(self.table(x)).tanh())))
-        h = torch.where(h > 0, h, h * torch.exp(self.curve))
-        return F.linear(h.mean(1), self.table.weight)
+        def forward(self, x: Tensor) -> Tensor:
+            h = self.made(self.norm(self.twice(self.twice(self.table(x)).tanh())))
+            h = torch.where(h > 0, h, h * torch.exp(self.curve))
+            return F.linear(h.mean(1), self.table.weight)
 
+    class Recurrent(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.cell, self.look = (
+                nn.GRU(4, 6, batch_first=True),
+                nn.MultiheadAttention(6, 2, batch_first=True),
+            )
 
-class Recurrent(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.cell, self.look = nn.GRU(4, 6, batch_first=True), nn.MultiheadAttention(6, 2, batch_first=True)
-
-    def forward(self, x: Tensor) -> Tensor:
-        h = self.cell(x)[0]
-        return self.look(h, h, h, need_weights=False)[0].mean(1)  # type: ignore[no-any-return]
+        def forward(self, x: Tensor) -> Tensor:
+            h = self.cell(x)[0]
+            return self.look(h, h, h, need_weights=False)[0].mean(1)  # type: ignore[no-any-return]
 
 
 def rows(kind: str, count: int = EXAMPLES * VIEWS) -> Tensor:
@@ -72,7 +81,8 @@ def rows(kind: str, count: int = EXAMPLES * VIEWS) -> Tensor:
     return torch.randn(count, *{"mlp": (5,), "net": (2, 7, 7), "recurrent": (3, 4)}[kind])
 
 
-KINDS: dict[str, Callable[[], nn.Module]] = {"mlp": mlp, "net": Net, "tied": Tied, "recurrent": Recurrent}
+if run_time(__name__):
+    KINDS: dict[str, Callable[[], nn.Module]] = {"mlp": mlp, "net": Net, "tied": Tied, "recurrent": Recurrent}
 
 
 def of_examples(module: nn.Module, batch: Tensor) -> dict[str, Tensor]:
@@ -105,7 +115,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", lambda: list(KINDS))
 def test_the_mean_over_views_is_what_is_clipped(kind: str, options: dict[str, Any]) -> None:
     module, batch = KINDS[kind](), rows(kind)
     own = of_examples(module, batch)
@@ -140,7 +150,7 @@ def test_the_functional_door_agrees() -> None:
 
 
 @pytest.mark.parametrize("mode", ["auto", "microbatch"])
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", lambda: list(KINDS))
 def test_an_example_moves_the_sum_by_the_clip_norm_at_most(kind: str, mode: str) -> None:
     module, batch, bound = KINDS[kind](), rows(kind), 0.01
     whole = run(module, batch, mode=mode, clipping=Flat(clip_norm=bound))

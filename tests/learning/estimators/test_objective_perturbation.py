@@ -10,10 +10,13 @@ import pytest
 from scipy.special import expit
 
 from sfumato.errors import ParameterError
-from sfumato.learning.estimators.logistic_regression import LogisticRegression
 from sfumato.learning.estimators.objective_perturbation import ObjectivePerturbation
 from sfumato.numerics.source import SimulatedSource
 from sfumato.privacy.calibration import analytic_gaussian_stddev
+from tests.run_time import run_time
+
+if run_time(__name__):
+    from sfumato.learning.estimators.logistic_regression import LogisticRegression
 
 
 def density(

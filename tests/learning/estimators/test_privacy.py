@@ -9,44 +9,54 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.special import gammaincc
-from sklearn.base import clone
 
 from sfumato.errors import BudgetExceeded, ParameterError, SimulatedCharge, UnboundedSensitivity
-from sfumato.learning.estimators.boosted_trees import GradientBoostingClassifier, GradientBoostingRegressor
-from sfumato.learning.estimators.gaussian_nb import GaussianNB
-from sfumato.learning.estimators.kmeans import KMeans, _nearest
-from sfumato.learning.estimators.linear_regression import LinearRegression
-from sfumato.learning.estimators.logistic_regression import LogisticRegression, _gradients
-from sfumato.learning.estimators.pca import PCA
-from sfumato.learning.estimators.private import UndeclaredClasses, box
-from sfumato.learning.estimators.standard_scaler import StandardScaler
 from sfumato.learning.estimators.sums import Part, VectorSum, planned
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.numerics.source import SimulatedSource
 from sfumato.privacy import DiscreteGaussianVector, Neighboring
 from sfumato.privacy.loss import compose
+from tests.cases import cases
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import pandas as pd
+    import polars as pl
+    from sklearn.base import clone
+
+    from sfumato.learning.estimators.boosted_trees import (
+        GradientBoostingClassifier,
+        GradientBoostingRegressor,
+    )
+    from sfumato.learning.estimators.gaussian_nb import GaussianNB
+    from sfumato.learning.estimators.kmeans import KMeans, _nearest
+    from sfumato.learning.estimators.linear_regression import LinearRegression
+    from sfumato.learning.estimators.logistic_regression import LogisticRegression, _gradients
+    from sfumato.learning.estimators.pca import PCA
+    from sfumato.learning.estimators.private import UndeclaredClasses, box
+    from sfumato.learning.estimators.standard_scaler import StandardScaler
+
 
 TWO: dict[str, Any] = {"bounds": (-2, 2), "classes": [0.0, 1.0]}
 THREE: dict[str, Any] = {"bounds": (-2, 2), "classes": [0.0, 1.0, 2.0]}
-ESTIMATORS: list[Any] = [
-    LogisticRegression(**TWO, steps=4),
-    LogisticRegression(**THREE, steps=4, clip_norm=0.5, alpha=0.1),
-    LinearRegression(bounds=(-2, 2), y_bounds=(0, 2)),
-    GaussianNB(**THREE),
-    KMeans(3, bounds=(-2, 2), steps=4),
-    PCA(bounds=(-2, 2)),
-    StandardScaler(),
-    StandardScaler(bounds=([-2, -1, -3], [2, 1, 5])),
-    GradientBoostingClassifier(**THREE, n_estimators=5),
-    GradientBoostingRegressor(bounds=(-2, 2), y_bounds=(0, 2), n_estimators=5),
-]
+if run_time(__name__):
+    ESTIMATORS: list[Any] = [
+        LogisticRegression(**TWO, steps=4),
+        LogisticRegression(**THREE, steps=4, clip_norm=0.5, alpha=0.1),
+        LinearRegression(bounds=(-2, 2), y_bounds=(0, 2)),
+        GaussianNB(**THREE),
+        KMeans(3, bounds=(-2, 2), steps=4),
+        PCA(bounds=(-2, 2)),
+        StandardScaler(),
+        StandardScaler(bounds=([-2, -1, -3], [2, 1, 5])),
+        GradientBoostingClassifier(**THREE, n_estimators=5),
+        GradientBoostingRegressor(bounds=(-2, 2), y_bounds=(0, 2), n_estimators=5),
+    ]
 ODD = [
     ([0.3, -1.0, 2.0], 1.0),
     ([2.0, 2.0, 2.0], 2.0),
@@ -81,7 +91,7 @@ class Watched:
         return fitted, self.seen
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+@cases("estimator", lambda: ESTIMATORS)
 def test_one_row_moves_each_release_as_little_as_is_paid_for(
     estimator: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,7 +112,7 @@ def test_one_row_moves_each_release_as_little_as_is_paid_for(
     assert most > 0.2  # no more noise than there must be
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=repr)
+@cases("estimator", lambda: ESTIMATORS)
 def test_no_rows_and_odd_rows_give_a_private_model(estimator: Any) -> None:
     X, y = data()
     for rows in (0, 1):
@@ -213,9 +223,9 @@ def test_missing_bounds_are_refused_and_undeclared_classes_warned_of() -> None:
         GaussianNB(bounds=(-2, 2), random_state=1).fit(X, y)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("estimator", "name"),
-    [
+    lambda: [
         (PCA(bounds=(1, 0)), "bounds"),
         (PCA(bounds=(0, math.inf)), "bounds"),
         (PCA(bounds=3), "bounds"),
@@ -330,9 +340,12 @@ def tables(entry: Any) -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("entry", [SECRET, {SECRET: 1}, None])
-@pytest.mark.parametrize(
+@cases(
     "model",
-    [StandardScaler(bounds=(-2, 2), random_state=1), LogisticRegression(**TWO, steps=4, random_state=1)],
+    lambda: [
+        StandardScaler(bounds=(-2, 2), random_state=1),
+        LogisticRegression(**TWO, steps=4, random_state=1),
+    ],
 )
 def test_a_text_among_numbers_counts_as_none_of_them_and_raises_nothing(model: Any, entry: Any) -> None:
     X, y = data()

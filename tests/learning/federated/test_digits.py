@@ -8,28 +8,31 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from scipy.special import betainc
-from torch import Tensor, nn
 
-from sfumato.learning.clipping.clipping import Clipping
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.federated.federation import FederatedTraining
-from sfumato.learning.federated.local import local_sgd
-from sfumato.learning.noise.correlated import CorrelatedNoise
-from sfumato.learning.noise.keyed import SimulatedNoise
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
 from sfumato.learning.sampling.every_step import FullBatchSampler
 from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.mechanisms.factorization.banded import BandedToeplitz
+from tests.run_time import run_time
 
-datasets = pytest.importorskip("sklearn.datasets")
+if run_time(__name__):
+    import torch
+    from torch import Tensor, nn
 
-Data = tuple[Tensor, Tensor]
+    from sfumato.learning.clipping.clipping import Clipping
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.federated.federation import FederatedTraining
+    from sfumato.learning.federated.local import local_sgd
+    from sfumato.learning.noise.correlated import CorrelatedNoise
+    from sfumato.learning.noise.keyed import SimulatedNoise
+
+    Data = tuple[Tensor, Tensor]
 
 
 @pytest.fixture(scope="module")
 def digits() -> tuple[list[Data], Data]:
+    datasets = pytest.importorskip("sklearn.datasets")
     images, labels = datasets.load_digits(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(images))
     inputs = torch.tensor(images[order] / 16, dtype=torch.float32)
@@ -89,22 +92,24 @@ def test_correlated_noise_learns_digits(digits: tuple[list[Data], Data]) -> None
     assert _accuracy(module, test) > 0.8
 
 
-class _Unclipped(Clipping):
-    """A planted fault: claims a sensitivity of 1 and clips nothing."""
+if run_time(__name__):
 
-    def groups(self, names: Sequence[str]) -> tuple[int, ...]:
-        return (0,) * len(names)
+    class _Unclipped(Clipping):
+        """A planted fault: claims a sensitivity of 1 and clips nothing."""
 
-    def factors(self, squared_norms: Tensor) -> Tensor:
-        return torch.ones_like(squared_norms)
+        def groups(self, names: Sequence[str]) -> tuple[int, ...]:
+            return (0,) * len(names)
 
-    @property
-    def sensitivity(self) -> float:
-        return 1.0
+        def factors(self, squared_norms: Tensor) -> Tensor:
+            return torch.ones_like(squared_norms)
 
-    @property
-    def group_sensitivities(self) -> tuple[float, ...]:
-        return (1.0,)
+        @property
+        def sensitivity(self) -> float:
+            return 1.0
+
+        @property
+        def group_sensitivities(self) -> tuple[float, ...]:
+            return (1.0,)
 
 
 def _guesses(clipping: Clipping, canaries: int = 400) -> tuple[int, int, float]:

@@ -11,18 +11,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch import Tensor, nn
 
 from sfumato.errors import BudgetExceeded, ParameterError, SimulatedCharge
-from sfumato.learning.clipping.adaptive import AdaptiveQuantile
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.federated.aggregation import SecureAggregation, TrustedAggregator
-from sfumato.learning.federated.federation import FederatedTraining
-from sfumato.learning.federated.local import local_sgd
-from sfumato.learning.noise.correlated import CorrelatedNoise
-from sfumato.learning.noise.grid import GridNoise
-from sfumato.learning.noise.keyed import SimulatedNoise
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
 from sfumato.learning.sampling.cyclic import CyclicSampler
 from sfumato.learning.sampling.every_step import FullBatchSampler
@@ -35,8 +25,22 @@ from sfumato.mechanisms.factorization.banded import BandedToeplitz
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.mechanisms.factorization.tree import Tree
 from sfumato.privacy import Gaussian, Neighboring, PoissonSubsampled
+from tests.run_time import run_time
 
-Data = tuple[Tensor, Tensor]
+if run_time(__name__):
+    import torch
+    from torch import Tensor, nn
+
+    from sfumato.learning.clipping.adaptive import AdaptiveQuantile
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.federated.aggregation import SecureAggregation, TrustedAggregator
+    from sfumato.learning.federated.federation import FederatedTraining
+    from sfumato.learning.federated.local import local_sgd
+    from sfumato.learning.noise.correlated import CorrelatedNoise
+    from sfumato.learning.noise.grid import GridNoise
+    from sfumato.learning.noise.keyed import SimulatedNoise
+
+    Data = tuple[Tensor, Tensor]
 TINY = 1e-9
 EVERY = Participation(max_participations=None)
 
@@ -68,7 +72,8 @@ def _module(seed: int = 0) -> nn.Module:
         return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Dropout(0.3), nn.Linear(4, 2))
 
 
-LOCAL = local_sgd(nn.functional.mse_loss, learning_rate=0.3, epochs=2, batch_size=2)
+if run_time(__name__):
+    LOCAL = local_sgd(nn.functional.mse_loss, learning_rate=0.3, epochs=2, batch_size=2)
 
 
 def _training(clients: Sequence[Any], **changes: Any) -> FederatedTraining[Any]:

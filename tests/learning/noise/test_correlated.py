@@ -7,14 +7,19 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
-import torch
 from scipy import stats
 
 from sfumato.errors import ParameterError
-from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.mechanisms import BandedToeplitz, BufferedToeplitz, Participation, SquareRoot, Tree
 from sfumato.mechanisms.factorization.strategy import Strategy
 from sfumato.privacy.leaves.gaussian import Gaussian
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+
+    from sfumato.learning.noise.correlated import CorrelatedNoise
+
 
 STEPS = 12
 STRATEGIES: dict[str, Callable[[int], Strategy]] = {

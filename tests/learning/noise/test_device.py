@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
-from sfumato.learning.noise import device, keyed
-from sfumato.learning.noise.device import add_normals_on_device
 from sfumato.numerics.keyed_normal import add_normals
+from tests.cases import cases
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+
+    from sfumato.learning.noise import device, keyed
+    from sfumato.learning.noise.device import add_normals_on_device
+
 
 KEY = bytes(range(1, 33))
-DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+if run_time(__name__):
+    DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
 
-@pytest.mark.parametrize("where", DEVICES)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@cases("where", lambda: DEVICES)
+@cases("dtype", lambda: [torch.float32, torch.float64])
 @pytest.mark.parametrize("stream", [(0, 0), (7, 11), (2**31 - 1, 2**32 - 1)])
 def test_the_bits_are_those_of_the_kernel(stream: tuple[int, int], dtype: torch.dtype, where: str) -> None:
     before = torch.tensor(np.random.default_rng(1).normal(size=60_003), dtype=dtype)
@@ -25,7 +32,7 @@ def test_the_bits_are_those_of_the_kernel(stream: tuple[int, int], dtype: torch.
     assert torch.equal(ours.cpu(), theirs)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@cases("dtype", lambda: [torch.float32, torch.float64, torch.bfloat16])
 def test_tensors_in_any_order_get_the_noise_of_their_entries(dtype: torch.dtype) -> None:
     for value in (
         torch.ones(6, 4, dtype=dtype),

@@ -7,14 +7,19 @@ from math import isqrt
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
 from sfumato.errors import ParameterError
-from sfumato.learning.noise.grid import GridNoise
 from sfumato.numerics.keyed_normal import rounded_normals
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+
+    from sfumato.learning.noise.grid import GridNoise
+
 
 KEY = bytes(range(32))
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import pytest
-import torch
 
 from sfumato.errors import ParameterError
-from sfumato.learning.noise import keyed
-from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
+from tests.cases import cases
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+
+    from sfumato.learning.noise import keyed
+    from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
+
 
 KEY = bytes(range(32))
 
@@ -38,7 +44,7 @@ def test_noise_is_added_and_scaled() -> None:
     assert torch.allclose(moved, 7 + 2.5 * plain, rtol=1e-15)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+@cases("dtype", lambda: [torch.float32, torch.float64, torch.bfloat16, torch.float16])
 def test_noise_follows_the_entries_in_whatever_order_memory_has_them(dtype: torch.dtype) -> None:
     plain = drawn(KeyedNoise(KEY), torch.zeros(6, 4))[0]
     scattered = torch.zeros(9, 4, 6, dtype=dtype)[3].t()

@@ -7,20 +7,25 @@ import pickle
 from collections.abc import Callable
 
 import pytest
-import torch
 
-from sfumato.learning.noise.correlated import CorrelatedNoise
-from sfumato.learning.noise.grid import GridNoise
-from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
-from sfumato.learning.noise.noise import Noise
 from sfumato.mechanisms import Tree
+from tests.cases import cases
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+
+    from sfumato.learning.noise.correlated import CorrelatedNoise
+    from sfumato.learning.noise.grid import GridNoise
+    from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
+    from sfumato.learning.noise.noise import Noise
 
 
 def tree() -> Noise:
     return CorrelatedNoise(Tree(steps=4))
 
 
-@pytest.mark.parametrize("make", [KeyedNoise, GridNoise, tree])
+@cases("make", lambda: [KeyedNoise, GridNoise, tree])
 @pytest.mark.parametrize("take", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_the_key_leaves_by_no_copy(make: Callable[[], Noise], take: Callable[[Noise], object]) -> None:
     with pytest.raises(TypeError, match="checkpoint"):

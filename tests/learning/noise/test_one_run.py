@@ -6,30 +6,34 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
-from torch import nn
 
 from sfumato.errors import ParameterError
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.federated.federation import FederatedTraining
-from sfumato.learning.noise.grid import GridNoise
-from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
-from sfumato.learning.noise.noise import Noise
 from sfumato.learning.sampling.poisson import PoissonSampler
-from tests.learning.training.conftest import Made
+from tests.cases import cases
+from tests.run_time import run_time
 
+if run_time(__name__):
+    import torch
+    from torch import nn
 
-class Keyless(Noise):
-    """Noise of no key that is known."""
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.federated.federation import FederatedTraining
+    from sfumato.learning.noise.grid import GridNoise
+    from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
+    from sfumato.learning.noise.noise import Noise
+    from tests.learning.training.conftest import Made
 
-    simulated = False
+    class Keyless(Noise):
+        """Noise of no key that is known."""
 
-    def _add(self, gradients: Any, step: int, stddevs: Any, parts: Any) -> None:
-        for gradient, stddev in zip(gradients, stddevs, strict=True):
-            gradient.add_(torch.randn(gradient.shape) * stddev)
+        simulated = False
 
-    def scalar(self, *, step: int, stddev: float) -> float:
-        return stddev
+        def _add(self, gradients: Any, step: int, stddevs: Any, parts: Any) -> None:
+            for gradient, stddev in zip(gradients, stddevs, strict=True):
+                gradient.add_(torch.randn(gradient.shape) * stddev)
+
+        def scalar(self, *, step: int, stddev: float) -> float:
+            return stddev
 
 
 def poisson(seed: Any = None) -> PoissonSampler:
@@ -48,7 +52,7 @@ def federated(noise: Noise, sampler: PoissonSampler) -> FederatedTraining[Any]:
     )
 
 
-@pytest.mark.parametrize("make_noise", [KeyedNoise, GridNoise, Keyless])
+@cases("make_noise", lambda: [KeyedNoise, GridNoise, Keyless])
 def test_two_trainings_do_not_share_their_noise(make_noise: Callable[[], Noise]) -> None:
     noise = make_noise()
     first, second = federated(noise, poisson()), federated(noise, poisson())

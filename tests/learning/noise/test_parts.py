@@ -5,16 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-import torch
 
 from sfumato.errors import ParameterError
-from sfumato.learning.noise import device
-from sfumato.learning.noise.correlated import CorrelatedNoise
-from sfumato.learning.noise.device import add_normals_on_device
-from sfumato.learning.noise.grid import GridNoise
-from sfumato.learning.noise.keyed import KeyedNoise
-from sfumato.learning.noise.noise import Noise, Part
 from sfumato.mechanisms.factorization.banded import BandedToeplitz
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+
+    from sfumato.learning.noise import device
+    from sfumato.learning.noise.correlated import CorrelatedNoise
+    from sfumato.learning.noise.device import add_normals_on_device
+    from sfumato.learning.noise.grid import GridNoise
+    from sfumato.learning.noise.keyed import KeyedNoise
+    from sfumato.learning.noise.noise import Noise, Part
+
 
 KEY = bytes(range(32))
 SIZES = (3 * 517, 400)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
 
 from sfumato.errors import ParameterError
-from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.strategies import choose_strategy, optimizer_workload
 from sfumato.mechanisms import Participation
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+
+    from sfumato.learning.noise.correlated import CorrelatedNoise
+
 
 EPOCHS = Participation(max_participations=None, separation=20)
 

@@ -7,13 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from torch import Tensor, nn
 
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.engine.engine import Engine, Mode
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    from torch import Tensor, nn
+
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.engine.engine import Engine, Mode
+
 
 WIDTH = 4
 BLOCKS = (
@@ -32,53 +37,55 @@ SLACK = 1e-4
 """What sums of floats may add to the sensitivity: some 2**-24 for each of a few thousand additions."""
 
 
-class Net(nn.Module):
-    """Blocks on sequences of rows, each of which uses parameters in a way of its own."""
+if run_time(__name__):
 
-    def __init__(self, blocks: tuple[str, ...], scale: float) -> None:
-        super().__init__()
-        self.blocks = blocks
-        self.first, self.bare = nn.Linear(WIDTH, WIDTH), nn.Parameter(torch.randn(WIDTH))
-        self.layers = nn.ModuleList(self.made(block) for block in blocks)
-        with torch.no_grad():
-            for parameter in self.parameters():
-                parameter.mul_(scale)
+    class Net(nn.Module):
+        """Blocks on sequences of rows, each of which uses parameters in a way of its own."""
 
-    def made(self, block: str) -> nn.Module:
-        if block == "norm":
-            return nn.LayerNorm(WIDTH)
-        if block == "attention":
-            return nn.MultiheadAttention(WIDTH, 2, batch_first=True)
-        if block == "recurrent":
-            return nn.GRU(WIDTH, WIDTH, batch_first=True)
-        if block == "grid":
-            return nn.Conv1d(WIDTH, WIDTH, 3, padding="same")
-        layer = nn.Linear(WIDTH, WIDTH, bias=block != "no bias")
-        if block == "tied":
-            layer.weight = self.first.weight
-        return layer
+        def __init__(self, blocks: tuple[str, ...], scale: float) -> None:
+            super().__init__()
+            self.blocks = blocks
+            self.first, self.bare = nn.Linear(WIDTH, WIDTH), nn.Parameter(torch.randn(WIDTH))
+            self.layers = nn.ModuleList(self.made(block) for block in blocks)
+            with torch.no_grad():
+                for parameter in self.parameters():
+                    parameter.mul_(scale)
 
-    def forward(self, x: Tensor) -> Tensor:
-        x = self.first(x)
-        for block, layer in zip(self.blocks, self.layers, strict=True):
-            x = x + torch.tanh(self.used(block, layer, x))
-        return x.mean(1)
+        def made(self, block: str) -> nn.Module:
+            if block == "norm":
+                return nn.LayerNorm(WIDTH)
+            if block == "attention":
+                return nn.MultiheadAttention(WIDTH, 2, batch_first=True)
+            if block == "recurrent":
+                return nn.GRU(WIDTH, WIDTH, batch_first=True)
+            if block == "grid":
+                return nn.Conv1d(WIDTH, WIDTH, 3, padding="same")
+            layer = nn.Linear(WIDTH, WIDTH, bias=block != "no bias")
+            if block == "tied":
+                layer.weight = self.first.weight
+            return layer
 
-    def used(self, block: str, layer: Any, x: Tensor) -> Any:
-        if block == "attention":
-            return layer(x, x, x, need_weights=False)[0]
-        if block == "recurrent":
-            return layer(x)[0]
-        if block == "grid":
-            return layer(x.transpose(1, 2)).transpose(1, 2)
-        h = layer(x)
-        if block == "again":
-            h = self.first(h)
-        elif block == "functional":
-            h = nn.functional.linear(h, self.first.weight)
-        elif block == "bare":
-            h = h * self.bare + self.bare
-        return h
+        def forward(self, x: Tensor) -> Tensor:
+            x = self.first(x)
+            for block, layer in zip(self.blocks, self.layers, strict=True):
+                x = x + torch.tanh(self.used(block, layer, x))
+            return x.mean(1)
+
+        def used(self, block: str, layer: Any, x: Tensor) -> Any:
+            if block == "attention":
+                return layer(x, x, x, need_weights=False)[0]
+            if block == "recurrent":
+                return layer(x)[0]
+            if block == "grid":
+                return layer(x.transpose(1, 2)).transpose(1, 2)
+            h = layer(x)
+            if block == "again":
+                h = self.first(h)
+            elif block == "functional":
+                h = nn.functional.linear(h, self.first.weight)
+            elif block == "bare":
+                h = h * self.bare + self.bare
+            return h
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 from sfumato.errors import BudgetExceeded, NeighboringMismatch, ParameterError, SimulatedCharge
 from sfumato.learning.pate.confident import ConfidentGNMax
@@ -20,6 +19,10 @@ from sfumato.learning.pate.poll import Poll
 from sfumato.learning.pate.teachers import Teachers
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Neighboring
+from tests.run_time import run_time
+
+if run_time(__name__):
+    from sklearn.linear_model import LogisticRegression
 
 
 @pytest.fixture

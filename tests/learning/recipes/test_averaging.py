@@ -7,12 +7,16 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-import torch
-from torch import nn
 
 from sfumato.errors import ParameterError, UnfitModule
-from sfumato.learning.recipes.averaging import WeightAverage
-from tests.learning.training.conftest import Made
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    from torch import nn
+
+    from sfumato.learning.recipes.averaging import WeightAverage
+    from tests.learning.training.conftest import Made
 
 
 def test_every_step_has_the_weight_that_the_decay_says() -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pytest
-import torch
-from torch import Tensor, nn
-from torch.utils.data import Dataset, TensorDataset
 
 from sfumato.errors import ParameterError, UnfitModule
-from sfumato.learning.recipes.features import frozen_features
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    from torch import Tensor, nn
+    from torch.utils.data import Dataset, TensorDataset
+
+    from sfumato.learning.recipes.features import frozen_features
 
 
 def extractor() -> nn.Module:
@@ -53,17 +57,18 @@ def test_rows_are_normalised_each_by_itself() -> None:
     torch.testing.assert_close(standard, torch.tensor([[-1.0, 1.0], [0.0, 0.0], [-1.0, 1.0]]))
 
 
-class Sentences(Dataset[object]):
-    def __len__(self) -> int:
-        return 2
+if run_time(__name__):
 
-    def __getitem__(self, place: int) -> object:
-        return "text", place
+    class Sentences(Dataset[object]):
+        def __len__(self) -> int:
+            return 2
 
+        def __getitem__(self, place: int) -> object:
+            return "text", place
 
-class Centred(nn.Module):
-    def forward(self, x: Tensor) -> Tensor:
-        return x - x.mean(0)
+    class Centred(nn.Module):
+        def forward(self, x: Tensor) -> Tensor:
+            return x - x.mean(0)
 
 
 def test_what_would_not_be_private_is_refused() -> None:
@@ -81,9 +86,11 @@ def test_what_would_not_be_private_is_refused() -> None:
         frozen_features(Summed(), data(), public=True)
 
 
-class Summed(nn.Module):
-    """Gives rows for whole batches of the probe's, and fewer for others."""
+if run_time(__name__):
 
-    def forward(self, x: Tensor) -> Tensor:
-        rows = x.flatten(1)
-        return rows if len(x) < 20 else rows[:20]
+    class Summed(nn.Module):
+        """Gives rows for whole batches of the probe's, and fewer for others."""
+
+        def forward(self, x: Tensor) -> Tensor:
+            rows = x.flatten(1)
+            return rows if len(x) < 20 else rows[:20]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import pytest
-import torch
-from torch import nn
 
 from sfumato.errors import UnfitModule
-from sfumato.learning.checks.fixing import fix_module
-from sfumato.learning.checks.selftest import self_test
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.engine.engine import Mode
-from sfumato.learning.recipes.standardizing import standardize_weights
-from tests.learning.engine.reference import difference
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    from torch import nn
+
+    from sfumato.learning.checks.fixing import fix_module
+    from sfumato.learning.checks.selftest import self_test
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.engine.engine import Mode
+    from sfumato.learning.recipes.standardizing import standardize_weights
+    from tests.learning.engine.reference import difference
 
 
 def net() -> nn.Module:

@@ -6,10 +6,15 @@ import pickle
 from typing import NamedTuple
 
 import pytest
-import torch
 
 from sfumato.errors import ParameterError
-from sfumato.learning.recipes.views import Views
+from tests.cases import cases
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+
+    from sfumato.learning.recipes.views import Views
 
 
 class Pair(NamedTuple):
@@ -21,12 +26,13 @@ def halved(x: torch.Tensor) -> torch.Tensor:
     return x / 2
 
 
-X = torch.tensor([2.0])
+if run_time(__name__):
+    X = torch.tensor([2.0])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("example", "field", "expected"),
-    [
+    lambda: [
         (X, None, X / 2),
         ((X, 3), 0, (X / 2, 3)),
         ([3, X], 1, [3, X / 2]),

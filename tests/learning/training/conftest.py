@@ -6,13 +6,18 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import torch
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
-from sfumato.learning.training.privacy_engine import PrivacyEngine
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Neighboring
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    from sfumato.learning.training.privacy_engine import PrivacyEngine
+
 
 EXAMPLES = 40
 

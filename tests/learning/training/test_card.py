@@ -6,15 +6,19 @@ import json
 from collections.abc import Callable
 
 import pytest
-import torch
-from torch.utils.data import DataLoader, TensorDataset
 
 from sfumato.ledger import Ledger
 from sfumato.privacy import Neighboring, PrivacyLoss
 from sfumato.privacy.serial import loss_from_json
-from tests.learning.training.conftest import Made
+from tests.run_time import run_time
 
-Make = Callable[..., Made]
+if run_time(__name__):
+    import torch
+    from torch.utils.data import DataLoader, TensorDataset
+
+    from tests.learning.training.conftest import Made
+
+    Make = Callable[..., Made]
 
 
 def test_it_is_of_the_steps_so_far_and_can_be_priced_again(make: Make) -> None:

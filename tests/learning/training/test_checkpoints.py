@@ -14,17 +14,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from torch import nn
 
 from sfumato.errors import LedgerCorrupt, LedgerMismatch, LedgerUnavailable, ParameterError, RunExhausted
-from sfumato.learning.training.checkpoint import Checkpoint
 from sfumato.learning.training.sealing import sealed, unsealed
 from sfumato.ledger import Budget, Ledger, LedgerView
 from sfumato.privacy import Laplace, Neighboring
-from tests.learning.training.conftest import Made, make_module
+from tests.run_time import run_time
 
-Make = Callable[..., Made]
+if run_time(__name__):
+    import torch
+    from torch import nn
+
+    from sfumato.learning.training.checkpoint import Checkpoint
+    from tests.learning.training.conftest import Made, make_module
+
+    Make = Callable[..., Made]
 Open = Callable[..., Ledger]
 REAL: dict[str, Any] = {"noise_generator": None, "delta": 1e-3}
 
@@ -315,7 +319,7 @@ def trained(folder: Path, *words: str) -> tuple[int, dict[str, str]]:
     return done.returncode, dict(line.split() for line in done.stdout.splitlines())
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mode", ["fresh", "replay"])
 def test_a_killed_process_is_taken_up_by_the_next(tmp_path: Path, mode: str) -> None:
     code, before = trained(tmp_path, "begin", "9", mode)

@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import torch
-from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 from sfumato.errors import ParameterError
 from sfumato.learning.sampling.users import UserSampler
-from sfumato.learning.training.privacy_engine import PrivacyEngine
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    from sfumato.learning.training.privacy_engine import PrivacyEngine
 
 
 def _made(**parameters: Any) -> Any:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import copy
 
-import torch
-from torch import nn
-
 from sfumato.learning import PoissonSampler
-from sfumato.learning.training.digest import Digest
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    from torch import nn
+
+    from sfumato.learning.training.digest import Digest
 
 
 def test_everything_that_a_step_follows_from_is_in_its_hash() -> None:

@@ -7,14 +7,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
 from sfumato.errors import LedgerMismatch, ParameterError
-from sfumato.learning.noise.grid import GridNoise
 from sfumato.ledger import Ledger
-from tests.learning.training.conftest import Made
+from tests.run_time import run_time
 
-Make = Callable[..., Made]
+if run_time(__name__):
+    import torch
+
+    from sfumato.learning.noise.grid import GridNoise
+    from tests.learning.training.conftest import Made
+
+    Make = Callable[..., Made]
 Open = Callable[..., Ledger]
 REAL: dict[str, Any] = {"noise_generator": None, "delta": 1e-3}
 

@@ -6,10 +6,15 @@ import re
 from pathlib import Path
 
 import pytest
-import torch
 
 from sfumato.errors import ParameterError
-from tests.learning.training.conftest import Made, make_module
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+
+    from tests.learning.training.conftest import Made, make_module
+
 
 PAGE = Path(__file__).parents[3] / "docs" / "learning.md"
 
@@ -27,7 +32,7 @@ def test_the_code_of_the_guide_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     ledger.close()  # type: ignore[attr-defined]
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore")
 def test_a_compiled_module_trains_alike_or_is_refused() -> None:
     torch._dynamo.reset()

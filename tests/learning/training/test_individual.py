@@ -9,27 +9,32 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
 from sfumato.errors import ParameterError
-from sfumato.learning import (
-    AdaptiveQuantile,
-    Automatic,
-    Clipping,
-    Flat,
-    FullBatchSampler,
-    IndividualObserver,
-    PerLayer,
-    clipped_grad,
-)
-from sfumato.learning.training.individual import contributions
 from sfumato.ledger import IndividualFilter
 from sfumato.numerics.rounding import fraction_down
 from sfumato.privacy import compose
-from tests.learning.training.conftest import EXAMPLES, Made, make_data, make_module
+from tests.cases import cases
+from tests.run_time import run_time
 
-Make = Callable[..., Made]
+if run_time(__name__):
+    import torch
+    from torch import nn
+
+    from sfumato.learning import (
+        AdaptiveQuantile,
+        Automatic,
+        Clipping,
+        Flat,
+        FullBatchSampler,
+        IndividualObserver,
+        PerLayer,
+        clipped_grad,
+    )
+    from sfumato.learning.training.individual import contributions
+    from tests.learning.training.conftest import EXAMPLES, Made, make_data, make_module
+
+    Make = Callable[..., Made]
 
 
 def whole(**numbers: Any) -> FullBatchSampler:
@@ -55,9 +60,9 @@ def moved(trained: nn.Module, clipping: Clipping) -> np.ndarray:
     return np.array(found)
 
 
-@pytest.mark.parametrize(
+@cases(
     "clipping",
-    [
+    lambda: [
         Flat(clip_norm=2.0),
         Automatic(clip_norm=2.0),
         PerLayer(clip_norm=2.0, layers=("0", "2"), allocation="equal"),
@@ -156,9 +161,9 @@ def test_a_gradient_that_is_not_finite_contributes_nothing() -> None:
     assert not torch.isfinite(norms[0, 3].square())
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "says"),
-    [
+    lambda: [
         (
             {"float_safe": True},
             "noise must be drawn for each step by itself, and not on a grid, got 'GridNoise'",

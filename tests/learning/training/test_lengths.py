@@ -6,12 +6,16 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
-from torch.utils.data import DataLoader
 
 from sfumato.errors import ParameterError, RunExhausted
-from sfumato.learning.training.privacy_engine import PrivacyEngine
-from tests.learning.training.conftest import Made, make_data, make_module
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    from torch.utils.data import DataLoader
+
+    from sfumato.learning.training.privacy_engine import PrivacyEngine
+    from tests.learning.training.conftest import Made, make_data, make_module
 
 
 def with_epsilon(**options: Any) -> PrivacyEngine:

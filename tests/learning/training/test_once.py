@@ -8,20 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-from torch import nn
 
 from sfumato.errors import LedgerUnavailable, ParameterError
 from sfumato.learning import PoissonSampler, ShuffledSampler
-from sfumato.learning.clipping.adaptive import AdaptiveQuantile
-from sfumato.learning.noise.correlated import CorrelatedNoise
-from sfumato.learning.noise.grid import GridNoise
 from sfumato.learning.sampling.users import UserRecordsSampler
 from sfumato.ledger import Ledger
 from sfumato.mechanisms.factorization.banded import BandedToeplitz
-from tests.learning.training.conftest import Made
+from tests.run_time import run_time
 
-Make = Callable[..., Made]
+if run_time(__name__):
+    import torch
+    from torch import nn
+
+    from sfumato.learning.clipping.adaptive import AdaptiveQuantile
+    from sfumato.learning.noise.correlated import CorrelatedNoise
+    from sfumato.learning.noise.grid import GridNoise
+    from tests.learning.training.conftest import Made
+
+    Make = Callable[..., Made]
 Open = Callable[..., Ledger]
 REAL: dict[str, Any] = {"noise_generator": None, "delta": 1e-3, "epochs": 3, "replayable": True}
 

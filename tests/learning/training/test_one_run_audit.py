@@ -11,18 +11,24 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from torch import Tensor, nn
-from torch.utils.data import DataLoader, TensorDataset
 
 from sfumato.audit import OneRunAudit, audit, audit_one_run
-from sfumato.learning import PoissonSampler, PrivacyEngine, Sampler, ShuffledSampler, SimulatedNoise
-from sfumato.learning import clipped_grad as clipped
-from sfumato.learning.clipping.flat import Flat
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    from torch import Tensor, nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    from sfumato.learning import PoissonSampler, PrivacyEngine, Sampler, ShuffledSampler, SimulatedNoise
+    from sfumato.learning import clipped_grad as clipped
+    from sfumato.learning.clipping.flat import Flat
+
 
 FEATURES, REAL, CANARIES, STEPS, DELTA = 8, 60, 300, 24, 1e-5
 LOUD = 30.0
-Sums = Callable[..., Tensor]
+if run_time(__name__):
+    Sums = Callable[..., Tensor]
 
 
 def loss(parameters: Any, x: Tensor, y: Tensor, direction: Tensor) -> Tensor:

@@ -9,29 +9,34 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-import torch
 from rich.console import Console
-from torch import nn
-from torch.utils.data import DataLoader, Dataset, IterableDataset
 
 from sfumato.errors import BudgetExceeded, ParameterError, RunExhausted, SimulatedCharge, UnfitModule
-from sfumato.learning.clipping.adaptive import AdaptiveQuantile
-from sfumato.learning.noise.correlated import CorrelatedNoise
-from sfumato.learning.noise.grid import GridNoise
-from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
 from sfumato.learning.sampling.cyclic import CyclicSampler
 from sfumato.learning.sampling.poisson import PoissonSampler
-from sfumato.learning.training import curve as curve_file
-from sfumato.learning.training.curve import LearningCurve, progress
-from sfumato.learning.training.memory import BatchMemoryManager
-from sfumato.learning.training.privacy_engine import PrivacyEngine
 from sfumato.ledger import Ledger
 from sfumato.mechanisms import BandedToeplitz
 from sfumato.privacy import BallsInBins, Gaussian, Neighboring, PoissonSubsampled
-from tests.learning.training.conftest import Made, clipped_mean, make_data, make_module
+from tests.cases import cases
+from tests.run_time import run_time
 
-Make = Callable[..., Made]
+if run_time(__name__):
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, Dataset, IterableDataset
+
+    from sfumato.learning.clipping.adaptive import AdaptiveQuantile
+    from sfumato.learning.noise.correlated import CorrelatedNoise
+    from sfumato.learning.noise.grid import GridNoise
+    from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
+    from sfumato.learning.training import curve as curve_file
+    from sfumato.learning.training.curve import LearningCurve, progress
+    from sfumato.learning.training.memory import BatchMemoryManager
+    from sfumato.learning.training.privacy_engine import PrivacyEngine
+    from tests.learning.training.conftest import Made, clipped_mean, make_data, make_module
+
+    Make = Callable[..., Made]
 
 ZEROED = Gaussian(1.0, neighboring=Neighboring.ZERO_OUT)
 
@@ -184,14 +189,16 @@ def test_a_scheduler_and_groups_made_before_work_on(make: Make) -> None:
     assert optimizer.noise_multiplier == 1.0  # type: ignore[attr-defined]
 
 
-class Words(Dataset[dict[str, Any]]):
-    """Examples as Hugging Face has them."""
+if run_time(__name__):
 
-    def __len__(self) -> int:
-        return 6
+    class Words(Dataset[dict[str, Any]]):
+        """Examples as Hugging Face has them."""
 
-    def __getitem__(self, place: int) -> dict[str, Any]:
-        return {"ids": torch.full((4,), place), "label": place % 2, "text": str(place)}
+        def __len__(self) -> int:
+            return 6
+
+        def __getitem__(self, place: int) -> dict[str, Any]:
+            return {"ids": torch.full((4,), place), "label": place % 2, "text": str(place)}
 
 
 def test_a_batch_of_nobody_is_a_step_of_noise_only() -> None:
@@ -431,16 +438,18 @@ def test_a_module_that_mixes_examples_is_refused_at_its_first_forward(make: Make
         assert torch.equal(a, b)
 
 
-class Endless(IterableDataset[int]):
-    """Examples without a number."""
+if run_time(__name__):
 
-    def __iter__(self) -> Iterator[int]:
-        return iter(range(3))
+    class Endless(IterableDataset[int]):
+        """Examples without a number."""
+
+        def __iter__(self) -> Iterator[int]:
+            return iter(range(3))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "message"),
-    [
+    lambda: [
         ({"noise_multiplier": -1.0}, "noise_multiplier must be non-negative"),
         ({"max_grad_norm": 0.0}, "clip_norm must be positive"),
         ({"clipping": "round"}, "clipping must be 'flat'"),
@@ -500,9 +509,7 @@ def test_workers_give_the_same_batches(make: Make) -> None:
         assert torch.equal(a, b)
 
 
-@pytest.mark.parametrize(
-    "clipping", ["per_layer", "automatic", AdaptiveQuantile(clip_norm=0.5, count_stddev=1.0)]
-)
+@cases("clipping", lambda: ["per_layer", "automatic", AdaptiveQuantile(clip_norm=0.5, count_stddev=1.0)])
 def test_every_clipping_trains(make: Make, clipping: Any) -> None:
     made = make(clipping=clipping)
     made.epoch()

@@ -7,23 +7,27 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
-import torch.distributed as dist
-from torch import nn
-from torch.distributed.fsdp import (
-    FullyShardedDataParallel,
-    MixedPrecisionPolicy,
-    ShardingStrategy,
-    fully_shard,
-)
-from torch.distributed.tensor import Shard
 
 from sfumato.errors import ParameterError
-from sfumato.learning.noise.noise import Part
-from sfumato.learning.training.shards import Shards
-from tests.learning.training.conftest import Made, make_module
+from tests.run_time import run_time
 
-Make = Callable[..., Made]
+if run_time(__name__):
+    import torch
+    import torch.distributed as dist
+    from torch import nn
+    from torch.distributed.fsdp import (
+        FullyShardedDataParallel,
+        MixedPrecisionPolicy,
+        ShardingStrategy,
+        fully_shard,
+    )
+    from torch.distributed.tensor import Shard
+
+    from sfumato.learning.noise.noise import Part
+    from sfumato.learning.training.shards import Shards
+    from tests.learning.training.conftest import Made, make_module
+
+    Make = Callable[..., Made]
 
 
 @pytest.fixture

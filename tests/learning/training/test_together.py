@@ -11,12 +11,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 
-from sfumato.learning.clipping.adaptive import AdaptiveQuantile
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Neighboring
-from tests.learning.training.conftest import Made, make_module
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+
+    from sfumato.learning.clipping.adaptive import AdaptiveQuantile
+    from tests.learning.training.conftest import Made, make_module
+
 
 ROOT = Path(__file__).parents[3]
 SCRIPT = """
@@ -116,10 +121,11 @@ except ParameterError as error:
     print(error)
 dist.destroy_process_group()
 """
-OPTIONS: dict[str, Any] = {
-    "clipping": AdaptiveQuantile(clip_norm=0.5, count_stddev=1.0),
-    "epochs": 2,
-}
+if run_time(__name__):
+    OPTIONS: dict[str, Any] = {
+        "clipping": AdaptiveQuantile(clip_norm=0.5, count_stddev=1.0),
+        "epochs": 2,
+    }
 
 
 def shared_ledger() -> dict[str, Any]:
@@ -158,7 +164,7 @@ def assert_same(ours: list[torch.Tensor], theirs: list[Any]) -> None:
         )
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ["own", "torch", "sharded"])
 def test_two_processes_compute_what_one_does(tmp_path: Path, make: Callable[..., Made], kind: str) -> None:
     told, apart = run_two(tmp_path, kind)
@@ -189,14 +195,14 @@ def test_two_processes_compute_what_one_does(tmp_path: Path, make: Callable[...,
     assert_same(resumed.weights, told[3])
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_processes_at_different_steps_release_nothing(tmp_path: Path) -> None:
     # Their sum was of two samples, with some examples twice, and each process drew other noise for it.
     for line in lines_of_two(tmp_path, AHEAD):
         assert line.startswith("True batch must be of the same step in all processes"), line
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_processes_of_other_arguments_are_refused(tmp_path: Path) -> None:
     # The same noise at two scales: what they release together would give the sum away.
     for line in lines_of_two(tmp_path, APART):

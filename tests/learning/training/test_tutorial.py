@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import torch
-from torch import nn, optim
-from torch.utils.data import DataLoader, TensorDataset
 
-from sfumato.learning import BatchMemoryManager, ModuleValidator, PrivacyEngine
+from tests.run_time import run_time
 
+if run_time(__name__):
+    import torch
+    from torch import nn, optim
+    from torch.utils.data import DataLoader, TensorDataset
 
-class Net(nn.Module):
-    """Has a layer that mixes examples, which the validator replaces."""
+    from sfumato.learning import BatchMemoryManager, ModuleValidator, PrivacyEngine
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.conv = nn.Conv2d(1, 8, 3, padding=1)
-        self.norm = nn.BatchNorm2d(8)
-        self.fc = nn.Linear(8 * 4 * 4, 10)
+    class Net(nn.Module):
+        """Has a layer that mixes examples, which the validator replaces."""
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        x = nn.functional.relu(self.norm(self.conv(x)))
-        out: torch.Tensor = self.fc(nn.functional.max_pool2d(x, 2).flatten(1))
-        return out
+        def __init__(self) -> None:
+            super().__init__()
+            self.conv = nn.Conv2d(1, 8, 3, padding=1)
+            self.norm = nn.BatchNorm2d(8)
+            self.fc = nn.Linear(8 * 4 * 4, 10)
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            x = nn.functional.relu(self.norm(self.conv(x)))
+            out: torch.Tensor = self.fc(nn.functional.max_pool2d(x, 2).flatten(1))
+            return out
 
 
 def digits() -> tuple[TensorDataset, TensorDataset]:

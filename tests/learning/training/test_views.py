@@ -6,15 +6,19 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
-from torch import nn
-from torch.utils.data import DataLoader, default_collate
 
 from sfumato.errors import ParameterError, UnfitModule
-from sfumato.learning.clipping.flat import Flat
-from sfumato.learning.engine.engine import Engine
-from sfumato.learning.recipes.views import Views
-from tests.learning.training.conftest import EXAMPLES, Made, make_data
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, default_collate
+
+    from sfumato.learning.clipping.flat import Flat
+    from sfumato.learning.engine.engine import Engine
+    from sfumato.learning.recipes.views import Views
+    from tests.learning.training.conftest import EXAMPLES, Made, make_data
 
 
 def same(one: list[torch.Tensor], other: list[torch.Tensor]) -> bool:
@@ -84,9 +88,11 @@ def test_the_first_forward_is_tested_with_views_too() -> None:
         mixed.epoch()
 
 
-class Centred(nn.Module):
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        return x - x.mean(0)
+if run_time(__name__):
+
+    class Centred(nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return x - x.mean(0)
 
 
 def test_a_loss_in_float16_is_scaled_by_a_fixed_number(make: Callable[..., Made]) -> None:

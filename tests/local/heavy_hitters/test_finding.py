@@ -175,7 +175,7 @@ def test_no_bias_and_the_stated_spread(kind: Any, weight: int) -> None:
     assert wrong <= 0.05 + SEVEN_SIGMA * np.sqrt(0.05 * 0.95 / repeats)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_spread_coverage_and_false_alarms_to_a_few_percent() -> None:
     repeats, n = 1600, 1000
     errors, stated, held, wrong = repeated(PrefixExtending, 2, repeats, n)

@@ -31,7 +31,7 @@ def test_the_loosest_report_keeps_the_target_and_hardly_more(
     assert made.epsilon >= epsilon - 0.02
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_a_mean_strays_by_the_sixth_root_of_the_clients() -> None:
     strays = []
     for clients in (4000, 32_000):

@@ -157,7 +157,7 @@ def test_groups_with_other_spinners_are_compared_at_the_right_size() -> None:
     assert np.mean(unlike) > 0.9, "answers of two designs differ although the prevalence is one"
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_several_categories_with_other_spinners_have_the_right_size() -> None:
     rng, n = np.random.default_rng(3), 3000
     designs = THREE, ForcedCategory(names=THREE.names, truth="2/5", forced=("1/2", "1/4", "1/4"))
@@ -196,7 +196,7 @@ def pairs_of(table: Any, designs: tuple[Design, Design | None]) -> tuple[list[An
     return first, second
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "designs", JOINT_DESIGNS, ids=["with a direct answer", "both asked by chance", "three"]
 )
@@ -290,7 +290,7 @@ def test_groups_of_which_all_say_one_thing_are_told_apart() -> None:
     assert two_sample(prevalence(one, 1, 1), prevalence(two, 0, 0)).p_value == 1.0
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_small_groups_with_other_spinners_err_no_more_often() -> None:
     rng, runs = np.random.default_rng(4), 2000
     designs = THREE, ForcedCategory(names=THREE.names, truth="4/5")

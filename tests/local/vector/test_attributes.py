@@ -40,7 +40,7 @@ def test_no_bias(kind: Any, oracle: Any) -> None:
         assert estimate.simulated
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("oracle", ORACLES[:2])
 def test_spreads_and_intervals(kind: Any, oracle: Any) -> None:
@@ -145,7 +145,7 @@ def test_nobody_tells_nothing(kind: Any) -> None:
         kind(epsilon=1.0, domains=DOMAINS, oracle=wrong)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_bytes_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
@@ -164,7 +164,7 @@ def test_the_bytes_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
     assert 0.9 * epsilon <= found.epsilon_lower <= epsilon
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_who_was_not_asked_is_in_the_spread() -> None:
     # So great an epsilon that nearly all error is that only every second person is asked each question.
     protocol = SampledAttribute(epsilon=12.0, domains=[Domain(range(2))] * 2, oracle=RandomizedResponse)

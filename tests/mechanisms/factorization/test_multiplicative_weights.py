@@ -66,7 +66,7 @@ def test_a_unit_moves_no_score_and_no_answer_by_more_than_is_paid_for(
     assert mechanism._answer().sensitivity == paid
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_the_first_choice_follows_the_law_that_is_priced() -> None:
     """3,000 runs, given the totals they told: 6.5 standard errors, false alarm < 1e-9."""
     workload = LinearWorkload(matrix=[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])

@@ -99,7 +99,7 @@ def test_its_exact_law_keeps_its_loss(first: list[int], second: list[int]) -> No
     assert 0.4 * claimed < max(ratios) <= claimed
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_what_is_drawn_follows_the_exact_law() -> None:
     """12,000 runs, in classes of 60 or more expected: 7 standard errors, false alarm < 1e-9."""
     data = [0, 0, 0, 0, 0, 1]

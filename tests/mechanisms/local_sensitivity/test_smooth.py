@@ -70,7 +70,7 @@ def test_pure_losses_hold(noise: Any, relation: Neighboring, kind: type[SmoothSt
     assert 0.15 < worst <= 1 + 1e-9
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("kind", [SmoothQuantile, SmoothTrimmedMean])
 def test_other_losses_hold(noise: Any, kind: type[SmoothStatistic]) -> None:
@@ -95,7 +95,7 @@ def test_the_trimmed_mean_moves_by_its_sensitivity_at_most() -> None:
         assert max(near, far) <= factor * min(near, far)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("noise", NOISES)
 def test_releases_follow_the_law(noise: Any) -> None:
     data, count = (1, 1, 2, 4, 4), 1500
@@ -118,7 +118,7 @@ def test_reals_are_released_on_the_grid() -> None:
         assert not hasattr(release, "interval")
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_median_of_many_is_close(noise: Any) -> None:
     delta = 0.0 if noise in ("student", "cauchy") else 1e-6
@@ -160,7 +160,7 @@ def test_sums_of_far_more_steps_than_fit_are_exact() -> None:
     assert centre == (1 << 60) - 1
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_calibration_meets_every_request() -> None:
     for noise, epsilon in itertools.product(NOISES, (0.1, 1.0, 5.0)):
         delta = 0.0 if noise in ("student", "cauchy") else 1e-7

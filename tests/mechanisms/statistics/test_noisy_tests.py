@@ -73,7 +73,7 @@ def test_a_true_hypothesis_is_refused_as_rarely_as_promised(share: float, altern
             assert size == pytest.approx(values[x], rel=1e-6)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("level", [0.6, 0.9, 0.99])
 def test_intervals_cover_every_share(level: float) -> None:
     intervals = {x: share_interval(told(x), n=N, level=level) for x in range(-60, N + 61)}
@@ -113,7 +113,7 @@ def test_a_public_number_of_records_is_refused_under_add_remove() -> None:
     assert binomial_test(zeroed, n=5, share=0.5) == binomial_test(told(3), n=5, share=0.5)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("n", [1, 60, 5000])
 def test_a_true_law_is_refused_as_rarely_as_promised(n: int) -> None:
     query = KolmogorovSmirnov(cdf=lambda x: np.clip(x, 0, 1), n=n)

@@ -155,7 +155,7 @@ def test_no_bias_on_the_wire_and_ranges_by_name() -> None:
         told.range((5, 0), (4, 8000))
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_spread_and_coverage() -> None:
     protocol, generator, repeats, n = made(1.0, 6, 4), np.random.default_rng(5), 1500, 60_000
     shares = np.random.default_rng(2).dirichlet(np.full(24, 2.0))
@@ -180,7 +180,7 @@ def test_spread_and_coverage() -> None:
     assert whole / asked >= 0.95 - SEVEN_SIGMA * np.sqrt(0.05 * 0.95 / asked)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_bytes_keep_epsilon_and_use_it(epsilon: float) -> None:
     # The two pairs differ in the first value: all levels but the first one, of the second alone, see that.
