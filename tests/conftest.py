@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cost import Cost
 from tests.docstrings import Docstrings
 from tests.drawing import Drawing
 from tests.postgres import postgres, postgres_url
@@ -56,6 +57,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Put the plugins in for all paths: this file's own hooks would see none but the tests'."""
     for plugin in PLUGINS:
         config.pluginmanager.register(plugin)
+    if wish := os.environ.get("SFUMATO_TEST_COSTS"):
+        config.pluginmanager.register(Cost(wish))
     needs = {part: {"torch", *NEED_MORE.get(part, ())} for part in NEED_TORCH}
     absent = {name for names in needs.values() for name in names if importlib.util.find_spec(name) is None}
     parts = {part for part, names in needs.items() if names & absent}

@@ -1,12 +1,11 @@
 """What each test costs, in CPU seconds of one and the same machine; in the gate, a dear one fails the run.
 
-How fast a machine is follows from a loop that every process times before and after its tests: a cost is the CPU
-time of a test and of the processes that it waited for, over that of the loop, times what the loop takes on the
-machine that `REFERENCE` was read on. Setting up fixtures, importing among it, is left out.
+How fast a machine is follows from a loop that every process times before and after its tests: a cost is the
+CPU time of a test and of the processes that it waited for, over that of the loop, times what the loop takes
+on the machine that `REFERENCE` was read on. Setting up fixtures, importing among it, is left out.
 
-With ``SFUMATO_TEST_COSTS=list`` the dear tests of the default tier are listed at the end; with ``check``, one that
-costs more than twice `LIMIT` fails the run.
-"""
+With ``SFUMATO_TEST_COSTS=list`` the dear tests of the default tier are listed at the end; with ``check``, one
+that costs more than twice `LIMIT` fails the run."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_no_view_of_a_leaf_is_below_its_answer(group: list[PrivacyLoss]) -> None
         holds(loss, DELTAS)
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("group", by_kind(NODES), ids=name)
 def test_no_view_of_a_node_is_below_its_answer(group: list[PrivacyLoss]) -> None:
     for loss in group:

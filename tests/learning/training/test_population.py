@@ -7,20 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
-from torch import nn
-from torch.utils.data import (
-    BatchSampler,
-    DataLoader,
-    Dataset,
-    RandomSampler,
-    Sampler,
-    SequentialSampler,
-    Subset,
-    SubsetRandomSampler,
-    TensorDataset,
-    WeightedRandomSampler,
-)
 
 from sfumato.errors import NeighboringMismatch, ParameterError
 from sfumato.learning import (
@@ -29,7 +15,6 @@ from sfumato.learning import (
     FixedSizeSampler,
     FullBatchSampler,
     PoissonSampler,
-    PrivacyEngine,
     SeparatedSampler,
     ShuffledSampler,
     TruncatedPoissonSampler,
@@ -38,9 +23,28 @@ from sfumato.learning import (
 )
 from sfumato.ledger import Ledger
 from sfumato.privacy import Neighboring
-from tests.learning.training.conftest import Made, make_data
+from tests.run_time import run_time
 
-Make = Callable[..., Made]
+if run_time(__name__):
+    import torch
+    from torch import nn
+    from torch.utils.data import (
+        BatchSampler,
+        DataLoader,
+        Dataset,
+        RandomSampler,
+        Sampler,
+        SequentialSampler,
+        Subset,
+        SubsetRandomSampler,
+        TensorDataset,
+        WeightedRandomSampler,
+    )
+
+    from sfumato.learning import PrivacyEngine
+    from tests.learning.training.conftest import Made, make_data
+
+    Make = Callable[..., Made]
 
 HIDING: dict[str, Callable[..., Any]] = {
     "poisson": lambda population, steps, seed, **_: PoissonSampler(
