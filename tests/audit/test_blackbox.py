@@ -12,6 +12,7 @@ import pytest
 from sfumato.audit import Audit, InputPair, audit
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import BoundedSum, ContributionBound, Count, Gaussian, Laplace
+from tests.cases import cases
 
 SURE = 1 - 1e-12
 
@@ -255,7 +256,7 @@ BAD: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+@cases("bad", BAD.values(), ids=BAD)
 def test_bad_input_is_refused_in_one_shape(bad: Callable[[], Any]) -> None:
     with pytest.raises(ParameterError, match=r" must .*(, got |it raised )"):
         bad()

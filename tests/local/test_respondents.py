@@ -11,6 +11,7 @@ from sfumato import local
 from sfumato.errors import ParameterError
 from sfumato.local import shuffle
 from sfumato.local.respondents import named_respondents, respondents, seeded, whole_counts
+from tests.cases import cases
 
 _DOMAIN = local.Domain(range(3))
 _SHUFFLED: Any = {"epsilon": 1.0, "delta": 1e-6, "clients": 100}
@@ -30,14 +31,14 @@ _SIMULATORS: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("protocol", "people"), _SIMULATORS)
-@pytest.mark.parametrize("rng", [-1, True, "x", 1.5])
+@cases(("protocol", "people"), _SIMULATORS)
+@cases("rng", [-1, True, "x", 1.5])
 def test_a_simulator_refuses_what_is_no_seed(protocol: Any, people: Any, rng: Any) -> None:
     with pytest.raises(ParameterError, match=r"rng must be a seed of at least 0.*; pass rng=0"):
         protocol.simulate(*people, rng=rng)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("protocol", "people"),
     [
         (_SIMULATORS[0][0], ([2**62, 2**62, 2**62],)),  # whose sum is no number of 64 bits
@@ -55,14 +56,14 @@ def test_a_simulator_bounds_how_many_people_there_are(protocol: Any, people: Any
         protocol.simulate(*people, rng=1)
 
 
-@pytest.mark.parametrize("people", [["a"], None, 3, [("a", 1)]])
-@pytest.mark.parametrize("which", [3, 4])
+@cases("people", [["a"], None, 3, [("a", 1)]])
+@cases("which", [3, 4])
 def test_who_has_which_string_is_told_by_a_mapping(which: int, people: Any) -> None:
     with pytest.raises(ParameterError, match=r"must be a mapping of strings to numbers of people"):
         _SIMULATORS[which][0].simulate(people, rng=1)
 
 
-@pytest.mark.parametrize("counts", [[1, 2], [-1, 1, 1], [0.5, 1, 1], [[1], [1, 2], [3]], "abc", None])
+@cases("counts", [[1, 2], [-1, 1, 1], [0.5, 1, 1], [[1], [1, 2], [3]], "abc", None])
 def test_counts_are_whole_and_as_many_as_kinds(counts: Any) -> None:
     with pytest.raises(ParameterError, match=r"counts must be 3 whole numbers of at least 0.*; pass three"):
         whole_counts("counts", counts, 3, "pass three")

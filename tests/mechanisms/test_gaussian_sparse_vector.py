@@ -17,6 +17,7 @@ from sfumato.errors import ParameterError, SfumatoError
 from sfumato.mechanisms import GaussianSparseVector, SparseVector
 from sfumato.numerics import deviates, normal_tail
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 Z = np.linspace(-9, 9, 6001)
 
@@ -188,7 +189,7 @@ def test_what_is_no_number_counts_as_zero_or_is_clamped() -> None:
         assert far.release(np.array([0.0])).value.tolist() == [threshold < 0]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "error", "message"),
     [
         ({"sensitivity": 0}, ParameterError, "sensitivity must"),

@@ -24,6 +24,7 @@ from sfumato.mechanisms import (
     Stability,
 )
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 QUERIES: list[Query] = [
     Count(),
@@ -42,8 +43,8 @@ def exact_of(shift_norm: Fraction, query: Query) -> float:
     return float(shift_norm * query.step)
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=lambda query: type(query).__name__)
-@pytest.mark.parametrize("neighboring", list(Neighboring))
+@cases("query", QUERIES, ids=lambda query: type(query).__name__)
+@cases("neighboring", list(Neighboring))
 def test_for_query_meets_the_request_with_the_right_norm(query: Query, neighboring: Neighboring) -> None:
     laplace = Laplace.for_query(query, epsilon=0.5, neighboring=neighboring)
     assert laplace.privacy_loss.epsilon(0.0) <= 0.5
@@ -73,7 +74,7 @@ def test_gaussian_noise_for_a_query_needs_a_delta() -> None:
         Gaussian.for_query(Count(), epsilon=1.0)
 
 
-@pytest.mark.parametrize(
+@cases(
     "mechanism",
     [
         Laplace(sensitivity=1, scale=1),
@@ -101,7 +102,7 @@ def test_noise_for_reals_is_refused() -> None:
         Measurement(query=Count(), mechanism=Laplace(sensitivity=1.0, scale=1))
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=lambda query: type(query).__name__)
+@cases("query", QUERIES, ids=lambda query: type(query).__name__)
 def test_answers_are_lattice_points_near_the_truth(query: Query) -> None:
     data = np.array([0, 1, 1, 0, 1])
     measurement = Laplace.for_query(query, epsilon=2.0)

@@ -12,13 +12,14 @@ from sfumato.errors import ParameterError
 from sfumato.local.device import BinaryLocalHashing, Domain, OptimalLocalHashing
 from sfumato.local.device.local_hashing import hashed, keys_of
 from sfumato.numerics import _kernels
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA, below_exponential, worst_odds
 
 KINDS: list[Any] = [OptimalLocalHashing, BinaryLocalHashing]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 4.0])
+@cases("kind", KINDS)
+@cases("epsilon", [0.05, 0.5, 1.0, 4.0])
 def test_the_odds_of_all_reports_are_those_of_epsilon(kind: Any, epsilon: float) -> None:
     made = kind(epsilon=epsilon, domain=Domain(range(9)))
     for seed in (0, 1, 12345, 2**32 - 1):

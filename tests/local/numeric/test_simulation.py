@@ -12,6 +12,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.local import HybridMean, LaplaceMean, OneBitMean, PiecewiseMean, PlaceMean, SquareWave
 from sfumato.local.numeric.simulation import drawn_reports, even_windows
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA
 
 KINDS: list[Any] = [LaplaceMean, OneBitMean, PiecewiseMean, HybridMean, PlaceMean, SquareWave]
@@ -81,7 +82,7 @@ def test_estimates_stray_as_stated_and_intervals_cover(kind: Any, epsilon: float
     assert all(each.simulated and each.reports == n for each in found)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_the_totals_are_those_of_an_aggregator(kind: Any) -> None:
     protocol, repeats = (
         kind(epsilon=2.0, bounds=(-1, 1), **({} if kind is OneBitMean else {"steps": 6})),
@@ -100,7 +101,7 @@ def test_the_totals_are_those_of_an_aggregator(kind: Any) -> None:
         assert (abs(both[0].mean(axis=0) - both[1].mean(axis=0)) <= (SEVEN_SIGMA + 1) * spread).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_a_thousand_million_people_are_simulated_at_once(kind: Any) -> None:
     protocol = kind(epsilon=1.0, bounds=(18, 90))
     numbers = np.linspace(18, 90, 200)

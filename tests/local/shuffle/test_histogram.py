@@ -18,6 +18,7 @@ from sfumato.local.device.decoys import Decoys
 from sfumato.local.device.randomizer import Randomizer
 from sfumato.local.shuffle import ShuffledHistogram
 from sfumato.privacy import AmongDecoys, RandomizedResponse
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA, below_exponential, worst_odds
 
 PROTOCOL = ShuffledHistogram(epsilon=1.0, delta=1e-6, clients=2000, domain=Domain(list("abcdefg")))
@@ -42,9 +43,7 @@ def seen(client: device.ShuffledHistogram, values: list[int]) -> dict[bytes, Fra
     return law
 
 
-@pytest.mark.parametrize(
-    ("categories", "slots", "clients"), [(2, 1, 2), (2, 2, 2), (3, 1, 2), (2, 1, 4), (3, 1, 3)]
-)
+@cases(("categories", "slots", "clients"), [(2, 1, 2), (2, 2, 2), (3, 1, 2), (2, 1, 4), (3, 1, 3)])
 def test_the_mixed_messages_of_few_clients_keep_what_is_priced(
     categories: int, slots: int, clients: int
 ) -> None:

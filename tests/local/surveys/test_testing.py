@@ -25,6 +25,7 @@ from sfumato.local.surveys import (
     independence,
     two_sample,
 )
+from tests.cases import cases
 from tests.local.surveys.catalogue import BINARY
 
 TWO = pytest.mark.parametrize("design", BINARY.values(), ids=BINARY)
@@ -256,7 +257,7 @@ def test_the_statistic_is_pearsons_also_where_an_answer_is_missing() -> None:
     assert found.degrees == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     "call",
     [
         lambda: goodness_of_fit(prevalence(TwoCoins(), 1, 2), 1.5),

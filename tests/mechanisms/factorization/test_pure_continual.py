@@ -11,6 +11,7 @@ import pytest
 from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Grid, Participation, PureContinualSum, SquareRoot, Tree
 from sfumato.privacy import DiscreteLaplace, Neighboring, PureDP
+from tests.cases import cases
 
 PARTICIPATIONS = [
     Participation(),
@@ -19,9 +20,9 @@ PARTICIPATIONS = [
 ]
 
 
-@pytest.mark.parametrize("steps", [1, 2, 7, 8, 11])
-@pytest.mark.parametrize("participation", PARTICIPATIONS, ids=repr)
-@pytest.mark.parametrize("neighboring", [Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE])
+@cases("steps", [1, 2, 7, 8, 11])
+@cases("participation", PARTICIPATIONS, ids=repr)
+@cases("neighboring", [Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE])
 def test_no_pattern_moves_more_than_is_paid_for(
     steps: int, participation: Participation, neighboring: Neighboring
 ) -> None:
@@ -128,7 +129,7 @@ def test_edge_values_are_answered(value: float) -> None:
     assert release.loss == mechanism.privacy_loss
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "message"),
     [
         (

@@ -14,6 +14,7 @@ import pytest
 from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Grid, InverseSensitivity
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 TOP = 4
 Data = tuple[int, ...]
@@ -50,7 +51,7 @@ KINDS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@cases("kind", KINDS, ids=str)
 def test_lengths_are_those_of_a_search_over_all_datasets(kind: dict[str, Any]) -> None:
     mechanism = InverseSensitivity(bounds=(0, TOP), epsilon=1.0, **kind)
     for size in (1, 2, 4):
@@ -144,7 +145,7 @@ def test_odd_data_is_answered_at_the_usual_cost() -> None:
     assert abs(near.release(np.full(1000, math.nan)).value) <= 0.01
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "error", "message"),
     [
         ({"bounds": (1, 1)}, ParameterError, "bounds must"),

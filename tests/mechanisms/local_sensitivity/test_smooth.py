@@ -16,6 +16,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanisms import Grid, SmoothQuantile, SmoothTrimmedMean
 from sfumato.mechanisms.local_sensitivity.smooth_noise import SmoothStatistic
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 TOP = 4
 NOISES = ["student", "cauchy", "laplace", "gaussian"]
@@ -171,7 +172,7 @@ def test_calibration_meets_every_request() -> None:
     assert SmoothQuantile.calibrated(bounds=(0, 9), epsilon=1.0, delta=1e-6).noise == "laplace"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
     [
         ({"bounds": (1, 1)}, "bounds must"),

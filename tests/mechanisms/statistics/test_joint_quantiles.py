@@ -20,6 +20,7 @@ from sfumato.mechanisms.statistics.joint_draw import JointDraw
 from sfumato.mechanisms.statistics.log_sums import NOTHING
 from sfumato.numerics.source import random_source
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 TOP = 4
 Data = tuple[int, ...]
@@ -62,8 +63,8 @@ def neighbors(relation: Neighboring, largest: int) -> Iterator[tuple[Data, Data]
                     yield data, tuple(sorted((value, *data[1:])))
 
 
-@pytest.mark.parametrize("relation", list(Neighboring))
-@pytest.mark.parametrize(
+@cases("relation", list(Neighboring))
+@cases(
     ("quantiles", "parts", "largest"),
     [((0.5,), 1, 3), ((0.1,), 3, 3), ((0.25, 0.75), 1, 3), ((0.2, 0.5), 2, 2), ((0.1, 0.5, 0.75), 1, 3)],
 )
@@ -316,7 +317,7 @@ def test_odd_data_is_answered_at_the_usual_cost() -> None:
     assert 0 <= least.release(np.arange(9)).value[0] <= 9
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
     [
         ({"bounds": (1, 1)}, "bounds must"),

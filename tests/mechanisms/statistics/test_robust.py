@@ -16,6 +16,7 @@ from sfumato.errors import NeighboringMismatch, ParameterError
 from sfumato.mechanisms import Extreme, Gaussian, LeastSquares, Norm, TheilSen, TrimmedMean
 from sfumato.mechanisms.statistics.ranks import RankDraw
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 TOP = 4
 
@@ -129,7 +130,7 @@ def test_theil_sen_finds_the_line_of_most_records(matchings: int) -> None:
         assert abs(mechanism.release(odd).value.intercept) <= 100
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "error", "message"),
     [
         (lambda: Extreme(bounds=(0, 1), epsilon=1, side="top"), ParameterError, "side must"),  # type: ignore[arg-type]

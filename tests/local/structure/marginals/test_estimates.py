@@ -20,6 +20,7 @@ from sfumato.local import (
 from sfumato.local.structure.marginals.fourier import FourierMarginals
 from sfumato.local.structure.marginals.sampled import SampledMarginals
 from sfumato.privacy import Mixture, Neighboring, Shuffled, SupportResponse
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA
 from tests.local.structure.marginals.population import DOMAINS, KINDS, PARTS, counts, protocols, truth
 
@@ -29,8 +30,8 @@ CERTAIN = 1 - 1e-11
 ASKED = [(0,), (3,), (0, 1), (1, 3)]
 
 
-@pytest.mark.parametrize("which", range(3), ids=NAMES)
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@cases("which", range(3), ids=NAMES)
+@cases("epsilon", [1.0, 4.0])
 def test_no_bias_on_the_wire(which: int, epsilon: float) -> None:
     protocol = protocols(epsilon)[which]
     aggregator = protocol.aggregator()

@@ -21,6 +21,7 @@ from sfumato.local import (
     RandomizedResponse,
 )
 from sfumato.privacy import Neighboring, Shuffled
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA
 
 CERTAIN = 1 - 1e-11
@@ -55,9 +56,9 @@ def people(size: int, n: int) -> Any:
     return counts, counts / n
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
-@pytest.mark.parametrize("weights", [None, "rising"])
+@cases("kind", KINDS)
+@cases("epsilon", [0.5, 1.0, 4.0])
+@cases("weights", [None, "rising"])
 def test_no_bias_on_the_wire(kind: Any, epsilon: float, weights: Any) -> None:
     given = (
         {}
@@ -319,7 +320,7 @@ def test_branching_is_the_best_of_all() -> None:
     assert leaves.expected_error(10_000, 100) > 1.3 * planned.expected_error(10_000, 100)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("given", "rule"),
     [
         ({"epsilon": 0.0}, "epsilon must be positive"),
