@@ -67,7 +67,6 @@ def test_the_loss_covers_the_law(positives: int, monotone: bool) -> None:
         assert epsilon or worst > 0.2 * claimed
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("by_one", [False, True])
 @pytest.mark.parametrize("open_coins", [False, True])
 def test_runs_come_as_often_as_the_law_says(

@@ -108,7 +108,6 @@ def coarse(value: Any) -> Any:
     return "none" if np.isnan(value) else max(-1, min(3, int(np.floor(float(value) / 1.5))))
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_outputs_have_the_law_of_releases(case: tuple[Mechanism, Any]) -> None:
     """7 standard errors for each of at most some hundreds of outcomes: false alarm < 1e-9."""

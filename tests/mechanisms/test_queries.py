@@ -90,7 +90,6 @@ def test_no_neighbor_exceeds_the_sensitivity(
     assert not report.violated, report
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", CATALOGUE[:9], ids=lambda case: type(case[0]).__name__)
 @pytest.mark.parametrize("norm", list(Norm))
 @pytest.mark.parametrize("neighboring", [ADD, REPLACE])

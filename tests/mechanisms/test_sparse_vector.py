@@ -89,7 +89,6 @@ def test_a_long_run_comes_near_to_the_loss() -> None:
     assert 0.45 < abs(log_ratio) <= epsilon * (1 + 1e-9)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("noise", ["laplace", "exponential"])
 @pytest.mark.parametrize("by_one", [False, True])
 def test_runs_come_as_often_as_the_law_says(noise: Any, by_one: bool) -> None:

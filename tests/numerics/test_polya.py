@@ -81,7 +81,6 @@ def test_draws_follow_the_table(scale: Fraction, parts: int) -> None:
         assert abs((noise == d).mean() - chance) <= SIGMAS * math.sqrt(chance * (1 - chance) / len(noise))
 
 
-@pytest.mark.exhaustive
 def test_the_largest_scale_is_drawn() -> None:
     drawn = polya(LARGEST_POLYA, 1, 100_000, rng=5)
     # A geometric number: mean and deviation are nearly the scale.

@@ -29,7 +29,6 @@ def time_of(word: int, further: int, gap: int, rate: Fraction, factor: int) -> m
     return mp.log(-mp.log1p(-uniform)) + mp.mpf(rate.numerator) * gap / rate.denominator - mp.log(factor)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("rate", [Fraction(1, 4), Fraction(12)])
 @pytest.mark.parametrize("factors", [[1, 1, 1, 1], [1, 7, 2, 10**15]])
 def test_orders_have_the_law_of_peeling(rate: Fraction, factors: list[int]) -> None:

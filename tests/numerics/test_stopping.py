@@ -107,7 +107,6 @@ def test_borders_are_decided_exactly(case: str) -> None:
                     assert draw(ListedSource(listed)) == reference(listed, sums())
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", ["geometric", "logarithmic", "negative", "concentrated", "few"])
 def test_draws_follow_the_law(case: str) -> None:
     draw, sums = CASES[case]

@@ -254,7 +254,6 @@ def test_what_cannot_be_narrow_warns_and_is_right(monkeypatch: pytest.MonkeyPatc
     assert upper >= 0.4941595
 
 
-@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
 @pytest.mark.parametrize("most", [2, 16, 64])
 def test_a_line_that_is_cut_short_is_right(most: int, monkeypatch: pytest.MonkeyPatch) -> None:

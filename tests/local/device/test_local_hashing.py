@@ -76,7 +76,6 @@ def test_keys_are_one_to_one_and_differ_in_their_low_bits() -> None:
 FAR = [*(1 << bit for bit in range(32)), 3 << 18, 3 << 30, (1 << 32) - 1, 77, 65_535, 123_457]
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("buckets", [2, 4, 56])
 @pytest.mark.parametrize("place", [0, 5])
 def test_pairs_are_hashed_alike_as_often_as_by_chance(place: int, buckets: int) -> None:

@@ -27,7 +27,6 @@ def ids(kind: type) -> str:
     return kind.__name__
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ORACLES, ids=ids)
 def test_the_simulator_has_the_moments_that_are_stated(kind: Any) -> None:
     oracle = kind(epsilon=1.0, domain=Domain(range(7)))

@@ -70,7 +70,6 @@ def test_two_rounds_covary_as_stated(oracle: Any) -> None:
     assert (covariance > 5 * spread).all()
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("oracle", [ORACLES[0], ORACLES[1], ORACLES[3], ORACLES[7]], ids=name)
 def test_rounds_drawn_at_once_have_the_moments_of_devices_that_never_change(oracle: Any) -> None:
     repeats, n, truth = 3000, int(COUNTS.sum()), COUNTS / COUNTS.sum()

@@ -93,7 +93,6 @@ def test_reports_have_no_bias_and_the_variance_that_is_stated(kind: Any, epsilon
         assert found.reports == n
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_intervals_cover(kind: Any, epsilon: float) -> None:

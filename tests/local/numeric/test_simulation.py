@@ -24,7 +24,6 @@ def mean_of(estimate: Any) -> Any:
     return getattr(estimate, "mean", estimate) if hasattr(estimate, "counts") else estimate
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("starts", "window"), [((2, 0, 1), 3), ((1, 1), 5), ((0, 3), 1), ((1, 0, 0, 1, 1), 2)]
 )
@@ -61,7 +60,6 @@ def test_reports_have_the_moments_of_the_enumerated_law(kind: Any, epsilon: floa
     assert (abs(found - covariance) <= SEVEN_SIGMA * np.outer(spread, spread) * np.sqrt(2 / repeats)).all()
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_estimates_stray_as_stated_and_intervals_cover(kind: Any, epsilon: float) -> None:

@@ -280,7 +280,7 @@ def seen(client: device.ShuffledSum, others: int, seed: int) -> Callable[[float,
     return records
 
 
-@pytest.mark.exhaustive
+@pytest.mark.sharpest("4.0")
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_mixed_bytes_keep_epsilon_and_use_it(epsilon: float) -> None:
     client = device.ShuffledSum(epsilon=epsilon, bounds=(0, 1), steps=2, split=Split(3, 6, 6))

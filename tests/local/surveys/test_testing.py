@@ -197,7 +197,6 @@ def pairs_of(table: Any, designs: tuple[Design, Design | None]) -> tuple[list[An
     return first, second
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "designs", JOINT_DESIGNS, ids=["with a direct answer", "both asked by chance", "three"]
 )
@@ -291,7 +290,6 @@ def test_groups_of_which_all_say_one_thing_are_told_apart() -> None:
     assert two_sample(prevalence(one, 1, 1), prevalence(two, 0, 0)).p_value == 1.0
 
 
-@pytest.mark.exhaustive
 def test_small_groups_with_other_spinners_err_no_more_often() -> None:
     rng, runs = np.random.default_rng(4), 2000
     designs = THREE, ForcedCategory(names=THREE.names, truth="4/5")

@@ -41,7 +41,6 @@ def test_no_bias(kind: Any, oracle: Any) -> None:
         assert estimate.simulated
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("oracle", ORACLES[:2])
 def test_spreads_and_intervals(kind: Any, oracle: Any) -> None:
@@ -146,7 +145,6 @@ def test_nobody_tells_nothing(kind: Any) -> None:
         kind(epsilon=1.0, domains=DOMAINS, oracle=wrong)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_bytes_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:

@@ -177,7 +177,6 @@ def test_stated_errors_are_those_of_the_weights(strategy: Strategy) -> None:
     np.testing.assert_allclose(code.variances, strategy.variances(), rtol=1e-3)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("strategy", [Tree(steps=64), SquareRoot(steps=64)], ids=repr)
 def test_noise_has_the_stated_covariance_and_coverage(strategy: Strategy) -> None:
     """20,000 runs as columns; each deviation within 7 standard errors: false alarm < 1e-9."""

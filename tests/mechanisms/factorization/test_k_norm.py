@@ -85,7 +85,6 @@ def test_the_series_behind_the_radius(dimension: int, scale: float) -> None:
     assert sum(eulerian(dimension)) == 2**dimension * math.factorial(dimension)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(("dimension", "reach"), [(1, 40), (2, 18), (3, 9)])
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3, 2)])
 def test_cube_noise_follows_its_law(dimension: int, reach: int, scale: Fraction) -> None:
@@ -99,7 +98,6 @@ def test_cube_noise_follows_its_law(dimension: int, reach: int, scale: Fraction)
     assert chi_square_holds(draws, law)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "facets", [HEXAGON, [[0.5, 0.5], [0.5, -0.5]], [[0.25, 0.75], [1.0, -0.5], [0.5, 0.5]]]
 )
@@ -116,7 +114,6 @@ def test_polytope_noise_follows_its_law(facets: list[list[float]]) -> None:
     assert chi_square_holds(draws, law)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(("dimension", "reach"), [(1, 40), (2, 16), (3, 8)])
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3, 2)])
 def test_ball_noise_follows_its_law(dimension: int, reach: int, scale: Fraction) -> None:

@@ -135,7 +135,6 @@ def test_the_gradient_of_p_identity() -> None:
         assert error_of(workload, other / other.sum(axis=0)) >= least * (1 - 1e-6)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("neighboring", list(Neighboring))
 @pytest.mark.parametrize("name", ["prefixes", "few", "two-way marginals"])

@@ -104,7 +104,6 @@ def test_stated_errors() -> None:
         assert (np.abs(inside - level) < 7 * math.sqrt(level * (1 - level) / 10_000) + 1e-3).all()
 
 
-@pytest.mark.exhaustive
 def test_streams() -> None:
     mechanism = PureContinualSum.calibrated(strategy=Tree(steps=1000), sensitivity=1, epsilon=1.0)
     stream = mechanism.stream(rng=4)

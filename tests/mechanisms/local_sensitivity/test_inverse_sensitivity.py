@@ -89,7 +89,6 @@ def test_losses_have_the_range_that_is_paid_for(kind: dict[str, Any], relation: 
     assert 0.45 < widest <= 1 + 1e-12
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_releases_follow_the_law(kind: dict[str, Any]) -> None:
     mechanism = InverseSensitivity(bounds=(0, TOP), epsilon=2.0, **kind)

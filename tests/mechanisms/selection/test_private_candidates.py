@@ -68,7 +68,6 @@ def test_the_loss_covers_the_exact_law(loss: Stopping) -> None:
         assert laws.hockey_stick(there, here, epsilon) <= loss.delta(epsilon)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("loss", LAWS, ids=repr)
 def test_releases_follow_the_law(loss: Stopping) -> None:
     mechanism = PrivateCandidates(run=run, loss=loss)

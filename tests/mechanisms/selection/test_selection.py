@@ -59,7 +59,6 @@ def test_the_loss_covers_the_exact_law(kind: str, monotone: bool, sensitivity: i
     assert 0.9 * claimed < worst <= claimed * (1 + 1e-9)
 
 
-@pytest.mark.exhaustive
 @kinds
 def test_choices_follow_the_law(kind: str) -> None:
     make, parameters, law = KINDS[kind]

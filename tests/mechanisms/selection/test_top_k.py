@@ -32,7 +32,6 @@ def test_the_loss_covers_the_exact_law(monotone: bool, count: int) -> None:
     assert 0.9 * claimed < worst <= claimed * (1 + 1e-9)
 
 
-@pytest.mark.exhaustive
 def test_releases_follow_peeling() -> None:
     scores = [4, 0, 3, 3]
     mechanism = TopK(sensitivity=1, scale=2, count=2)

@@ -92,7 +92,6 @@ def test_the_loss_covers_the_exact_law(count: int, domain: int, l0: int | None, 
     assert 0.3 * mechanism.mass < worst <= mechanism.mass * (1 + 1e-12)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("counts", "threshold", "domain"), [([4, 2, 2, 2], 3, 3), ([2, 1, 0, 0], 1, 6), ([0, 0, 0, 1], 2, 2)]
 )

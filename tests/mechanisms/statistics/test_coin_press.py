@@ -28,7 +28,6 @@ def test_the_loss_meets_the_request_whatever_the_bounds(relation: Neighboring, s
     assert wide.neighboring is wide.privacy_loss.neighboring is relation
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", [40, 3000])
 def test_the_interval_covers_the_population_mean(size: int) -> None:
     mechanism = CoinPress.calibrated(epsilon=1.0, delta=1e-6, bounds=(-1e4, 1e4), stddev=2.0, level=0.9)

@@ -212,7 +212,6 @@ def point_law(case: str) -> dict[tuple[int, ...], float]:
     return {path: math.exp(log) / whole for path, log in logs.items()}
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", DRAWS)
 @pytest.mark.parametrize("coarse", [False, True])
 def test_paths_come_as_often_as_the_law_says(
@@ -237,7 +236,6 @@ def test_paths_come_as_often_as_the_law_says(
         assert abs(seen[path] - count * p) < 7 * math.sqrt(count * p) + 17
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("relation", [Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE])
 def test_releases_follow_the_law(relation: Neighboring, parts: int) -> None:
@@ -271,7 +269,6 @@ def rank_error(mechanism: Any, data: np.ndarray, rng: Any) -> float:
     return float(np.maximum(0, np.maximum(below - target, target - up_to)).mean())
 
 
-@pytest.mark.exhaustive
 def test_it_is_nearer_than_halving() -> None:
     rng = np.random.default_rng(3)
     given: dict[str, Any] = {"quantiles": DECILES, "epsilon": 1.0, "neighboring": Neighboring.REPLACE_ONE}

@@ -73,7 +73,6 @@ def test_a_true_hypothesis_is_refused_as_rarely_as_promised(share: float, altern
             assert size == pytest.approx(values[x], rel=1e-6)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("level", [0.6, 0.9, 0.99])
 def test_intervals_cover_every_share(level: float) -> None:
     intervals = {x: share_interval(told(x), n=N, level=level) for x in range(-60, N + 61)}
@@ -95,7 +94,6 @@ def test_more_records_and_less_noise_narrow_the_interval() -> None:
     assert noisy.upper - noisy.lower == pytest.approx(2 * 1000 * math.log(20) / 10_000, rel=0.05)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("n", [1, 60, 5000])
 def test_a_true_law_is_refused_as_rarely_as_promised(n: int) -> None:
     query = KolmogorovSmirnov(cdf=lambda x: np.clip(x, 0, 1), n=n)

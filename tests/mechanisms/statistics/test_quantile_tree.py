@@ -82,7 +82,6 @@ def excess(one: np.ndarray, other: np.ndarray, epsilon: float) -> float:
     return float(np.maximum(0, one - math.exp(epsilon) * other).sum())
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("unit", [[2], [0, 2]])
 def test_the_law_of_the_answer_keeps_to_the_loss(name: str, unit: list[int]) -> None:
@@ -105,7 +104,6 @@ def test_the_law_of_the_answer_keeps_to_the_loss(name: str, unit: list[int]) -> 
     assert max(excess(first, second, 0.2), excess(second, first, 0.2)) > 0.02
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", LAWS)
 def test_answers_come_as_often_as_the_law_says(name: str) -> None:
     leaves, quantiles, trials = [0, 1, 2, 2], (0.25, 0.6), 20_000

@@ -115,7 +115,6 @@ DATASETS: list[Data] = [
 ]
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("data", DATASETS, ids=len)
 @pytest.mark.parametrize("target", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)])
 @pytest.mark.parametrize("negligible", [45.0, 0.5])
@@ -133,7 +132,6 @@ def test_points_come_as_often_as_the_law_says(
         assert (np.abs(seen - count * expected) < 7 * np.sqrt(count * expected) + 17).all()
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("relation", [Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE])
 def test_releases_follow_the_law(relation: Neighboring, monkeypatch: pytest.MonkeyPatch) -> None:
     # Without the spread of each record, whose law is then a mixture over all spreads.

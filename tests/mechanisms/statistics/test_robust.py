@@ -33,7 +33,6 @@ def extreme_law(mechanism: Extreme, data: tuple[int, ...]) -> np.ndarray:
     return np.asarray(weights / weights.sum())
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("side", ["max", "min"])
 @pytest.mark.parametrize("left_out", [0, 1, 3])
 def test_extremes_follow_their_law_at_their_cost(side: Any, left_out: int) -> None:

@@ -71,7 +71,6 @@ def errors_of(protocol: Any, repeats: int, n: int, covered: list[Any] | None = N
     return found
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(("which", "epsilon"), [(0, 4.0), (1, 4.0), (2, 1.0)])
 def test_spreads(which: int, epsilon: float) -> None:
     repeats = 400
@@ -81,7 +80,6 @@ def test_spreads(which: int, epsilon: float) -> None:
         assert square == pytest.approx(1.0, abs=0.03 + SEVEN_SIGMA * np.sqrt(2 / repeats / free))
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(("which", "epsilon"), [(0, 1.0), (1, 1.0), (2, 4.0)])
 def test_spreads_and_intervals(which: int, epsilon: float) -> None:
     held: list[Any] = []
@@ -256,7 +254,6 @@ def test_other_oracles_for_the_tables(oracle: Any) -> None:
     assert found.of((0, 0)) == found.raw[0]
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_bytes_keep_epsilon_and_use_it(which: int, epsilon: float) -> None:

@@ -181,7 +181,6 @@ def test_spread_and_coverage() -> None:
     assert whole / asked >= 0.95 - SEVEN_SIGMA * np.sqrt(0.05 * 0.95 / asked)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_bytes_keep_epsilon_and_use_it(epsilon: float) -> None:
     # The two pairs differ in the first value: all levels but the first one, of the second alone, see that.

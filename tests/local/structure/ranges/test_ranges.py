@@ -88,7 +88,6 @@ def test_no_bias_on_the_wire(kind: Any, epsilon: float, weights: Any) -> None:
     assert one.interval().lower < one.share < one.interval().upper
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(("kind", "epsilon"), [(tree, 1.0), (tree, 4.0), (haar, 1.0)])
 def test_spread_is_the_one_that_is_stated(kind: Any, epsilon: float) -> None:
     size, n, repeats = 12, 40_000, 3000
@@ -108,7 +107,6 @@ def test_spread_is_the_one_that_is_stated(kind: Any, epsilon: float) -> None:
     assert square[single].sum() / stated[single].sum() == pytest.approx(1, abs=0.03)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", [tree, haar])
 def test_intervals_cover(kind: Any) -> None:
     size, n, repeats, q = 12, 40_000, 600, 0.4
@@ -194,7 +192,6 @@ def test_pieces_merge_and_whatever_bytes_come_are_counted(kind: Any) -> None:
     assert merged.refused["specification"] > 10_000
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", [tree, haar])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_bytes_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
