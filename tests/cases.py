@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-__all__ = ["cases"]
+__all__ = ["cases", "named"]
 
 Test = Callable[..., None]
-Rows = Iterable[Any] | Mapping[str, Any]
+Rows = Iterable[Any]
 
 
 def cases(
@@ -28,9 +28,12 @@ def cases(
 ) -> Callable[[Test], Test]:
     """Run a test for each of some values of its parameters; several of these make a grid.
 
-    A mapping's keys name its cases. Fixtures are set up once, for all cases.
+    Fixtures are set up once, for all cases.
     """
     parameters = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
+    # Enumerations can be called, but are meant as their members; an iterator would serve only once.
+    table = list(values) if isinstance(values, Iterable) else values
+    told = list(ids) if isinstance(ids, Iterable) else ids
 
     def decorate(test: Test) -> Test:
         signature = inspect.signature(test)
@@ -38,15 +41,15 @@ def cases(
 
         @functools.wraps(test)
         def run(**fixtures: Any) -> None:
-            given = values() if callable(values) else values
-            rows = list(given.values() if isinstance(given, Mapping) else given)
+            rows = table if isinstance(table, list) else list(table())
             failures, skipped = [], []
-            for row, name in zip(rows, given if isinstance(given, Mapping) else _ids(rows, ids), strict=True):
+            for place, row in enumerate(rows):
                 try:
-                    test(**fixtures, **_arguments(parameters, row))
+                    test(**fixtures, **dict(zip(parameters, _values(row, parameters), strict=True)))
                 except pytest.skip.Exception as skip:
                     skipped.append(skip)
                 except (Exception, pytest.fail.Exception) as failure:
+                    name = told[place] if isinstance(told, list) else _name(row, parameters, told)
                     failure.add_note(f"case: {name}")
                     failures.append(failure)
             assert rows, "a test must have cases"
@@ -62,21 +65,26 @@ def cases(
     return decorate
 
 
-def _arguments(names: Sequence[str], row: Any) -> dict[str, Any]:
-    """The values of one case by the names of the parameters."""
+def named(table: Mapping[str, Any]) -> list[Any]:
+    """The entries of a table as cases, each with the name that it has there."""
+    rows = {name: entry if isinstance(entry, tuple) else (entry,) for name, entry in table.items()}
+    return [pytest.param(*row, id=name) for name, row in rows.items()]
+
+
+def _values(row: Any, names: Sequence[str]) -> Sequence[Any]:
+    """The values of one case."""
     if _is_param(row):
         assert not row.marks, "a case in a loop carries no marks"
-        return dict(zip(names, row.values, strict=True))
-    return {names[0]: row} if len(names) == 1 else dict(zip(names, row, strict=True))
+        return tuple(row.values)
+    return (row,) if len(names) == 1 else tuple(row)
 
 
-def _ids(rows: Sequence[Any], ids: Iterable[object] | Callable[[Any], object] | None) -> list[str]:
-    """What names each case in a report."""
-    if ids is not None and not callable(ids):
-        return [str(name) for name in ids]
-    named = [row.id if _is_param(row) and row.id else (ids(row) if ids else None) for row in rows]
-    shown = [repr(row.values if _is_param(row) else row) for row in rows]
-    return [str(name or value) for name, value in zip(named, shown, strict=True)]
+def _name(row: Any, names: Sequence[str], words: Callable[[Any], object] | None) -> str:
+    """What names a case: its id, or its values, in other words where there are any."""
+    if _is_param(row) and row.id:
+        return str(row.id)
+    values = _values(row, names)
+    return "-".join(str((words(value) if words else None) or repr(value)) for value in values)
 
 
 def _is_param(row: object) -> bool:

@@ -18,6 +18,7 @@ import pytest
 
 import sfumato
 from sfumato.errors import MissingExtra
+from tests.cases import cases
 
 ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -87,7 +88,7 @@ def test_the_command_line_is_installed() -> None:
     assert callable(script.load())
 
 
-@pytest.mark.parametrize("face", FACES)
+@cases("face", FACES)
 def test_a_face_exports_what_it_lists(face: str) -> None:
     module = importlib.import_module(face)
     assert sorted(set(module.__all__)) == sorted(module.__all__)
@@ -98,7 +99,7 @@ def test_a_face_exports_what_it_lists(face: str) -> None:
         _ = module.no_such_name
 
 
-@pytest.mark.parametrize("face", FACES)
+@cases("face", FACES)
 def test_a_star_import_brings_what_the_face_lists(face: str) -> None:
     space: dict[str, object] = {}
     listed = importlib.import_module(face)
@@ -108,7 +109,7 @@ def test_a_star_import_brings_what_the_face_lists(face: str) -> None:
     assert set(space) - {"__builtins__"} == set(importlib.import_module(face).__all__)
 
 
-@pytest.mark.parametrize("face", FACES)
+@cases("face", FACES)
 def test_importing_a_face_loads_nothing_heavy(face: str) -> None:
     loaded = loaded_by(f"import {face}")
     assert face in loaded

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cases import cases
+from tests.cases import cases, named
 from tests.run_time import loaded_while_collecting
 from tests.tiers import TIERS
 
@@ -135,7 +135,7 @@ def test_a_loop_runs_all_cases_and_reports_each_that_fails() -> None:
     seen: list[tuple[int, str, str]] = []
 
     @cases("a", lambda: [1, 2])
-    @cases("b, c", {"one": ("x", "y"), "two": ("z", "z")})
+    @cases("b, c", lambda: named({"one": ("x", "y"), "two": ("z", "z")}))
     def loop(a: int, b: str, c: str) -> None:
         seen.append((a, b, c))
         assert b != c
@@ -151,7 +151,7 @@ def test_a_loop_runs_all_cases_and_reports_each_that_fails() -> None:
 
 LOOPS = """
 import pytest
-from tests.cases import cases
+from tests.cases import cases, named
 
 @cases("a", [pytest.param(1, id="first"), 2, 3], ids=lambda a: "last" if a == 3 else None)
 def test_it(a, tmp_path):

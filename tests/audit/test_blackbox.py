@@ -12,6 +12,7 @@ import pytest
 from sfumato.audit import Audit, InputPair, audit
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import BoundedSum, ContributionBound, Count, Gaussian, Laplace
+from tests.cases import cases
 
 SURE = 1 - 1e-12
 
@@ -128,7 +129,6 @@ def test_mu_of_gaussian_noise_is_bounded_and_its_epsilon_reported() -> None:
     assert audit(tell, epsilon=1.0, pairs=[(0.0, 2.0)], trials=2000).epsilon_if_gaussian is None
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("shape", "values", "confidence", "audits", "most"),
     [((), 40, 0.5, 400, 263), ((8,), 2, 0.05, 500, 499)],
@@ -179,7 +179,6 @@ def test_one_run_at_a_time_or_many_at_once() -> None:
     ).violated
 
 
-@pytest.mark.exhaustive
 def test_a_lot_is_drawn_anew_in_every_run() -> None:
     bound = ContributionBound(limit=1)
     mechanism = Laplace.for_query(
@@ -255,7 +254,7 @@ BAD: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+@cases("bad", BAD.values(), ids=BAD)
 def test_bad_input_is_refused_in_one_shape(bad: Callable[[], Any]) -> None:
     with pytest.raises(ParameterError, match=r" must .*(, got |it raised )"):
         bad()

@@ -22,6 +22,7 @@ from sfumato.audit import (
 )
 from sfumato.errors import ParameterError
 from sfumato.privacy.conversion import gdp_delta
+from tests.cases import cases
 
 Bits = tuple[int, ...]
 
@@ -58,8 +59,8 @@ def worst_chance(coins: int, guesses: int, correct: int, *points: tuple[float, f
     return -float(best.fun or 0.0)
 
 
-@pytest.mark.parametrize("delta", [0.0, 0.01, 0.1])
-@pytest.mark.parametrize(("coins", "guesses"), [(1, 1), (2, 1), (2, 2), (3, 2), (3, 3)])
+@cases("delta", [0.0, 0.01, 0.1])
+@cases(("coins", "guesses"), [(1, 1), (2, 1), (2, 2), (3, 2), (3, 3)])
 def test_no_mechanism_at_all_guesses_better(coins: int, guesses: int, delta: float) -> None:
     for correct in range(1, guesses + 1):
         for epsilon in (0.0, 0.7, 2.0):
@@ -74,8 +75,8 @@ def test_no_mechanism_at_all_guesses_better(coins: int, guesses: int, delta: flo
 CURVE = [(epsilon, gdp_delta(1.5, epsilon)) for epsilon in (0.0, 0.5, 1.0, 2.0, 3.0)]
 
 
-@pytest.mark.parametrize("points", [[(0.7, 0.0)], [(0.7, 0.05)], CURVE])
-@pytest.mark.parametrize(("coins", "guesses"), [(1, 1), (2, 1), (2, 2), (3, 2), (3, 3)])
+@cases("points", [[(0.7, 0.0)], [(0.7, 0.05)], CURVE])
+@cases(("coins", "guesses"), [(1, 1), (2, 1), (2, 2), (3, 2), (3, 3)])
 def test_no_mechanism_with_all_points_of_a_claim_guesses_better(
     coins: int, guesses: int, points: list[tuple[float, float]]
 ) -> None:
@@ -120,8 +121,8 @@ def test_delta_is_dearer_than_the_published_bound_says() -> None:
     assert float(chance) <= found <= float(chance) + delta / 64 + 2e-6
 
 
-@pytest.mark.parametrize(("guesses", "correct"), [(1, 1), (7, 5), (7, 7), (60, 31), (60, 59)])
-@pytest.mark.parametrize("epsilon", [0.0, 0.5, 3.0])
+@cases(("guesses", "correct"), [(1, 1), (7, 5), (7, 7), (60, 31), (60, 59)])
+@cases("epsilon", [0.0, 0.5, 3.0])
 def test_delta_costs_the_sum_of_the_peaks(guesses: int, correct: int, epsilon: float) -> None:
     share = 1 / (1 + math.exp(-epsilon))
     edges = 100.0 - guesses
@@ -218,7 +219,7 @@ def train_none(included: np.ndarray) -> np.ndarray:
     return np.zeros(len(included))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "says"),
     [
         (lambda: one_run_curve_p_value(1, 2, canaries=4, points=[]), "points must be one or more"),

@@ -9,6 +9,7 @@ fixed, so that a test passes always or never.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,11 +82,16 @@ REPLACE = Neighboring.REPLACE_ONE
 class Entry:
     """A mechanism, its pairs unless the audit knows them, at what delta its price is read, how near it is."""
 
-    mechanism: Mechanism
+    make: Mechanism | Callable[[], Mechanism]  # made when it is needed, where that takes time
     pairs: list[InputPair] | None = None
     delta: float = 0.0
     trials: int = 200_000
     reaches: float = 0.0  # the part of its epsilon that the audit must reach, so that it is no idle test
+
+    @property
+    def mechanism(self) -> Mechanism:
+        """What is audited."""
+        return self.make if isinstance(self.make, Mechanism) else self.make()
 
 
 def laplace(**given: Any) -> Entry:
@@ -154,7 +160,9 @@ def pair(first: Any, second: Any) -> list[InputPair]:
     return [InputPair(first=first, second=second)]
 
 
-def one_by_one(mechanism: Mechanism, pairs: list[InputPair] | None = None, **given: Any) -> Entry:
+def one_by_one(
+    mechanism: Mechanism | Callable[[], Mechanism], pairs: list[InputPair] | None = None, **given: Any
+) -> Entry:
     """An entry whose releases are drawn one at a time, and so fewer."""
     return Entry(mechanism, pairs, **{"trials": 6000, **given})
 
@@ -326,22 +334,22 @@ ONE_BY_ONE: dict[str, Entry] = {
         trials=1200,
     ),
     "median by smooth sensitivity": one_by_one(
-        SmoothQuantile.calibrated(bounds=(0, 5), epsilon=1.0), [*RECORDS, *LEAP], trials=4000
+        lambda: SmoothQuantile.calibrated(bounds=(0, 5), epsilon=1.0), [*RECORDS, *LEAP], trials=4000
     ),
     "median by smooth sensitivity, Laplace": one_by_one(
-        SmoothQuantile.calibrated(bounds=(0.0, 5.0), epsilon=1.0, delta=2e-2, noise="laplace"),
+        lambda: SmoothQuantile.calibrated(bounds=(0.0, 5.0), epsilon=1.0, delta=2e-2, noise="laplace"),
         RECORDS,
         delta=2e-2,
         trials=4000,
         reaches=0.1,
     ),
     "trimmed mean by smooth sensitivity": one_by_one(
-        SmoothTrimmedMean.calibrated(trim=0.2, bounds=(0.0, 5.0), epsilon=1.0, neighboring=REPLACE),
+        lambda: SmoothTrimmedMean.calibrated(trim=0.2, bounds=(0.0, 5.0), epsilon=1.0, neighboring=REPLACE),
         pair(np.array([1.0, 4.0, 4.0]), np.array([1.0, 4.0, 0.0])),
         trials=3000,
     ),
     "median by propose, test, release": one_by_one(
-        ProposeTestRelease.calibrated(
+        lambda: ProposeTestRelease.calibrated(
             statistic=StableQuantile(bounds=(0.0, 5.0)), bound=1.0, epsilon=1.0, delta=2e-2
         ),
         pair(np.full(12, 1.0), np.append(np.full(12, 1.0), 5.0)),
@@ -395,19 +403,16 @@ def check(entry: Entry) -> None:
     assert found.epsilon_lower >= entry.reaches * claimed, found
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("entry", (CATALOGUE | AT_ONCE).values(), ids=CATALOGUE | AT_ONCE)
 def test_no_mechanism_of_ours_is_refuted(entry: Entry) -> None:
     check(entry)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("entry", ONE_BY_ONE.values(), ids=ONE_BY_ONE)
 def test_no_mechanism_of_ours_is_refuted_one_release_at_a_time(entry: Entry) -> None:
     check(entry)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("entry", ALL.values(), ids=CATALOGUE | AT_ONCE | ONE_BY_ONE)
 def test_every_mechanism_of_ours_brings_pairs(entry: Entry) -> None:
     """But one, whose data only its caller knows; and it says so."""

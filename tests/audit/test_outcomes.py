@@ -15,6 +15,7 @@ from sfumato import Neighboring
 from sfumato.audit.outcomes import Encoder
 from sfumato.audit.outputs import as_raw
 from sfumato.mechanisms import Laplace
+from tests.cases import cases
 
 
 @dataclass
@@ -59,7 +60,7 @@ def test_what_is_made_of_an_outcome_does_not_depend_on_what_came_beside_it(
         assert alone.keys[0] == encoded.keys[place]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("one", "other"),
     [
         (1.0, 2.0),

@@ -28,6 +28,7 @@ from sfumato.mechanisms import (
     Parallel,
     Quantile,
 )
+from tests.cases import cases
 
 relations = st.sampled_from(list(Neighboring))
 
@@ -92,8 +93,8 @@ MEASURED = {
 }
 
 
-@pytest.mark.parametrize("relation", list(Neighboring))
-@pytest.mark.parametrize("query", MEASURED.values(), ids=MEASURED)
+@cases("relation", list(Neighboring))
+@cases("query", MEASURED.values(), ids=MEASURED)
 def test_a_query_is_moved_by_its_whole_sensitivity(query: Any, relation: Neighboring) -> None:
     if query == MEASURED["rows"] and relation is not Neighboring.ADD_REMOVE:
         relation = Neighboring.ADD_REMOVE
@@ -129,8 +130,8 @@ def test_additive_mechanisms_are_moved_by_their_sensitivity() -> None:
         assert math.isclose(float(np.linalg.norm(pair.second - pair.first)), 5.0)
 
 
-@pytest.mark.parametrize("relation", list(Neighboring))
-@pytest.mark.parametrize("bounds", [(-1, 3), (0.5, 2.0)])
+@cases("relation", list(Neighboring))
+@cases("bounds", [(-1, 3), (0.5, 2.0)])
 def test_columns_differ_in_one_record(relation: Neighboring, bounds: tuple[Any, Any]) -> None:
     for pair in column_pairs(bounds, relation):
         first, second = pair.first.tolist(), pair.second.tolist()

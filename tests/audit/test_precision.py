@@ -92,7 +92,6 @@ OURS = {
 }
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("mechanism", OURS.values(), ids=OURS)
 def test_ten_million_draws_of_ours_hold_nothing_impossible(mechanism: Any) -> None:
     found = audit_precision(

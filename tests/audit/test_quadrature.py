@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.audit import exact_audit, sparse_vector_law, sparse_vector_ratio
 from sfumato.errors import ParameterError
+from tests.cases import cases
 
 RIGHT = {1: 0.3958, 4: 0.8337, 8: 0.98086, 16: 0.99982}
 NO_CUTOFF = {1: 0.7367, 4: 3.185, 8: 6.608, 16: 13.61, 32: 27.80}
@@ -25,14 +26,14 @@ def test_the_right_algorithm_approaches_its_epsilon_and_never_passes_it(k: int, 
     assert found <= 1
 
 
-@pytest.mark.parametrize(("k", "ratio"), NO_CUTOFF.items())
+@cases(("k", "ratio"), NO_CUTOFF.items())
 def test_without_a_cutoff_every_positive_costs(k: int, ratio: float) -> None:
     """Algorithm 6 of Lyu, Su and Li at epsilon 1: (below, above) k times over."""
     found = sparse_vector_ratio([False, True] * k, [0, 1] * k, [1, 0] * k, threshold_scale=2, query_scale=2)
     assert abs(found - ratio) <= 0.6 * 10 ** -len(f"{ratio}".split(".")[1])
 
 
-@pytest.mark.parametrize("k", [1, 4, 8, 16, 32])
+@cases("k", [1, 4, 8, 16, 32])
 def test_without_noise_on_the_queries_it_is_infinite(k: int) -> None:
     """Algorithm 5: an order of answers that the other input cannot give."""
     run = [False] * k + [True]

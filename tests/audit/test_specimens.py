@@ -25,6 +25,7 @@ from sfumato.audit.specimens import (
     SureUnaryEncoding,
 )
 from sfumato.errors import ParameterError
+from tests.cases import cases
 
 SURE = 1 - 1e-12
 FLOATS = (FloatGaussian, FloatLaplace)
@@ -43,7 +44,6 @@ def refuted(broken: Any, shown_by: Specimen, trials: int = 300_000) -> Audit:
     )
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", WRONG_VALUES, ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_audit_catches_it(kind: type[Specimen], seed: int) -> None:
@@ -56,8 +56,8 @@ def test_a_specimen_brings_its_pairs() -> None:
     assert audit(StoddardSparseVector(rng=1), epsilon=1.0, trials=10_000, confidence=SURE).violated
 
 
-@pytest.mark.parametrize("kind", FLOATS, ids=lambda kind: kind.__name__)
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 5.0])
+@cases("kind", FLOATS, ids=lambda kind: kind.__name__)
+@cases("epsilon", [0.5, 1.0, 5.0])
 def test_impossible_floats_are_caught_and_nothing_else_is_wrong_with_them(
     kind: type[Specimen], epsilon: float
 ) -> None:
@@ -70,7 +70,7 @@ def test_impossible_floats_are_caught_and_nothing_else_is_wrong_with_them(
     assert found.impossible > 0
 
 
-@pytest.mark.parametrize("kind", ALL, ids=lambda kind: kind.__name__)
+@cases("kind", ALL, ids=lambda kind: kind.__name__)
 def test_it_is_documented_and_follows_its_seed(kind: type[Specimen]) -> None:
     assert kind.__doc__
     pair = kind(rng=3).pairs[0]

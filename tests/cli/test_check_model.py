@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from sfumato.cli.check_model import UNFIT
 from sfumato.cli.main import app
+from tests.cases import cases
 
 pytestmark = pytest.mark.skipif(find_spec("torch") is None, reason="needs torch")
 
@@ -119,7 +120,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "told"), WRONG.values(), ids=WRONG)
+@cases(("arguments", "told"), WRONG.values(), ids=WRONG)
 def test_what_is_wrong_is_said_in_one_line(arguments: tuple[str, ...], told: str) -> None:
     code, out, err = run(*arguments)
     assert code == 1, out

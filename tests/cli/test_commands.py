@@ -22,6 +22,7 @@ from typer.testing import CliRunner
 import sfumato
 from sfumato.cli.data import ACS
 from sfumato.cli.main import app
+from tests.cases import cases
 
 DOCS = Path(__file__).parents[2] / "docs" / "cli.md"
 COUNT = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
@@ -91,7 +92,7 @@ def test_every_command_and_option_is_in_the_docs() -> None:
             assert option in page, f"{name} {option}"
 
 
-@pytest.mark.parametrize("name", ["sql", "explain", "ledger show", "ledger verify", "ledger grant", "demo"])
+@cases("name", ["sql", "explain", "ledger show", "ledger verify", "ledger grant", "demo"])
 def test_every_command_has_help(name: str) -> None:
     assert "Usage" in answered(*name.split(), "--help").output
 
@@ -178,7 +179,7 @@ def test_a_query_over_budget_exits_with_3_and_charges_nothing(ledger: Path) -> N
     assert answered("ledger", "head", ledger).stdout == before
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "part"),
     [
         (("sql", ACS, *BUDGET, "SELECT FROM WHERE"), "line 1, column"),

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sfumato.cli.data import ACS
+from tests.cases import cases
 from tools.make_acs import FIELDS, STATES
 
 TOTALS: dict[str, Any] = json.loads(Path(__file__).with_name("acs_totals.json").read_text(encoding="utf-8"))
@@ -44,25 +45,25 @@ def test_states_hold_the_counts_of_their_fips_codes(people: pa.Table) -> None:
     assert counts(people["state"]) == {STATES[code]: count for code, count in TOTALS["states"].items()}
 
 
-@pytest.mark.parametrize("field", TEXT, ids=lambda field: field.name)
+@cases("field", TEXT, ids=lambda field: field.name)
 def test_text_is_decoded_by_the_dictionary(people: pa.Table, field: Any) -> None:
     labels = set(TOTALS["labels"][field.code].values())
     assert {value for value in counts(people[field.name]) if value is not None} <= labels
 
 
-@pytest.mark.parametrize("field", [f for f in FIELDS if f.code in TOTALS["counts"]], ids=lambda f: f.name)
+@cases("field", [f for f in FIELDS if f.code in TOTALS["counts"]], ids=lambda f: f.name)
 def test_each_label_has_as_many_people_as_its_code(people: pa.Table, field: Any) -> None:
     labels = TOTALS["labels"][field.code]
     codes = TOTALS["counts"][field.code].items()
     assert counts(people[field.name]) == {None if k == "N" else labels[k]: count for k, count in codes}
 
 
-@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
+@cases("field", FIELDS, ids=lambda field: field.name)
 def test_not_applicable_is_null(people: pa.Table, field: Any) -> None:
     assert people[field.name].null_count == TOTALS["not_applicable"][field.code]
 
 
-@pytest.mark.parametrize("field", NUMBERS, ids=lambda field: field.name)
+@cases("field", NUMBERS, ids=lambda field: field.name)
 def test_numbers_add_up_to_the_csv(people: pa.Table, field: Any) -> None:
     assert pc.sum(people[field.name]).as_py() == TOTALS["sums"][field.code]
 

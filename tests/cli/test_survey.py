@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from sfumato.cli.main import app
 from sfumato.local.surveys import ForcedCategory, TwoCoins, instruction_sheet
+from tests.cases import cases
 
 
 def run(*arguments: object) -> Any:
@@ -51,7 +52,7 @@ def test_without_a_file_the_text_is_printed() -> None:
     assert "For the analyst" in result.stdout
 
 
-@pytest.mark.parametrize(
+@cases(
     "design",
     [
         ("warner", "--chance", "truth=7/10"),

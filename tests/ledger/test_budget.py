@@ -15,6 +15,7 @@ from sfumato.errors import ParameterError
 from sfumato.ledger import Budget
 from sfumato.ledger.filters import BasicFilter, Filters, RDPFilter, Spent, ZCDPFilter
 from sfumato.privacy import Neighboring, zcdp_epsilon
+from tests.cases import cases
 
 BUDGETS = [
     Budget.approximate(epsilon=2.0, delta=1e-7),
@@ -62,7 +63,7 @@ def test_orders_of_which_nothing_is_left_are_dropped_or_refused() -> None:
         Budget.rdp(epsilon=1.0, delta=0.0)
 
 
-@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@cases("budget", BUDGETS, ids=str)
 def test_a_budget_survives_json_with_its_split(budget: Budget) -> None:
     kept = Budget.from_json(budget.to_json())
     assert kept == budget
@@ -70,7 +71,7 @@ def test_a_budget_survives_json_with_its_split(budget: Budget) -> None:
     assert hash(kept) == hash(budget)
 
 
-@pytest.mark.parametrize("budget", BUDGETS, ids=str)
+@cases("budget", BUDGETS, ids=str)
 def test_a_budget_is_remade_alike(budget: Budget) -> None:
     assert budget.remade() == budget
     assert budget.remade().filters == budget.filters
@@ -89,7 +90,7 @@ def test_a_stored_split_outlives_a_better_conversion() -> None:
 PURE = Budget.pure(epsilon=1.0).to_json()
 
 
-@pytest.mark.parametrize(
+@cases(
     "altered",
     [
         {"epsilon": -1.0},
@@ -135,7 +136,7 @@ def test_the_mu_filter_sums_squares_below_the_square_of_mu() -> None:
     assert member.limit <= 1.1 * 1.1 <= math.nextafter(member.limit, 2)
 
 
-@pytest.mark.parametrize("amount", [2.0, 3.0, 5.0, 0.1, 1e-9, 1.21])
+@cases("amount", [2.0, 3.0, 5.0, 0.1, 1e-9, 1.21])
 def test_mu_is_shown_from_outside_the_square_that_is_summed(amount: float) -> None:
     (member,) = Budget.gaussian(mu=3.0).filters.members
     spent = Spent(amount, 0.0)
@@ -144,7 +145,7 @@ def test_mu_is_shown_from_outside_the_square_that_is_summed(amount: float) -> No
     assert high - low <= high * Fraction(1, 2**51)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "arguments"),
     [
         (Budget.approximate, {"epsilon": 0.0, "delta": 1e-7}),

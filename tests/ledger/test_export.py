@@ -15,6 +15,7 @@ from sfumato.ledger import Budget, Ledger, LedgerExport, LedgerView, Renewal
 from sfumato.ledger.chain import GENESIS, canonical, link
 from sfumato.ledger.releases import payload_digest
 from sfumato.privacy import PureDP, Receipt
+from tests.cases import cases
 
 Open = Callable[..., Ledger]
 
@@ -127,7 +128,7 @@ def test_every_cut_or_changed_line_is_found(ledger: Ledger) -> None:
                     LedgerExport.parse("\n".join(altered)).verify()
 
 
-@pytest.mark.parametrize("text", ["", "\n", "{}", "id,age\n1,30\n", "[1]\n[2]\n[3]", "{}\n{}\n{}"])
+@cases("text", ["", "\n", "{}", "id,age\n1,30\n", "[1]\n[2]\n[3]", "{}\n{}\n{}"])
 def test_what_is_no_export_is_refused(text: str) -> None:
     with pytest.raises(LedgerCorrupt, match="be an export"):
         LedgerExport.parse(text)

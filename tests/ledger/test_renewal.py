@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sfumato.errors import BudgetExceeded, LedgerCorrupt, LedgerMismatch, ParameterError
 from sfumato.ledger import Budget, Ledger, LedgerView, Renewal
 from sfumato.privacy import PureDP
+from tests.cases import cases
 from tests.ledger.tampering import execute, rewrite
 
 Open = Callable[..., Ledger]
@@ -32,7 +33,7 @@ def test_every_day_is_in_one_period(every: str, day: dt.date) -> None:
     assert renewal.period_of(after) != period
 
 
-@pytest.mark.parametrize(
+@cases(
     ("every", "period"),
     [
         ("day", "2026-02-29"),

@@ -16,6 +16,7 @@ from sfumato.errors import LedgerCorrupt, LedgerMismatch, LedgerUnavailable, Par
 from sfumato.ledger import Budget, Head, Ledger, Spent
 from sfumato.ledger.chain import GENESIS
 from sfumato.privacy import PureDP
+from tests.cases import cases
 from tests.ledger.tampering import execute, rewrite, tamper
 
 Open = Callable[..., Ledger]
@@ -184,7 +185,7 @@ def test_heads_that_the_ledger_did_not_export_are_refused(path: Path, open_ledge
             ledger.verify(wrong)
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"ledger": 1}', None, "{" * 10_000])
+@cases("text", ["", "{}", "[]", '{"ledger": 1}', None, "{" * 10_000])
 def test_texts_that_are_no_heads_are_refused(text: Any) -> None:
     with pytest.raises(ParameterError, match="exported head"):
         Head.from_json(text)

@@ -22,6 +22,7 @@ from sfumato.local import (
     SummationHistogram,
 )
 from sfumato.local.aggregator import REASONS
+from tests.cases import cases
 
 ORACLE = RandomizedResponse(epsilon=1.0, domain=Domain(range(1000)))
 VALUES = np.arange(3000) % 1000
@@ -152,18 +153,14 @@ def forged(made: Any, place: int, value: int, totals: object = None) -> bytes:
     return HEADER.pack(*header) + rest
 
 
-@pytest.mark.parametrize(
-    ("place", "value"), [(2, 2), (2, 255), (4, 2**64 - 1), (4, 2**62), (5, 2**63), (7, 2**62), (4, 0)]
-)
+@cases(("place", "value"), [(2, 2), (2, 255), (4, 2**64 - 1), (4, 2**62), (5, 2**63), (7, 2**62), (4, 0)])
 def test_forged_counts_are_refused(place: int, value: int) -> None:
     with pytest.raises(ParameterError, match="state must hold counts that reports add up to"):
         ORACLE.aggregator(forged(filled(1), place, value))
 
 
-@pytest.mark.parametrize("total", [-1, 3001, 2**63 - 1, -(2**63)])
-@pytest.mark.parametrize(
-    "kind", [RandomizedResponse, OptimizedUnaryEncoding, ProjectiveGeometryResponse, BitFlip]
-)
+@cases("total", [-1, 3001, 2**63 - 1, -(2**63)])
+@cases("kind", [RandomizedResponse, OptimizedUnaryEncoding, ProjectiveGeometryResponse, BitFlip])
 def test_forged_totals_are_refused(kind: Any, total: int) -> None:
     oracle = kind(epsilon=1.0, domain=Domain(range(5)))
     made = oracle.aggregator()
@@ -188,7 +185,7 @@ def test_sums_that_would_overflow_are_refused_and_nothing_is_added() -> None:
     assert made.to_bytes() == huge
 
 
-@pytest.mark.parametrize("other", [None, 5, "x" * 200, ORACLE, [b""]])
+@cases("other", [None, 5, "x" * 200, ORACLE, [b""]])
 def test_what_is_no_state_is_refused(other: Any) -> None:
     with pytest.raises(ParameterError, match="other must be an aggregator"):
         ORACLE.aggregator().merge(other)
@@ -221,7 +218,7 @@ def test_what_is_no_batch_is_refused_with_the_way_for_single_records(reports: An
         ORACLE.aggregator().add_batch(reports)
 
 
-@pytest.mark.parametrize("frequency", [-0.1, 1.1, float("nan"), "x", True])
+@cases("frequency", [-0.1, 1.1, float("nan"), "x", True])
 def test_a_share_is_from_0_to_1(frequency: Any) -> None:
     with pytest.raises(ParameterError, match="frequency must be from 0 to 1, got"):
         ORACLE.variance(10, frequency)

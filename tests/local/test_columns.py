@@ -17,6 +17,7 @@ from sfumato import local
 from sfumato.errors import ParameterError, SchemaError, SourceError
 from sfumato.local import Domain, OptimalLocalHashing, PrivUnit, RandomizedResponse, Rappor, SquareWave
 from sfumato.local.columns import add_column
+from tests.cases import cases
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -209,8 +210,8 @@ def test_a_column_that_is_there_twice_is_refused(tmp_path: Path) -> None:
         local.aggregate_parquet(ORACLE, tmp_path / "twice.parquet")
 
 
-@pytest.mark.parametrize("count", [local.aggregate_arrow, local.aggregate_parquet])
-@pytest.mark.parametrize("protocol", ["x", None, RandomizedResponse])
+@cases("count", [local.aggregate_arrow, local.aggregate_parquet])
+@cases("protocol", ["x", None, RandomizedResponse])
 def test_reports_are_counted_by_a_protocol(count: Any, protocol: Any) -> None:
     with pytest.raises(ParameterError, match=r"protocol must be a ReportProtocol, got .*; pass an oracle"):
         count(protocol, [])

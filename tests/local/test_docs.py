@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
-
 from sfumato import local
+from tests.cases import cases
 
 PAGE = (Path(__file__).parents[2] / "docs" / "local.md").read_text(encoding="utf-8")
 
@@ -23,7 +22,7 @@ def test_the_guide_runs() -> None:
 ROWS = re.findall(r"^\| `(\w+)` \|[^|]*\| ([^|]*) \|", PAGE, flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize(("name", "told"), ROWS)
+@cases(("name", "told"), ROWS)
 def test_the_variances_in_the_guide(name: str, told: str) -> None:
     found = getattr(local, name)(epsilon=1.0, domain=local.Domain(range(1024))).variance(1)
     (number,) = re.findall(r"\d+\.\d+|\d+(?= for)", told)

@@ -21,6 +21,7 @@ from sfumato.local import (
 )
 from sfumato.local.consistency import STEPS
 from sfumato.local.support import Support
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA
 
 COUNTS = np.array([500, 300, 150, 40, 10, 0])
@@ -123,7 +124,7 @@ def test_a_table_and_its_rows() -> None:
     assert np.allclose(np.diag(found.covariance()), found.variances)
 
 
-@pytest.mark.parametrize("step", STEPS)
+@cases("step", STEPS)
 def test_steps_are_named_and_keep_the_raw_estimate(step: str) -> None:
     raw = simulated(1)[0]
     found = raw.consistent(step)
@@ -163,8 +164,8 @@ def test_base_cut_keeps_nothing_of_nobody() -> None:
     assert np.mean(kept) < 0.05 + SEVEN_SIGMA * np.sqrt(0.05 * 0.95 / runs)
 
 
-@pytest.mark.parametrize("kind", [OptimizedUnaryEncoding, OptimalLocalHashing, HadamardResponse])
-@pytest.mark.parametrize("epsilon", [8.0, 12.0])
+@cases("kind", [OptimizedUnaryEncoding, OptimalLocalHashing, HadamardResponse])
+@cases("epsilon", [8.0, 12.0])
 def test_intervals_of_few_reports_with_a_large_epsilon_hold_shares_of_0(kind: Any, epsilon: float) -> None:
     """Half a count is far beside the noise: a root of the quadratic then lies inside of the estimate."""
     oracle = kind(epsilon=epsilon, domain=Domain(range(20)))

@@ -6,6 +6,7 @@ import pytest
 
 from sfumato import local
 from sfumato.errors import ParameterError
+from tests.cases import cases
 
 
 def test_variances_and_bytes_are_the_oracles_own() -> None:
@@ -52,7 +53,7 @@ def test_limits_rule_out_with_the_reason() -> None:
     assert slow.plans
 
 
-@pytest.mark.parametrize(
+@cases(
     ("given", "rule"),
     [
         ({"epsilon": 0.0}, "epsilon must be positive"),

@@ -65,7 +65,6 @@ def sent(oracle: Any, seed: int) -> Callable[[int, int], Any]:
     return reports
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.__name__))
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_bytes_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:

@@ -33,7 +33,6 @@ def sent(oracle: Any, seed: int) -> Callable[[int, int], Any]:
     return reports
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", [CountMeanSketch, HadamardCountMeanSketch, BitFlip])
 @pytest.mark.parametrize("epsilon", TRIALS)
 def test_the_bytes_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
@@ -51,7 +50,7 @@ def test_the_bytes_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
     assert 0.9 * epsilon <= found.epsilon_lower <= epsilon
 
 
-@pytest.mark.exhaustive
+@pytest.mark.sharpest("4.0")
 @pytest.mark.parametrize("epsilon", TRIALS)
 def test_rappors_bytes_keep_epsilon_and_use_it(epsilon: float) -> None:
     # One bit more likely turned over where epsilon is small: all in the permanent part.
@@ -79,7 +78,7 @@ def test_rappors_bytes_keep_epsilon_and_use_it(epsilon: float) -> None:
     assert 0.88 * epsilon <= found.epsilon_lower <= epsilon
 
 
-@pytest.mark.exhaustive
+@pytest.mark.sharpest("4.0-0.95-RAPPOR")
 @pytest.mark.parametrize("rounds", [0, 1, 3], ids=["RAPPOR", "memos", "three of one memo"])
 @pytest.mark.parametrize(("epsilon", "high"), [(0.5, 0.75), (1.0, 0.75), (4.0, 0.95)])
 def test_rappors_cohorts_and_instantaneous_bits_keep_epsilon_and_use_it(

@@ -62,6 +62,7 @@ from sfumato.mechanisms import (
     UnknownDomainTopK,
     Variance,
 )
+from tests.cases import cases
 
 Make = Callable[..., Any]
 
@@ -85,8 +86,8 @@ SCALED: dict[str, Make] = {
 }
 
 
-@pytest.mark.parametrize("make", SCALED.values(), ids=SCALED)
-@pytest.mark.parametrize("sensitivity", [-1, 0, -0.5, math.nan, math.inf, "1", None])
+@cases("make", SCALED.values(), ids=SCALED)
+@cases("sensitivity", [-1, 0, -0.5, math.nan, math.inf, "1", None])
 def test_a_sensitivity_is_positive_and_finite(make: Make, sensitivity: Any) -> None:
     error = UnboundedSensitivity if sensitivity == math.inf else ParameterError
     with pytest.raises(error, match=r"sensitivity|l1|l2"):
@@ -116,14 +117,14 @@ BETWEEN: dict[str, Make] = {
 }
 
 
-@pytest.mark.parametrize("make", BETWEEN.values(), ids=BETWEEN)
-@pytest.mark.parametrize("bounds", [(5, 0), (0.0, math.inf), (math.nan, 1.0), None, 3, (1, 2, 3)])
+@cases("make", BETWEEN.values(), ids=BETWEEN)
+@cases("bounds", [(5, 0), (0.0, math.inf), (math.nan, 1.0), None, 3, (1, 2, 3)])
 def test_bounds_are_two_numbers_in_order(make: Make, bounds: Any) -> None:
     with pytest.raises((ParameterError, UnboundedSensitivity), match="bounds"):
         make(bounds)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "message"),
     [
         (lambda: Exponential(sensitivity=1, scale=1, candidates=()), "candidates must hold at least one"),
@@ -152,7 +153,7 @@ def test_what_nothing_can_be_chosen_from_is_refused(make: Make, message: str) ->
         make()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "message"),
     [
         (lambda: Laplace(sensitivity=-1, scale=1), "^sensitivity must .*; state the most that one unit"),
@@ -226,8 +227,8 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("data", ODD.values(), ids=ODD)
-@pytest.mark.parametrize("mechanism", COLUMNS.values(), ids=COLUMNS)
+@cases("data", ODD.values(), ids=ODD)
+@cases("mechanism", COLUMNS.values(), ids=COLUMNS)
 def test_odd_columns_are_answered_at_the_usual_cost(mechanism: Mechanism, data: Any) -> None:
     assert mechanism.release(data, rng=1).loss == mechanism.privacy_loss
 
@@ -251,13 +252,13 @@ VECTORS: dict[str, Mechanism] = {
 }
 
 
-@pytest.mark.parametrize("data", [ODD[name] for name in ODD if name != "empty"])
-@pytest.mark.parametrize("mechanism", VECTORS.values(), ids=VECTORS)
+@cases("data", [ODD[name] for name in ODD if name != "empty"])
+@cases("mechanism", VECTORS.values(), ids=VECTORS)
 def test_odd_values_are_answered_at_the_usual_cost(mechanism: Mechanism, data: Any) -> None:
     assert mechanism.release(data, rng=1).loss == mechanism.privacy_loss
 
 
-@pytest.mark.parametrize(
+@cases(
     ("mechanism", "data"),
     [
         (StabilityHistogram.calibrated(epsilon=1.0, delta=1e-3), {}),
@@ -283,7 +284,7 @@ def ours() -> list[type[Mechanism]]:
     return [kind for kind in kinds if not inspect.isabstract(kind)]
 
 
-@pytest.mark.parametrize("kind", ours(), ids=lambda kind: kind.__name__)
+@cases("kind", ours(), ids=lambda kind: kind.__name__)
 def test_every_mechanism_has_one_shape(kind: Any) -> None:
     """Frozen keyword-only parameters; made for a stated epsilon by itself, or by its ``calibrated``."""
     assert kind.__dataclass_params__.frozen

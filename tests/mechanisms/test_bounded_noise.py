@@ -14,6 +14,7 @@ import pytest
 from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import BoundedLaplace, Grid, Laplace, Staircase, TruncatedLaplace
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 
 def divergence(one: dict[int, Any], other: dict[int, Any], epsilon: float) -> float:
@@ -74,8 +75,8 @@ def test_staircase_of_whole_numbers_that_move_by_one_is_laplace() -> None:
         assert stairs.law.pmf(k).lower == pytest.approx(plain.law.pmf(k).lower, rel=1e-12)
 
 
-@pytest.mark.parametrize("sensitivity", [1, 2, 5])
-@pytest.mark.parametrize(("scale", "limit"), [(2.0, 5), (1.0, 12), (8.0, 9)])
+@cases("sensitivity", [1, 2, 5])
+@cases(("scale", "limit"), [(2.0, 5), (1.0, 12), (8.0, 9)])
 def test_truncated_loss_is_the_exact_one_at_its_epsilon(sensitivity: int, scale: float, limit: int) -> None:
     mechanism = TruncatedLaplace(sensitivity=sensitivity, scale=scale, limit=limit)
     law, loss = pmf(mechanism, limit), mechanism.privacy_loss
@@ -86,10 +87,8 @@ def test_truncated_loss_is_the_exact_one_at_its_epsilon(sensitivity: int, scale:
     assert loss.delta(sensitivity / scale) == pytest.approx(truth, rel=1e-9)
 
 
-@pytest.mark.parametrize("sensitivity", [1, 4, 0.3, Fraction(2, 3)])
-@pytest.mark.parametrize(
-    ("epsilon", "delta", "l0"), [(1.0, 1e-6, 1), (0.01, 1e-9, 3), (5.0, 0.01, 1), (1e-3, 0.1, 1)]
-)
+@cases("sensitivity", [1, 4, 0.3, Fraction(2, 3)])
+@cases(("epsilon", "delta", "l0"), [(1.0, 1e-6, 1), (0.01, 1e-9, 3), (5.0, 0.01, 1), (1e-3, 0.1, 1)])
 def test_truncated_calibration_is_tight(sensitivity: Any, epsilon: float, delta: float, l0: int) -> None:
     mechanism = TruncatedLaplace.calibrated(sensitivity=sensitivity, epsilon=epsilon, delta=delta, l0=l0)
     assert mechanism.privacy_loss.delta(epsilon) <= delta
@@ -108,9 +107,9 @@ def test_truncated_calibration_is_tight(sensitivity: Any, epsilon: float, delta:
     assert np.abs(noise).max() <= float(mechanism.limit) + float(step)
 
 
-@pytest.mark.parametrize("sensitivity", [1, 2, 7])
-@pytest.mark.parametrize("scale", [0.7, 3.0, 50.0])
-@pytest.mark.parametrize("width", [3, 8])
+@cases("sensitivity", [1, 2, 7])
+@cases("scale", [0.7, 3.0, 50.0])
+@cases("width", [3, 8])
 def test_bounded_loss_is_the_worst_ratio(sensitivity: int, scale: float, width: int) -> None:
     mechanism = BoundedLaplace(sensitivity=sensitivity, scale=scale, bounds=(-2, width - 2))
     laws = []
@@ -199,7 +198,7 @@ BAD: list[tuple[Any, dict[str, Any], type[Exception], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "parameters", "error", "message"), BAD)
+@cases(("kind", "parameters", "error", "message"), BAD)
 def test_bad_parameters_are_refused(
     kind: Any, parameters: dict[str, Any], error: type[Exception], message: str
 ) -> None:

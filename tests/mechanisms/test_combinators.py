@@ -20,6 +20,7 @@ from sfumato.mechanisms import (
     Parallel,
 )
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 
 def test_parts_cost_what_the_dearest_costs() -> None:
@@ -76,7 +77,7 @@ def test_what_is_no_partition_is_refused(parts: Any) -> None:
         Parallel(parts=parts)
 
 
-@pytest.mark.parametrize("value", [None, 1, {1: 5, 2: 7}, {5, 7}, "57"])
+@cases("value", [None, 1, {1: 5, 2: 7}, {5, 7}, "57"])
 def test_values_in_no_order_are_refused(value: Any) -> None:
     count = Laplace.calibrated(sensitivity=1, epsilon=0.5)
     with pytest.raises(ParameterError, match="value must be a sequence"):
@@ -140,13 +141,13 @@ def test_a_lot_drawn_by_a_seed_makes_the_release_a_simulation(rng: Any, simulate
     assert release.simulated is simulated
 
 
-@pytest.mark.parametrize("limit", [0, -1, 1.5, True, None])
+@cases("limit", [0, -1, 1.5, True, None])
 def test_a_limit_that_is_no_number_of_records_is_refused(limit: Any) -> None:
     with pytest.raises(ParameterError, match="limit must be an integer of at least 1"):
         ContributionBound(limit=limit)
 
 
-@pytest.mark.parametrize(
+@cases(
     "data",
     [
         np.zeros(3),

@@ -15,6 +15,7 @@ from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Gaussian, Grid
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 Pmf = dict[int, mpmath.mpf]
 GaussianPmf = Callable[[Fraction, int], Pmf]
@@ -23,9 +24,9 @@ HockeyStick = Callable[[Pmf, tuple[int, ...], float], float]
 FALSE_ALARM = 1e-9
 
 
-@pytest.mark.parametrize("stddev", [Fraction(1, 2), Fraction(1), Fraction(7, 2)])
-@pytest.mark.parametrize("sensitivity", [1, 3])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
+@cases("stddev", [Fraction(1, 2), Fraction(1), Fraction(7, 2)])
+@cases("sensitivity", [1, 3])
+@cases("epsilon", [0.1, 1.0, 3.0])
 def test_loss_covers_the_exact_profile(
     stddev: Fraction, sensitivity: int, epsilon: float, gaussian_pmf: GaussianPmf, hockey_stick: HockeyStick
 ) -> None:
@@ -34,8 +35,8 @@ def test_loss_covers_the_exact_profile(
     assert truth <= Gaussian(sensitivity=sensitivity, stddev=stddev).privacy_loss.delta(epsilon)
 
 
-@pytest.mark.parametrize("shifts", [(1, 1), (2, 1), (2, 2), (-2, 2), (0, 2)])
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 2.0])
+@cases("shifts", [(1, 1), (2, 1), (2, 2), (-2, 2), (0, 2)])
+@cases("epsilon", [0.1, 1.0, 2.0])
 def test_loss_covers_every_shift_of_two_entries(
     shifts: tuple[int, int], epsilon: float, gaussian_pmf: GaussianPmf, hockey_stick: HockeyStick
 ) -> None:
@@ -44,9 +45,9 @@ def test_loss_covers_every_shift_of_two_entries(
     assert truth <= Gaussian(l2=Fraction(283, 100), stddev=3, integral=True).privacy_loss.delta(epsilon)
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
-@pytest.mark.parametrize("delta", [1e-3, 1e-8])
-@pytest.mark.parametrize("sensitivity", [1, 2])
+@cases("epsilon", [0.3, 1.0, 4.0])
+@cases("delta", [1e-3, 1e-8])
+@cases("sensitivity", [1, 2])
 def test_calibration_is_tight_on_the_discrete_law(
     epsilon: float, delta: float, sensitivity: int, gaussian_pmf: GaussianPmf, hockey_stick: HockeyStick
 ) -> None:
@@ -128,7 +129,7 @@ def test_relation_is_carried(neighboring: Neighboring) -> None:
     assert Gaussian(l2=2, stddev=1, neighboring=neighboring).privacy_loss.neighboring is neighboring
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "message"),
     [
         (lambda: Gaussian(stddev=1), "sensitivity must be given, or else l2"),

@@ -17,6 +17,7 @@ from sfumato.errors import ParameterError, SfumatoError
 from sfumato.mechanisms import GaussianSparseVector, SparseVector
 from sfumato.numerics import deviates, normal_tail
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 Z = np.linspace(-9, 9, 6001)
 
@@ -66,7 +67,6 @@ def test_the_loss_covers_the_law(positives: int, monotone: bool) -> None:
         assert epsilon or worst > 0.2 * claimed
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("by_one", [False, True])
 @pytest.mark.parametrize("open_coins", [False, True])
 def test_runs_come_as_often_as_the_law_says(
@@ -188,7 +188,7 @@ def test_what_is_no_number_counts_as_zero_or_is_clamped() -> None:
         assert far.release(np.array([0.0])).value.tolist() == [threshold < 0]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "error", "message"),
     [
         ({"sensitivity": 0}, ParameterError, "sensitivity must"),

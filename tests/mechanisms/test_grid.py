@@ -15,6 +15,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanisms import Grid
 from sfumato.mechanisms.grid import LIMIT, whole
 from sfumato.mechanisms.rational import ceil_log2, floor_log2, plain, power_of_two, simplest_between, sqrt_up
+from tests.cases import cases
 
 floats = st.floats(allow_nan=True, allow_infinity=True, width=64)
 positive = st.fractions(min_value=Fraction(1, 10**9), max_value=10**9)
@@ -56,7 +57,7 @@ def test_shift_bounds_every_move(a: Fraction, sensitivity: Fraction, exponent: i
             assert move <= grid.shift(sensitivity)
 
 
-@pytest.mark.parametrize("sensitivity", [Fraction(n, 8) for n in range(1, 49)])
+@cases("sensitivity", [Fraction(n, 8) for n in range(1, 49)])
 def test_shift_is_attained(sensitivity: Fraction) -> None:
     grid = Grid(exponent=0)
     starts = [Fraction(n, 32) for n in range(-64, 65)]
@@ -86,9 +87,7 @@ def test_choice_follows_public_parameters() -> None:
     assert Fraction(10**9) / coarse.step <= 2**40
 
 
-@pytest.mark.parametrize(
-    "value", ["1", None, True, [1.0, 2.0], np.array(["a"]), np.array([True]), 1j, (1, 2)]
-)
+@cases("value", ["1", None, True, [1.0, 2.0], np.array(["a"]), np.array([True]), 1j, (1, 2)])
 def test_what_is_not_a_number_is_refused(value: object) -> None:
     with pytest.raises(ParameterError, match="value must be a real number"):
         Grid(exponent=0).round(value)

@@ -17,6 +17,7 @@ from scipy.special import gammaincc
 from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Grid, Laplace
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 Pmf = dict[int, mpmath.mpf]
 LaplacePmf = Callable[[Fraction, int], Pmf]
@@ -29,17 +30,17 @@ def worst_log_ratio(pmf: Pmf, shift: int) -> float:
     return max(float(abs(mpmath.log(pmf[k] / pmf[k - shift]))) for k in pmf if k - shift in pmf)
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(5, 3), Fraction(7)])
-@pytest.mark.parametrize("sensitivity", [1, 2, 5])
+@cases("scale", [Fraction(1, 2), Fraction(5, 3), Fraction(7)])
+@cases("sensitivity", [1, 2, 5])
 def test_pure_loss_is_the_worst_ratio(scale: Fraction, sensitivity: int, laplace_pmf: LaplacePmf) -> None:
     mechanism = Laplace(sensitivity=sensitivity, scale=scale)
     worst = max(worst_log_ratio(laplace_pmf(scale, 30), shift) for shift in range(1, sensitivity + 1))
     assert worst * (1 - 1e-12) <= mechanism.privacy_loss.epsilon(0.0) <= worst * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(5, 3), Fraction(4)])
-@pytest.mark.parametrize("sensitivity", [1, 3])
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.8, 1.0])
+@cases("scale", [Fraction(1, 2), Fraction(5, 3), Fraction(4)])
+@cases("sensitivity", [1, 3])
+@cases("share", [0.0, 0.3, 0.8, 1.0])
 def test_loss_is_the_exact_profile(
     scale: Fraction, sensitivity: int, share: float, laplace_pmf: LaplacePmf, hockey_stick: HockeyStick
 ) -> None:
@@ -51,8 +52,8 @@ def test_loss_is_the_exact_profile(
     assert max(truths) * (1 - 1e-30) - 1e-30 <= loss.delta(epsilon) <= max(truths) * (1 + 1e-9) + 1e-15
 
 
-@pytest.mark.parametrize("shifts", [(1, 1), (2, 1), (2, 2), (-2, 2)])
-@pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.0])
+@cases("shifts", [(1, 1), (2, 1), (2, 2), (-2, 2)])
+@cases("epsilon", [0.0, 0.4, 1.0])
 def test_loss_covers_every_shift_of_two_entries(
     shifts: tuple[int, int], epsilon: float, laplace_pmf: LaplacePmf, hockey_stick: HockeyStick
 ) -> None:
@@ -102,7 +103,7 @@ def test_delta_is_used_only_where_it_helps() -> None:
     assert Laplace.calibrated(sensitivity=1, epsilon=1.0, delta=1e-6).scale == 1
 
 
-@pytest.mark.parametrize(("sensitivity", "shift"), [(0.7, 1), (1.0, 2), (1.5, 2), (2.0, 2), (2.25, 3)])
+@cases(("sensitivity", "shift"), [(0.7, 1), (1.0, 2), (1.5, 2), (2.0, 2), (2.25, 3)])
 def test_rounding_is_in_the_loss(sensitivity: float, shift: int, laplace_pmf: LaplacePmf) -> None:
     mechanism = Laplace(sensitivity=sensitivity, scale=4.0, grid=Grid(exponent=0))
     starts = np.arange(-4, 4, 0.125)
@@ -202,7 +203,7 @@ def test_stddev_is_that_of_the_noise(laplace_pmf: LaplacePmf) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "message"),
     [
         (lambda: Laplace(scale=1), "sensitivity must be given, or else l1"),

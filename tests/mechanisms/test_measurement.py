@@ -24,6 +24,7 @@ from sfumato.mechanisms import (
     Stability,
 )
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 PUBLIC_SIZE = Mean(bounds=(0.0, 8.0), n=1000)  # it refuses add/remove
 QUERIES: list[Query] = [
@@ -47,7 +48,7 @@ def relation_of(query: Mean) -> Neighboring:
     return Neighboring.ADD_REMOVE if query.n is None else Neighboring.REPLACE_ONE
 
 
-@pytest.mark.parametrize(
+@cases(
     ("query", "neighboring"),
     [
         (query, n)
@@ -86,7 +87,7 @@ def test_gaussian_noise_for_a_query_needs_a_delta() -> None:
         Gaussian.for_query(Count(), epsilon=1.0)
 
 
-@pytest.mark.parametrize(
+@cases(
     "mechanism",
     [
         Laplace(sensitivity=1, scale=1),
@@ -114,7 +115,7 @@ def test_noise_for_reals_is_refused() -> None:
         Measurement(query=Count(), mechanism=Laplace(sensitivity=1.0, scale=1))
 
 
-@pytest.mark.parametrize("query", QUERIES, ids=lambda query: type(query).__name__)
+@cases("query", QUERIES, ids=lambda query: type(query).__name__)
 def test_answers_are_lattice_points_near_the_truth(query: Query) -> None:
     data = np.array([0, 1, 1, 0, 1])
     relation = Neighboring.REPLACE_ONE if query is PUBLIC_SIZE else Neighboring.ADD_REMOVE

@@ -39,6 +39,7 @@ from sfumato.mechanisms import (
     StabilityHistogram,
     TopK,
 )
+from tests.cases import cases
 
 RECORDS = np.array([1, 4, 4, 2, 0])
 SCORES = [3, 1, 3]
@@ -107,7 +108,6 @@ def coarse(value: Any) -> Any:
     return "none" if np.isnan(value) else max(-1, min(3, int(np.floor(float(value) / 1.5))))
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_outputs_have_the_law_of_releases(case: tuple[Mechanism, Any]) -> None:
     """7 standard errors for each of at most some hundreds of outcomes: false alarm < 1e-9."""
@@ -152,8 +152,8 @@ def test_runs_of_choices_have_their_exact_law() -> None:
             assert abs(told[run] - runs * chance) < 7 * np.sqrt(runs * chance), run
 
 
-@pytest.mark.parametrize("size", [0, -1, 1.5, None])
-@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+@cases("size", [0, -1, 1.5, None])
+@cases("case", CASES.values(), ids=CASES)
 def test_one_output_is_the_least(case: tuple[Mechanism, Any], size: Any) -> None:
     mechanism, value = case
     assert len(mechanism.outputs(value, 1)) == 1

@@ -31,6 +31,7 @@ from sfumato.mechanisms import (
     check_sensitivity,
 )
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 ADD, REPLACE, ZERO = Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE, Neighboring.ZERO_OUT
 PREFIXES = LinearWorkload(matrix=np.tril(np.ones((4, 4))))
@@ -99,7 +100,6 @@ def test_no_neighbor_exceeds_the_sensitivity(
     assert not report.violated, report
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("case", "neighboring"),
     [
@@ -210,7 +210,7 @@ def test_one_rule_for_nan_and_infinities() -> None:
     assert Histogram(categories=(math.inf, 0.0))(data).tolist() == [1, 0]
 
 
-@pytest.mark.parametrize(
+@cases(
     "query",
     [Count(), BoundedSum(bounds=(0, 1)), BoundedSum(bounds=(0.0, 1.0)), Mean(bounds=(0.0, 1.0)), PREFIXES],
     ids=lambda query: type(query).__name__,
@@ -219,8 +219,8 @@ def test_empty_data_is_no_error(query: Query) -> None:
     assert not np.any(query(np.array([])))
 
 
-@pytest.mark.parametrize("query", [Count(), BoundedSum(bounds=(0.0, 1.0)), PREFIXES, RAGGED])
-@pytest.mark.parametrize("records", [[], [0, 1], (0, 1), [0, "a"], [[0], [0, 1]], pa.array([1, None])])
+@cases("query", [Count(), BoundedSum(bounds=(0.0, 1.0)), PREFIXES, RAGGED])
+@cases("records", [[], [0, 1], (0, 1), [0, "a"], [[0], [0, 1]], pa.array([1, None])])
 def test_lists_are_refused_since_one_record_could_change_the_type_of_all(query: Query, records: Any) -> None:
     with pytest.raises(ParameterError, match=r"data must be a numpy array of records, got <class .*dtype="):
         query(records)
@@ -312,7 +312,7 @@ def test_numpy_numbers_count_as_the_numbers_they_are(number: Any) -> None:
     assert shift.linf >= Fraction(number.item()) * 2**60
 
 
-@pytest.mark.parametrize(
+@cases(
     "make",
     [
         lambda: BoundedSum(bounds=(0, math.inf)),
@@ -329,7 +329,7 @@ def test_unbounded_sensitivity_is_refused(make: Any) -> None:
         make()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "message"),
     [
         (lambda: BoundedSum(bounds=(3, 1)), "bounds must be .lower, upper."),

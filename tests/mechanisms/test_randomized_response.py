@@ -15,6 +15,7 @@ from scipy.special import gammaln
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import RandomizedResponse
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 ABC = ("a", "b", "c")
 
@@ -29,8 +30,8 @@ def rows(mechanism: RandomizedResponse) -> list[list[Fraction]]:
     ]
 
 
-@pytest.mark.parametrize("count", [2, 3, 10, 1000])
-@pytest.mark.parametrize("epsilon", [1e-3, 0.5, 1.0, 5.0, 40.0])
+@cases("count", [2, 3, 10, 1000])
+@cases("epsilon", [1e-3, 0.5, 1.0, 5.0, 40.0])
 def test_calibration_meets_epsilon_and_no_more_truth_would(count: int, epsilon: float) -> None:
     mechanism = RandomizedResponse.calibrated(categories=range(count), epsilon=epsilon)
     truth = Fraction(mechanism.truth)
@@ -80,9 +81,9 @@ def test_estimates_are_unbiased_by_enumeration() -> None:
     assert mean == pytest.approx([2 / 3, 1 / 3, 0])
 
 
-@pytest.mark.parametrize("respondents", [7, 60])
-@pytest.mark.parametrize("share", [0.0, 0.02, 0.3, 0.5, 1.0])
-@pytest.mark.parametrize("level", [0.8, 0.95])
+@cases("respondents", [7, 60])
+@cases("share", [0.0, 0.02, 0.3, 0.5, 1.0])
+@cases("level", [0.8, 0.95])
 def test_intervals_cover_as_they_say(respondents: int, share: float, level: float) -> None:
     mechanism = RandomizedResponse.two_coins(categories=("no", "yes"))
     release = mechanism.release(["no"], rng=0)
@@ -122,13 +123,13 @@ def test_an_array_of_one_answer_is_that_answer() -> None:
     assert {mechanism.release(np.array(ABC[1])).value for _ in range(60)} == {ABC[1]}
 
 
-@pytest.mark.parametrize("value", [{"a"}, iter(["a"]), {"a": 1}, bytearray(b"a"), np.array([["a"]])])
+@cases("value", [{"a"}, iter(["a"]), {"a": 1}, bytearray(b"a"), np.array([["a"]])])
 def test_what_is_neither_an_answer_nor_a_list_is_refused(value: Any) -> None:
     with pytest.raises(ParameterError, match="value must"):
         RandomizedResponse(categories=ABC, truth=0.9).release(value)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
     [
         ({"categories": ("a",), "truth": 0.9}, "categories must be at least 2"),

@@ -20,6 +20,7 @@ from sfumato.mechanisms.additive import AdditiveMechanism
 from sfumato.numerics.laws import DiscreteLaplaceLaw
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 PmfOf = Callable[[Fraction, int], dict[int, mpmath.mpf]]
 
@@ -36,9 +37,9 @@ def smallest_half_width(pmf: dict[int, mpmath.mpf], level: float) -> tuple[int, 
     raise AssertionError
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("noise", [Fraction(1, 3), Fraction(5, 2), Fraction(20)])
-@pytest.mark.parametrize("law", ["laplace", "gaussian"])
+@cases("level", LEVELS)
+@cases("noise", [Fraction(1, 3), Fraction(5, 2), Fraction(20)])
+@cases("law", ["laplace", "gaussian"])
 def test_interval_is_the_smallest_with_exactly_its_coverage(
     level: float, noise: Fraction, law: str, laplace_pmf: PmfOf, gaussian_pmf: PmfOf
 ) -> None:
@@ -116,7 +117,7 @@ def test_release_leaves_the_value_alone() -> None:
     assert "123456789" not in repr(Laplace(sensitivity=1, scale=10**6).release(123456789, rng=1))
 
 
-@pytest.mark.parametrize("level", [0.0, 1.0, -1, math.nan, "high"])
+@cases("level", [0.0, 1.0, -1, math.nan, "high"])
 def test_levels_out_of_range_are_refused(level: float) -> None:
     release = Laplace(sensitivity=1, scale=1).release(1, rng=1)
     with pytest.raises(ParameterError, match="level must be strictly between 0 and 1"):

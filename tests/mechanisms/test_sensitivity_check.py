@@ -12,6 +12,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import Norm, check_sensitivity
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 ADD, REPLACE, ZERO = Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE, Neighboring.ZERO_OUT
 
@@ -155,7 +156,7 @@ def test_float_error_is_no_violation() -> None:
     assert not report.violated
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "message"),
     [
         ({"claimed": -1.0}, "claimed must be non-negative"),

@@ -15,6 +15,7 @@ import pytest
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.mechanisms import Grid, SparseVector
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 REACH = 400
 
@@ -53,8 +54,8 @@ def runs(length: int, positives: int) -> Iterator[tuple[bool, ...]]:
                 yield answers
 
 
-@pytest.mark.parametrize("noise", ["laplace", "exponential"])
-@pytest.mark.parametrize(("positives", "monotone"), [(1, False), (2, False), (1, True), (2, True)])
+@cases("noise", ["laplace", "exponential"])
+@cases(("positives", "monotone"), [(1, False), (2, False), (1, True), (2, True)])
 def test_the_loss_covers_the_exact_law(noise: Any, positives: int, monotone: bool) -> None:
     mechanism = SparseVector(
         sensitivity=1,
@@ -88,7 +89,6 @@ def test_a_long_run_comes_near_to_the_loss() -> None:
     assert 0.45 < abs(log_ratio) <= epsilon * (1 + 1e-9)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("noise", ["laplace", "exponential"])
 @pytest.mark.parametrize("by_one", [False, True])
 def test_runs_come_as_often_as_the_law_says(noise: Any, by_one: bool) -> None:
@@ -106,10 +106,8 @@ def test_runs_come_as_often_as_the_law_says(noise: Any, by_one: bool) -> None:
         assert abs(seen[answers] - count * p) < 7 * math.sqrt(count * p * (1 - p)) + 17
 
 
-@pytest.mark.parametrize(
-    ("positives", "monotone", "numbers"), [(1, False, False), (5, True, True), (9, False, True)]
-)
-@pytest.mark.parametrize("sensitivity", [1, 3, 0.1, Fraction(1, 3)])
+@cases(("positives", "monotone", "numbers"), [(1, False, False), (5, True, True), (9, False, True)])
+@cases("sensitivity", [1, 3, 0.1, Fraction(1, 3)])
 def test_calibration_meets_its_epsilon_tightly(
     positives: int, monotone: bool, numbers: bool, sensitivity: Any
 ) -> None:
@@ -171,7 +169,7 @@ def test_a_block_border_is_no_border() -> None:
     assert len(mechanism.release(values).value) == 65_537
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "error", "message"),
     [
         ({"sensitivity": 0}, ParameterError, "sensitivity must"),

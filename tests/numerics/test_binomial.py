@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.numerics.binomial import least_probability, most_probability
+from tests.cases import cases
 
 
 def upper_tail(hits: int, trials: int, p: float) -> Fraction:
@@ -22,8 +23,8 @@ def upper_tail(hits: int, trials: int, p: float) -> Fraction:
     )
 
 
-@pytest.mark.parametrize("risk", [0.4, 0.025, 1e-9, 1e-14])
-@pytest.mark.parametrize(("hits", "trials"), [(1, 1), (1, 50), (7, 40), (39, 40), (40, 40), (150, 300)])
+@cases("risk", [0.4, 0.025, 1e-9, 1e-14])
+@cases(("hits", "trials"), [(1, 1), (1, 50), (7, 40), (39, 40), (40, 40), (150, 300)])
 def test_bounds_stand_where_the_tails_are_the_risk(hits: int, trials: int, risk: float) -> None:
     least = float(least_probability(hits, trials, risk))
     assert risk * (1 - 1e-3) < upper_tail(hits, trials, least) <= risk

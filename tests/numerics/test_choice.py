@@ -19,6 +19,7 @@ from sfumato.numerics.choice import choose, flip
 from sfumato.numerics.powers import RELATIVE_ERROR, powers
 from sfumato.numerics.source import SimulatedSource
 from sfumato.numerics.uniform import UniformBits, uniform_integers
+from tests.cases import cases
 from tests.numerics.sources import ListedSource
 
 FALSE_ALARM = 1e-10
@@ -74,7 +75,7 @@ def test_powers_enclose_the_exponential(rate: Fraction) -> None:
                 assert low <= truth * mp.mpf(2) ** bits <= low + table.error
 
 
-@pytest.mark.parametrize(
+@cases(
     ("gaps", "rate", "multiplicity"),
     [
         ([0, 1, 2, 3], Fraction(1, 2), None),
@@ -126,7 +127,7 @@ def test_any_word_is_decided_as_the_reference_does(gaps: list[int], rate: Fracti
     assert choose(np.array(gaps), rate, rng=ListedSource([word, *further])) == expected
 
 
-@pytest.mark.parametrize("size", [1, 5, 1024, 1025, 5000])
+@cases("size", [1, 5, 1024, 1025, 5000])
 def test_choices_follow_the_law(size: int) -> None:
     generator = np.random.default_rng(size)
     gaps, counts = generator.integers(0, 50, size), generator.integers(0, 4, size)
@@ -175,7 +176,7 @@ def test_uniform_integers_are_even() -> None:
     assert uniform_integers(1, 3, SimulatedSource(1)).tolist() == [0, 0, 0]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "message"),
     [
         (lambda: choose(np.array([], int), 1), "gaps must hold a candidate"),

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.local.device.local_hashing import hashed
 from sfumato.numerics import _kernels
+from tests.cases import cases
 
 VARIANTS = _kernels.variants()
 
@@ -45,7 +46,7 @@ def test_coins_compare_uniform_bits_with_the_threshold(bits: int, given: int, co
         assert (bits_of(out) == (uniform < threshold)).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("rows", "width"),
     [(0, 3), (1, 1), (7, 129), (8, 512), (9, 513), (65_528, 2), (65_529, 1), (140_000, 3), (40, 1030)],
 )
@@ -65,7 +66,7 @@ def test_full_rows_do_not_overflow() -> None:
     assert (counts == 200_000).all()
 
 
-@pytest.mark.parametrize(("reports", "values"), [(0, 3), (1, 1), (2047, 4), (2049, 7), (5000, 33), (3, 0)])
+@cases(("reports", "values"), [(0, 3), (1, 1), (2047, 4), (2049, 7), (5000, 33), (3, 0)])
 def test_hashes_are_counted(reports: int, values: int) -> None:
     source = np.random.default_rng(reports)
     seeds, low, keys = (source.integers(0, 2**32, n, dtype=np.uint32) for n in (reports, reports, values))

@@ -14,6 +14,7 @@ from scipy import stats
 from sfumato.numerics import deviates
 from sfumato.numerics.deviates import Draw, exponential, normal, rounded, student
 from sfumato.numerics.source import SimulatedSource
+from tests.cases import cases
 
 LAWS: dict[str, tuple[Draw, Callable[[Any], Any]]] = {
     "laplace": (exponential, stats.laplace.cdf),
@@ -44,7 +45,7 @@ def test_integers_come_as_often_as_the_law_says(
     assert np.abs(folded - (2 * cdf((points + 0.5) / float(scale)) - 1)).max() < most
 
 
-@pytest.mark.parametrize("name", LAWS)
+@cases("name", LAWS)
 def test_large_scales_keep_their_low_digits(name: str) -> None:
     draw, _ = LAWS[name]
     source = SimulatedSource(2)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 import mpmath as mp
-import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sfumato.numerics.exact import exp_bounds, gaussian_magnitude, laplace_magnitude, thresholds
+from tests.cases import cases
 from tests.numerics import reference
 
 MAGNITUDES = {"laplace": laplace_magnitude, "gaussian": gaussian_magnitude}
@@ -28,12 +28,10 @@ def test_exp_is_enclosed(x: Fraction, bits: int) -> None:
     assert high - low <= 2
 
 
-@pytest.mark.parametrize("law", MAGNITUDES)
-@pytest.mark.parametrize("folded", [True, False])
-@pytest.mark.parametrize(
-    "scale", [Fraction(1, 100), Fraction(1, 3), Fraction(1), Fraction(22, 7), Fraction(60)]
-)
-@pytest.mark.parametrize("bits", [8, 63, 127])
+@cases("law", MAGNITUDES)
+@cases("folded", [True, False])
+@cases("scale", [Fraction(1, 100), Fraction(1, 3), Fraction(1), Fraction(22, 7), Fraction(60)])
+@cases("bits", [8, 63, 127])
 def test_every_threshold_is_the_floor(law: str, folded: bool, scale: Fraction, bits: int) -> None:
     found = thresholds(MAGNITUDES[law](scale, folded=folded), bits)
     with mp.workdps(reference.DIGITS):

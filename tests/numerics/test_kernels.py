@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.numerics import _kernels
 from sfumato.numerics.source import SimulatedSource
+from tests.cases import cases
 
 LEAST = 65536
 
@@ -62,7 +63,7 @@ def test_every_variant_searches_any_table(
             at += used + 1
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 255, 256, 257, 5000])
+@cases("count", [0, 1, 2, 255, 256, 257, 5000])
 def test_variants_agree_on_cells(count: int) -> None:
     table = _kernels.table(np.floor(2.0**62 * np.exp(-np.arange(1, 2000) / 100)).astype(np.uint64))
     drawn = SimulatedSource(3).words(2 * count)
@@ -84,7 +85,7 @@ def test_the_widest_table_is_accepted_and_no_wider() -> None:
         _kernels.table(np.ones((1 << 20) + 1, np.uint64))
 
 
-@pytest.mark.parametrize("rows", [[0], [2**63], [5, 6], [6, 5, 0], [2**64 - 1]])
+@cases("rows", [[0], [2**63], [5, 6], [6, 5, 0], [2**64 - 1]])
 def test_refuses_tables_that_are_none(rows: list[int]) -> None:
     with pytest.raises(ValueError, match="thresholds must be positive, below"):
         _kernels.table(np.array(rows, np.uint64))
@@ -112,7 +113,7 @@ def test_refuses_buffers_that_do_not_fit() -> None:
         _kernels.direct(table, words(1), frozen)
 
 
-@pytest.mark.parametrize("nothing", [None, 1, "table", b"", threading])
+@cases("nothing", [None, 1, "table", b"", threading])
 def test_refuses_tables_of_others(nothing: object) -> None:
     with pytest.raises((ValueError, TypeError)):
         _kernels.direct(nothing, words(1), np.empty(1, np.int64))
@@ -120,7 +121,7 @@ def test_refuses_tables_of_others(nothing: object) -> None:
         _kernels.cells(nothing, words(1, 2), np.empty(1, np.int64), 1, 0.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize(
+@cases(
     "cell",
     [
         (-1, 0.0, 0.0, 0.0),

@@ -16,6 +16,7 @@ from sfumato.errors import ParameterError
 from sfumato.numerics import gaussian_tail
 from sfumato.numerics.gaussian_tail import tail
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SymmetricLaw
+from tests.cases import cases
 from tests.numerics import reference
 
 LAWS = {"laplace": DiscreteLaplaceLaw, "gaussian": DiscreteGaussianLaw}
@@ -44,7 +45,7 @@ def test_tails_are_enclosed_tightly(name: str, scale: Fraction, distance: float)
         assert mp.mpf(whole.lower) <= 1 - truth <= mp.mpf(whole.upper)
 
 
-@pytest.mark.parametrize("stddev", [Fraction(1, 100), Fraction(99, 100), 1, Fraction(3, 2), 9, 128, 2**40])
+@cases("stddev", [Fraction(1, 100), Fraction(99, 100), 1, Fraction(3, 2), 9, 128, 2**40])
 def test_normaliser(stddev: int | Fraction) -> None:
     bounds = gaussian_tail.normaliser(Fraction(stddev))
     with mp.workdps(80):
@@ -63,8 +64,8 @@ def test_mills_ratio(z: float) -> None:
         assert bounds.upper - bounds.lower < 1e-12 * truth
 
 
-@pytest.mark.parametrize("stddev", [1, 2, 5, 20, 100, 128])
-@pytest.mark.parametrize("start", [0, 1, 3, 8, 50, 128, 500, 4000])
+@cases("stddev", [1, 2, 5, 20, 100, 128])
+@cases("start", [0, 1, 3, 8, 50, 128, 500, 4000])
 def test_both_ways_to_sum_agree(stddev: int, start: int) -> None:
     one = gaussian_tail._direct(start, Fraction(stddev))
     other = gaussian_tail._euler_maclaurin(start, Fraction(stddev))
@@ -112,8 +113,8 @@ def test_half_width_is_the_smallest(name: str, scale: Fraction, level: float) ->
             assert 1 - 2 * reference.upper_tail(name, scale, h) < level + 1e-12
 
 
-@pytest.mark.parametrize("name", LAWS)
-@pytest.mark.parametrize("scale", [Fraction(1, 20), Fraction(1, 3), 1, 2, Fraction(21, 10), 30])
+@cases("name", LAWS)
+@cases("scale", [Fraction(1, 20), Fraction(1, 3), 1, 2, Fraction(21, 10), 30])
 def test_standard_deviation(name: str, scale: Fraction) -> None:
     with mp.workdps(40):
         reach = int(150 * scale) + 3
@@ -152,14 +153,14 @@ def test_a_law_is_a_value_and_draws(name: str) -> None:
         setattr(law, "scale" if name == "laplace" else "sigma", 3)
 
 
-@pytest.mark.parametrize("name", LAWS)
-@pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, 2**40 + 1, "1", True])
+@cases("name", LAWS)
+@cases("bad", [0, -1, math.nan, math.inf, 2**40 + 1, "1", True])
 def test_refuses_what_is_not_a_scale(name: str, bad: object) -> None:
     with pytest.raises(ParameterError, match="must be"):
         LAWS[name](bad)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("bad", [0, 1, -0.1, 1.1, math.nan, "a", None])
+@cases("bad", [0, 1, -0.1, 1.1, math.nan, "a", None])
 def test_refuses_what_is_not_a_probability(bad: Any) -> None:
     for call in (DiscreteLaplaceLaw(1).quantile_above, DiscreteGaussianLaw(1).half_width):
         with pytest.raises(ParameterError, match="must be strictly between 0 and 1"):
@@ -183,8 +184,8 @@ def test_numpy_numbers_are_the_numbers_they_are(name: str) -> None:
     assert law.half_width(np.float32(0.75)) == law.half_width(0.75)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("stddev", [129, 1000, 10**6, 2**39, Fraction(2**40, 3)])
-@pytest.mark.parametrize("z", [Fraction(1, 10), 2, 5, 63, 65, 70, 1000, 10**6, 10**12])
+@cases("stddev", [129, 1000, 10**6, 2**39, Fraction(2**40, 3)])
+@cases("z", [Fraction(1, 10), 2, 5, 63, 65, 70, 1000, 10**6, 10**12])
 def test_tails_are_enclosed_however_far_out_and_wide(stddev: Fraction, z: Fraction) -> None:
     start = math.ceil(z * stddev)
     found = tail(start, Fraction(stddev))

@@ -12,13 +12,14 @@ from scipy.special import ndtr
 from sfumato.numerics import normal_tail
 from sfumato.numerics.normal_tail import flip_normal, tail_bounds
 from sfumato.numerics.source import SimulatedSource
+from tests.cases import cases
 
 
 def tail(x: Fraction) -> mpmath.mpf:
     return mpmath.erfc(mpmath.mpf(x.numerator) / x.denominator / mpmath.sqrt(2)) / 2
 
 
-@pytest.mark.parametrize("bits", [1, 20, 64, 128, 300])
+@cases("bits", [1, 20, 64, 128, 300])
 def test_bounds_hold_the_truth(bits: int) -> None:
     with mpmath.workdps(200):
         for x in (0, 1, -1, Fraction(1, 3), 5, -7, 10, Fraction(40, 3), 20, -20, 40, Fraction(-1, 10**9)):

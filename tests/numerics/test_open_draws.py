@@ -12,6 +12,7 @@ import pytest
 from sfumato.numerics import _kernels
 from sfumato.numerics.plans import Plan, gaussian_plan, laplace_plan
 from sfumato.numerics.source import SimulatedSource
+from tests.cases import cases
 from tests.numerics import reference
 from tests.numerics.sources import ListedSource
 
@@ -90,9 +91,9 @@ def test_the_far_tail_is_exact(law: str, scale: Fraction, low: int) -> None:
     assert len(source.requests) - 1 == len(tail) - len(list(supply))
 
 
-@pytest.mark.parametrize(("law", "scale"), CELLS)
-@pytest.mark.parametrize("sign", [0, 1])
-@pytest.mark.parametrize("fraction", [0.001, 0.5, 0.999])
+@cases(("law", "scale"), CELLS)
+@cases("sign", [0, 1])
+@cases("fraction", [0.001, 0.5, 0.999])
 def test_a_uniform_at_an_acceptance_probability_reads_more_bits(
     law: str, scale: Fraction, sign: int, fraction: float
 ) -> None:
@@ -116,7 +117,7 @@ def test_a_uniform_at_an_acceptance_probability_reads_more_bits(
     assert check(law, scale, [first, (start + 1) << low | place], [], 0) is None
 
 
-@pytest.mark.parametrize(("law", "scale"), CELLS)
+@cases(("law", "scale"), CELLS)
 def test_both_uniforms_open(law: str, scale: Fraction) -> None:
     low = reference.low_bits(law, scale)
     with mp.workdps(reference.DIGITS):
@@ -131,8 +132,8 @@ def test_both_uniforms_open(law: str, scale: Fraction) -> None:
     check(law, scale, own, [exact - 1, TOP], 2)
 
 
-@pytest.mark.parametrize(("law", "scale"), CELLS)
-@pytest.mark.parametrize("sign", [0, 1])
+@cases(("law", "scale"), CELLS)
+@cases("sign", [0, 1])
 def test_zero_has_one_sign_when_open(law: str, scale: Fraction, sign: int) -> None:
     with mp.workdps(reference.DIGITS):
         quotient = scale / 2 ** reference.low_bits(law, scale)
@@ -140,7 +141,7 @@ def test_zero_has_one_sign_when_open(law: str, scale: Fraction, sign: int) -> No
     assert check(law, scale, [start << 1 | sign, 0], [TOP], 1) == (None if sign else 0)
 
 
-@pytest.mark.parametrize(("law", "scale"), CELLS)
+@cases(("law", "scale"), CELLS)
 def test_zero_has_one_sign(law: str, scale: Fraction) -> None:
     low = reference.low_bits(law, scale)
     zero = TOP >> 1

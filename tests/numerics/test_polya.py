@@ -15,6 +15,7 @@ from sfumato.numerics.laws import DiscreteLaplaceLaw
 from sfumato.numerics.plans import polya_plan
 from sfumato.numerics.samplers import LARGEST_POLYA, polya
 from sfumato.numerics.source import SimulatedSource
+from tests.cases import cases
 from tests.numerics.sources import ListedSource
 
 SIGMAS = 6.2
@@ -35,7 +36,7 @@ def masses(scale: Fraction, parts: int, count: int) -> list[mpmath.mpf]:
         return [start * mpmath.rf(r, k) / mpmath.factorial(k) * q**k for k in range(count)]
 
 
-@pytest.mark.parametrize(("scale", "parts"), CASES)
+@cases(("scale", "parts"), CASES)
 def test_tables_are_those_of_the_law(scale: Fraction, parts: int) -> None:
     table = thresholds(polya_magnitude(scale, parts), 63)
     found = masses(scale, parts, 40)
@@ -80,7 +81,6 @@ def test_draws_follow_the_table(scale: Fraction, parts: int) -> None:
         assert abs((noise == d).mean() - chance) <= SIGMAS * math.sqrt(chance * (1 - chance) / len(noise))
 
 
-@pytest.mark.exhaustive
 def test_the_largest_scale_is_drawn() -> None:
     drawn = polya(LARGEST_POLYA, 1, 100_000, rng=5)
     # A geometric number: mean and deviation are nearly the scale.
@@ -106,7 +106,7 @@ def test_an_open_draw_is_decided_with_more_bits() -> None:
         assert plan.resolve([first << 1], ListedSource([word])) == expected
 
 
-@pytest.mark.parametrize(("scale", "parts"), [(0, 1), (2**14 + 1, 1), (3, 0), (3, 2**41), (3, 1.5)])
+@cases(("scale", "parts"), [(0, 1), (2**14 + 1, 1), (3, 0), (3, 2**41), (3, 1.5)])
 def test_what_cannot_be_is_refused(scale: float, parts: int) -> None:
     with pytest.raises(ParameterError):
         polya(scale, parts, 3, rng=1)

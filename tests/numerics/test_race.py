@@ -17,6 +17,7 @@ from scipy.special import gammaincc
 from sfumato.errors import ParameterError
 from sfumato.numerics.race import choose_distinct
 from sfumato.numerics.source import SimulatedSource
+from tests.cases import cases
 from tests.numerics.sources import ListedSource
 
 TOP = 2**64 - 1
@@ -28,7 +29,6 @@ def time_of(word: int, further: int, gap: int, rate: Fraction, factor: int) -> m
     return mp.log(-mp.log1p(-uniform)) + mp.mpf(rate.numerator) * gap / rate.denominator - mp.log(factor)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("rate", [Fraction(1, 4), Fraction(12)])
 @pytest.mark.parametrize("factors", [[1, 1, 1, 1], [1, 7, 2, 10**15]])
 def test_orders_have_the_law_of_peeling(rate: Fraction, factors: list[int]) -> None:
@@ -84,7 +84,7 @@ def test_any_words_are_ordered_as_the_reference_orders_them(
         assert drawn == sorted(range(len(candidates)), key=lambda i: times[i])
 
 
-@pytest.mark.parametrize("word", [0, 1, 12345, 2**40, 2**63 + 17, TOP - 5, TOP])
+@cases("word", [0, 1, 12345, 2**40, 2**63 + 17, TOP - 5, TOP])
 def test_equal_words_are_told_apart_by_further_ones(word: int) -> None:
     gaps = np.array([4, 4])
     for further, first in (([5, 9], 0), ([9, 5], 1), ([7, 7, 1, 9], 0), ([7, 7, 9, 1], 1)):
@@ -92,8 +92,8 @@ def test_equal_words_are_told_apart_by_further_ones(word: int) -> None:
         assert drawn.tolist() == [first]
 
 
-@pytest.mark.parametrize("word", [3, 10**6, 2**50 + 1, 2**62 + 99, 2**64 - 2**40])
-@pytest.mark.parametrize(("gap", "factor"), [(1, 1), (3, 5), (0, 3)])
+@cases("word", [3, 10**6, 2**50 + 1, 2**62 + 99, 2**64 - 2**40])
+@cases(("gap", "factor"), [(1, 1), (3, 5), (0, 3)])
 def test_times_that_nearly_meet_are_told_apart_exactly(word: int, gap: int, factor: int) -> None:
     """The second candidate's words are those at which it arrives with the first, one unit up or down."""
     rate = Fraction(1, 3)
@@ -136,7 +136,7 @@ def test_orders_take_every_candidate_once() -> None:
     assert np.array_equal(np.sort(whole), np.arange(100_000))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "message"),
     [
         (lambda: choose_distinct(np.zeros(2, int), 1, 3), "count must be at most the number of candidates"),

@@ -18,6 +18,7 @@ from sfumato.errors import ParameterError
 from sfumato.numerics import _kernels
 from sfumato.numerics.samplers import discrete_gaussian, discrete_laplace
 from sfumato.numerics.source import SimulatedSource
+from tests.cases import cases
 from tests.numerics import reference
 from tests.numerics.sources import ListedSource
 
@@ -73,8 +74,8 @@ def test_sizes(law: str, scale: int | float | Fraction, size: int | tuple[int, i
     assert drawn.flags.writeable
 
 
-@pytest.mark.parametrize("law", SAMPLERS)
-@pytest.mark.parametrize("scale", [0.01, 3, 10**6])
+@cases("law", SAMPLERS)
+@cases("scale", [0.01, 3, 10**6])
 def test_longer_requests_begin_with_the_shorter(law: str, scale: float) -> None:
     whole = SAMPLERS[law](scale, 20_000, rng=9)
     for size in (1, 255, 256, 257, 8192, 8193):
@@ -101,21 +102,21 @@ def test_work_does_not_depend_on_a_small_request(law: str, scale: int) -> None:
     assert asked == [256 * reference.words_per_draw(law, Fraction(scale))] * 4
 
 
-@pytest.mark.parametrize("law", SAMPLERS)
-@pytest.mark.parametrize("scale", [1e-300, 5e-324, Fraction(1, 10**400)])
+@cases("law", SAMPLERS)
+@cases("scale", [1e-300, 5e-324, Fraction(1, 10**400)])
 def test_vanishing_scales_give_zeros(law: str, scale: float | Fraction) -> None:
     assert not SAMPLERS[law](scale, 1000, rng=1).any()
 
 
-@pytest.mark.parametrize("law", SAMPLERS)
-@pytest.mark.parametrize("scale", [0, -1, float("nan"), float("inf"), "1", None, True, 1j])
+@cases("law", SAMPLERS)
+@cases("scale", [0, -1, float("nan"), float("inf"), "1", None, True, 1j])
 def test_refuses_what_is_not_a_scale(law: str, scale: object) -> None:
     with pytest.raises(ParameterError, match="must be positive and finite, got"):
         SAMPLERS[law](scale, 1)
 
 
-@pytest.mark.parametrize("law", SAMPLERS)
-@pytest.mark.parametrize("scale", [2**40 + 1, 2.0**41, Fraction(2**41 + 1, 2), 10**400])
+@cases("law", SAMPLERS)
+@cases("scale", [2**40 + 1, 2.0**41, Fraction(2**41 + 1, 2), 10**400])
 def test_refuses_scales_that_could_leave_64_bits(law: str, scale: int | float | Fraction) -> None:
     with pytest.raises(
         ParameterError, match=r"must be at most 2\*\*40, got .*; measure the value in larger steps"
@@ -123,7 +124,7 @@ def test_refuses_scales_that_could_leave_64_bits(law: str, scale: int | float | 
         SAMPLERS[law](scale, 1)
 
 
-@pytest.mark.parametrize("size", [-1, 1.5, (2, -1), "3", True])
+@cases("size", [-1, 1.5, (2, -1), "3", True])
 def test_refuses_what_is_not_a_size(size: object) -> None:
     with pytest.raises(ParameterError, match="size must be an integer of at least 0"):
         discrete_laplace(1, size)  # type: ignore[call-overload]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from sfumato.errors import ParameterError
 from sfumato.numerics.source import RandomSource, SecureSource, SimulatedSource, random_source
+from tests.cases import cases
 from tests.numerics.sources import ListedSource
 
 # 2^17 honest 64-bit words hold a repeated one with probability 2^-31 < 1e-9.
@@ -47,7 +48,7 @@ def in_child(work: Callable[[], NDArray[np.uint64]]) -> NDArray[np.uint64]:
     return np.frombuffer(data, np.uint64)
 
 
-@pytest.mark.parametrize("count", [0, 1, 7, 1023, 1024, 1025, 4096, 4097, 65536, 65537, 100_001])
+@cases("count", [0, 1, 7, 1023, 1024, 1025, 4096, 4097, 65536, 65537, 100_001])
 def test_counts(count: int) -> None:
     for source in (SecureSource(), SimulatedSource(1)):
         words = source.words(count)
@@ -240,7 +241,7 @@ def test_what_rng_may_be() -> None:
     assert isinstance(SecureSource(), RandomSource)
 
 
-@pytest.mark.parametrize("rng", [True, 1.5, "seed", SecureSource, object(), -1])
+@cases("rng", [True, 1.5, "seed", SecureSource, object(), -1])
 def test_what_rng_may_not_be(rng: object) -> None:
     with pytest.raises(ParameterError, match="must be"):
         random_source(rng)  # type: ignore[arg-type]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SymmetricLaw
 from sfumato.numerics.samplers import geometric
+from tests.cases import cases
 
 FALSE_ALARM_SDS = 6.5
 COUNT = 1_000_000
@@ -69,7 +70,7 @@ def test_moments(drawn: tuple[SymmetricLaw, NDArray[np.int64]]) -> None:
     assert abs(square.mean() - 1) < FALSE_ALARM_SDS * square.std() / math.sqrt(COUNT)
 
 
-@pytest.mark.parametrize("law", [law for law in LAWS if law.stddev > 50], ids=repr)
+@cases("law", [law for law in LAWS if law.stddev > 50], ids=repr)
 def test_low_bits_are_even(law: SymmetricLaw) -> None:
     sample = np.asarray(law.sample(COUNT, 7))
     # Beyond a standard deviation of 50 the remainder by 16 is uniform to far less than one draw here.
@@ -85,7 +86,7 @@ def test_draws_are_independent_of_their_neighbours(drawn: tuple[SymmetricLaw, ND
         assert abs(product.mean()) < FALSE_ALARM_SDS * product.std() / math.sqrt(product.size)
 
 
-@pytest.mark.parametrize("scale", [0.3, 1, 99.9, 200, 10**6, 2**40])
+@cases("scale", [0.3, 1, 99.9, 200, 10**6, 2**40])
 def test_geometric_bins_hold_what_the_law_says(scale: float) -> None:
     sample = np.asarray(geometric(scale, COUNT, 11))
     assert sample.min() >= 0

@@ -16,6 +16,7 @@ from sfumato.errors import ParameterError
 from sfumato.numerics.exact import log_bounds
 from sfumato.numerics.source import SimulatedSource
 from sfumato.numerics.stopping import _first_negative_binomial, poisson, truncated_negative_binomial
+from tests.cases import cases
 from tests.numerics.sources import ListedSource
 
 Sums = Iterator[tuple[int, mp.mpf]]
@@ -86,7 +87,7 @@ def test_any_word_is_decided_as_the_reference_does(case: str) -> None:
             assert draw(ListedSource([word, *further])) == reference([word, *further], sums())
 
 
-@pytest.mark.parametrize("case", CASES)
+@cases("case", CASES)
 def test_borders_are_decided_exactly(case: str) -> None:
     draw, sums = CASES[case]
     with mp.workdps(400):
@@ -106,7 +107,6 @@ def test_borders_are_decided_exactly(case: str) -> None:
                     assert draw(ListedSource(listed)) == reference(listed, sums())
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", ["geometric", "logarithmic", "negative", "concentrated", "few"])
 def test_draws_follow_the_law(case: str) -> None:
     draw, sums = CASES[case]
@@ -127,17 +127,15 @@ def test_draws_follow_the_law(case: str) -> None:
     assert gammaincc((busy.sum()) / 2, chi_square / 2) > 1e-10
 
 
-@pytest.mark.parametrize(
-    "x", [Fraction(1), Fraction(2), Fraction(3, 2), Fraction(10**40), 1 + Fraction(1, 2**80)]
-)
-@pytest.mark.parametrize("bits", [1, 60, 300])
+@cases("x", [Fraction(1), Fraction(2), Fraction(3, 2), Fraction(10**40), 1 + Fraction(1, 2**80)])
+@cases("bits", [1, 60, 300])
 def test_logarithms_are_enclosed(x: Fraction, bits: int) -> None:
     low, high = log_bounds(x, bits)
     with mp.workdps(200):
         assert low <= mp.log(number(x)) * mp.mpf(2) ** bits <= high <= low + 2
 
 
-@pytest.mark.parametrize("eta", [Fraction(0), Fraction(1), Fraction(1, 2), Fraction(-1, 2)])
+@cases("eta", [Fraction(0), Fraction(1), Fraction(1, 2), Fraction(-1, 2)])
 def test_the_first_probability_is_enclosed(eta: Fraction) -> None:
     for parts in range(2, 200):
         for gamma in (Fraction(1, parts), Fraction(parts - 1, parts)):
@@ -148,7 +146,7 @@ def test_the_first_probability_is_enclosed(eta: Fraction) -> None:
             assert high - low <= 2 ** (point - 60)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "message"),
     [
         (lambda: truncated_negative_binomial(-1, 0.5), "shape must be above -1"),

@@ -34,6 +34,7 @@ from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.pairs.allocation import AllocationPair
 from sfumato.privacy.pairs.averages import Law, Side, joined, thinned
 from sfumato.privacy.pairs.normal import NormalPair
+from tests.cases import cases
 
 P = (Fraction(7, 10), Fraction(1, 5), Fraction(1, 10))
 Q = (Fraction(1, 10), Fraction(3, 10), Fraction(3, 5))
@@ -119,7 +120,7 @@ CASES: dict[str, tuple[PrivacyLoss, Schedule, int]] = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@cases("name", CASES)
 def test_exact_laws_lie_inside(name: str) -> None:
     loss, schedule, steps = CASES[name]
     for epsilon, truth in zip(EPSILONS, enumerated(schedule, steps, P, Q), strict=True):

@@ -21,6 +21,7 @@ from sfumato.privacy import (
     SupportResponse,
     loss_from_json,
 )
+from tests.cases import cases
 
 mpmath.mp.dps = 40
 
@@ -37,7 +38,7 @@ def enumerated(report: list[float], even: list[float], decoys: int, chance: floa
     return dict(law)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("categories", "decoys", "epsilon_0", "chance"),
     [
         (2, 6, 1.0, 1.0),

@@ -20,6 +20,7 @@ from sfumato.privacy import (
     calibrate,
     classical_gaussian_stddev,
 )
+from tests.cases import cases
 
 
 def sgd(noise: float) -> PrivacyLoss:
@@ -49,7 +50,7 @@ def test_other_targets_have_closed_forms_for_gaussians() -> None:
     assert truth * (1 - 1e-12) <= by_rate <= truth * (1 + 1e-4)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "message"),
     [
         (3, "make must be a function"),
@@ -92,8 +93,8 @@ def test_a_rate_barely_above_guessing_is_reached() -> None:
     assert noise == pytest.approx(1 / (1e-7 * math.sqrt(2 * math.pi)), rel=2e-4)
 
 
-@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-12])
-@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0])
+@cases("delta", [1e-3, 1e-6, 1e-12])
+@cases("epsilon", [0.01, 0.3, 1.0])
 def test_the_textbook_formula_is_private_up_to_one_and_wasteful(epsilon: float, delta: float) -> None:
     classical = classical_gaussian_stddev(sensitivity=2.0, epsilon=epsilon, delta=delta)
     analytic = analytic_gaussian_stddev(sensitivity=2.0, epsilon=epsilon, delta=delta)

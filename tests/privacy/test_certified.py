@@ -21,6 +21,7 @@ from sfumato.privacy import (
     SampledWithReplacement,
 )
 from sfumato.privacy.accountant import certified, inversion
+from tests.cases import cases
 
 mpmath.mp.dps = 60
 
@@ -63,7 +64,7 @@ def sgd(q: float, noise: float, steps: int) -> PrivacyLoss:
     return PoissonSubsampled(Gaussian(noise), sampling_probability=q) * steps
 
 
-@pytest.mark.parametrize(("q", "noise", "steps", "delta", "epsilon"), ROWS)
+@cases(("q", "noise", "steps", "delta", "epsilon"), ROWS)
 def test_the_interval_of_dp_sgd_holds_the_truth(
     q: float, noise: float, steps: int, delta: float, epsilon: float
 ) -> None:
@@ -73,7 +74,7 @@ def test_the_interval_of_dp_sgd_holds_the_truth(
     assert upper - lower <= 1e-3 * upper
 
 
-@pytest.mark.parametrize(("job", "reported"), TOO_LOW.items())
+@cases(("job", "reported"), TOO_LOW.items())
 def test_under_counts_of_peers_lie_below_the_interval(
     job: tuple[float, float, int, float], reported: float
 ) -> None:
@@ -82,7 +83,7 @@ def test_under_counts_of_peers_lie_below_the_interval(
     assert reported < sgd(q, noise, steps).epsilon_interval(delta, precision).lower
 
 
-@pytest.mark.parametrize(("job", "reported"), NO_BOUNDS.items())
+@cases(("job", "reported"), NO_BOUNDS.items())
 def test_approximations_of_peers_lie_below_the_interval(
     job: tuple[float, float, int, float], reported: float
 ) -> None:
@@ -135,7 +136,7 @@ def test_the_interval_narrows_on_demand(job: tuple[float, float, int]) -> None:
     assert lower - 6e-7 <= SGD[job][1e-5] <= upper + 6e-7
 
 
-@pytest.mark.parametrize("job", SGD)
+@cases("job", SGD)
 def test_tiny_deltas_have_narrow_intervals(job: tuple[float, float, int]) -> None:
     lower, upper, _ = sgd(*job).epsilon_interval(1e-30)
     assert max(SGD[job].values()) < lower <= upper <= lower * 1.001
@@ -146,7 +147,7 @@ def gaussian_delta(mu: float, epsilon: float) -> mpmath.mpf:
     return mpmath.ncdf(mu / 2 - epsilon / mu) - mpmath.exp(epsilon) * mpmath.ncdf(-mu / 2 - epsilon / mu)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("noise", "count", "epsilon"),
     [
         (1.0, 1, 0.5),
@@ -176,7 +177,7 @@ def response_delta(epsilon_0: float, count: int, epsilon: float, infinite: float
     return 1 - kept + kept * total
 
 
-@pytest.mark.parametrize(
+@cases(
     ("epsilon_0", "count", "epsilon", "infinite"),
     [
         (1.0, 100, 79.8, 0.0),
@@ -253,7 +254,6 @@ def test_what_cannot_be_narrow_warns_and_is_right(monkeypatch: pytest.MonkeyPatc
     assert upper >= 0.4941595
 
 
-@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
 @pytest.mark.parametrize("most", [2, 16, 64])
 def test_a_line_that_is_cut_short_is_right(most: int, monkeypatch: pytest.MonkeyPatch) -> None:

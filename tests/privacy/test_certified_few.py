@@ -29,6 +29,7 @@ from sfumato.privacy.accountant import certified, enumeration
 from sfumato.privacy.accountant.law import Law, Sums
 from sfumato.privacy.accountant.work import Work
 from sfumato.privacy.pairs.atoms import Atoms
+from tests.cases import cases
 
 DIGITS = 60
 EPSILONS = (0.0, 1e-6, 1e-3, 0.3, 2.0)
@@ -270,8 +271,8 @@ def exact(laws: Sequence[Law], x: float) -> mpmath.mpf:
     return mpmath.fsum(m * -mpmath.expm1(x - y) for y, m in sums if y > x)
 
 
-@pytest.mark.parametrize("side", [1.0, -1.0])
-@pytest.mark.parametrize("spread", [1.0, 1e-7, 30.0])
+@cases("side", [1.0, -1.0])
+@cases("spread", [1.0, 1e-7, 30.0])
 def test_laws_that_lose_detail_stay_safe(side: float, spread: float) -> None:
     rng = np.random.default_rng(7)
     sums = Sums(side, 256, 1.0)

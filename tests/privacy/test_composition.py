@@ -19,6 +19,7 @@ from sfumato.privacy.composition import (
     heterogeneous_composition,
     optimal_composition,
 )
+from tests.cases import cases
 
 EPSILONS = st.floats(1e-3, 3.0)
 DELTAS = st.floats(1e-12, 1e-2)
@@ -57,11 +58,11 @@ def exact_optimal_delta(epsilon: float, delta: float, count: int, i: int) -> mp.
     return 1 - (1 - mp.mpf(delta)) ** count * (1 - inner)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("epsilon", "delta", "count"),
     [(0.1, 0.0, 100), (0.5, 1e-8, 30), (1e-3, 1e-9, 3000), (2.0, 0.0, 41), (1.0, 1e-10, 1), (7.0, 0.0, 300)],
 )
-@pytest.mark.parametrize("target", [0.3, 1e-3, 1e-6, 1e-20])
+@cases("target", [0.3, 1e-3, 1e-6, 1e-20])
 def test_optimal_composition_is_the_theorem(epsilon: float, delta: float, count: int, target: float) -> None:
     found = optimal_composition(epsilon, delta, count, target_delta=target)
     with mp.workdps(80):

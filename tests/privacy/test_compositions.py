@@ -20,6 +20,7 @@ from sfumato.privacy import (
     compose,
     zcdp_epsilon,
 )
+from tests.cases import cases
 
 Law = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Privacy losses with their probabilities; what is missing to 1 is the mass of total failure."""
@@ -92,7 +93,7 @@ def test_compositions_are_never_under_stated(parts: list[PrivacyLoss]) -> None:
         assert math.isinf(epsilon) or exact_delta(truth, epsilon) <= delta * (1 + 1e-6) + 1e-11
 
 
-@pytest.mark.parametrize("parts", TREES, ids=lambda parts: repr(compose(parts)))
+@cases("parts", TREES, ids=lambda parts: repr(compose(parts)))
 def test_compositions_are_not_far_above(parts: list[PrivacyLoss]) -> None:
     loss, truth = compose(parts), product([law(part) for part in parts])
     epsilon = loss.epsilon(2e-2 + loss.split()[0])

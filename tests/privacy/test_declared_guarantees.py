@@ -32,6 +32,7 @@ from sfumato.privacy import (
 from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.pairs.bins import Bins, Points
 from sfumato.privacy.pairs.pair import UncutPair
+from tests.cases import cases
 
 mpmath.mp.dps = 40
 ORDERS = np.array([1.5, 2.0, 8.0, 100.0])
@@ -75,7 +76,7 @@ def test_masses_below_all_floats_count_at_great_orders() -> None:
     assert 200.0 <= renyi(Faint(), np.array([2.0]))[0] <= 200.2
 
 
-@pytest.mark.parametrize(
+@cases(
     "base",
     [PureDP(0.7), Gaussian(2.0), ApproximateDP(0.3, 1e-8), ZCDP(0.2), PoissonSubsampled(Laplace(1.0), 0.1)],
 )

@@ -28,6 +28,7 @@ from sfumato.privacy import (
     gdp_delta,
     loss_from_json,
 )
+from tests.cases import cases
 
 Laws = tuple[list[mpf], list[mpf]]
 ORDERS = (1.001, 1.5, 2.0, 7.0, 40.0, 1000.0)
@@ -108,7 +109,7 @@ with mp.workdps(50):
     FEW.append((DiscretePair(*laws), ([exact(p) for p in laws[0]], [exact(q) for q in laws[1]])))
 
 
-@pytest.mark.parametrize(("loss", "laws"), FEW, ids=[str(loss) for loss, _ in FEW])
+@cases(("loss", "laws"), FEW, ids=[str(loss) for loss, _ in FEW])
 def test_views_hold_the_masses_and_are_exact(loss: PrivacyLoss, laws: Laws) -> None:
     # What the enumeration of a staircase leaves out, far away.
     left_out = 1 - min(mpmath.fsum(law) for law in laws) + mpf(10) ** -30
@@ -147,8 +148,8 @@ def test_the_zcdp_of_many_categories_is_far_below_that_of_pure_dp() -> None:
     assert all(loss.rdp(order) <= rho * order * (1 + 1e-12) for order in np.linspace(1.01, 200, 300))
 
 
-@pytest.mark.parametrize("shift", [Fraction(1, 3), Fraction(2, 3)])
-@pytest.mark.parametrize("gamma", [0.1, 0.5, 0.8])
+@cases("shift", [Fraction(1, 3), Fraction(2, 3)])
+@cases("gamma", [0.1, 0.5, 0.8])
 def test_smaller_shifts_of_the_staircase_are_dominated(shift: Fraction, gamma: float) -> None:
     loss, laws = Staircase(4.0, gamma), staircase(4.0, gamma, shift)
     for epsilon in (0.0, 1.0, 3.9):
@@ -242,7 +243,7 @@ def test_laws_with_lone_outcomes_split_off_a_mass() -> None:
     assert loss.epsilon(0.011) < math.inf
 
 
-@pytest.mark.parametrize(
+@cases(
     "loss",
     [
         FEW[4][0],
@@ -289,7 +290,7 @@ BAD: Sequence[tuple[object, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("build", "name"), BAD)
+@cases(("build", "name"), BAD)
 def test_bad_parameters_are_refused(build: object, name: str) -> None:
     with pytest.raises(ParameterError, match=f"^{name} must"):
         build()  # type: ignore[operator]

@@ -12,6 +12,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.privacy import DiscreteGaussian, DiscreteGaussianVector, Gaussian
 from sfumato.privacy.leaves import lattice_normal
+from tests.cases import cases
 
 Pmf = dict[int, float]
 
@@ -30,8 +31,8 @@ def shifts(squares: int, entries: int) -> set[tuple[int, ...]]:
     return {tuple(sorted(shift)) for shift in every if 0 < sum(d * d for d in shift) <= squares}
 
 
-@pytest.mark.parametrize(("stddev", "squares"), [(Fraction(1), 5), (Fraction(2), 9), (Fraction(5, 2), 6)])
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0])
+@cases(("stddev", "squares"), [(Fraction(1), 5), (Fraction(2), 9), (Fraction(5, 2), 6)])
+@cases("epsilon", [0.2, 1.0, 3.0])
 def test_it_covers_every_shift(stddev: Fraction, squares: int, epsilon: float) -> None:
     pmf = noise(stddev, 16)
     claimed = DiscreteGaussianVector(stddev, squares).delta(epsilon)
@@ -67,8 +68,8 @@ def test_it_covers_an_adversary_who_steers_by_the_first_answer(epsilon: float) -
     assert 0 < greatest <= DiscreteGaussianVector(stddev, squares).delta(epsilon)
 
 
-@pytest.mark.parametrize("stddev", [Fraction(1), Fraction(7, 2), Fraction(40), Fraction(511), Fraction(4000)])
-@pytest.mark.parametrize("largest", [1, 2, 9])
+@cases("stddev", [Fraction(1), Fraction(7, 2), Fraction(40), Fraction(511), Fraction(4000)])
+@cases("largest", [1, 2, 9])
 def test_the_rate_holds_for_every_shift(stddev: Fraction, largest: int) -> None:
     rate = lattice_normal.gdp_rate(stddev, largest)
     for shift in range(1, largest + 1):

@@ -14,6 +14,7 @@ from mpmath import mp, mpf
 
 from sfumato.privacy import DiscreteGaussian, DiscreteLaplace, PoissonSubsampled, Precision, PrivacyLoss
 from sfumato.privacy.pairs.lattice_tail import log_tilted_tail, log_upper_tail
+from tests.cases import cases
 
 BITS = 500
 Law = tuple[list[int], int]
@@ -71,7 +72,7 @@ def laplace_delta(scale: int, shift: int, count: int, epsilon: float) -> mpf:
     return hockey_stick(losses, total, epsilon)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kind", "noise", "shift", "count", "epsilon"),
     [
         (DiscreteGaussian, 1, 1, 1, 0.2),

@@ -24,6 +24,7 @@ from sfumato.privacy import (
     pure_to_zcdp,
 )
 from sfumato.privacy.normal import log_profile, upper_quantile
+from tests.cases import cases
 
 Pair = tuple[list[mpf], list[mpf]]
 
@@ -98,9 +99,7 @@ DISCRETE: list[tuple[PrivacyLoss, Callable[[], Pair]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("loss", "pair"), DISCRETE, ids=lambda value: repr(value) if isinstance(value, PrivacyLoss) else ""
-)
+@cases(("loss", "pair"), DISCRETE, ids=lambda value: repr(value) if isinstance(value, PrivacyLoss) else "")
 def test_profile_is_that_of_the_law_that_is_drawn(loss: PrivacyLoss, pair: Callable[[], Pair]) -> None:
     top = float(loss.zcdp().rho)
     for epsilon in [0.0, 1e-7, 1e-3, 0.1, 0.29, 0.5, 0.75, 1.0, 1.9, 5.0, top, 2 * top + 1, 6 * top + 3]:
@@ -111,9 +110,7 @@ def test_profile_is_that_of_the_law_that_is_drawn(loss: PrivacyLoss, pair: Calla
             assert exact(loss.delta(epsilon)) <= truth * (1 + mpf(10) ** -8)
 
 
-@pytest.mark.parametrize(
-    ("loss", "pair"), DISCRETE, ids=lambda value: repr(value) if isinstance(value, PrivacyLoss) else ""
-)
+@cases(("loss", "pair"), DISCRETE, ids=lambda value: repr(value) if isinstance(value, PrivacyLoss) else "")
 def test_divergences_bound_the_law_that_is_drawn(loss: PrivacyLoss, pair: Callable[[], Pair]) -> None:
     rho = exact(loss.zcdp().rho)
     bounded = not isinstance(loss, DiscreteGaussian)
@@ -126,9 +123,7 @@ def test_divergences_bound_the_law_that_is_drawn(loss: PrivacyLoss, pair: Callab
             assert exact(loss.rdp(order)) <= truth * (1 + mpf(10) ** -7) + mpf(10) ** -13
 
 
-@pytest.mark.parametrize(
-    ("loss", "pair"), DISCRETE, ids=lambda value: repr(value) if isinstance(value, PrivacyLoss) else ""
-)
+@cases(("loss", "pair"), DISCRETE, ids=lambda value: repr(value) if isinstance(value, PrivacyLoss) else "")
 def test_rho_is_the_divergence_at_order_one(loss: PrivacyLoss, pair: Callable[[], Pair]) -> None:
     p, q = pair()
     divergence = mpmath.fsum(a * mpmath.log(a / b) for a, b in zip(p, q, strict=True))
@@ -162,7 +157,7 @@ def least_mu(pair: Pair) -> mpf:
     return best
 
 
-@pytest.mark.parametrize(
+@cases(
     ("loss", "pair"),
     [entry for entry in DISCRETE if "1/4" not in repr(entry[0])],
     ids=lambda value: repr(value) if isinstance(value, PrivacyLoss) else "",
@@ -208,7 +203,7 @@ def gaussian_delta(mu: float | mpf, epsilon: float | mpf) -> mpf:
     return mpmath.ncdf(m / 2 - e / m) - mpmath.exp(e) * mpmath.ncdf(-m / 2 - e / m)
 
 
-@pytest.mark.parametrize("mu", [1e-8, 1e-5, 3.9e-3, 4.1e-3, 0.05, 0.3, 1.0, 2.5, 10.0, 60.0])
+@cases("mu", [1e-8, 1e-5, 3.9e-3, 4.1e-3, 0.05, 0.3, 1.0, 2.5, 10.0, 60.0])
 def test_gaussian_profile_at_any_size(mu: float) -> None:
     for x in [-30.0, -5.0, -1.01, -0.99, 0.0, 0.7, 2.0, 6.0, 15.0, 37.0]:
         epsilon = mu * (x + mu / 2)
@@ -232,7 +227,7 @@ def test_gaussian_profile_beyond_exp() -> None:
     assert Gaussian(1e-3).delta(0.0) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize("noise", [0.1, 1.0, 3.0, 250.0, 1e6])
+@cases("noise", [0.1, 1.0, 3.0, 250.0, 1e6])
 def test_laplace_by_its_integrals(noise: float) -> None:
     loss, bound = Laplace(noise), 1 / exact(noise)
     for share in [0.0, 0.2, 0.9, 0.999]:
@@ -250,7 +245,7 @@ def test_laplace_by_its_integrals(noise: float) -> None:
     assert middle <= exact(loss.gdp().mu) <= middle * (1 + mpf(10) ** -7)
 
 
-@pytest.mark.parametrize("epsilon", [1e-12, 1e-3, 1.0, 30.0, 600.0])
+@cases("epsilon", [1e-12, 1e-3, 1.0, 30.0, 600.0])
 def test_pure_conversions_are_those_of_randomized_response(epsilon: float) -> None:
     with mp.workdps(320):
         e = exact(epsilon)
@@ -261,7 +256,7 @@ def test_pure_conversions_are_those_of_randomized_response(epsilon: float) -> No
     assert pure_to_zcdp(math.inf) == pure_to_gdp(math.inf) == math.inf
 
 
-@pytest.mark.parametrize("log_probability", [-1e-9, -0.1, -0.6931471805599, -0.7, -2.0, -30.0, -690.0])
+@cases("log_probability", [-1e-9, -0.1, -0.6931471805599, -0.7, -2.0, -30.0, -690.0])
 def test_normal_quantiles(log_probability: float) -> None:
     truth = quantile(mpmath.exp(exact(log_probability)))
     assert truth <= exact(upper_quantile(log_probability)) <= truth + (1 + abs(truth)) * mpf(10) ** -13

@@ -13,6 +13,7 @@ from sfumato.errors import NeighboringMismatch, ParameterError
 from sfumato.privacy import Exponential, Neighboring, PureDP
 from sfumato.privacy.accountant import certified
 from sfumato.privacy.accountant.precision import STANDARD
+from tests.cases import cases
 
 mpmath.mp.dps = 40
 
@@ -31,7 +32,7 @@ def shifts(epsilon: float, count: int = 80) -> list[mpmath.mpf]:
     return [mpmath.mpf(epsilon) * i / count for i in range(count + 1)]
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.3, 1.0, 4.0, 40.0])
+@cases("epsilon", [0.01, 0.3, 1.0, 4.0, 40.0])
 def test_the_profile_is_the_worst_of_all_members(epsilon: float) -> None:
     leaf = Exponential(epsilon)
     for share in (0.0, 0.1, 0.5, 0.9, 0.999):
@@ -74,8 +75,8 @@ def test_two_adaptive_rounds_are_below_the_composed_pair(epsilon: float) -> None
         assert both.delta(x) <= 1.6 * float(worst) + 1e-12 or x > 1.5 * epsilon
 
 
-@pytest.mark.parametrize("epsilon", [1e-4, 0.1, 1.0, 6.0, 30.0])
-@pytest.mark.parametrize("order", [1.001, 1.5, 2.0, 16.0, 300.0])
+@cases("epsilon", [1e-4, 0.1, 1.0, 6.0, 30.0])
+@cases("order", [1.001, 1.5, 2.0, 16.0, 300.0])
 def test_the_renyi_curve_is_the_worst_of_all_members(epsilon: float, order: float) -> None:
     def moment(t: mpmath.mpf) -> mpmath.mpf:
         return mpmath.fsum(p * mpmath.exp((order - 1) * loss) for p, loss in member(epsilon, t))

@@ -9,6 +9,7 @@ import pytest
 from mpmath import mp, mpf
 
 from sfumato.privacy import Exponential, RandomizedResponse, Staircase
+from tests.cases import cases
 
 LEAST = 5e-324
 EPSILONS = [LEAST, 1e-310, 1e-300, 1e-17, 1.0, 36.0, 750.0, 1600.0, 1e5]
@@ -27,8 +28,8 @@ def _staircase(epsilon: float, gamma: float) -> tuple[mpf, mpf]:
     return top, top * step
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("categories", [2, 10, 2**53])
+@cases("epsilon", EPSILONS)
+@cases("categories", [2, 10, 2**53])
 def test_randomized_response_has_its_profile_at_every_epsilon(epsilon: float, categories: int) -> None:
     with mp.workdps(400):
         top, bottom = _response(epsilon, categories)
@@ -38,8 +39,8 @@ def test_randomized_response_has_its_profile_at_every_epsilon(epsilon: float, ca
             assert truth <= loss.delta(x) <= truth * (1 + mpf(10) ** -9) + 4 * LEAST
 
 
-@pytest.mark.parametrize("epsilon", EPSILONS)
-@pytest.mark.parametrize("gamma", [None, 0.0, LEAST, 0.3, 0.5, 1.0])
+@cases("epsilon", EPSILONS)
+@cases("gamma", [None, 0.0, LEAST, 0.3, 0.5, 1.0])
 def test_the_staircase_has_its_profile_at_every_epsilon(epsilon: float, gamma: float | None) -> None:
     with mp.workdps(400):
         loss = Staircase(epsilon, gamma)

@@ -117,7 +117,6 @@ def stopping_divergence(m: float, length: int, epsilon: float) -> float:
     return float(np.interp(epsilon, ratios, value))
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("length", [1, 4, 12])
 def test_given_the_threshold_the_second_bound_is_nearly_reached(length: int) -> None:
     noise = 2.0

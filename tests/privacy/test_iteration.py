@@ -10,14 +10,15 @@ import pytest
 
 from sfumato.errors import NeighboringMismatch, ParameterError, UnsupportedView
 from sfumato.privacy import Gaussian, GaussianDP, Mixture, Neighboring, NoisyIteration, loss_from_json
+from tests.cases import cases
 
 mpmath.mp.dps = 40
 REPLACE, ZERO = Neighboring.REPLACE_ONE, Neighboring.ZERO_OUT
 GRID = np.linspace(-8.0, 8.0, 1201)
 
 
-@pytest.mark.parametrize("noise", [0.3, 1.0, 7.0])
-@pytest.mark.parametrize("after", [0, 1, 2, 99, 10**6])
+@cases("noise", [0.3, 1.0, 7.0])
+@cases("after", [0, 1, 2, 99, 10**6])
 def test_parameters_are_those_of_the_theorem(noise: float, after: int) -> None:
     for relation, shift in ((REPLACE, 2), (ZERO, 1)):
         loss = NoisyIteration(noise, after, neighboring=relation)

@@ -55,6 +55,7 @@ from sfumato.privacy import (
     zcdp_epsilon,
 )
 from sfumato.privacy.accountant.precision import STANDARD
+from tests.cases import cases
 
 NOTHING = Composed(())
 DELTAS = [0.0, 1e-300, 1e-100, 1e-30, 1e-10, 1e-6, 1e-2, 0.5]
@@ -327,7 +328,7 @@ def test_discrete_gaussians_do_not_merge() -> None:
         assert lower > (Gaussian(1.0) * count).delta(epsilon)
 
 
-@pytest.mark.parametrize("count", [-1, 1.5, True, "2", None])
+@cases("count", [-1, 1.5, True, "2", None])
 def test_only_natural_numbers_repeat(count: object) -> None:
     with pytest.raises(ParameterError, match="count must be an integer"):
         _ = Gaussian(1.0) * count  # type: ignore[operator]
@@ -408,7 +409,7 @@ def test_a_missing_view_names_the_leaf() -> None:
     assert loss.epsilon(1e-6) < math.inf
 
 
-@pytest.mark.parametrize("delta", [-1e-9, 1.0, math.nan, "x", True])
+@cases("delta", [-1e-9, 1.0, math.nan, "x", True])
 def test_delta_is_a_probability(delta: object) -> None:
     with pytest.raises(ParameterError, match="delta must"):
         PureDP(1.0).epsilon(delta)  # type: ignore[arg-type]
@@ -422,7 +423,7 @@ def test_epsilon_is_finite(epsilon: float) -> None:
         PureDP(1.0).rdp(1.0)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("build", "name"),
     [
         (lambda: Gaussian(-1.0), "noise_multiplier"),

@@ -94,7 +94,7 @@ CONTINUOUS = [
 ]
 
 
-@pytest.mark.exhaustive
+@pytest.mark.sharpest("True-Laplace(noise_multiplier=2.0)")
 @pytest.mark.parametrize("case", CONTINUOUS, ids=lambda case: repr(case.loss))
 @pytest.mark.parametrize("reverse", [False, True])
 def test_moments_hold_the_integrals_and_add(case: Continuous, reverse: bool) -> None:

@@ -22,6 +22,7 @@ from sfumato.privacy import (
 from sfumato.privacy.accountant.moments import approximate_rdp, pair_rdp
 from sfumato.privacy.conversion import rdp_epsilon
 from sfumato.privacy.pairs.moments import loss_moments
+from tests.cases import cases
 
 ORDERS = (1.05, 1.5, 2.0, 4.0, 10.0)
 
@@ -49,9 +50,7 @@ def test_subsampled_gaussians_meet_the_integral_from_above(q: float, noise: floa
             assert exact <= bound <= exact * (1 + mp.mpf(1) / 1000)
 
 
-@pytest.mark.parametrize(
-    "loss", [Laplace(0.7), Laplace(30.0), DiscreteLaplace(3, 2), PureDP(1.3), PureDP(1e-3)]
-)
+@cases("loss", [Laplace(0.7), Laplace(30.0), DiscreteLaplace(3, 2), PureDP(1.3), PureDP(1e-3)])
 def test_bounded_losses_meet_their_closed_curves(loss: PrivacyLoss) -> None:
     curve, mass = pair_rdp(loss.dominating_pair(), ORDERS)
     closed = loss.rdp_curve(np.array(ORDERS))

@@ -34,6 +34,7 @@ from sfumato.privacy import (
     Shuffled,
     loss_from_json,
 )
+from tests.cases import cases
 
 mpmath.mp.dps = 40
 REPLACE = Neighboring.REPLACE_ONE
@@ -145,8 +146,8 @@ def test_moments_of_mixtures_are_weighted_means() -> None:
         assert mixed >= means * (1 - 1e-14)
 
 
-@pytest.mark.parametrize("kind", [AdaptiveChoice, Parallel])
-@pytest.mark.parametrize("epsilon", [0.0, 0.3, 1.0, 2.0])
+@cases("kind", [AdaptiveChoice, Parallel])
+@cases("epsilon", [0.0, 0.3, 1.0, 2.0])
 def test_a_choice_is_the_worst_of_its_parts(kind: Callable[..., PrivacyLoss], epsilon: float) -> None:
     parts = (Gaussian(2.0), Laplace(0.7), PoissonSubsampled(Gaussian(0.2), 0.01))
     worst = max(part.delta_interval(epsilon).lower for part in parts)
@@ -196,8 +197,8 @@ def test_post_processing_keeps_the_numbers() -> None:
         PostProcessed(Gaussian(1.0) * 2)
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.02, 0.3, 1.5])
-@pytest.mark.parametrize(("size", "population"), [(1, 3), (30, 1000), (999, 1000), (10, 10**7)])
+@cases("epsilon", [0.0, 0.02, 0.3, 1.5])
+@cases(("size", "population"), [(1, 3), (30, 1000), (999, 1000), (10, 10**7)])
 def test_fixed_samples_meet_the_theorem(epsilon: float, size: int, population: int) -> None:
     loss = FixedSizeSampled(Gaussian(0.8, neighboring=REPLACE), size, population)
     q = mpmath.mpf(size) / population

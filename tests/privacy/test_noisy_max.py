@@ -12,6 +12,7 @@ from scipy.integrate import trapezoid
 
 from sfumato.errors import ParameterError
 from sfumato.privacy import MaxNoise, Neighboring, ReportNoisyMax, SparseVector, loss_from_json
+from tests.cases import cases
 
 Law = tuple[Callable[[np.ndarray], np.ndarray], Callable[[np.ndarray], np.ndarray]]
 LINE = np.linspace(-60.0, 90.0, 100_001)
@@ -42,8 +43,8 @@ def winners(law: Law, scores: np.ndarray, scale: float) -> np.ndarray:
     return np.array(chances)
 
 
-@pytest.mark.parametrize("noise", MaxNoise)
-@pytest.mark.parametrize("monotone", [False, True])
+@cases("noise", MaxNoise)
+@cases("monotone", [False, True])
 def test_winners_move_by_at_most_epsilon(noise: MaxNoise, monotone: bool) -> None:
     generator = np.random.default_rng(5)
     scale, greatest = 2.0, 0.0

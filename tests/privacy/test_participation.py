@@ -10,6 +10,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.privacy import Gaussian, Neighboring, matrix_mechanism, participation_sensitivity
+from tests.cases import cases
 
 
 def truth(strategy: np.ndarray, separation: int, most: int) -> float:
@@ -31,8 +32,8 @@ BANDED = np.tril(np.triu(GENERATOR.normal(size=(9, 9)), -1))
 ANY = GENERATOR.normal(size=(6, 9))
 
 
-@pytest.mark.parametrize("strategy", [PREFIX, SQUARE_ROOT, BANDED, ANY])
-@pytest.mark.parametrize(("separation", "most"), [(1, 2), (2, 3), (3, 2), (4, 5), (20, 3)])
+@cases("strategy", [PREFIX, SQUARE_ROOT, BANDED, ANY])
+@cases(("separation", "most"), [(1, 2), (2, 3), (3, 2), (4, 5), (20, 3)])
 def test_every_pattern_is_below(strategy: np.ndarray, separation: int, most: int) -> None:
     lower, upper, _ = participation_sensitivity(strategy, separation=separation, max_participations=most)
     exact = truth(strategy, separation, most)
@@ -47,8 +48,8 @@ def test_every_pattern_is_below(strategy: np.ndarray, separation: int, most: int
         assert upper <= exact * 1.2
 
 
-@pytest.mark.parametrize("strategy", [PREFIX, SQUARE_ROOT, ANY])
-@pytest.mark.parametrize("separation", [2, 3, 9])
+@cases("strategy", [PREFIX, SQUARE_ROOT, ANY])
+@cases("separation", [2, 3, 9])
 def test_epochs_of_one_order_are_exact_for_non_negative_strategies(
     strategy: np.ndarray, separation: int
 ) -> None:

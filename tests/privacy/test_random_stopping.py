@@ -19,6 +19,7 @@ from sfumato.privacy import (
     RandomStopping,
     loss_from_json,
 )
+from tests.cases import cases
 
 mpmath.mp.dps = 30
 
@@ -74,7 +75,7 @@ def pairs() -> list[tuple[np.ndarray, np.ndarray]]:
     return found
 
 
-@pytest.mark.parametrize(("loss", "weights"), KINDS)
+@cases(("loss", "weights"), KINDS)
 def test_the_best_answer_is_within_the_bounds(loss: PrivacyLoss, weights: np.ndarray) -> None:
     base, greatest = PureDP(0.5), 0.0
     for p, q in pairs():
@@ -89,7 +90,7 @@ def test_the_best_answer_is_within_the_bounds(loss: PrivacyLoss, weights: np.nda
     assert loss_from_json(loss.to_json()) == loss
 
 
-@pytest.mark.parametrize(("eta", "gamma"), [(1.0, 0.01), (0.0, 0.3), (1e-14, 0.3), (-0.9, 0.001), (5.0, 0.9)])
+@cases(("eta", "gamma"), [(1.0, 0.01), (0.0, 0.3), (1e-14, 0.3), (-0.9, 0.001), (5.0, 0.9)])
 def test_the_mean_is_the_mean(eta: float, gamma: float) -> None:
     h = mpmath.log(1 / mpmath.mpf(gamma))
     share = mpmath.mpf(eta) / -mpmath.expm1(-mpmath.mpf(eta) * h) if eta else 1 / h

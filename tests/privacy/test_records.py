@@ -26,6 +26,7 @@ from sfumato.privacy import (
     loss_from_json,
 )
 from sfumato.privacy.pairs.normal_mixture import NormalMixturePair, log_binomial
+from tests.cases import cases
 
 mpmath.mp.dps = 40
 
@@ -144,7 +145,7 @@ def test_one_record_is_a_poisson_sample_and_all_records_are_a_group() -> None:
         assert silent == pytest.approx(1 - 0.9**4, rel=1e-3)
 
 
-@pytest.mark.parametrize("angle", [0.0, 0.9, math.pi / 2, 2.5, math.pi])
+@cases("angle", [0.0, 0.9, math.pi / 2, 2.5, math.pi])
 def test_records_that_move_in_any_directions_lie_below(angle: float) -> None:
     q, mu, step = 0.3, 1.2, 0.02
     axis = np.arange(-9, 11, step)

@@ -33,11 +33,12 @@ from sfumato.privacy import (
     optimal_composition,
     participation_sensitivity,
 )
+from tests.cases import cases
 
 LOSS: Any = Gaussian(1.0)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("name", "make"),
     [
         ("noise_multiplier", Gaussian),
@@ -67,7 +68,7 @@ LOSS: Any = Gaussian(1.0)
         ("strategy", lambda z: participation_sensitivity([[z], [1.0, 2.0]], separation=1)),
     ],
 )
-@pytest.mark.parametrize("value", [-1.0, math.nan, -math.inf, None, "x", object()])
+@cases("value", [-1.0, math.nan, -math.inf, None, "x", object()])
 def test_a_bad_argument_is_named_with_a_remedy(
     name: str, make: Callable[[Any], object], value: object
 ) -> None:

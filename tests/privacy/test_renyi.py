@@ -11,14 +11,13 @@ import pytest
 from sfumato.errors import UnsupportedView
 from sfumato.privacy import ZCDP, ApproximateDP, Gaussian, Laplace, PoissonSubsampled, PrivacyLoss, PureDP
 from sfumato.privacy.accountant.renyi import renyi
+from tests.cases import cases
 
 mpmath.mp.dps = 50
 ORDERS = np.array([1.001, 1.5, 2.0, 3.0, 8.0, 33.0, 250.0, 4000.0])
 
 
-@pytest.mark.parametrize(
-    ("q", "noise"), [(0.01, 1.0), (0.001, 0.7), (1e-5, 0.5), (0.5, 20.0), (0.1, 0.1), (1e-3, 100.0)]
-)
+@cases(("q", "noise"), [(0.01, 1.0), (0.001, 0.7), (1e-5, 0.5), (0.5, 20.0), (0.1, 0.1), (1e-3, 100.0)])
 def test_integer_orders_of_subsampled_gaussians_are_exact_sums(q: float, noise: float) -> None:
     # Mironov, Talwar, Zhang (2019), Section 3.3: the binomial expansion.
     orders = [2, 3, 4, 8, 16, 32, 64, 256]

@@ -26,13 +26,14 @@ from sfumato.privacy import (
     loss_from_json,
 )
 from sfumato.privacy.accountant.moments import approximate_rdp
+from tests.cases import cases
 
 mpmath.mp.dps = 40
 REPLACE = Neighboring.REPLACE_ONE
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 0.05, 0.5, 2.0])
-@pytest.mark.parametrize(("draws", "units"), [(1, 10), (20, 1000), (50, 60), (3, 2)])
+@cases("epsilon", [0.0, 0.05, 0.5, 2.0])
+@cases(("draws", "units"), [(1, 10), (20, 1000), (50, 60), (3, 2)])
 def test_draws_with_replacement_meet_the_theorem(epsilon: float, draws: int, units: int) -> None:
     loss = SampledWithReplacement(Gaussian(1.5, neighboring=REPLACE), draws, units)
     p = 1 / mpmath.mpf(units)

@@ -20,6 +20,7 @@ from sfumato.privacy import (
     PureDP,
     loss_from_json,
 )
+from tests.cases import cases
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())["vectors"]
 GAUSSIAN = {"node": "Gaussian", "noise_multiplier": 1.0, "neighboring": "add-remove"}
@@ -29,7 +30,7 @@ def text(loss: object, version: object = 1) -> str:
     return json.dumps({"version": version, "loss": loss})
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: vector["name"])
+@cases("vector", VECTORS, ids=lambda vector: vector["name"])
 def test_a_pinned_text_costs_the_same_or_less(vector: dict[str, object]) -> None:
     loss = loss_from_json(str(vector["text"]))
     for delta, pinned, least in vector["epsilons"]:  # type: ignore[attr-defined]
@@ -54,7 +55,7 @@ def test_numbers_survive_exactly() -> None:
     assert '"stddev":"3602879701896397/36028797018963968"' in losses[1].to_json()
 
 
-@pytest.mark.parametrize(
+@cases(
     "bad",
     [
         "",

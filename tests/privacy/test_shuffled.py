@@ -22,6 +22,7 @@ from sfumato.privacy import (
     SupportResponse,
     loss_from_json,
 )
+from tests.cases import cases
 
 mpmath.mp.dps = 40
 # Epsilon at delta 1e-6 of the clone pair, by summing over all numbers of clones; by (epsilon_0, clients).
@@ -45,7 +46,7 @@ def local(epsilon: float) -> PureDP:
     return PureDP(epsilon, neighboring=Neighboring.REPLACE_ONE)
 
 
-@pytest.mark.parametrize(("job", "epsilon"), EXACT.items())
+@cases(("job", "epsilon"), EXACT.items())
 def test_large_batches_meet_the_exact_sum(job: tuple[float, int], epsilon: float) -> None:
     epsilon_0, clients = job
     lower, upper, tight = Shuffled(local(epsilon_0), clients).epsilon_interval(1e-6)
@@ -110,7 +111,7 @@ def histograms(rows: list[list[float]]) -> Counter[tuple[int, ...]]:
     return law
 
 
-@pytest.mark.parametrize("seed", range(6))
+@cases("seed", range(6))
 def test_enumerated_mechanisms_lie_below(seed: int) -> None:
     rng = np.random.default_rng(seed)
     epsilon_0, clients, categories = (0.5, 1.0, 2.0)[seed % 3], 7, 3

@@ -25,6 +25,7 @@ from sfumato.privacy import (
 from sfumato.privacy.accountant import certified, planning
 from sfumato.privacy.pairs.bins import Bins
 from sfumato.privacy.pairs.pair import Pair
+from tests.cases import cases
 
 KINDS: dict[str, list[PrivacyLoss]] = {
     "normal": [Gaussian(noise) for noise in (0.7, 1.0, 4.0)],
@@ -72,9 +73,9 @@ def test_pairs_of_other_kinds_are_not_mixed() -> None:
     assert len({loss.dominating_pair().kind for loss in losses}) == 4
 
 
-@pytest.mark.parametrize("swapped", [False, True])
-@pytest.mark.parametrize("told", [Gaussian(1.0), Laplace(1.0)])
-@pytest.mark.parametrize("q", [1.0, 0.3])
+@cases("swapped", [False, True])
+@cases("told", [Gaussian(1.0), Laplace(1.0)])
+@cases("q", [1.0, 0.3])
 def test_bins_tell_whether_they_run_against_their_cuts(told: PrivacyLoss, q: float, swapped: bool) -> None:
     pair = PoissonSubsampled(told, q).dominating_pair()
     cuts = pair.cuts(6.0)

@@ -9,6 +9,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.privacy import SmoothSensitivity
+from tests.cases import cases
 
 LINE = np.concatenate([-np.logspace(8, -4, 4000), np.linspace(-30, 30, 60_001), np.logspace(-4, 8, 4000)])
 
@@ -18,8 +19,8 @@ def log_density(z: np.ndarray, degrees: float, log_scale: float) -> np.ndarray:
     return -log_scale - (degrees + 1) / 2 * np.log1p((z * math.exp(-log_scale)) ** 2 / degrees)
 
 
-@pytest.mark.parametrize("degrees", [0.5, 1.0, 3.0, 8.0])
-@pytest.mark.parametrize(("noise", "smoothness"), [(2.0, 0.05), (2.0, 0.5), (20.0, 0.01), (50.0, 1e-4)])
+@cases("degrees", [0.5, 1.0, 3.0, 8.0])
+@cases(("noise", "smoothness"), [(2.0, 0.05), (2.0, 0.5), (20.0, 0.01), (50.0, 1e-4)])
 def test_the_loss_is_bounded(degrees: float, noise: float, smoothness: float) -> None:
     epsilon = SmoothSensitivity(noise, smoothness=smoothness, degrees=degrees).epsilon(0.0)
     greatest = 0.0

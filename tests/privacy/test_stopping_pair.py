@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 from numpy.typing import NDArray
 from scipy.special import log_ndtr
 
@@ -13,6 +12,7 @@ from sfumato.privacy import GaussianSparseVector
 from sfumato.privacy.leaves.gaussian_sparse_vector import _parts
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.stopping import stopping_pair
+from tests.cases import cases
 
 RATIOS = np.exp(np.linspace(-5, 5, 41))
 Array = NDArray[np.float64]
@@ -34,8 +34,8 @@ def truth(z: Array, distances: Array) -> Array:
     return np.array([float(np.maximum(0, laws[0] - u * laws[1]).sum()) for u in RATIOS])
 
 
-@pytest.mark.parametrize("distance", [0.05, 0.5, 3.0])
-@pytest.mark.parametrize("length", [1, 2, 30, 3000])
+@cases("distance", [0.05, 0.5, 3.0])
+@cases("length", [1, 2, 30, 3000])
 def test_it_dominates_at_all_ratios(distance: float, length: int) -> None:
     # Below 1 too, where going on tells of the second law: a symmetric pair does not.
     rng = np.random.default_rng(length)

@@ -25,6 +25,7 @@ from sfumato.privacy import (
 )
 from sfumato.privacy.pairs.derived import fine_cuts
 from sfumato.privacy.pairs.profile import log_profile
+from tests.cases import cases
 
 mpmath.mp.dps = 40
 SPAN = 400
@@ -73,7 +74,7 @@ def test_every_group_is_dominated_in_both_orders(base: PrivacyLoss, threshold: i
         assert delta <= 2.001 * float(worst)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("base", "threshold"),
     [
         (DiscreteGaussian(3), 15),

@@ -60,6 +60,7 @@ from sfumato.privacy import (
 )
 from sfumato.privacy.loss import Composed, Repeated
 from sfumato.privacy.serial import LEAVES
+from tests.cases import cases
 
 TABLES = (Path(__file__).parents[2] / "docs" / "theorems.md").read_text()
 SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
@@ -174,7 +175,7 @@ def mixed(relation: Neighboring) -> PrivacyLoss:
     return sum(others, SAMPLES["PureDP"](relation))
 
 
-@pytest.mark.parametrize("name", [leaf.__name__ for leaf in LEAVES])
+@cases("name", [leaf.__name__ for leaf in LEAVES])
 def test_views_hold_or_are_refused_as_published(name: str) -> None:
     columns, rows = table("Loss and view")
     _, relations = table("Loss and neighboring relation")

@@ -26,11 +26,12 @@ from sfumato.privacy import (
     zcdp_delta,
     zcdp_epsilon,
 )
+from tests.cases import cases
 
 ONE = Neighboring.ADD_REMOVE
 
 
-@pytest.mark.parametrize(
+@cases(
     ("guarantee", "text"),
     [
         (Guarantee(neighboring=ONE, epsilon=0.5, delta=1e-8), "(0.5, 1e-08)-DP, add/remove one unit"),
@@ -57,7 +58,7 @@ def test_guarantees_read_well(guarantee: Guarantee, text: str) -> None:
     assert str(guarantee) == text
 
 
-@pytest.mark.parametrize(
+@cases(
     ("epsilon", "rho", "text"),
     [
         (1.5, 0.02, "(1.5, 4e-08)-DP or 0.02-zCDP (either accepts)"),
@@ -85,7 +86,7 @@ def test_what_is_left_says_what_still_accepts(epsilon: float, rho: float | None,
     assert str(left) == f"{text}, add/remove one unit; {says}"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("numbers", "name"),
     [
         ({}, "guarantee"),
@@ -119,8 +120,8 @@ def test_census_2020_certificate() -> None:
     assert zcdp_epsilon(293764 / 114921, 1e-10) == pytest.approx(17849145 / 1041158, abs=2e-6)
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 17.0, 1e4])
-@pytest.mark.parametrize("delta", [0.5, 1e-3, 1e-10, 1e-100, 1e-300])
+@cases("epsilon", [1e-6, 0.1, 1.0, 17.0, 1e4])
+@cases("delta", [0.5, 1e-3, 1e-10, 1e-100, 1e-300])
 def test_rho_for_is_the_largest_that_proves(epsilon: float, delta: float) -> None:
     rho = rho_for(epsilon, delta)
     assert zcdp_epsilon(rho, delta) <= epsilon < zcdp_epsilon(rho * (1 + 1e-7), delta)

@@ -20,6 +20,7 @@ from sfumato.queries.columns import ColumnExpression, col, literal_sql
 from sfumato.queries.front import read
 from sfumato.queries.plan import Column, ColumnType, Scan, Schema
 from sfumato.queries.requests import AggregateCall
+from tests.cases import cases
 
 COLUMNS = Schema(
     (
@@ -55,7 +56,7 @@ def meaning(text: str) -> str:
     return read(text, CATALOG).text
 
 
-@pytest.mark.parametrize(
+@cases(
     ("query", "text"),
     [
         (
@@ -180,7 +181,7 @@ def test_public_groups_go_the_same_way() -> None:
     assert made.to_arrow()["state"].to_pylist() == ["CA", "NY"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("ask", "error", "words"),
     [
         (lambda: table("other"), SchemaError, "other"),
@@ -236,7 +237,7 @@ def test_rows_are_joined_with_public_and_with_other_private_tables() -> None:
         assert abs(made.to_arrow()["n"][0].as_py() - 225) < 15
 
 
-@pytest.mark.parametrize("type_", ["", "INT64) OR (TRUE", "INT64 -- ", "DECIMAL(9, 2)", "ÍNT64", None, 3])
+@cases("type_", ["", "INT64) OR (TRUE", "INT64 -- ", "DECIMAL(9, 2)", "ÍNT64", None, 3])
 def test_a_type_cannot_break_out_of_its_cast(type_: Any) -> None:
     with pytest.raises(ParameterError, match="type_ must be the name of a type"):
         col("age").cast(type_)

@@ -23,6 +23,7 @@ from sfumato.queries.engines.components import connected
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.plan import AggregationJob, ColumnType, Expression, Measure, MeasureKind, Named, Scan
 from sfumato.queries.sources import open_source
+from tests.cases import cases
 
 _SECRET = bytes(range(32))
 _MONTHLY = Renewal(every="month", column="day")
@@ -187,7 +188,7 @@ def test_tables_of_one_unit_are_joined_on_it() -> None:
     assert release.to_arrow().to_pylist() == [{"n": 9 + 4 + 1}]  # 3 by 3, 2 by 2 and 1 by 1 rows
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "error", "told"),
     [
         ({"privacy_unit": ["user", "device"]}, ParameterError, "must be a tuple"),

@@ -17,6 +17,7 @@ from sfumato.queries.front import read
 from sfumato.queries.plan import MeasureKind, Scan
 from sfumato.queries.price import PricedQuery, price
 from sfumato.queries.sources import open_source
+from tests.cases import cases
 from tests.queries.people import CATALOG
 
 
@@ -143,7 +144,7 @@ def test_without_rows_there_are_no_values() -> None:
 DP = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-8, max_groups_contributed=2) "
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "kind", "phrase"),
     [
         (

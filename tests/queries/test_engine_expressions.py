@@ -19,6 +19,7 @@ from sfumato.queries.expressions import read_expression
 from sfumato.queries.plan import ColumnType, Expression, Scan, Schema
 from sfumato.queries.sources import open_source
 from sfumato.queries.terms import Term, column
+from tests.cases import cases
 
 _INTEGERS = [0, 1, -1, 7, -(2**63), 2**63 - 1, 2**62, None]
 _FLOATS = [0.0, -0.0, 0.5, -1.5, 1e308, -1e308, 5e-324, math.inf, -math.inf, math.nan, 2.0**63, None]
@@ -174,7 +175,7 @@ _READ = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("target", list(_READ))
+@cases("target", list(_READ))
 def test_texts_are_read_by_one_strict_rule(target: str) -> None:
     texts, values = list(_READ[target]), list(_READ[target].values())
     with DuckDBEngine(open_source(pa.table({"s": texts})), threads=1) as engine:

@@ -13,12 +13,13 @@ from sfumato.queries.explain import explain
 from sfumato.queries.front import read
 from sfumato.queries.plan import Column, ColumnType, Scan, Schema
 from sfumato.queries.price import price
+from tests.cases import cases
 
 _SCHEMA = Schema((Column("id", ColumnType.INTEGER), Column("g", ColumnType.TEXT)))
 _CATALOG = Catalog({"data": Scan("data", _SCHEMA, "id")})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("options", "budget", "remedy"),
     [
         ("epsilon=0.5, delta=1e-7", Budget.approximate(epsilon=2.0, delta=1e-7), "a delta of at most 5e-08"),

@@ -14,6 +14,7 @@ from sfumato.queries.functions import FUNCTION_NAMES
 from sfumato.queries.literals import python_value
 from sfumato.queries.plan import Column, ColumnType, Expression, Scan, Schema
 from sfumato.queries.relations import Rows
+from tests.cases import cases
 
 B, N, F, T, D, M = (
     ColumnType.BOOLEAN,
@@ -52,7 +53,7 @@ def expression(text: str) -> Expression:
     return read_expression(parse(f"SELECT {text} FROM data").select.expressions[0], ROWS, "the expression")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "canonical", "type_"),
     [
         ("I", "`i`", N),
@@ -164,9 +165,7 @@ def iter_parents(node: exp.Expr) -> list[exp.Expr]:
     return parents
 
 
-@pytest.mark.parametrize(
-    "text", ["i + 1 / 0", "SUBSTR(t, 0)", "LIKE", "i IN (i)", "SAFE.LN(i)", "t.x.y", "m > d"]
-)
+@cases("text", ["i + 1 / 0", "SUBSTR(t, 0)", "LIKE", "i IN (i)", "SAFE.LN(i)", "t.x.y", "m > d"])
 def test_what_is_refused_or_not_is_decided_by_the_text(text: str) -> None:
     if text == "i + 1 / 0":
         assert expression(text).type is F
@@ -175,9 +174,7 @@ def test_what_is_refused_or_not_is_decided_by_the_text(text: str) -> None:
             expression(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["CAST('1' AS INT64)", "i", "1 + 1", "NULL", "UPPER('a')", "CAST(1 AS STRING)"]
-)
+@cases("text", ["CAST('1' AS INT64)", "i", "1 + 1", "NULL", "UPPER('a')", "CAST(1 AS STRING)"])
 def test_only_literals_are_constants(text: str) -> None:
     with pytest.raises(QueryError):
         read_constant(parse(f"SELECT {text} FROM data").select.expressions[0], "a bound")

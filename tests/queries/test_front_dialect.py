@@ -8,6 +8,7 @@ from sqlglot import exp
 from sfumato.errors import SqlSyntaxError, UnsupportedSql
 from sfumato.queries.dialect import AGGREGATE_NAMES, parse
 from sfumato.queries.options import given_options
+from tests.cases import cases
 
 
 def test_the_clause_is_cut_out() -> None:
@@ -49,7 +50,7 @@ def test_the_clause_must_be_outermost() -> None:
         parse("SELECT WITH DIFFERENTIAL_PRIVACY 1 UNION ALL SELECT WITH DIFFERENTIAL_PRIVACY 2")
 
 
-@pytest.mark.parametrize("name", sorted(AGGREGATE_NAMES))
+@cases("name", sorted(AGGREGATE_NAMES))
 def test_aggregates_take_named_arguments(name: str) -> None:
     call = parse(
         f"SELECT {name.lower()}(x, some_bounds => (-1, 2.5), other => 'a') FROM data"

@@ -6,6 +6,7 @@ import pytest
 
 from sfumato.errors import OptionError, QueryError, SchemaError, SqlSyntaxError, UnsupportedSql
 from sfumato.queries.front import read
+from tests.cases import cases
 from tests.queries.people import CATALOG
 
 DP = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=1e-8, max_groups_contributed=2) "
@@ -589,7 +590,7 @@ TABLE = [
 ]
 
 
-@pytest.mark.parametrize(("text", "kind", "phrase"), TABLE, ids=[phrase[:40] for _, _, phrase in TABLE])
+@cases(("text", "kind", "phrase"), TABLE, ids=[phrase[:40] for _, _, phrase in TABLE])
 def test_each_mistake_has_its_error(text: str, kind: type[QueryError], phrase: str) -> None:
     with pytest.raises(QueryError) as caught:
         read(text, CATALOG)

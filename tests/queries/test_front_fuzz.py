@@ -32,6 +32,7 @@ from sfumato.queries.nodes import (
 from sfumato.queries.plan import ColumnType, Query, Schema
 from sfumato.queries.price import price
 from sfumato.queries.sources import open_source
+from tests.cases import cases
 from tests.queries.people import CATALOG
 
 DEFAULTS = {"epsilon": 1.0, "delta": 1e-8, "max_groups_contributed": 2, "max_rows_per_group": 3}
@@ -221,7 +222,7 @@ def runs(text: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@cases("seed", SEEDS)
 def test_the_seeds_are_answered(seed: str) -> None:
     check_plan(read(seed, CATALOG, defaults=DEFAULTS))
 
@@ -297,7 +298,7 @@ FORMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("form", FORMS)
+@cases("form", FORMS)
 def test_nothing_hostile_is_answered_wherever_it_stands(form: str) -> None:
     for hostile in HOSTILE:
         answered = runs(form.format(hostile))

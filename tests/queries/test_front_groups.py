@@ -21,6 +21,7 @@ from sfumato.queries.plan import (
     Scan,
     Schema,
 )
+from tests.cases import cases
 from tests.queries.people import CATALOG, PEOPLE
 
 DP = (
@@ -52,7 +53,7 @@ JOINS = [
 ]
 
 
-@pytest.mark.parametrize("select", [join.format(list=LIST) for join in JOINS])
+@cases("select", [join.format(list=LIST) for join in JOINS])
 def test_a_joined_list_of_groups(select: str) -> None:
     query = ask(select)
     assert query.public_groups == PublicTable("states", ("State",))
@@ -119,7 +120,7 @@ def test_the_argument_may_list_rows() -> None:
     assert query.public_groups == PublicValues((("x", 3), ("y", 4)))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("key", "given", "stored"),
     [
         ("age", np.int64(3), 3),
@@ -146,7 +147,7 @@ def test_values_are_stored_in_the_type_of_the_key(key: str, given: object, store
     assert type(value) is type(stored)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("keys", "groups", "phrase"),
     [
         ("state", {"sate": ["x"]}, "must list the GROUP BY item 'state'"),

@@ -21,6 +21,7 @@ from sfumato.queries.plan import (
     Scan,
     Schema,
 )
+from tests.cases import cases
 from tests.queries.people import CATALOG, PEOPLE
 
 DP = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=1e-8, max_groups_contributed=2) "
@@ -50,7 +51,7 @@ def test_the_query_of_the_front_page() -> None:
     assert query.public_groups is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "kind", "group_bounds", "row_bounds"),
     [
         ("COUNT(*)", AggregateKind.COUNT_ROWS, None, None),
@@ -112,7 +113,7 @@ def test_keys_alone_are_a_private_list_of_groups() -> None:
     assert query.output == ("state",)
 
 
-@pytest.mark.parametrize(
+@cases(
     "select",
     [
         "UPPER(state) AS s, COUNT(*) AS n FROM data GROUP BY s",
@@ -129,7 +130,7 @@ def test_spelling_leaves_no_trace(select: str) -> None:
     assert ask(select).text == plain.text
 
 
-@pytest.mark.parametrize(
+@cases(
     "select",
     [
         "state AS s, COUNT(*) AS n FROM data GROUP BY s",
@@ -257,7 +258,7 @@ def test_strategy_and_unit_column() -> None:
     assert default.options.group_selection is GroupSelection.LAPLACE_THRESHOLD
 
 
-@pytest.mark.parametrize(
+@cases(
     "select",
     [
         "state, COUNT(*) FROM data GROUP BY state ORDER BY state LIMIT 3",

@@ -360,7 +360,6 @@ def _caught(first: int = 0) -> bool:
     return any(_fuzz(seed) for seed in range(first, 60))
 
 
-@pytest.mark.exhaustive
 def test_the_fuzz_catches_a_choice_by_position(monkeypatch: pytest.MonkeyPatch) -> None:
     """A choice by where rows happen to lie: another unit's absence changes it."""
     monkeypatch.setitem(globals(), "_KINDS", _OF_PARTS)  # the others are counted without ``parts``

@@ -97,7 +97,6 @@ def violations(seed: int, source: str, unit: str | None = "id") -> list[str]:
     return found
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("source", SOURCES, ids=range(len(SOURCES)))
 def test_one_unit_moves_no_more_than_it_is_bounded_to(source: str) -> None:
     assert [line for seed in range(8) for line in violations(seed, source)] == []

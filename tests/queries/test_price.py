@@ -18,6 +18,7 @@ from sfumato.queries.catalog import Catalog
 from sfumato.queries.front import read
 from sfumato.queries.plan import Column, ColumnType, MeasureKind, Scan, Schema
 from sfumato.queries.price import Law, PricedQuery, price
+from tests.cases import cases
 
 _SCHEMA = Schema(
     (Column("id", ColumnType.INTEGER), Column("g", ColumnType.TEXT), Column("x", ColumnType.FLOAT))
@@ -192,7 +193,7 @@ def test_gaussian_noise_is_in_the_ratio_of_the_parts() -> None:
     assert relative[1] == pytest.approx(3 * relative[2], rel=1e-5)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("columns", "options", "phrase"),
     [
         ("COUNT(*, epsilon => 1.1) AS n", "", "must not exceed the query's, got 1.1 of 1"),
@@ -225,8 +226,8 @@ def test_an_epsilon_out_of_reach_is_refused() -> None:
         _priced("COUNT(*) AS n", "epsilon=1e-14, delta=1e-30, max_groups_contributed=1")
 
 
-@pytest.mark.parametrize("strategy", ["", ", group_selection_strategy=GAUSSIAN_THRESHOLD"])
-@pytest.mark.parametrize("delta", ["5e-324", "1e-323", "1e-310"])
+@cases("strategy", ["", ", group_selection_strategy=GAUSSIAN_THRESHOLD"])
+@cases("delta", ["5e-324", "1e-323", "1e-310"])
 def test_unknown_groups_never_go_without_a_threshold(delta: str, strategy: str) -> None:
     options = f"epsilon=1, delta={delta}, max_groups_contributed=30{strategy}"
     try:
@@ -257,7 +258,7 @@ def _sum(bounds: str, rows: int | None, *, table: str = "real") -> PricedQuery:
 _GROUP, _ROW = "contribution_bounds_per_group =>", "contribution_bounds_per_row =>"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("group", "row", "rows", "cut"),
     [
         ("(-50, 1000)", "(0, 10)", 3, (0, 30)),
@@ -269,7 +270,7 @@ _GROUP, _ROW = "contribution_bounds_per_group =>", "contribution_bounds_per_row 
         ("(-50, 1000)", "(0, 10)", None, (-50, 1000)),
     ],
 )
-@pytest.mark.parametrize("table", ["real", "whole"])
+@cases("table", ["real", "whole"])
 def test_a_sum_is_noised_for_what_its_rows_can_come_to(
     group: str, row: str, rows: int | None, cut: tuple[int, int], table: str
 ) -> None:
@@ -278,9 +279,9 @@ def test_a_sum_is_noised_for_what_its_rows_can_come_to(
     assert (measure.lower * step, measure.upper * step) == cut
 
 
-@pytest.mark.parametrize("rows", [None, 5])
-@pytest.mark.parametrize("table", ["real", "whole"])
-@pytest.mark.parametrize("row", ["(0, 1e30)", "(-1e30, 1e30)", "(1e29, 1e30)"])
+@cases("rows", [None, 5])
+@cases("table", ["real", "whole"])
+@cases("row", ["(0, 1e30)", "(-1e30, 1e30)", "(1e29, 1e30)"])
 def test_row_bounds_far_above_a_groups_are_kept_in_the_engines_integers(
     rows: int | None, table: str, row: str
 ) -> None:
@@ -308,8 +309,8 @@ def test_noise_may_make_the_grid_of_a_single_row_coarse() -> None:
     assert 0 < measure.upper < 256
 
 
-@pytest.mark.parametrize("groups", [1, 3, 30])
-@pytest.mark.parametrize("epsilon", [0.05, 0.5, 2, 8])
+@cases("groups", [1, 3, 30])
+@cases("epsilon", [0.05, 0.5, 2, 8])
 def test_gaussian_noise_is_hardly_more_than_continuous_noise_needs(epsilon: float, groups: int) -> None:
     options = f"epsilon={epsilon}, delta=1e-8, max_groups_contributed={groups}"
     priced = _priced("COUNT(*) AS n", f"{options}, group_selection_strategy=GAUSSIAN_THRESHOLD")
@@ -341,7 +342,7 @@ def test_the_whole_loss_meets_options_where_all_rows_are_bounded(
     assert priced.job.max_groups is None
 
 
-@pytest.mark.parametrize(
+@cases(
     ("column", "spread"),
     [
         (f"COUNT(*, {_GROUP} (0, 12))", 1.0),
@@ -371,8 +372,8 @@ def test_gaussian_noise_is_for_the_norm_of_what_rows_add_to_all_groups() -> None
     assert float(rows.stddev) / float(units.stddev) == pytest.approx(math.sqrt(36 / 12), rel=1e-4)
 
 
-@pytest.mark.parametrize("spread", [0.35, 0.7, 1.6])
-@pytest.mark.parametrize("gaussian", [True, False])
+@cases("spread", [0.35, 0.7, 1.6])
+@cases("gaussian", [True, False])
 def test_rows_in_several_bins_tell_no_more_than_rows_in_one(spread: float, *, gaussian: bool) -> None:
     """Hockey sticks of a move by 4 in one number, and of the same move split over several numbers."""
     places = np.arange(-24, 25).astype(np.float64)

@@ -27,6 +27,7 @@ from sfumato.queries.price import PricedQuery, price
 from sfumato.queries.record import ReleaseRecord
 from sfumato.queries.release import TableRelease
 from sfumato.queries.sources import ROW, open_source
+from tests.cases import cases
 
 _SCHEMA = Schema(
     (
@@ -307,7 +308,7 @@ _REFUSED: list[tuple[str, type[QueryError], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("call", "error", "message"), _REFUSED)
+@cases(("call", "error", "message"), _REFUSED)
 def test_bad_calls_are_refused(call: str, error: type[QueryError], message: str) -> None:
     with pytest.raises(error, match=message):
         _query(f"g, {call} AS q FROM data GROUP BY g")

@@ -16,6 +16,7 @@ from sfumato.queries.plan import ColumnType
 from sfumato.queries.postprocessing import ends, evaluate, parsed
 from sfumato.queries.record import ReleaseRecord
 from sfumato.queries.release import read_back
+from tests.cases import cases
 from tests.queries.people import CATALOG
 
 STATES = ["CA"] * 400 + ["NY"] * 300 + ["TX"] * 200 + ["VT"] * 100
@@ -162,7 +163,7 @@ def test_the_budget_is_split_over_what_is_released() -> None:
 TYPES = {"a": ColumnType.FLOAT, "b": ColumnType.FLOAT, "low": ColumnType.FLOAT, "high": ColumnType.FLOAT}
 
 
-@pytest.mark.parametrize(
+@cases(
     "sql",
     ["a + b", "a - b", "b - a", "-a", "a * b", "a * -3", "b / a", "10 / a", "ROUND(a * a, 1)", "a * a * a",
      "GREATEST(a, b)", "LEAST(a, 2.5, b)", "SQRT(a)", "LN(a)", "EXP(-a)", "FLOOR(a) + CEIL(b)", "SIGN(a)",
@@ -187,9 +188,7 @@ def test_ends_hold_every_value_within(sql: str) -> None:
     assert told > 20
 
 
-@pytest.mark.parametrize(
-    "sql", ["MOD(a, 2)", "IF(a > 0, 1, 0)", "POWER(a, 2)", "ABS(a)", "CAST(a AS STRING)"]
-)
+@cases("sql", ["MOD(a, 2)", "IF(a > 0, 1, 0)", "POWER(a, 2)", "ABS(a)", "CAST(a AS STRING)"])
 def test_no_ends_where_none_follow(sql: str) -> None:
     assert ends(parsed(sql, TYPES), {"a": ("low", "high")}) is None
 

@@ -33,6 +33,7 @@ from sfumato.queries.plan import ColumnType, Scan
 from sfumato.queries.price import price
 from sfumato.queries.rendered import DIALECTS, render_sql
 from sfumato.queries.sources import ROW, open_source
+from tests.cases import cases
 from tests.queries.exact_numbers import Number, check, drawn, select
 from tests.queries.one_order import rank_alike
 from tests.queries.test_engine_expressions import EXPRESSIONS, _nasty, _Scope
@@ -104,8 +105,8 @@ def _render(dialect: str, case: str) -> tuple[str, ...]:
     )
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("dialect", ["bigquery", "snowflake"])
+@cases("case", CASES)
+@cases("dialect", ["bigquery", "snowflake"])
 def test_the_text_is_the_golden_one(dialect: str, case: str) -> None:
     (text,) = _render(dialect, case)
     file = _GOLDEN / dialect / f"{case}.sql"
@@ -115,8 +116,8 @@ def test_the_text_is_the_golden_one(dialect: str, case: str) -> None:
     assert text + "\n" == file.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("dialect", DIALECTS)
+@cases("case", CASES)
+@cases("dialect", DIALECTS)
 def test_the_text_is_one_select_of_its_dialect(dialect: str, case: str) -> None:
     for text in _render(dialect, case):
         (tree,) = sqlglot.parse(text, read=dialect)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError
 from sfumato.queries.schedule import Schedule
+from tests.cases import cases
 
 EVERY = ["hour", "day", "month", "quarter", "year"]
 
@@ -55,7 +56,7 @@ def test_zones_are_read_as_instants() -> None:
     assert hours.bucket == "TIMESTAMP_TRUNC(`at`, HOUR)"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("every", "start", "steps", "words"),
     [
         ("week", dt.date(2026, 1, 1), 3, "every"),

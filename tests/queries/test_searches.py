@@ -34,6 +34,7 @@ from sfumato.queries.searches import Search
 from sfumato.queries.settling import BETA, read_off, settled, threshold
 from sfumato.queries.sources import open_source
 from sfumato.queries.terms import column
+from tests.cases import cases
 
 _SECRET = bytes(range(32))
 _X = Expression(column("x", ColumnType.FLOAT).tree, ColumnType.FLOAT)
@@ -116,8 +117,8 @@ def _total(rows: list[float], most: int | None) -> float:
     return exact if most is None or len(rows) <= most else exact / len(rows) * most
 
 
-@pytest.mark.parametrize("power", [-50, -20, 0, 30, 55, 90])
-@pytest.mark.parametrize("most", [None, 2])
+@cases("power", [-50, -20, 0, 30, 55, 90])
+@cases("most", [None, 2])
 def test_totals_of_floats_of_any_size_are_searched_to_a_few_parts_in_a_hundred(
     power: int, most: int | None
 ) -> None:
@@ -307,8 +308,8 @@ def test_bounds_that_would_move_more_steps_are_refused(monkeypatch: pytest.Monke
 # What is told
 
 
-@pytest.mark.parametrize("scale", [Fraction(1, 2), 2])
-@pytest.mark.parametrize("counts", [(3, 0, 1, 2, 0), (0, 0, 0, 0, 0), (1, 1, 1, 1, 1)])
+@cases("scale", [Fraction(1, 2), 2])
+@cases("counts", [(3, 0, 1, 2, 0), (0, 0, 0, 0, 0), (1, 1, 1, 1, 1)])
 def test_by_enumeration_the_bounds_tell_no_more_than_epsilon(counts: tuple[int, ...], scale: Any) -> None:
     """The exact chance of every answer, with and without one unit, for five bins."""
     noise = Laplace(sensitivity=1, scale=scale)
@@ -355,8 +356,8 @@ def test_the_noise_of_a_search_is_made_for_one_and_half_the_share_pays_for_it() 
     assert totals.mechanism.privacy_loss.epsilon() == pytest.approx(0.125, rel=1e-6)
 
 
-@pytest.mark.parametrize("strategy", ["LAPLACE_THRESHOLD", "GAUSSIAN_THRESHOLD", "TRUNCATED_GEOMETRIC"])
-@pytest.mark.parametrize("epsilon", [0.01, 0.5, 8])
+@cases("strategy", ["LAPLACE_THRESHOLD", "GAUSSIAN_THRESHOLD", "TRUNCATED_GEOMETRIC"])
+@cases("epsilon", [0.01, 0.5, 8])
 def test_the_whole_loss_meets_options(strategy: str, epsilon: float) -> None:
     columns = "SUM(x) AS s, AVG(i, epsilon => 0.001) AS a, CORR(x, i) AS c, COUNT(*) AS n, MAX(x) AS m"
     text = (
@@ -516,7 +517,7 @@ def test_where_no_search_can_be_bounds_must_be_stated() -> None:
         assert set(plan.release()) == {"a", "b"}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "error", "message"),
     [
         ("SUM(g)", Exception, "must be INT64 or FLOAT64"),

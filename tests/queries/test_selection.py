@@ -17,6 +17,7 @@ from sfumato.queries.front import read
 from sfumato.queries.noise import Law
 from sfumato.queries.price import PricedQuery, price
 from sfumato.queries.record import ReleaseRecord
+from tests.cases import cases
 from tests.queries.test_price import _CATALOG, _priced
 
 _STRATEGIES = {
@@ -58,8 +59,8 @@ def test_one_unit_changes_what_is_told_of_a_group_by_epsilon_and_delta_only(
             assert excess <= delta * (1 + 1e-6), count
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 0.5, 2.0])
-@pytest.mark.parametrize("delta", [1e-3, 1e-8])
+@cases("epsilon", [0.1, 0.5, 2.0])
+@cases("delta", [1e-3, 1e-8])
 def test_truncated_noise_shows_a_group_as_often_as_any_private_choice_can(
     epsilon: float, delta: float
 ) -> None:

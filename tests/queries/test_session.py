@@ -29,6 +29,7 @@ from sfumato.errors import (
 )
 from sfumato.queries.intervals import central_interval, thresholded_interval
 from sfumato.queries.record import ReleaseRecord
+from tests.cases import cases
 
 QUERY = """
     SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon={}, delta=1e-8, max_groups_contributed=1)
@@ -161,7 +162,7 @@ def test_explaining_costs_nothing() -> None:
     assert "noisy number of units is at least" in text
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "error"),
     [
         ({"privacy_unit": "nobody", "epsilon": 1.0}, SchemaError),
@@ -320,9 +321,7 @@ def test_equal_seeds_give_equal_answers_also_where_units_lose_groups() -> None:
     assert answers[1:] != [answers[1]] * 4
 
 
-@pytest.mark.parametrize(
-    "bounds", ["(5, 5)", "(0, 0)", "(-5, -5)", "(0.5, 0.5)", "(0.1, 0.1)", "(1e150, 1e150)"]
-)
+@cases("bounds", ["(5, 5)", "(0, 0)", "(-5, -5)", "(0.5, 0.5)", "(0.1, 0.1)", "(1e150, 1e150)"])
 def test_a_mean_within_equal_bounds_is_their_number(bounds: str) -> None:
     bound = float(bounds[1:].split(",", maxsplit=1)[0])
     text = f"""SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.1, delta=0)
@@ -371,7 +370,7 @@ def test_explaining_says_what_the_budget_can_never_answer() -> None:
         assert "does not fit into" not in session.explain(QUERY.format(0.5))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wrong", "told"),
     [
         ({"defaults": [1]}, "defaults must be a mapping, got 'list'; pass one such as"),

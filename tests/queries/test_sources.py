@@ -224,13 +224,13 @@ def test_a_type_that_the_engine_does_not_know_is_named(values: pa.Array, nested:
     assert caught.value.__context__ is None
 
 
-@pytest.mark.parametrize("limit", ["-1GB", "0GB", "0.0 MB", "2", "two", "", 5, "1GB; SET threads = 1"])
+@cases("limit", ["-1GB", "0GB", "0.0 MB", "2", "two", "", 5, "1GB; SET threads = 1"])
 def test_a_memory_limit_is_a_positive_size(limit: Any) -> None:
     with pytest.raises(ParameterError, match="memory_limit must be a positive size such as '2GB'"):
         DuckDBEngine(open_source(_TABLE), memory_limit=limit)
 
 
-@pytest.mark.parametrize("limit", ["2GB", "1.5 gib", "512MB", "0.5TB", "80%"])
+@cases("limit", ["2GB", "1.5 gib", "512MB", "0.5TB", "80%"])
 def test_sizes_are_written_with_any_unit(limit: str) -> None:
     DuckDBEngine(open_source(_TABLE), memory_limit=limit).close()
 

@@ -19,6 +19,7 @@ from sfumato.queries.engines.rendering import Rendered, render
 from sfumato.queries.expressions import read_expression
 from sfumato.queries.plan import ColumnType
 from sfumato.queries.terms import Term, column
+from tests.cases import cases
 
 TICK = dt.timedelta(microseconds=1)
 TYPES = {
@@ -141,7 +142,7 @@ def test_what_a_function_gives_is_what_python_gives(text: str) -> None:
     assert evaluated(text) == [CASES[text](row) for row in ROWS]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "error", "phrase"),
     [
         ("DATE_ADD(d, INTERVAL x DAY)", UnsupportedSql, "must be a whole number as a literal"),

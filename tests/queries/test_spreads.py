@@ -23,6 +23,7 @@ from sfumato.queries.price import PricedQuery, price
 from sfumato.queries.record import ReleaseRecord
 from sfumato.queries.release import TableRelease
 from sfumato.queries.sources import open_source
+from tests.cases import cases
 
 ONE = "contribution_bounds_per_row => (-2, 6)"
 TWO = "contribution_bounds_per_row => ((-2, 6), (0, 4))"
@@ -140,7 +141,6 @@ def _estimand(priced: PricedQuery, exact: pa.Table) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("strategy", ["delta=0", "delta=1e-6"])
 @pytest.mark.parametrize("level", [0.5, 0.9])
 def test_intervals_hold_the_bounded_answer_as_often_as_they_say(strategy: str, level: float) -> None:
@@ -204,9 +204,9 @@ def test_rows_too_many_for_any_grid_are_refused() -> None:
         _exact(_table(0), f"VAR_POP(x, {ONE})", options)
 
 
-@pytest.mark.parametrize("rows", [1, 5, 1 << 10, 1 << 24])
-@pytest.mark.parametrize("lower", [0.0, 1e3, -1e9, 9.9e9])
-@pytest.mark.parametrize("call", ["VAR_POP(x, {})", "COVAR_POP(x, y, {})"])
+@cases("rows", [1, 5, 1 << 10, 1 << 24])
+@cases("lower", [0.0, 1e3, -1e9, 9.9e9])
+@cases("call", ["VAR_POP(x, {})", "COVAR_POP(x, y, {})"])
 def test_the_middle_of_the_bounds_times_the_rows_of_a_unit_stays_within_64_bits(
     call: str, lower: float, rows: int
 ) -> None:

@@ -24,6 +24,7 @@ from sfumato.ledger import Budget, Ledger, Renewal
 from sfumato.queries.plan import Options
 from sfumato.queries.policy import PrivacyPolicy
 from sfumato.queries.session import Session
+from tests.cases import cases
 from tests.postgres import Cluster
 
 PEOPLE = pa.table(
@@ -149,7 +150,7 @@ def test_rows_over_all_groups_are_held_to_the_groups_of_the_policy() -> None:
         policy.check(options(3))
 
 
-@pytest.mark.parametrize(
+@cases(
     "broken",
     [
         {"epsilon_budget_remaining": 1.0},
@@ -174,7 +175,7 @@ def test_a_broken_policy_is_refused(broken: dict[str, Any]) -> None:
             connect(PEOPLE, policy=policy)
 
 
-@pytest.mark.parametrize(
+@cases(
     "policy",
     ["", "{", "[]", "{}", "no/such/file", 5, '{"privacy_unit_column":"id","privacy_unit_column":"x"}'],
 )
@@ -203,7 +204,7 @@ def truth(inside: Callable[[int], bool]) -> int:
 DAYS, MOMENTS = (PEOPLE[name].to_pylist() for name in ("day", "moment"))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("column", "every", "period", "rows"),
     [
         ("day", "month", "2026-01", truth(lambda n: DAYS[n] is not None and DAYS[n].month == 1)),
@@ -226,7 +227,7 @@ def test_an_answer_is_about_the_rows_of_its_period(column: str, every: str, peri
         assert "lifetime" in str(release.receipt) or "sum so far" in str(release.receipt)
 
 
-@pytest.mark.parametrize(
+@cases(
     "source",
     [
         "data",
@@ -262,7 +263,7 @@ def test_each_period_has_its_own_budget_and_its_own_answers(place: Any) -> None:
     assert answers[1].receipt.lifetime.epsilon == pytest.approx(1.5)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "error"),
     [
         ({"period": "2026-01"}, ParameterError),

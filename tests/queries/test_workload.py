@@ -10,6 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import BudgetExceeded, OptionError, ParameterError
+from tests.cases import cases
 
 PEOPLE = pa.table(
     {
@@ -115,7 +116,7 @@ def test_only_a_magnitude_that_is_known_from_nowhere_else_has_a_pilot() -> None:
         assert len(book.ledger.entries()) == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     ("queries", "target", "words"),
     [
         ([COUNT], {"m": sf.relative(0.1)}, "the columns are n"),

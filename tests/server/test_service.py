@@ -27,6 +27,7 @@ from cryptography.x509.oid import NameOID
 from sfumato.errors import ParameterError, SourceError
 from sfumato.local.shuffle import SecretKey
 from sfumato.server import Visitor, serve
+from tests.cases import cases
 from tests.server.setting import (
     ANALYST,
     SHUFFLER,
@@ -283,7 +284,7 @@ def test_what_cannot_be_served_is_refused(tmp_path: Path, changes: dict[str, Any
         serve(MADE.device, SHUFFLER, tmp_path, say=pytest.fail, **changes)
 
 
-@pytest.mark.parametrize(
+@cases(
     "answer",
     [b"hello", b"[1]", b"[" * 100_000, b'{"taken": 1}', b'{"taken": "1", "refused": 0, "batches": true}'],
 )

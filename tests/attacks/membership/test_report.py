@@ -13,6 +13,7 @@ from sfumato.attacks import membership_report
 from sfumato.attacks.membership.operating import Best, best_event, roc, strict_threshold
 from sfumato.errors import ParameterError
 from sfumato.privacy import ApproximateDP, GaussianDP, PureDP
+from tests.cases import cases
 
 SURE = 1 - 1e-9
 
@@ -155,7 +156,7 @@ def test_the_same_seed_tells_the_same() -> None:
     assert str(membership_report(*scores, rng=3)) != str(membership_report(*scores, rng=4))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changed", "says"),
     [
         ({"members": [1.0, 2.0, 3.0]}, "members must be at least four scores"),

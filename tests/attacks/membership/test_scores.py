@@ -10,6 +10,7 @@ from scipy.stats import multivariate_normal, norm
 
 from sfumato.attacks import lira, loss_threshold, membership_report, rmia, scaled_confidence
 from sfumato.errors import ParameterError
+from tests.cases import cases
 
 EXAMPLES, MODELS = 6000, 64
 
@@ -116,7 +117,7 @@ NO = np.zeros((2, 3), dtype=bool)
 HALF = np.array([[True] * 3, [False] * 3])
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "says"),
     [
         (lambda: loss_threshold([0.1, np.nan]), "losses must be finite"),

@@ -169,7 +169,7 @@ def test_a_search_is_refused(tmp_path: Path) -> None:
         trainer(tmp_path).train(trial={"learning_rate": 0.1})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "told"),
     [
         ({}, "target_epsilon must be given, or noise_multiplier, got 'neither'"),

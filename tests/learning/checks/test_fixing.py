@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from sfumato.errors import UnfitModule
-from tests.cases import cases
+from tests.cases import cases, named
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -31,7 +31,7 @@ if run_time(__name__):
     }
 
 
-@cases(("norm", "shape", "groups"), lambda: NORMS)
+@cases(("norm", "shape", "groups"), lambda: named(NORMS))
 def test_batch_norms_become_group_norms(norm: Any, shape: tuple[int, ...], groups: int) -> None:
     if norm.affine:
         nn.init.normal_(norm.weight)

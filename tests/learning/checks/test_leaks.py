@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError, UnfitModule
-from tests.cases import cases
+from tests.cases import cases, named
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -110,7 +110,7 @@ if run_time(__name__):
     }
 
 
-@cases(("module", "batch", "name", "kind"), lambda: LEAKS)
+@cases(("module", "batch", "name", "kind"), lambda: named(LEAKS))
 def test_what_crosses_examples_is_seen_and_its_innermost_module_named(
     module: nn.Module, batch: Any, name: str, kind: str
 ) -> None:
@@ -121,7 +121,7 @@ def test_what_crosses_examples_is_seen_and_its_innermost_module_named(
         report.check()
 
 
-@pytest.mark.parametrize("seed", range(20))
+@cases("seed", range(20))
 def test_capacities_are_seen_whatever_the_weights(seed: int) -> None:
     torch.manual_seed(seed)
     assert not leak_probe(Experts(), ROWS).passed
@@ -154,7 +154,7 @@ if run_time(__name__):
     }
 
 
-@cases(("module", "batch"), lambda: PASSES)
+@cases(("module", "batch"), lambda: named(PASSES))
 def test_what_keeps_examples_apart_passes(module: nn.Module, batch: Any) -> None:
     report = leak_probe(module, batch)
     assert report.passed, str(report)
@@ -190,8 +190,8 @@ FORMS: dict[str, tuple[Callable[[Tensor], Any], str]] = {
 }
 
 
-@pytest.mark.parametrize(("form", "path"), FORMS.values(), ids=FORMS)
-@pytest.mark.parametrize("leaks", [False, True])
+@cases(("form", "path"), FORMS.values(), ids=FORMS)
+@cases("leaks", [False, True])
 def test_outputs_may_have_any_form(form: Callable[[Tensor], Any], path: str, leaks: bool) -> None:
     report = leak_probe(Lambda(lambda x: form(x - x.mean(0) if leaks else x)), ROWS)
     assert report.probed == (path,)
@@ -308,7 +308,7 @@ if run_time(__name__):
     }
 
 
-@cases(("module", "batch", "told"), lambda: WRONG)
+@cases(("module", "batch", "told"), lambda: named(WRONG))
 def test_what_cannot_be_probed_is_refused(module: nn.Module, batch: Any, told: str) -> None:
     with pytest.raises(UnfitModule, match=told):
         leak_probe(module, batch)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sfumato.errors import ParameterError, UnfitModule
-from tests.cases import cases
+from tests.cases import cases, named
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -110,7 +110,7 @@ if run_time(__name__):
     }
 
 
-@cases(("make", "loss", "batch"), lambda: PASSES)
+@cases(("make", "loss", "batch"), lambda: named(PASSES))
 def test_what_is_sound_passes(make: Callable[[], nn.Module], loss: Any, batch: Any) -> None:
     tested = self_test(make(), loss, batch, CLIPPING, examples=4)
     assert tested.passed, str(tested)
@@ -131,7 +131,7 @@ if run_time(__name__):
     }
 
 
-@cases("clipping", lambda: CLIPPINGS)
+@cases("clipping", lambda: named(CLIPPINGS))
 @pytest.mark.parametrize("mode", ["auto", "vmap", "microbatch"])
 def test_every_clipping_passes_in_every_mode(clipping: Clipping, mode: Mode) -> None:
     tested = self_test(mlp(), cross_entropy, LABELLED, clipping, mode=mode, examples=3)
@@ -240,7 +240,7 @@ if run_time(__name__):
     }
 
 
-@cases(("module", "told"), lambda: MODULES)
+@cases(("module", "told"), lambda: named(MODULES))
 def test_modules_that_break_the_guarantee_are_refused(module: nn.Module, told: str) -> None:
     with pytest.raises(UnfitModule, match=told):
         self_test(module, None, ROWS, CLIPPING).check()
@@ -286,7 +286,7 @@ LOSSES: dict[str, tuple[Callable[[nn.Module, Any], Tensor], str]] = {
 }
 
 
-@pytest.mark.parametrize(("loss", "told"), LOSSES.values(), ids=LOSSES)
+@cases(("loss", "told"), LOSSES.values(), ids=LOSSES)
 def test_losses_that_break_the_guarantee_are_refused(
     loss: Callable[[nn.Module, Any], Tensor], told: str
 ) -> None:
@@ -460,7 +460,7 @@ if run_time(__name__):
     }
 
 
-@cases(("make", "batch"), lambda: RULED)
+@cases(("make", "batch"), lambda: named(RULED))
 @cases("broken", ["squared_norms", "weighted"])
 def test_a_rule_that_is_broken_on_purpose_is_caught(
     make: Callable[[], nn.Module], batch: Any, broken: str

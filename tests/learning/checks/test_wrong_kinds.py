@@ -10,12 +10,13 @@ import pytest
 from sfumato import learning
 from sfumato.attacks import membership_report
 from sfumato.errors import ParameterError
+from tests.cases import cases
 
 wrong: Any = 3
 poll = learning.Poll(learning.GNMax(stddev=5), questions=3, rng=1)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "rule"),
     [
         (lambda: learning.noise_for(wrong, epsilon=1.0, delta=1e-5), "sampler must be a Sampler, got 'int'"),

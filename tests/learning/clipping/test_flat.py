@@ -46,7 +46,7 @@ def test_noise_is_relative_to_the_sensitivity() -> None:
     assert clipping.stddevs(1.5, ["a", "b"], [3, 4]) == (1.5 * clipping.sensitivity,) * 2
 
 
-@pytest.mark.parametrize("norm", [0.0, -1.0, float("nan"), float("inf"), 1e-30, 1e30, True])
+@cases("norm", [0.0, -1.0, float("nan"), float("inf"), 1e-30, 1e30, True])
 def test_refuses_norms_that_floats_cannot_clip_to(norm: float) -> None:
     with pytest.raises(ParameterError, match="clip_norm must be"):
         Flat(clip_norm=norm)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError
 from sfumato.learning.clipping.allocation import allocated
+from tests.cases import cases
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -60,8 +61,8 @@ def test_every_group_and_all_together_stay_within_their_sensitivity(kind: str) -
     assert clipping.sensitivity < 1.0001 * float(bounds.square().sum().sqrt())
 
 
-@pytest.mark.parametrize("allocation", ["optimal", "equal"])
-@pytest.mark.parametrize("kind", MAKERS)
+@cases("allocation", ["optimal", "equal"])
+@cases("kind", MAKERS)
 def test_noise_costs_what_its_multiplier_says(kind: str, allocation: str) -> None:
     clipping = MAKERS[kind](allocation)
     noise = 1.37

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import cases
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -49,8 +50,8 @@ def _module() -> nn.Module:
     return nn.Sequential(nn.Linear(40, 30), nn.Linear(30, 20))
 
 
-@pytest.mark.parametrize("inside", [False, True])
-@pytest.mark.parametrize("mode", ["auto", "vmap", "microbatch"])
+@cases("inside", [False, True])
+@cases("mode", ["auto", "vmap", "microbatch"])
 def test_a_pass_that_is_added_up_under_autocast_is_clipped_in_float32(mode: Mode, *, inside: bool) -> None:
     engine = Engine(module := _module(), Flat(clip_norm=1.0), loss_reduction="sum", mode=mode)
     engine.attach()

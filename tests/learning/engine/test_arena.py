@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
+from tests.cases import cases
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -61,7 +60,7 @@ if run_time(__name__):
             return rows
 
 
-@pytest.mark.parametrize("kept", [0, 1, 2, 5, 100])
+@cases("kept", [0, 1, 2, 5, 100])
 def test_a_step_is_the_same_however_many_gradients_are_kept(kept: int) -> None:
     torch.manual_seed(0)
     module, batch = Deep().double(), torch.randn(5, 12, 16, dtype=torch.float64)

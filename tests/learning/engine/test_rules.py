@@ -204,7 +204,7 @@ def test_recurrent_layers_run_under_vmap(name: str) -> None:
     assert engine.explain() == "vmap of the whole module: asked for"
 
 
-@pytest.mark.parametrize("name", ["long sequences", "reused", "tied", "convolution, large maps", "no rule"])
+@cases("name", ["long sequences", "reused", "tied", "convolution, large maps", "no rule"])
 def test_with_no_memory_for_gradients_too(name: str) -> None:
     make, shape, tokens = MODULES[name]
     batch = torch.randn(shape) if tokens is None else torch.randint(tokens, tuple(shape))
@@ -306,7 +306,7 @@ def test_nothing_is_warned_of() -> None:
         assert difference(nn.EmbeddingBag(10, 5), torch.randint(10, (4, 3)))[0] < CLOSE
 
 
-@pytest.mark.parametrize("name", ["reused", "tied", "flattened, taking turns", "lstm", "attention"])
+@cases("name", ["reused", "tied", "flattened, taking turns", "lstm", "attention"])
 def test_some_examples_at_a_time(name: str) -> None:
     make, shape, tokens = MODULES[name]
     batch = torch.randn(shape) if tokens is None else torch.randint(tokens, tuple(shape))

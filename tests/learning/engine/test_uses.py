@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.cases import cases
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -81,8 +82,8 @@ def _sums(forward: Callable[..., Tensor], x: Tensor, memory: int) -> Tensor:
     return found
 
 
-@pytest.mark.parametrize("memory", [2**26, 64])
-@pytest.mark.parametrize("forward", [_tokens, _twice, _generic, _made, _maps, _looked_up, _tied])
+@cases("memory", [2**26, 64])
+@cases("forward", [_tokens, _twice, _generic, _made, _maps, _looked_up, _tied])
 def test_a_huge_example_that_cancels_out_moves_the_sum_by_no_more_than_the_sensitivity(
     forward: Callable[..., Tensor], memory: int
 ) -> None:
@@ -126,7 +127,7 @@ def test_what_cancels_out_in_part_keeps_its_gradient() -> None:
     assert float(found.norms) == pytest.approx(float(found.gradients["w"].norm()), rel=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@cases("seed", range(6))
 def test_norms_from_inner_products_are_no_less_where_all_are_rounded_alike(seed: int) -> None:
     """Half of the rows are alike, and the others nearly their negatives."""
     rows, generator = 1000, torch.Generator().manual_seed(seed)
@@ -150,8 +151,8 @@ def test_norms_from_inner_products_are_found_anew_where_most_cancels_out(seed: i
     assert 1 - 2.0**-12 <= float(found) / float(true) < 1 + 2.0**-10
 
 
-@pytest.mark.parametrize("fill", [0.1, None])
-@pytest.mark.parametrize("entries", [1, 2047, 2048, 2049, 3_000_001])
+@cases("fill", [0.1, None])
+@cases("entries", [1, 2047, 2048, 2049, 3_000_001])
 def test_squares_of_millions_of_numbers_lose_less_than_the_slack(entries: int, fill: float | None) -> None:
     """Added in rows in float32, they lost a hundredth: a clip norm was passed by half of that."""
     values = torch.randn((2, entries), generator=torch.Generator().manual_seed(1))

@@ -25,6 +25,7 @@ from sfumato.mechanisms.factorization.banded import BandedToeplitz
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.mechanisms.factorization.tree import Tree
 from sfumato.privacy import Gaussian, Neighboring, PoissonSubsampled
+from tests.cases import cases
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -93,7 +94,7 @@ def _flat(module: nn.Module) -> Tensor:
     return torch.cat([parameter.detach().flatten().double() for parameter in module.parameters()])
 
 
-@pytest.mark.parametrize("value", [1.0, 1e-3, 1e6, 1e30, float("nan"), float("inf")])
+@cases("value", [1.0, 1e-3, 1e6, 1e30, float("nan"), float("inf")])
 def test_one_client_moves_a_rounds_sum_by_at_most_the_sensitivity(value: float) -> None:
     """Shuffled batches and dropout draw from global generators: no client may shift what others draw."""
     clients = _clients(6)

@@ -13,6 +13,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanisms import BandedToeplitz, BufferedToeplitz, Participation, SquareRoot, Tree
 from sfumato.mechanisms.factorization.strategy import Strategy
 from sfumato.privacy.leaves.gaussian import Gaussian
+from tests.cases import cases
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -66,7 +67,7 @@ def honaker(end: int, c: np.ndarray) -> np.ndarray:
     return weights
 
 
-@pytest.mark.parametrize("kind", STRATEGIES)
+@cases("kind", STRATEGIES)
 def test_the_noise_of_prefix_sums_has_the_strategys_covariance(kind: str) -> None:
     strategy, entries = STRATEGIES[kind](STEPS), 40_000
     b = decoder(strategy)
@@ -111,8 +112,8 @@ def patterns(schema: Participation) -> Iterator[tuple[int, ...]]:
                 yield steps
 
 
-@pytest.mark.parametrize("schema", SCHEMAS, ids=str)
-@pytest.mark.parametrize("kind", STRATEGIES)
+@cases("schema", SCHEMAS, ids=str)
+@cases("kind", STRATEGIES)
 def test_the_price_covers_every_pattern(kind: str, schema: Participation) -> None:
     """All patterns, each with the same unit vector at every step, and with random ones."""
     strategy = STRATEGIES[kind](STEPS)
@@ -131,7 +132,7 @@ def test_the_price_covers_every_pattern(kind: str, schema: Participation) -> Non
         assert loss.gdp().mu == pytest.approx(worst / 3, rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", STRATEGIES)
+@cases("kind", STRATEGIES)
 def test_a_restart_gives_the_same_noise(kind: str) -> None:
     strategy, key = STRATEGIES[kind](STEPS), bytes(range(32))
     whole = run(CorrelatedNoise(strategy, key=key), 7)

@@ -13,6 +13,7 @@ from scipy import stats
 
 from sfumato.errors import ParameterError
 from sfumato.numerics.keyed_normal import rounded_normals
+from tests.cases import cases
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -33,7 +34,7 @@ def grid_of(stddev: float) -> float:
     return float(2.0 ** (np.floor(np.log2(stddev)) - 30))
 
 
-@pytest.mark.parametrize("stddev", [1e-12, 0.37, 1.0, 1.999, 3e9])
+@cases("stddev", [1e-12, 0.37, 1.0, 1.999, 3e9])
 def test_what_is_released_is_a_rounded_sum_and_a_whole_number(stddev: float) -> None:
     values = torch.tensor(np.random.default_rng(0).normal(size=3000) * 20 * stddev)
     noisy = drawn(GridNoise(KEY), values.clone(), stddev)

@@ -8,6 +8,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.mechanisms.factorization.banded import BandedToeplitz
+from tests.cases import cases
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -30,8 +31,8 @@ MAKERS: dict[str, Callable[[], Noise]] = {
 }
 
 
-@pytest.mark.parametrize("kind", MAKERS)
-@pytest.mark.parametrize("cut", [(0, 0), (1, 399), (517, 200), (129, 128), (3 * 517, 400)])
+@cases("kind", MAKERS)
+@cases("cut", [(0, 0), (1, 399), (517, 200), (129, 128), (3 * 517, 400)])
 def test_parts_have_the_noise_of_the_whole(kind: str, cut: tuple[int, int]) -> None:
     stddevs = [0.5, 3.0]
     wholes = [torch.linspace(-1, 1, size) for size in SIZES]

@@ -19,6 +19,7 @@ from sfumato.learning.pate.lnmax import LNMax
 from sfumato.learning.pate.vote_law import label_law, vote_divergence
 from sfumato.numerics.source import SimulatedSource
 from sfumato.privacy import DiscreteGaussian, Neighboring
+from tests.cases import cases
 
 REPLACE = Neighboring.REPLACE_ONE
 AGGREGATORS: list[Aggregator] = [
@@ -106,7 +107,7 @@ def test_half_the_noise_would_be_caught() -> None:
     assert np.maximum(law - math.exp(0.5) * other, 0).sum() > bound
 
 
-@pytest.mark.parametrize("aggregator", AGGREGATORS, ids=repr)
+@cases("aggregator", AGGREGATORS, ids=repr)
 def test_labels_follow_the_law(aggregator: Aggregator) -> None:
     votes = np.array([5, 4, 1])
     runs = 20_000
@@ -146,7 +147,7 @@ def test_losses_are_the_published_ones() -> None:
         two.answer_loss + DiscreteGaussian(3)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "name"),
     [
         (lambda: GNMax(stddev=0), "stddev"),

@@ -20,6 +20,7 @@ from sfumato.learning import (
 )
 from sfumato.learning.reports.card import public_sampling
 from sfumato.privacy import Gaussian, Neighboring
+from tests.cases import cases
 
 
 def card(**changes: Any) -> PrivacyCard:
@@ -42,7 +43,7 @@ def card(**changes: Any) -> PrivacyCard:
     return PrivacyCard(**usual | changes)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("sampler", "told"),
     [
         (

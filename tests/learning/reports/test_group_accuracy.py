@@ -15,6 +15,7 @@ from sfumato.errors import BudgetExceeded, ParameterError
 from sfumato.learning import group_accuracies
 from sfumato.learning.reports.group_accuracy import _reach, _share
 from sfumato.ledger import Budget, Dataset, Ledger
+from tests.cases import cases
 
 GROUPS = np.array(["a"] * 300 + ["b"] * 60 + ["other"] * 20)
 RIGHT = np.concatenate([np.arange(300) % 10 < 9, np.arange(60) % 2 == 0, np.ones(20, dtype=bool)])
@@ -104,7 +105,7 @@ def test_it_is_charged_before_the_data_is_looked_at(ledger: Ledger) -> None:
     assert entry.loss == found.loss
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changed", "says"),
     [
         ({"right": RIGHT.astype(int)}, "right must be a bool array"),
@@ -121,7 +122,7 @@ def test_bad_input_is_told(changed: dict[str, Any], says: str) -> None:
         told(**changed)
 
 
-@pytest.mark.parametrize(("right", "wrong", "off"), [(9, 4, 3), (2, 5, 3), (5, 2, 3), (-4, 6, 3), (1, 1, 0)])
+@cases(("right", "wrong", "off"), [(9, 4, 3), (2, 5, 3), (5, 2, 3), (-4, 6, 3), (1, 1, 0)])
 def test_an_accuracy_s_interval_is_that_of_all_counts_so_near(right: int, wrong: int, off: int) -> None:
     near = [
         x / (x + y)

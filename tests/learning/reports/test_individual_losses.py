@@ -20,6 +20,7 @@ from sfumato.learning import (
 from sfumato.learning.reports.individual_losses import IndividualSummary
 from sfumato.privacy import Composed, Neighboring
 from sfumato.privacy.conversion import gdp_delta, gdp_epsilon
+from tests.cases import cases
 
 
 def full(population: int = 3, steps: int = 100, **changes: Any) -> FullBatchSampler:
@@ -152,7 +153,7 @@ def test_nobody_has_paid_before_the_first_step() -> None:
     assert account.epsilons(1e-5).tolist() == [0.0, 0.0, 0.0]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("call", "says"),
     [
         (

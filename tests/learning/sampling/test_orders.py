@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato.learning.sampling.orders import Allocated, Held, permutation, subset, subsets
 from sfumato.learning.sampling.seed import Seed
+from tests.cases import cases
 from tests.learning.sampling.laws import assert_law
 
 
@@ -45,7 +46,7 @@ def test_words_that_are_equal_are_all_drawn_again() -> None:
     assert permutation(3, _Words([1, 2, 1, 9, 8, 7])).tolist() == [2, 1, 0]
 
 
-@pytest.mark.parametrize(("count", "size"), [(4, 1), (4, 2), (5, 2), (6, 3), (5, 3), (5, 4), (4, 4)])
+@cases(("count", "size"), [(4, 1), (4, 2), (5, 2), (6, 3), (5, 3), (5, 4), (4, 4)])
 def test_each_subset_comes_from_as_many_choices(count: int, size: int) -> None:
     drawn = size if 2 * size <= count else count - size
     bounds = range(count - drawn + 1, count + 1)
@@ -67,7 +68,7 @@ def test_units_draw_their_subsets_independently() -> None:
     assert_law(counts, {pair: Fraction(1, 36) for pair in product(sets, sets)})
 
 
-@pytest.mark.parametrize("size", [1, 3, 5, 200, 700])
+@cases("size", [1, 3, 5, 200, 700])
 def test_many_units_each_get_distinct_numbers(size: int) -> None:
     drawn = subsets(3000, 1000, size, Seed.of(1).stream("test", 0))
     assert drawn.shape == (size, 3000)
@@ -79,7 +80,7 @@ def test_many_units_each_get_distinct_numbers(size: int) -> None:
     assert np.abs(counts - 3000 * share).max() < 7.5 * np.sqrt(3000 * share * (1 - share)) + 15
 
 
-@pytest.mark.parametrize(("count", "size"), [(6, 0), (6, 2), (6, 3), (6, 5), (6, 6), (1, 1)])
+@cases(("count", "size"), [(6, 0), (6, 2), (6, 3), (6, 5), (6, 6), (1, 1)])
 def test_all_subsets_are_equally_likely(count: int, size: int) -> None:
     stream = Seed.of(2).stream("test", 0)
     counts: Counter[Hashable] = Counter(tuple(subset(count, size, stream).tolist()) for _ in range(2000))

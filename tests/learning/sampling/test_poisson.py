@@ -16,6 +16,7 @@ from sfumato.learning.sampling.bernoulli import heads
 from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.learning.sampling.seed import KeyedStream, Seed
 from sfumato.privacy import Gaussian, Neighboring, PoissonSubsampled
+from tests.cases import cases
 from tests.learning.sampling.laws import assert_law
 
 
@@ -36,7 +37,7 @@ class _Script(KeyedStream):
         return np.array(taken, np.uint64)
 
 
-@pytest.mark.parametrize("chance", [0.0, 0.5, 0.01, 1 / 3, 2.0**-16, 3 * 2.0**-17, 1 - 2.0**-53, 1e-300, 1.0])
+@cases("chance", [0.0, 0.5, 0.01, 1 / 3, 2.0**-16, 3 * 2.0**-17, 1 - 2.0**-53, 1e-300, 1.0])
 def test_sixteen_bits_decide_every_coin_or_more_do(chance: float) -> None:
     exact = Fraction(chance)
     first = np.arange(0, 1 << 16, 1 << 8)

@@ -37,6 +37,7 @@ from sfumato.privacy import (
     TruncatedPoisson,
     loss_from_json,
 )
+from tests.cases import cases
 
 ADD, REPLACE, ZERO = Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE, Neighboring.ZERO_OUT
 STEPS, N = 24, 600
@@ -71,7 +72,7 @@ def make(name: str, **changes: Any) -> Sampler:
     return kind(**{"steps": STEPS, "seed": 1} | parameters | changes)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_batches_are_pure_functions_of_seed_and_step(name: str) -> None:
     sampler, other = make(name), make(name)
     forwards = [batch.tolist() for batch in sampler.batches()]
@@ -86,7 +87,7 @@ def test_batches_are_pure_functions_of_seed_and_step(name: str) -> None:
         assert [batch.tolist() for batch in make(name, seed=2).batches()] != forwards
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_a_caller_may_change_its_batch(name: str) -> None:
     sampler = make(name)
     before = sampler.batch(3).tolist()
@@ -94,7 +95,7 @@ def test_a_caller_may_change_its_batch(name: str) -> None:
     assert sampler.batch(3).tolist() == before
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_indices_are_distinct_examples(name: str) -> None:
     sampler = make(name)
     for batch in sampler.batches():
@@ -105,7 +106,7 @@ def test_indices_are_distinct_examples(name: str) -> None:
     assert sampler.distinct == (name != "with replacement")
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in {"with replacement", "user records"}])
+@cases("name", [n for n in NAMES if n not in {"with replacement", "user records"}])
 def test_units_keep_to_their_participation(name: str) -> None:
     sampler = make(name)
     owner = sampler.owners if isinstance(sampler, UserSampler) else np.arange(sampler.population)
@@ -122,7 +123,7 @@ def test_units_keep_to_their_participation(name: str) -> None:
         assert all(taken[0] < told.separation for taken in steps.values())
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_the_expected_batch_size_is_that_of_the_batches(name: str) -> None:
     sampler = make(name, steps=400)
     sizes = [_size(sampler, batch) for batch in sampler.batches(40)]
@@ -161,7 +162,7 @@ HAND: dict[str, tuple[Neighboring, Callable[[int], PrivacyLoss]]] = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_the_loss_is_that_of_the_law_that_draws(name: str) -> None:
     sampler = make(name)
     neighboring, by_hand = HAND[name]
@@ -175,7 +176,7 @@ def test_the_loss_is_that_of_the_law_that_draws(name: str) -> None:
     assert loss_from_json(sampler.loss(1.5).to_json()) == sampler.loss(1.5)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_a_step_under_another_relation_is_refused(name: str) -> None:
     sampler = make(name)
     for neighboring in Neighboring:
@@ -187,7 +188,7 @@ def test_a_step_under_another_relation_is_refused(name: str) -> None:
                 sampler.priced(step, 2)
 
 
-@pytest.mark.parametrize("name", ["bins", "allocation", "separated", "shuffled", "poisson"])
+@cases("name", ["bins", "allocation", "separated", "shuffled", "poisson"])
 def test_another_step_can_be_priced(name: str) -> None:
     """Two releases in one step, as a clipping bound that is adapted costs, are priced as one step."""
     sampler = make(name)
@@ -310,13 +311,13 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("name", "changes", "message"), BAD)
+@cases(("name", "changes", "message"), BAD)
 def test_bad_parameters_are_refused(name: str, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         make(name, **changes)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@cases("name", NAMES)
 def test_steps_that_are_not_planned_are_refused(name: str) -> None:
     sampler = make(name)
     for step in (-1, STEPS, 0.5):

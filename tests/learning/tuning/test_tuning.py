@@ -18,6 +18,7 @@ from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.mechanisms import Laplace
 from sfumato.numerics.source import RandomSource
 from sfumato.privacy import ZCDP, AdaptiveChoice, Neighboring, PureDP, RandomStopping
+from tests.cases import cases
 
 CANDIDATES = (0, 1, 2)
 SCORES = {"here": (4, 6, 1), "there": (5, 5, 0)}  # one unit moves each score by at most 1
@@ -64,13 +65,13 @@ def best_run(scores: tuple[int, ...], runs: Runs) -> np.ndarray:
     return np.append((best * joint / of).ravel(), chance[0])
 
 
-@pytest.mark.parametrize("runs", LAWS, ids=repr)
+@cases("runs", LAWS, ids=repr)
 def test_the_mean_is_what_was_asked(runs: Runs) -> None:
     chance = numbers(runs)
     assert (chance * np.arange(len(chance))).sum() == pytest.approx(runs.mean, rel=1e-7)
 
 
-@pytest.mark.parametrize("runs", LAWS, ids=repr)
+@cases("runs", LAWS, ids=repr)
 def test_no_neighbor_is_further_than_the_loss_says(runs: Runs) -> None:
     loss = runs.loss(NOISE.privacy_loss)
     here, there = (best_run(SCORES[side], runs) for side in ("here", "there"))
@@ -181,7 +182,7 @@ def test_the_worst_candidate_sets_the_price() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "name"),
     [
         ({"train": 3}, "train"),
@@ -202,7 +203,7 @@ def test_misuse(changes: dict[str, Any], name: str) -> None:
     assert "secret" not in str(raised.value)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "name"),
     [
         (lambda: Runs.geometric(1), "mean"),

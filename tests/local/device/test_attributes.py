@@ -12,6 +12,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local.device import Domain, FakeData, Randomizer, SampledAttribute, SplitBudget
+from tests.cases import cases
 from tests.local.laws import below_exponential, worst_odds
 
 KINDS: list[Any] = [SplitBudget, SampledAttribute, FakeData]
@@ -47,9 +48,9 @@ def law_of(made: Any, person: Any) -> dict[bytes, Fraction]:
     return {row.tobytes(): mass for row, mass in zip(rows, law.values(), strict=True)}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("protocol", ["RandomizedResponse", "OptimizedUnaryEncoding"])
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@cases("kind", KINDS)
+@cases("protocol", ["RandomizedResponse", "OptimizedUnaryEncoding"])
+@cases("epsilon", [0.5, 1.0, 4.0])
 def test_the_odds_of_whole_persons_are_those_of_epsilon(kind: Any, protocol: str, epsilon: float) -> None:
     made = small(kind, epsilon, protocol)
     odds = worst_odds(lambda person: law_of(made, person), PEOPLE)
@@ -123,10 +124,8 @@ def test_a_specification_makes_the_same_randomizer(kind: Any) -> None:
         Randomizer.from_specification(told, domains=DOMAINS[:1])
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "values", ["ab", [("a",)], [("a", 10, 1)], [3], 3, ["a1"], [("a", 99)], [("zz", 10)]]
-)
+@cases("kind", KINDS)
+@cases("values", ["ab", [("a",)], [("a", 10, 1)], [3], 3, ["a1"], [("a", 99)], [("zz", 10)]])
 def test_other_rows_are_refused(kind: Any, values: Any) -> None:
     with pytest.raises(ParameterError, match="values must be") as caught:
         small(kind, 1.0).randomize_batch(values)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sfumato.errors import ParameterError
 from sfumato.local.device.coins import Coin, checked_epsilon, least_odds
 from sfumato.numerics.source import SimulatedSource
+from tests.cases import cases
 
 
 @given(st.floats(1e-9, 40.0))
@@ -30,7 +31,7 @@ def test_coins_are_rounded_to_the_side_that_is_asked(chance: Fraction, bits: int
     assert high.chance - low.chance in (0, Fraction(1, 1 << bits))
 
 
-@pytest.mark.parametrize(("threshold", "bits"), [(1, 1), (3, 5), (1 << 63, 64), ((1 << 64) - 1, 64), (1, 64)])
+@cases(("threshold", "bits"), [(1, 1), (3, 5), (1 << 63, 64), ((1 << 64) - 1, 64), (1, 64)])
 def test_a_coin_falls_as_it_says(threshold: int, bits: int) -> None:
     class Counting(SimulatedSource):
         def words(self, count: int) -> np.ndarray:
@@ -43,13 +44,13 @@ def test_a_coin_falls_as_it_says(threshold: int, bits: int) -> None:
     assert abs(hits - n * mean) <= 6.2 * (n * mean * (1 - mean)) ** 0.5 + 1e-9  # false alarms: 1e-9
 
 
-@pytest.mark.parametrize(("threshold", "bits"), [(0, 8), (256, 8), (1, 0), (1, 65), (-1, 4)])
+@cases(("threshold", "bits"), [(0, 8), (256, 8), (1, 0), (1, 65), (-1, 4)])
 def test_refuses_coins_that_never_fall(threshold: int, bits: int) -> None:
     with pytest.raises(ParameterError, match="chance must be strictly between"):
         Coin(threshold, bits)
 
 
-@pytest.mark.parametrize("epsilon", [0, -1.0, float("nan"), float("inf"), 40.5, "1", None, True])
+@cases("epsilon", [0, -1.0, float("nan"), float("inf"), 40.5, "1", None, True])
 def test_refuses_an_epsilon(epsilon: object) -> None:
     with pytest.raises(ParameterError, match="epsilon must be"):
         checked_epsilon(epsilon)

@@ -17,6 +17,7 @@ from sfumato.local.device.collection import NONCE
 from sfumato.local.device.decoys import Decoys
 from sfumato.local.device.sealing import SEAL
 from sfumato.local.shuffle import SecretKey
+from tests.cases import cases
 
 ANALYST, SHUFFLER = SecretKey.generate("analyst"), SecretKey.generate("shuffler")
 DOMAIN = device.Domain(range(50))
@@ -70,7 +71,7 @@ def test_a_nonce_is_of_one_client_and_one_collection() -> None:
     assert made().nonce(os.urandom(32)) != made().nonce(secret)
 
 
-@pytest.mark.parametrize(
+@cases(
     "changes",
     [
         {"name": "week 8"},
@@ -114,7 +115,7 @@ def test_what_json_has_not_is_given() -> None:
     assert device.Collection.from_told(own.told(), domain=domain).id == own.id
 
 
-@pytest.mark.parametrize(
+@cases(
     ("changes", "rule"),
     [
         ({"sfumato_collection": 2}, "known format"),

@@ -11,6 +11,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.local.device import Domain, Randomizer
 from sfumato.local.device.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
+from tests.cases import cases
 from tests.local.laws import below_exponential, worst_odds
 
 KINDS: list[Any] = [CountMeanSketch, HadamardCountMeanSketch]
@@ -68,7 +69,7 @@ def test_specifications_come_back(kind: Any) -> None:
     assert again.randomize("b", 4) == made.randomize("b", 4)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
     [
         ({"size": 12}, "size must be a power of two"),

@@ -16,6 +16,7 @@ from sfumato.local.device import (
     ProjectiveGeometryResponse,
     SubsetSelection,
 )
+from tests.cases import cases
 from tests.local.laws import below_exponential, worst_odds
 
 KINDS: list[Any] = [HadamardResponse, OneBitHadamard, ProjectiveGeometryResponse, SubsetSelection]
@@ -60,8 +61,8 @@ def test_what_is_drawn_is_the_law(kind: Any, epsilon: float, count: int) -> None
         assert (square / free) ** (1 / 3) < 1 - 2 / (9 * free) + 6.2 * np.sqrt(2 / (9 * free))
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=ids)
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@cases("kind", KINDS, ids=ids)
+@cases("epsilon", [0.5, 1.0, 4.0])
 def test_sets_that_support_values_are_all_as_large(kind: Any, epsilon: float) -> None:
     made = kind(epsilon=epsilon, domain=Domain(range(11)))
     number = len(made.reports())
@@ -117,8 +118,8 @@ def test_the_field_is_the_prime_with_the_least_variance() -> None:
     assert found == {0.1: (2, 17), 0.5: (3, 12), 1.0: (3, 12), 2.0: (7, 7), 4.0: (53, 4)}
 
 
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0, 6.0, 9.0, 20.0])
-@pytest.mark.parametrize("count", [2, 100, 5000, 1_000_000])
+@cases("epsilon", [0.3, 1.0, 3.0, 6.0, 9.0, 20.0])
+@cases("count", [2, 100, 5000, 1_000_000])
 def test_scalar_products_are_those_of_digits(epsilon: float, count: int) -> None:
     made = ProjectiveGeometryResponse(epsilon=epsilon, domain=Domain(range(count)))
     order, free = made.order, made.dimension - 1

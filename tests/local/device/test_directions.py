@@ -13,6 +13,7 @@ from sfumato.errors import ParameterError
 from sfumato.local.device import PrivUnit, PrivUnitG, Randomizer, SphereSampling
 from sfumato.local.device.vectors import UNIT, gaussians, on_sphere
 from sfumato.numerics.source import SimulatedSource
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA, below_exponential, worst_odds
 
 KINDS: list[Any] = [PrivUnit, PrivUnitG, SphereSampling]
@@ -26,9 +27,9 @@ def small(kind: Any, epsilon: float, candidates: int = 9, **more: Any) -> Any:
     return kind(epsilon=epsilon, dimension=3, **more)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 4.0, 12.0])
-@pytest.mark.parametrize("candidates", [2, 9, 64])
+@cases("kind", KINDS)
+@cases("epsilon", [0.05, 0.5, 1.0, 4.0, 12.0])
+@cases("candidates", [2, 9, 64])
 def test_the_odds_of_all_reports_are_those_of_epsilon(kind: Any, epsilon: float, candidates: int) -> None:
     made = small(kind, epsilon, candidates)
     for seed in (0, 5, (1 << 40) - 1):
@@ -79,8 +80,8 @@ def test_short_vectors_are_randomized_to_either_side(kind: Any) -> None:
     assert abs(nothing[:, 0].mean()) <= SEVEN_SIGMA / np.sqrt(n)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
+@cases("kind", KINDS)
+@cases(
     "values",
     [
         [[7.125, 0, 0]],
@@ -100,8 +101,8 @@ def test_other_vectors_are_refused_and_not_shown(kind: Any, values: Any) -> None
     assert "7.125" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.5])
+@cases("kind", KINDS)
+@cases("epsilon", [0.1, 1.0, 4.5])
 def test_a_specification_makes_the_same_randomizer(kind: Any, epsilon: float) -> None:
     made = kind(epsilon=epsilon, dimension=4, radius=2.5)
     told = json.loads(json.dumps(made.specification()))

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError
 from sfumato.local.device import Domain
+from tests.cases import cases
 
 VALUES = st.one_of(
     st.text(), st.binary(), st.floats(allow_nan=False), st.integers(), st.none(), st.booleans()
@@ -56,7 +57,7 @@ def test_a_range_is_never_written_out() -> None:
     assert domain.codes([10**18 - 1]).tolist() == [10**18 - 1]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("values", "odd"),
     [
         (range(5), -1),
@@ -101,7 +102,7 @@ def test_arrays_of_every_kind() -> None:
         words.codes(np.zeros((2, 2)))
 
 
-@pytest.mark.parametrize(
+@cases(
     "given",
     [
         "ab",

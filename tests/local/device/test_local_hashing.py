@@ -12,13 +12,14 @@ from sfumato.errors import ParameterError
 from sfumato.local.device import BinaryLocalHashing, Domain, OptimalLocalHashing
 from sfumato.local.device.local_hashing import hashed, keys_of
 from sfumato.numerics import _kernels
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA, below_exponential, worst_odds
 
 KINDS: list[Any] = [OptimalLocalHashing, BinaryLocalHashing]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 4.0])
+@cases("kind", KINDS)
+@cases("epsilon", [0.05, 0.5, 1.0, 4.0])
 def test_the_odds_of_all_reports_are_those_of_epsilon(kind: Any, epsilon: float) -> None:
     made = kind(epsilon=epsilon, domain=Domain(range(9)))
     for seed in (0, 1, 12345, 2**32 - 1):
@@ -75,7 +76,6 @@ def test_keys_are_one_to_one_and_differ_in_their_low_bits() -> None:
 FAR = [*(1 << bit for bit in range(32)), 3 << 18, 3 << 30, (1 << 32) - 1, 77, 65_535, 123_457]
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("buckets", [2, 4, 56])
 @pytest.mark.parametrize("place", [0, 5])
 def test_pairs_are_hashed_alike_as_often_as_by_chance(place: int, buckets: int) -> None:

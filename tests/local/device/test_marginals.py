@@ -11,6 +11,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local.device import Domain, FourierMarginals, Randomizer, SampledMarginals
+from tests.cases import cases
 from tests.local.laws import below_exponential, worst_odds
 
 DOMAINS = (Domain(["a", "b"]), Domain(range(10, 13)), Domain(range(2)))
@@ -27,8 +28,8 @@ def small(kind: Any, epsilon: float, protocol: str = "RandomizedResponse") -> An
 KINDS: list[Any] = [FourierMarginals, SampledMarginals]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@cases("kind", KINDS)
+@cases("epsilon", [0.5, 1.0, 4.0])
 def test_the_odds_of_whole_rows_are_those_of_epsilon(kind: Any, epsilon: float) -> None:
     made = small(kind, epsilon)
     assert below_exponential(worst_odds(made.probabilities, PEOPLE), epsilon)
@@ -101,8 +102,8 @@ def test_a_specification_makes_the_same_randomizer(kind: Any) -> None:
                 Randomizer.from_specification({**told, **change})
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("values", ["ab", [("a", 10)], [3], 3, [("a", 99, 0)], [("zz", 10, 0)]])
+@cases("kind", KINDS)
+@cases("values", ["ab", [("a", 10)], [3], 3, [("a", 99, 0)], [("zz", 10, 0)]])
 def test_other_rows_are_refused(kind: Any, values: Any) -> None:
     with pytest.raises(ParameterError, match="values must be") as caught:
         small(kind, 1.0).randomize_batch(values)

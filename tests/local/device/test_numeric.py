@@ -19,6 +19,7 @@ from sfumato.local.device import (
     Randomizer,
     SquareWave,
 )
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA, below_exponential, worst_odds
 
 FINITE: list[Any] = [OneBitMean, PiecewiseMean, PlaceMean, SquareWave, HybridMean]
@@ -46,8 +47,8 @@ def test_noise_is_priced_as_it_is_drawn() -> None:
         assert made.reach >= 64 * made.scale > made.reach - 1
 
 
-@pytest.mark.parametrize("kind", FINITE)
-@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+@cases("kind", FINITE)
+@cases("epsilon", [0.5, 3.0])
 def test_what_is_drawn_is_the_law(kind: Any, epsilon: float) -> None:
     made, n = small(kind, epsilon, 4), 60_000
     for place in range(made.steps + 1):
@@ -72,7 +73,7 @@ def test_laplace_noise_is_drawn_by_its_law() -> None:
         assert abs((noisy == 2 + away).mean() - mass) <= SEVEN_SIGMA * np.sqrt(mass / n)
 
 
-@pytest.mark.parametrize("kind", [OneBitMean, PiecewiseMean, PlaceMean, SquareWave, LaplaceMean])
+@cases("kind", [OneBitMean, PiecewiseMean, PlaceMean, SquareWave, LaplaceMean])
 def test_numbers_between_places_go_to_both(kind: Any) -> None:
     made = small(kind, 30.0, 3)
     n, value = 100_000, 1.3
@@ -89,7 +90,7 @@ def test_numbers_between_places_go_to_both(kind: Any) -> None:
     assert between.mean() > 0.999
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_both_bounds_may_be_true(kind: Any) -> None:
     made = small(kind, 1.0)
     for value in (-1, 2, np.float32(-1), 2.0):
@@ -97,8 +98,8 @@ def test_both_bounds_may_be_true(kind: Any) -> None:
     assert len(made.randomize_batch([])) == 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
+@cases("kind", KINDS)
+@cases(
     "values",
     [
         [7.125],
@@ -119,8 +120,8 @@ def test_other_numbers_are_refused_and_not_shown(kind: Any, values: Any) -> None
     assert "7.125" not in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.5])
+@cases("kind", KINDS)
+@cases("epsilon", [0.1, 1.0, 4.5])
 def test_a_specification_makes_the_same_randomizer(kind: Any, epsilon: float) -> None:
     made = small(kind, epsilon)
     told = json.loads(json.dumps(made.specification()))
@@ -141,7 +142,7 @@ def test_a_specification_makes_the_same_randomizer(kind: Any, epsilon: float) ->
             Randomizer.from_specification({**told, **change})
 
 
-@pytest.mark.parametrize("kind", FINITE)
+@cases("kind", FINITE)
 def test_payloads_beyond_the_law_are_not_well_formed(kind: Any) -> None:
     made = small(kind, 1.0, 5)
     law = set().union(*(made.probabilities(place) for place in range(made.steps + 1)))

@@ -11,6 +11,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local.device import PrefixRound, Randomizer, Strings
+from tests.cases import cases
 from tests.local.laws import below_exponential, worst_odds
 
 TINY = Strings(length=3, alphabet="ab")
@@ -23,8 +24,8 @@ def made(epsilon: float, protocol: str = PROTOCOLS[0], **change: Any) -> PrefixR
     return PrefixRound(epsilon=epsilon, protocol=protocol, **shape)
 
 
-@pytest.mark.parametrize("protocol", PROTOCOLS)
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@cases("protocol", PROTOCOLS)
+@cases("epsilon", [0.5, 1.0, 4.0])
 def test_the_odds_are_those_of_epsilon(protocol: str, epsilon: float) -> None:
     odds = worst_odds(made(epsilon, protocol).probabilities, VALUES)
     assert below_exponential(odds, epsilon, 0.98 if "Unary" in protocol else 0.999)

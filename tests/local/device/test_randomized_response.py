@@ -7,11 +7,12 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local.device import Domain, RandomizedResponse
+from tests.cases import cases
 from tests.local.laws import below_exponential, worst_odds
 
 
-@pytest.mark.parametrize("epsilon", [0.01, 0.5, 1.0, 4.0, 20.0])
-@pytest.mark.parametrize("count", [2, 3, 17])
+@cases("epsilon", [0.01, 0.5, 1.0, 4.0, 20.0])
+@cases("count", [2, 3, 17])
 def test_the_odds_of_all_reports_are_those_of_epsilon(epsilon: float, count: int) -> None:
     made = RandomizedResponse(epsilon=epsilon, domain=Domain(range(count)))
     assert below_exponential(worst_odds(made.probabilities, range(count)), epsilon, 1 - 1e-6)

@@ -13,6 +13,7 @@ from sfumato.errors import ParameterError
 from sfumato.local import device
 from sfumato.local.device import Domain, RandomizedResponse, Randomizer
 from sfumato.local.device.randomizer import CategoricalRandomizer
+from tests.cases import cases
 
 FACE = [getattr(device, name) for name in device.__all__]
 KINDS = [
@@ -44,8 +45,8 @@ def test_the_client_half_loads_only_numpy_and_cryptography() -> None:
     assert {name.split(".")[2] for name in ours if name.startswith("sfumato.local.")} == {"device"}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.5])
+@cases("kind", KINDS)
+@cases("epsilon", [0.1, 1.0, 4.5])
 def test_a_specification_makes_the_same_randomizer(kind: type[Randomizer], epsilon: float) -> None:
     made = kind(epsilon=epsilon, domain=Domain(range(10, 30)))  # type: ignore[call-arg]
     told = json.loads(json.dumps(made.specification()))
@@ -56,7 +57,7 @@ def test_a_specification_makes_the_same_randomizer(kind: type[Randomizer], epsil
     assert again.randomize(11, 5) == made.randomize(11, 5)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_digests_tell_parameters_apart(kind: type[Randomizer]) -> None:
     made = [
         kind(epsilon=epsilon, domain=Domain(domain))  # type: ignore[call-arg]
@@ -82,7 +83,7 @@ def test_domains_that_json_does_not_hold_are_given() -> None:
         Randomizer.from_specification(told)
 
 
-@pytest.mark.parametrize(
+@cases(
     "change",
     [
         {"protocol": "Domain"},
@@ -105,7 +106,7 @@ def test_refuses_specifications_of_others(change: dict[str, object]) -> None:
         Randomizer.from_specification(told)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_a_report_is_a_row_of_a_batch(kind: type[Randomizer]) -> None:
     made = kind(epsilon=1.0, domain=Domain(["a", "b", "c"]))  # type: ignore[call-arg]
     assert not made.randomize_batch(["a"] * 3).simulated
@@ -118,7 +119,7 @@ def test_a_report_is_a_row_of_a_batch(kind: type[Randomizer]) -> None:
         made.randomize("d")
 
 
-@pytest.mark.parametrize("told", [None, [], ["sfumato"], "RandomizedResponse", b"{}", 5, float("nan")])
+@cases("told", [None, [], ["sfumato"], "RandomizedResponse", b"{}", 5, float("nan")])
 def test_what_is_no_specification_at_all_is_refused(told: Any) -> None:
     with pytest.raises(ParameterError, match="specification must be of a known protocol"):
         Randomizer.from_specification(told)

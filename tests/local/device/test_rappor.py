@@ -13,6 +13,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.local.device import Randomizer, Rappor
 from sfumato.local.device.bloom import bloom_filters, bloom_places, encoded
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA, below_exponential, worst_odds
 
 STRINGS = [f"string {i}" for i in range(60)]
@@ -34,7 +35,7 @@ def far_apart(made: Rappor) -> list[str]:
     return [one, other, *STRINGS[:3]]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
+@cases("shape", SHAPES)
 def test_the_odds_of_one_report_are_those_of_epsilon(shape: dict[str, Any]) -> None:
     made = Rappor(bits=8, cohorts=1, **shape)
     assert below_exponential(worst_odds(made.probabilities, far_apart(made)), made.epsilon)
@@ -122,7 +123,7 @@ def test_specifications_come_back() -> None:
     assert len({Rappor(**shape).digest for shape in SHAPES}) == len(SHAPES)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
     [
         ({"bits": 12}, "bits must be a multiple of 8"),

@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 from sfumato.errors import ParameterError
 from sfumato.local.device.sealing import SEAL, PublicKey, unsealed
+from tests.cases import cases
 
 # RFC 9180, A.2.1 and A.2.1.1, sequence number 0: base mode, X25519, HKDF-SHA256, ChaCha20-Poly1305.
 SECRET = bytes.fromhex("8057991eef8f1f1af18f4a9491d16a1ce333f695d4db8e38da75975c4478e0fb")
@@ -125,7 +126,7 @@ def test_a_public_key_is_told_as_a_line(public: PublicKey) -> None:
         PublicKey.from_text(line, "shuffler")
 
 
-@pytest.mark.parametrize(
+@cases(
     ("role", "point", "token", "rule"),
     [
         ("clerk", bytes(32), bytes(32), "role must be one of"),

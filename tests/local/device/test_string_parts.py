@@ -21,6 +21,7 @@ from sfumato.local.device import (
 )
 from sfumato.local.device.local_hashing import hashed, keys_of
 from sfumato.local.device.string_parts import StringsRandomizer
+from tests.cases import cases
 from tests.local.laws import below_exponential, worst_odds
 
 TINY = Strings(length=2, alphabet="ab")
@@ -98,8 +99,8 @@ def test_hashed_prefixes_are_the_law_too() -> None:
         assert abs(share - chance) < 6.2 * np.sqrt(chance * (1 - chance) / len(pieces))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("weight", [0, 4])
+@cases("kind", KINDS)
+@cases("weight", [0, 4])
 def test_both_parts_of_epsilon_never_exceed_it(kind: Any, weight: int) -> None:
     for epsilon in (0.1, 0.7, 1.0, 3.3):
         made = tiny(kind, epsilon, weight)
@@ -107,8 +108,8 @@ def test_both_parts_of_epsilon_never_exceed_it(kind: Any, weight: int) -> None:
         assert (max(parts) if weight else sum(parts)) == Fraction(epsilon)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("weight", [0, 4])
+@cases("kind", KINDS)
+@cases("weight", [0, 4])
 def test_a_specification_makes_the_same_randomizer(kind: Any, weight: int) -> None:
     made = kind(epsilon=1.0, strings=Strings(length=4, alphabet=b"abc"), weight=weight, key=2**64 - 1)
     told = json.loads(json.dumps(made.specification()))
@@ -132,8 +133,8 @@ def test_a_specification_makes_the_same_randomizer(kind: Any, weight: int) -> No
             Randomizer.from_specification({**told, **change})
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("weight", [0, 1])
+@cases("kind", KINDS)
+@cases("weight", [0, 1])
 def test_only_records_that_may_be_sent_are_well_formed(kind: Any, weight: int) -> None:
     made = tiny(kind, 1.0, weight)
     noise = np.random.default_rng(1).integers(0, 256, (40_000, made.width), dtype=np.uint8)

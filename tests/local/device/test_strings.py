@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from sfumato.errors import ParameterError
 from sfumato.local.device import Strings
 from sfumato.local.device.strings import hashed_rows
+from tests.cases import cases
 
 WORDS = Strings(length=5, alphabet="abcß€𝄞")
 BYTES = Strings(length=3, alphabet=bytes(range(256)))
@@ -35,9 +36,7 @@ def test_arrays_and_lists_are_alike() -> None:
     assert WORDS.symbols([]).shape == (0, 5)
 
 
-@pytest.mark.parametrize(
-    "values", ["ab", np.array("ab"), 3, [3], [b"ab"], ["abd"], ["ab\0"], [None], ["secretz", 1]]
-)
+@cases("values", ["ab", np.array("ab"), 3, [3], [b"ab"], ["abd"], ["ab\0"], [None], ["secretz", 1]])
 def test_what_is_no_such_string_is_refused_and_not_shown(values: Any) -> None:
     with pytest.raises(ParameterError, match="values must be") as told:
         WORDS.symbols(values)
@@ -45,7 +44,7 @@ def test_what_is_no_such_string_is_refused_and_not_shown(values: Any) -> None:
     assert "abd" not in str(told.value)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "told"),
     [
         ({"length": 0}, "length must"),

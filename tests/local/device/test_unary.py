@@ -10,20 +10,21 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local.device import Domain, OptimizedUnaryEncoding, SymmetricUnaryEncoding
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA, below_exponential, worst_odds
 
 KINDS: list[Any] = [SymmetricUnaryEncoding, OptimizedUnaryEncoding]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 4.0, 12.0])
+@cases("kind", KINDS)
+@cases("epsilon", [0.05, 0.5, 1.0, 4.0, 12.0])
 def test_the_odds_of_all_reports_are_those_of_epsilon(kind: Any, epsilon: float) -> None:
     made = kind(epsilon=epsilon, domain=Domain(range(4)))
     assert below_exponential(worst_odds(made.probabilities, range(4)), epsilon)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 2.0, 30.0])
+@cases("kind", KINDS)
+@cases("epsilon", [1e-3, 0.1, 2.0, 30.0])
 def test_coins_are_short(kind: Any, epsilon: float) -> None:
     made = kind(epsilon=epsilon, domain=Domain(range(4)))
     p, q = made.true.chance, made.other.chance
@@ -35,8 +36,8 @@ def test_coins_are_short(kind: Any, epsilon: float) -> None:
         assert p == Fraction(1, 2)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("count", [2, 3, 8, 13])
+@cases("kind", KINDS)
+@cases("count", [2, 3, 8, 13])
 def test_what_is_drawn_is_the_law(kind: Any, count: int) -> None:
     made, n = kind(epsilon=1.0, domain=Domain(range(count))), 30_000
     p, q = float(made.true.chance), float(made.other.chance)

@@ -16,14 +16,15 @@ from sfumato.local import (
     SubsetSelection,
 )
 from sfumato.local.frequency.walsh import walsh
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA
 
 KINDS: list[Any] = [HadamardResponse, OneBitHadamard, ProjectiveGeometryResponse, SubsetSelection]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.__name__))
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.0, 4.0])
-@pytest.mark.parametrize("count", [2, 7, 11])
+@cases("kind", KINDS, ids=lambda kind: str(kind.__name__))
+@cases("epsilon", [0.3, 1.0, 2.0, 4.0])
+@cases("count", [2, 7, 11])
 def test_no_bias_and_the_stated_covariance_over_all_reports(kind: Any, epsilon: float, count: int) -> None:
     oracle = kind(epsilon=epsilon, domain=Domain(range(count)))
     device = oracle.device
@@ -56,8 +57,8 @@ def test_the_transform_is_that_of_the_matrix(size: int) -> None:
     assert rows.tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.__name__))
-@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+@cases("kind", KINDS, ids=lambda kind: str(kind.__name__))
+@cases("epsilon", [0.5, 3.0])
 def test_large_domains_are_counted_as_they_are_reported(kind: Any, epsilon: float) -> None:
     count, n = 700, 20_000
     oracle = kind(epsilon=epsilon, domain=Domain(range(count)))

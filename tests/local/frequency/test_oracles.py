@@ -12,6 +12,7 @@ from sfumato.local import Domain
 from sfumato.local.oracle import Oracle, SupportOracle
 from sfumato.privacy import Neighboring
 from sfumato.privacy.nodes.shuffled import Shuffled
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA
 
 ORACLES: list[Any] = [
@@ -26,7 +27,6 @@ def ids(kind: type) -> str:
     return kind.__name__
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", ORACLES, ids=ids)
 def test_the_simulator_has_the_moments_that_are_stated(kind: Any) -> None:
     oracle = kind(epsilon=1.0, domain=Domain(range(7)))
@@ -91,7 +91,7 @@ def test_supports_are_exact(kind: Any) -> None:
         assert abs(rate - mean) <= SEVEN_SIGMA * np.sqrt(mean * (1 - mean) / 6000) + 1e-12
 
 
-@pytest.mark.parametrize("kind", ORACLES, ids=ids)
+@cases("kind", ORACLES, ids=ids)
 def test_a_million_times_a_million_respondents_are_simulated_at_once(kind: Any) -> None:
     oracle = kind(epsilon=1.0, domain=Domain(range(7)))
     estimate = oracle.simulate(COUNTS * 10**9, 1)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from sfumato import local
+from tests.cases import cases
 
 E = math.exp
 FORMULAS: dict[str, Callable[[float, int], float]] = {
@@ -31,15 +32,15 @@ FIGURES: dict[str, dict[float, float]] = {
 }
 
 
-@pytest.mark.parametrize("name", FORMULAS)
-@pytest.mark.parametrize("epsilon", [0.25, 1.0, 3.0])
+@cases("name", FORMULAS)
+@cases("epsilon", [0.25, 1.0, 3.0])
 def test_formulas(name: str, epsilon: float) -> None:
     oracle = getattr(local, name)(epsilon=epsilon, domain=local.Domain(range(500)))
     # Short coins give up a share of epsilon below 0.0005 of its odds.
     assert oracle.variance(1) == pytest.approx(FORMULAS[name](epsilon, 500), rel=0.005)
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@cases("name", FIGURES)
 def test_figures(name: str) -> None:
     for epsilon, figure in FIGURES[name].items():
         oracle = getattr(local, name)(epsilon=epsilon, domain=local.Domain(range(1024)))

@@ -23,6 +23,7 @@ from sfumato.local.heavy_hitters.answers import NumberedAnswers, SketchedAnswers
 from sfumato.local.heavy_hitters.judging import judged
 from sfumato.privacy import Neighboring
 from sfumato.privacy.nodes.shuffled import Shuffled
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA
 
 KINDS: list[Any] = [PrefixExtending, TreeHist, Bitstogram, SequenceFragmentPuzzle]
@@ -35,8 +36,8 @@ def made(kind: Any, weight: int, **shape: Any) -> Any:
     return kind(**{"epsilon": 5.0, "strings": STRINGS, "weight": weight, **sketch, **shape})
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("weight", [0, 2])
+@cases("kind", KINDS)
+@cases("weight", [0, 2])
 def test_pieces_merge_and_states_come_back(kind: Any, weight: int) -> None:
     protocol = made(kind, weight)
     batches = [protocol.randomize_batch(VALUES, seed) for seed in range(3)]
@@ -58,8 +59,8 @@ def test_pieces_merge_and_states_come_back(kind: Any, weight: int) -> None:
     assert single.estimate().frequencies.tolist() == few.estimate().frequencies.tolist()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("weight", [0, 2])
+@cases("kind", KINDS)
+@cases("weight", [0, 2])
 def test_whatever_bytes_come_are_counted(kind: Any, weight: int) -> None:
     protocol = made(kind, weight)
     hostile = protocol.aggregator()
@@ -111,9 +112,9 @@ def test_records_that_are_kept_must_be_sound() -> None:
     assert keeper.records.shape == (len(VALUES), protocol.device.width)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("weight", [0, 2])
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@cases("kind", KINDS)
+@cases("weight", [0, 2])
+@cases("epsilon", [0.5, 1.0, 4.0])
 def test_losses_are_close_to_epsilon_and_never_above(kind: Any, weight: int, epsilon: float) -> None:
     protocol = made(kind, weight, epsilon=epsilon)
     loss = protocol.privacy_loss

@@ -17,6 +17,7 @@ from sfumato.local import (
     TreeHist,
     choose_strings,
 )
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA
 
 KINDS: list[Any] = [PrefixExtending, TreeHist, Bitstogram, SequenceFragmentPuzzle]
@@ -72,8 +73,8 @@ def test_bytes_bits_and_letters_of_any_kind(kind: Any) -> None:
     assert found_by(kind, greek, letters * 200).found == letters[59:61]
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("weight", [0, 4])
+@cases("kind", KINDS)
+@cases("weight", [0, 4])
 def test_nobody_tells_nothing(kind: Any, weight: int) -> None:
     protocol = kind(
         epsilon=1.0, strings=TINY, weight=weight, **({"fragment": 1} if kind in KINDS[2:] else {})

@@ -105,7 +105,6 @@ def test_estimates_of_other_rounds_are_refused() -> None:
         PrefixRound(epsilon=1.0, strings=wrong)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_bytes_keep_epsilon_and_use_it(epsilon: float) -> None:
     strings = Strings(length=2, alphabet="ab")

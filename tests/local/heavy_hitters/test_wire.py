@@ -57,7 +57,7 @@ def read(protocol: Any, records: Any) -> Any:
     return np.hstack([both, (both[:, 1] + both[:, 3] - both[:, 2] - both[:, 4])[:, None]])
 
 
-@pytest.mark.exhaustive
+@pytest.mark.sharpest("4.0-TreeHist-2-shape1")
 @pytest.mark.parametrize(("kind", "weight", "shape"), KINDS)
 @pytest.mark.parametrize("epsilon", TRIALS)
 def test_the_bytes_keep_epsilon_and_use_it(kind: Any, weight: int, shape: Any, epsilon: float) -> None:

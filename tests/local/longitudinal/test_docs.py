@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from sfumato import local
+from tests.cases import cases
 
 PAGE = (Path(__file__).parents[3] / "docs" / "longitudinal.md").read_text(encoding="utf-8")
 ROWS = re.findall(
@@ -37,7 +38,7 @@ def test_the_guide_runs_and_prints_what_it_says(capsys: pytest.CaptureFixture[st
     assert out.count("\n") > 5
 
 
-@pytest.mark.parametrize("row", ROWS)
+@cases("row", ROWS)
 def test_the_table_is_right(row: tuple[str, ...]) -> None:
     name, option, number, most, epsilon, variance = row
     shape: dict[str, Any] = {option: int(number)} if option else {}

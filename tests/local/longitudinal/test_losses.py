@@ -22,6 +22,7 @@ from sfumato.local import (
 )
 from sfumato.privacy import Neighboring
 from sfumato.privacy.nodes.shuffled import Shuffled
+from tests.cases import cases
 from tests.local.device.longitudinal.histories import law_of_one_value, permanent
 from tests.local.laws import worst_odds
 
@@ -58,8 +59,8 @@ def over_buckets(oracle: Any) -> Any:
     return oracle.device.inner if isinstance(oracle, LongitudinalLocalHashing) else oracle.device
 
 
-@pytest.mark.parametrize("oracle", LAYERED, ids=name)
-@pytest.mark.parametrize("reports", [2, 3])
+@cases("oracle", LAYERED, ids=name)
+@cases("reports", [2, 3])
 def test_several_reports_of_a_memo_have_the_stated_odds_exactly(oracle: Any, reports: int) -> None:
     device = over_buckets(oracle)
     values = [0, 1] if reports == 3 else values_of(oracle)
@@ -69,7 +70,7 @@ def test_several_reports_of_a_memo_have_the_stated_odds_exactly(oracle: Any, rep
     assert np.log(float(odds)) - 1e-9 <= loss <= np.log(float(odds)) + 1e-9
 
 
-@pytest.mark.parametrize("oracle", LAYERED, ids=name)
+@cases("oracle", LAYERED, ids=name)
 def test_losses_hold_for_the_exact_laws(oracle: Any) -> None:
     device = over_buckets(oracle)
     for loss, law in (
@@ -90,7 +91,7 @@ AGAIN: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("oracle", [*LAYERED, *AGAIN], ids=name)
+@cases("oracle", [*LAYERED, *AGAIN], ids=name)
 def test_reports_of_a_memo_cost_more_and_more_up_to_the_memo(oracle: Any) -> None:
     costs = [oracle.same_memo_loss(t).epsilon(0.0) for t in (1, 2, 3, 10, 100, 512, 513, 10**9)]
     assert all(less <= more for less, more in pairwise(costs))

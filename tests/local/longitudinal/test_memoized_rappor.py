@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from sfumato.local import MemoizedRappor, Rappor
+from tests.cases import cases
 
 
-@pytest.mark.parametrize("both", [(0.5, 0.75), (0.125, 0.5), None])
-@pytest.mark.parametrize("reports", [1, 2, 4])
+@cases("both", [(0.5, 0.75), (0.125, 0.5), None])
+@cases("reports", [1, 2, 4])
 def test_reports_of_a_memo_have_the_stated_odds_exactly(both: Any, reports: int) -> None:
     protocol = MemoizedRappor(hashes=2, permanent=0.5, instantaneous=both)
     flip = protocol.device.inner.flip.chance

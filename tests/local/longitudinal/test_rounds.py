@@ -19,6 +19,7 @@ from sfumato.local import (
 )
 from sfumato.local.device.local_hashing import bucket_of
 from sfumato.local.spread import Array
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA
 
 BOTH: dict[str, Any] = {"epsilon": 1.0, "permanent_epsilon": 1.5, "domain": Domain(range(5))}
@@ -69,7 +70,6 @@ def test_two_rounds_covary_as_stated(oracle: Any) -> None:
     assert (covariance > 5 * spread).all()
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("oracle", [ORACLES[0], ORACLES[1], ORACLES[3], ORACLES[7]], ids=name)
 def test_rounds_drawn_at_once_have_the_moments_of_devices_that_never_change(oracle: Any) -> None:
     repeats, n, truth = 3000, int(COUNTS.sum()), COUNTS / COUNTS.sum()
@@ -180,7 +180,7 @@ def test_rounds_without_reports_and_odd_questions() -> None:
             oracle.rounds(none)
 
 
-@pytest.mark.parametrize("oracle", ORACLES, ids=name)
+@cases("oracle", ORACLES, ids=name)
 def test_merges_are_exact_and_hostile_bytes_are_counted(oracle: Any) -> None:
     batches = [oracle.randomize_batch(np.arange(400) % 5, seed) for seed in range(3)]
     whole, left, right = (oracle.aggregator() for _ in range(3))

@@ -65,7 +65,6 @@ def audited(protocol: Any, rounds: int, epsilon: float, trials: int) -> Any:
     )
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "kind", [*LAYERED, MemoizedBitFlip, MemoizedOneBitMean], ids=lambda kind: kind.__name__
 )
@@ -76,7 +75,6 @@ def test_the_bytes_of_one_report_keep_epsilon_and_use_it(kind: Any, epsilon: flo
     assert 0.9 * epsilon <= found.epsilon_lower <= epsilon
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "kind", [*LAYERED, MemoizedBitFlip, MemoizedOneBitMean], ids=lambda kind: kind.__name__
 )

@@ -13,6 +13,7 @@ from sfumato.local import Duchi, HybridMean, LaplaceMean, OneBitMean, PiecewiseM
 from sfumato.local.numeric.moments import Moments
 from sfumato.privacy import Neighboring
 from sfumato.privacy.nodes.shuffled import Shuffled
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA
 
 MEANS: list[Any] = [LaplaceMean, OneBitMean, PiecewiseMean, HybridMean]
@@ -61,8 +62,8 @@ def test_two_papers_have_one_law() -> None:
     assert Duchi is OneBitMean
 
 
-@pytest.mark.parametrize("kind", [OneBitMean, PiecewiseMean, PlaceMean, SquareWave])
-@pytest.mark.parametrize("epsilon", [0.2, 1.0, 5.0])
+@cases("kind", [OneBitMean, PiecewiseMean, PlaceMean, SquareWave])
+@cases("epsilon", [0.2, 1.0, 5.0])
 def test_moments_are_those_of_the_enumerated_law(kind: Any, epsilon: float) -> None:
     more = {} if kind is OneBitMean else {"steps": 7}
     device = kind(epsilon=epsilon, bounds=(0, 1), **more).device
@@ -78,8 +79,8 @@ def test_moments_are_those_of_the_enumerated_law(kind: Any, epsilon: float) -> N
         assert moments.variance(share)[0] == pytest.approx(exact, rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@cases("kind", KINDS)
+@cases("epsilon", [0.5, 1.0, 4.0])
 def test_reports_have_no_bias_and_the_variance_that_is_stated(kind: Any, epsilon: float) -> None:
     protocol, n = kind(epsilon=epsilon, bounds=(-1, 1)), 200_000
     for value in (-1.0, 0.25, 1.0):
@@ -92,7 +93,6 @@ def test_reports_have_no_bias_and_the_variance_that_is_stated(kind: Any, epsilon
         assert found.reports == n
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_intervals_cover(kind: Any, epsilon: float) -> None:
@@ -129,7 +129,7 @@ def test_losses_are_close_to_epsilon_and_never_above(kind: Any) -> None:
         assert Shuffled(loss, clients=100_000).epsilon(1e-6) < epsilon / 3
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_pieces_merge_and_states_come_back(kind: Any) -> None:
     protocol = kind(epsilon=1.0, bounds=(-1, 1))
     a, b = collected(protocol, NUMBERS, 1), collected(protocol, NUMBERS[:7], 2)
@@ -144,7 +144,7 @@ def test_pieces_merge_and_states_come_back(kind: Any) -> None:
         kind(epsilon=1.5, bounds=(-1, 1)).aggregator(a.to_bytes())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_whatever_bytes_come_are_counted(kind: Any) -> None:
     protocol = kind(epsilon=1.0, bounds=(-1, 1))
     aggregator, width = protocol.aggregator(), protocol.device.width
@@ -162,7 +162,7 @@ def test_whatever_bytes_come_are_counted(kind: Any) -> None:
     assert np.isfinite([found.mean, found.variance]).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_without_reports_every_mean_is_possible(kind: Any) -> None:
     protocol = kind(epsilon=1.0, bounds=(-1, 3))
     found = mean_of(protocol.aggregator().estimate())

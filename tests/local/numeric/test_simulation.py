@@ -12,6 +12,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.local import HybridMean, LaplaceMean, OneBitMean, PiecewiseMean, PlaceMean, SquareWave
 from sfumato.local.numeric.simulation import drawn_reports, even_windows
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA
 
 KINDS: list[Any] = [LaplaceMean, OneBitMean, PiecewiseMean, HybridMean, PlaceMean, SquareWave]
@@ -23,7 +24,6 @@ def mean_of(estimate: Any) -> Any:
     return getattr(estimate, "mean", estimate) if hasattr(estimate, "counts") else estimate
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("starts", "window"), [((2, 0, 1), 3), ((1, 1), 5), ((0, 3), 1), ((1, 0, 0, 1, 1), 2)]
 )
@@ -60,7 +60,6 @@ def test_reports_have_the_moments_of_the_enumerated_law(kind: Any, epsilon: floa
     assert (abs(found - covariance) <= SEVEN_SIGMA * np.outer(spread, spread) * np.sqrt(2 / repeats)).all()
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_estimates_stray_as_stated_and_intervals_cover(kind: Any, epsilon: float) -> None:
@@ -81,7 +80,7 @@ def test_estimates_stray_as_stated_and_intervals_cover(kind: Any, epsilon: float
     assert all(each.simulated and each.reports == n for each in found)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_the_totals_are_those_of_an_aggregator(kind: Any) -> None:
     protocol, repeats = (
         kind(epsilon=2.0, bounds=(-1, 1), **({} if kind is OneBitMean else {"steps": 6})),
@@ -100,7 +99,7 @@ def test_the_totals_are_those_of_an_aggregator(kind: Any) -> None:
         assert (abs(both[0].mean(axis=0) - both[1].mean(axis=0)) <= (SEVEN_SIGMA + 1) * spread).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@cases("kind", KINDS)
 def test_a_thousand_million_people_are_simulated_at_once(kind: Any) -> None:
     protocol = kind(epsilon=1.0, bounds=(18, 90))
     numbers = np.linspace(18, 90, 200)

@@ -9,6 +9,7 @@ from sfumato.errors import ParameterError
 from sfumato.local import SquareWave
 from sfumato.local.numeric.expectation import most_likely
 from sfumato.local.numeric.functionals import unbiased_weights
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA
 
 
@@ -70,7 +71,7 @@ def test_a_step_is_found_without_smoothing() -> None:
     assert shares[7] == pytest.approx(0.4, abs=0.03)
 
 
-@pytest.mark.parametrize(("steps", "epsilon"), [(1, 1.0), (7, 0.5), (12, 2.0), (30, 6.0), (200, 1.0)])
+@cases(("steps", "epsilon"), [(1, 1.0), (7, 0.5), (12, 2.0), (30, 6.0), (200, 1.0)])
 def test_weights_tell_any_mean_without_bias_and_with_the_least_squares(steps: int, epsilon: float) -> None:
     device = SquareWave(epsilon=epsilon, bounds=(0, 1), steps=steps).device
     near, far = device.inside.chance / device.window, (1 - device.inside.chance) / steps

@@ -21,7 +21,7 @@ def sent(protocol: Any) -> Callable[[float, int], Any]:
     return lambda value, size: protocol.randomize_batch(np.full(size, value), generator).records
 
 
-@pytest.mark.exhaustive
+@pytest.mark.sharpest("4.0-PlaceMean")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_bytes_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:

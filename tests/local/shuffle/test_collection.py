@@ -23,6 +23,7 @@ from sfumato.local.shuffle import (
 from sfumato.local.shuffle.batches import random_order
 from sfumato.numerics.source import random_source
 from sfumato.privacy import Shuffled
+from tests.cases import cases
 
 ANALYST, SHUFFLER = SecretKey.generate("analyst"), SecretKey.generate("shuffler")
 ORACLE = local.RandomizedResponse(epsilon=3.0, domain=local.Domain(["red", "green", "blue"]))
@@ -125,7 +126,7 @@ def test_a_protocol_that_json_has_not_is_given() -> None:
     assert Collection.from_told(told, protocol=oracle).protocol is oracle
 
 
-@pytest.mark.parametrize(
+@cases(
     "protocol",
     [
         {"name": "Collection", "parameters": {}},
@@ -267,7 +268,7 @@ def test_words_that_are_alike_are_drawn_anew() -> None:
     assert ((counts - 1000) ** 2 / 1000).sum() < 51
 
 
-@pytest.mark.parametrize("told", [None, [], "collection", 5, float("nan")])
+@cases("told", [None, [], "collection", 5, float("nan")])
 def test_what_tells_no_collection_at_all_is_refused(told: Any) -> None:
     with pytest.raises(ParameterError, match="protocol must be told"):
         Collection.from_told(told)

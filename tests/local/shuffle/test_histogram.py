@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import math
@@ -18,10 +19,15 @@ from sfumato.local.device.decoys import Decoys
 from sfumato.local.device.randomizer import Randomizer
 from sfumato.local.shuffle import ShuffledHistogram
 from sfumato.privacy import AmongDecoys, RandomizedResponse
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA, below_exponential, worst_odds
 
-PROTOCOL = ShuffledHistogram(epsilon=1.0, delta=1e-6, clients=2000, domain=Domain(list("abcdefg")))
 COUNTS = np.array([700, 200, 0, 60, 0, 40, 1000])
+
+
+@functools.cache
+def protocol() -> ShuffledHistogram:
+    return ShuffledHistogram(epsilon=1.0, delta=1e-6, clients=2000, domain=Domain(list("abcdefg")))
 
 
 def small(categories: int, slots: int, epsilon: float = 2.0) -> device.ShuffledHistogram:
@@ -42,9 +48,7 @@ def seen(client: device.ShuffledHistogram, values: list[int]) -> dict[bytes, Fra
     return law
 
 
-@pytest.mark.parametrize(
-    ("categories", "slots", "clients"), [(2, 1, 2), (2, 2, 2), (3, 1, 2), (2, 1, 4), (3, 1, 3)]
-)
+@cases(("categories", "slots", "clients"), [(2, 1, 2), (2, 2, 2), (3, 1, 2), (2, 1, 4), (3, 1, 3)])
 def test_the_mixed_messages_of_few_clients_keep_what_is_priced(
     categories: int, slots: int, clients: int
 ) -> None:
@@ -102,41 +106,41 @@ def test_the_target_is_met_with_few_decoys(epsilon: float, delta: float, clients
 def test_estimates_have_the_moments_that_are_stated() -> None:
     n, shares, repeats = int(COUNTS.sum()), COUNTS / COUNTS.sum(), 4000
     generator = np.random.default_rng(1)
-    estimates = [PROTOCOL.simulate(COUNTS, generator) for _ in range(repeats)]
+    estimates = [protocol().simulate(COUNTS, generator) for _ in range(repeats)]
     drawn = np.array([estimate.frequencies for estimate in estimates])
-    stated = PROTOCOL.spread().variance(shares) / n
+    stated = protocol().spread().variance(shares) / n
     assert (abs(drawn.mean(axis=0) - shares) <= SEVEN_SIGMA * np.sqrt(stated / repeats)).all()
     square = ((drawn - shares) ** 2).mean(axis=0)
     assert (abs(square / stated - 1) <= SEVEN_SIGMA * math.sqrt(2 / repeats) * 1.1).all()
     matrix = (drawn - shares).T @ (drawn - shares) / repeats
-    expected = PROTOCOL.spread().covariance(shares, np.arange(7)) / n
+    expected = protocol().spread().covariance(shares, np.arange(7)) / n
     assert (abs(matrix - expected) <= SEVEN_SIGMA * np.sqrt(np.outer(stated, stated) * 2 / repeats)).all()
     held = np.mean(
         [(e.interval(0.95).lower <= shares) & (shares <= e.interval(0.95).upper) for e in estimates]
     )
     assert 0.945 <= held <= 0.985
-    assert PROTOCOL.variance(n, 0.5) == pytest.approx(stated[-1], rel=1e-3)
+    assert protocol().variance(n, 0.5) == pytest.approx(stated[-1], rel=1e-3)
 
 
 def test_messages_one_by_one_have_the_law_of_the_simulator() -> None:
     values = np.repeat(np.array(list("abcdefg")), COUNTS * 20)
-    batch = PROTOCOL.randomize_batch(values, 5).shuffled(6)
-    assert len(batch) == len(values) * PROTOCOL.messages
-    whole, parts = PROTOCOL.aggregator(), PROTOCOL.aggregator()
+    batch = protocol().randomize_batch(values, 5).shuffled(6)
+    assert len(batch) == len(values) * protocol().messages
+    whole, parts = protocol().aggregator(), protocol().aggregator()
     whole.add_batch(batch)
     for part in np.array_split(batch.records, 3):
-        parts.merge(PROTOCOL.aggregator(PROTOCOL.aggregator().merge(_counted(part)).to_bytes()))
+        parts.merge(protocol().aggregator(protocol().aggregator().merge(_counted(part)).to_bytes()))
     assert parts.totals.tolist() == whole.totals.tolist()
     estimate, shares = whole.estimate(), COUNTS / COUNTS.sum()
     assert estimate.reports == len(values)
     assert estimate.simulated
-    stated = np.sqrt(PROTOCOL.spread().variance(shares) / len(values))
+    stated = np.sqrt(protocol().spread().variance(shares) / len(values))
     assert (abs(estimate.frequencies - shares) <= SEVEN_SIGMA * stated).all()
-    assert np.isnan(PROTOCOL.aggregator().estimate().frequencies).all()
+    assert np.isnan(protocol().aggregator().estimate().frequencies).all()
 
 
 def _counted(records: np.ndarray) -> bytes:
-    made = PROTOCOL.aggregator()
+    made = protocol().aggregator()
     made.add_batch(records)
     return made.to_bytes()
 
@@ -153,8 +157,8 @@ def test_within_a_client_the_order_tells_nothing() -> None:
 
 
 def test_hostile_messages_are_counted_and_refused() -> None:
-    aggregator = PROTOCOL.aggregator()
-    sent = PROTOCOL.randomize("a", 1)
+    aggregator = protocol().aggregator()
+    sent = protocol().randomize("a", 1)
     assert all(aggregator.add(sent[at : at + 1]) for at in range(len(sent)))
     assert not aggregator.add(sent)  # a whole client's messages are no record
     assert not aggregator.add(bytes([sent[0] ^ 0x80]))
@@ -167,10 +171,10 @@ def test_hostile_messages_are_counted_and_refused() -> None:
 
 
 def test_a_device_is_made_again_from_its_specification() -> None:
-    told = json.loads(json.dumps(PROTOCOL.device.specification()))
+    told = json.loads(json.dumps(protocol().device.specification()))
     made = Randomizer.from_specification(told)
-    assert made == PROTOCOL.device
-    assert made.digest == PROTOCOL.device.digest
+    assert made == protocol().device
+    assert made.digest == protocol().device.digest
     for wrong in ({"decoys": [2]}, {"decoys": [0, 5]}, {"decoys": None}, {"truth": 5}):
         with pytest.raises(ParameterError):
             Randomizer.from_specification({**told, **wrong})
@@ -185,6 +189,6 @@ def test_what_cannot_be_is_refused() -> None:
     with pytest.raises(ParameterError, match="clients must be enough"):
         ShuffledHistogram(epsilon=1.0, delta=1e-6, clients=1, domain=Domain(range(10_000)))
     with pytest.raises(ParameterError, match="categories of the domain"):
-        PROTOCOL.randomize("z")
+        protocol().randomize("z")
     with pytest.raises(ParameterError, match="true_counts"):
-        PROTOCOL.simulate([1, 2])
+        protocol().simulate([1, 2])

@@ -17,6 +17,7 @@ from sfumato.local.device.split import Split
 from sfumato.local.shuffle.mixing import _beyond, _recursion, fewest_shares, log_excess, telltale_mass
 from sfumato.local.shuffle.split import mixed_loss
 from sfumato.numerics.source import SimulatedSource
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA
 
 Counts = tuple[int, ...]
@@ -110,7 +111,7 @@ def test_all_graphs_have_as_many_parts_as_the_recursion_says(clients: int, share
         assert mean == mean_power(clients, shares, modulus)
 
 
-@pytest.mark.parametrize(("clients", "shares", "modulus"), SMALL)
+@cases(("clients", "shares", "modulus"), SMALL)
 def test_mixed_shares_of_few_clients_are_as_even_as_proved(clients: int, shares: int, modulus: int) -> None:
     exact = mean_power(clients, shares, modulus) - 1
     bound = math.exp(log_excess(clients, shares, modulus.bit_length() - 1))
@@ -247,7 +248,7 @@ def test_shares_add_up_and_are_even_but_for_that() -> None:
     assert (wide.sum(axis=1) % (1 << 40) == np.arange(50) << 30).all()
 
 
-@pytest.mark.parametrize("told", [(0, 3, 4), (5, 1, 4), (5, 257, 4), (5, 3, 0), (5, 3, 53), (2**41, 3, 9)])
+@cases("told", [(0, 3, 4), (5, 1, 4), (5, 257, 4), (5, 3, 0), (5, 3, 53), (2**41, 3, 9)])
 def test_what_cannot_be_is_refused(told: tuple[int, int, int]) -> None:
     with pytest.raises(ParameterError):
         Split(*told)

@@ -14,6 +14,7 @@ from sfumato import local
 from sfumato.local import Domain
 from sfumato.local.frequency.local_hashing import HashingOracle
 from sfumato.privacy import Neighboring, PureDP, Shuffled
+from tests.cases import cases
 
 KINDS: list[Any] = [
     local.RandomizedResponse,
@@ -56,8 +57,8 @@ def mixed(laws: list[dict[bytes, float]]) -> Counter[tuple[bytes, ...]]:
     return whole
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: str(kind.__name__))
-@pytest.mark.parametrize(("epsilon", "clients", "categories"), [(1.0, 3, 3), (2.5, 2, 4), (0.5, 4, 2)])
+@cases("kind", KINDS, ids=lambda kind: str(kind.__name__))
+@cases(("epsilon", "clients", "categories"), [(1.0, 3, 3), (2.5, 2, 4), (0.5, 4, 2)])
 def test_all_that_is_seen_lies_below_and_clones_above(
     kind: Any, epsilon: float, clients: int, categories: int
 ) -> None:

@@ -11,6 +11,7 @@ from sfumato import local
 from sfumato.errors import ParameterError
 from sfumato.local.shuffle import loosest, single_message_mean
 from sfumato.privacy import Shuffled
+from tests.cases import cases
 
 
 def hybrid(epsilon: float) -> local.HybridMean:
@@ -45,7 +46,7 @@ def test_a_mean_strays_by_the_sixth_root_of_the_clients() -> None:
     assert strays[1] / strays[0] == pytest.approx(math.sqrt(2), abs=0.05)
 
 
-@pytest.mark.parametrize(
+@cases(
     "wrong",
     [
         {"epsilon": 0.0},

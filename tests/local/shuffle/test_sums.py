@@ -18,6 +18,7 @@ from sfumato.local.device.split import Split
 from sfumato.local.shuffle import SharedNoise, ShuffledMean, ShuffledSum
 from sfumato.numerics.laws import DiscreteLaplaceLaw
 from sfumato.privacy import ApproximateDP, DiscreteLaplace, Neighboring, loss_from_json
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA
 from tests.local.shuffle.test_collection import ANALYST, batch, made
 
@@ -93,8 +94,8 @@ def test_the_sum_is_the_mean_times_the_clients() -> None:
     assert SUM.device == MEAN.device
 
 
-@pytest.mark.parametrize("parts", [0.5, 1.0, 1.7, 40.0])
-@pytest.mark.parametrize("scale", [0.3, 7.0, 3000.0])
+@cases("parts", [0.5, 1.0, 1.7, 40.0])
+@cases("scale", [0.3, 7.0, 3000.0])
 def test_the_law_of_shared_noise(scale: float, parts: float) -> None:
     noise = SharedNoise(scale=scale, parts=parts, rounding=0.0)
     generator, n = np.random.default_rng(2), 200_000
@@ -217,7 +218,7 @@ def test_a_device_is_made_again_from_its_specification() -> None:
             Randomizer.from_specification({**told, **wrong})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("wrong", "message"),
     [
         ({"epsilon": 0.0}, "epsilon"),
@@ -279,7 +280,7 @@ def seen(client: device.ShuffledSum, others: int, seed: int) -> Callable[[float,
     return records
 
 
-@pytest.mark.exhaustive
+@pytest.mark.sharpest("4.0")
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_mixed_bytes_keep_epsilon_and_use_it(epsilon: float) -> None:
     client = device.ShuffledSum(epsilon=epsilon, bounds=(0, 1), steps=2, split=Split(3, 6, 6))

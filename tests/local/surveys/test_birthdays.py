@@ -10,11 +10,12 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local.surveys import Crosswise, birthday_share
+from tests.cases import cases
 
 CYCLE = [dt.date(2021, 1, 1) + dt.timedelta(day) for day in range(1461)]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("first", "last"),
     [
         ((1, 1), (3, 31)),
@@ -35,9 +36,7 @@ def test_it_is_a_chance_of_a_design() -> None:
     assert Crosswise(innocuous=birthday_share((1, 1), (3, 31))).yes_if_true == Fraction(361, 1461)
 
 
-@pytest.mark.parametrize(
-    "day", [(2, 30), (4, 31), (13, 1), (0, 1), (1, 0), 3, ("a", 1), (1, True), (1, 2, 3)]
-)
+@cases("day", [(2, 30), (4, 31), (13, 1), (0, 1), (1, 0), 3, ("a", 1), (1, True), (1, 2, 3)])
 def test_days_that_are_none_are_refused(day: Any) -> None:
     with pytest.raises(ParameterError, match="first must be a month and a day"):
         birthday_share(day, (12, 31))

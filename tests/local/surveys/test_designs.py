@@ -25,6 +25,7 @@ from sfumato.local.surveys import (
     Warner,
 )
 from sfumato.privacy import Neighboring, PrivacyLoss, PureDP, RandomizedResponse, loss_from_json
+from tests.cases import cases
 from tests.local.surveys.catalogue import BINARY, DESIGNS, SEVERAL
 
 ALL = pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
@@ -171,7 +172,7 @@ def test_fresh_answers_differ_and_seeded_ones_do_not() -> None:
     assert (TwoCoins().respond(truths) != TwoCoins().respond(truths)).any()
 
 
-@pytest.mark.parametrize(
+@cases(
     "answers",
     [
         ["yes", "no", "yes", "yes"],
@@ -194,7 +195,7 @@ def test_a_column_of_a_frame_is_read() -> None:
     assert Crosswise(innocuous="1/4").estimate(frame["said"]).yes == 2
 
 
-@pytest.mark.parametrize(
+@cases(
     "answers",
     [
         ["yes", "maybe: 4711"],
@@ -218,7 +219,7 @@ def test_a_truth_that_is_no_category_is_refused_and_not_shown() -> None:
     assert "4711" not in str(error.value)
 
 
-@pytest.mark.parametrize(
+@cases(
     "make",
     [
         lambda: Warner(truth="1/2"),
@@ -315,7 +316,7 @@ def test_the_risk_of_categories_is_bayes_and_no_worse_than_epsilon() -> None:
             design.risk(wrong)
 
 
-@pytest.mark.parametrize("names", [(["a"], ["b"]), ("a", {"b": 1}), 5, None, {"a", "b"}])
+@cases("names", [(["a"], ["b"]), ("a", {"b": 1}), 5, None, {"a", "b"}])
 def test_names_that_are_no_list_of_hashables_are_refused(names: Any) -> None:
     with pytest.raises(ParameterError, match="names must be from 2 to 32 categories, none twice"):
         ForcedCategory(names=names, truth="1/2")

@@ -27,6 +27,7 @@ from sfumato.local.surveys import (
     two_sample,
 )
 from sfumato.local.surveys.margins import Method
+from tests.cases import cases
 from tests.local.surveys.catalogue import BINARY
 
 TWO = pytest.mark.parametrize("design", BINARY.values(), ids=BINARY)
@@ -136,7 +137,7 @@ def test_the_design_effect_is_the_price_in_respondents() -> None:
     assert design.design_effect(0.2) == pytest.approx(0.35 * 0.65 / 0.25 / (0.2 * 0.8))
 
 
-@pytest.mark.parametrize(
+@cases(
     "call",
     [
         lambda: respondents_for_margin(TwoCoins(), 0.5),

@@ -32,6 +32,7 @@ from sfumato.local.surveys.sheets.english import ENGLISH
 from sfumato.local.surveys.sheets.french import FRENCH
 from sfumato.local.surveys.sheets.german import GERMAN
 from sfumato.local.surveys.sheets.spanish import SPANISH
+from tests.cases import cases
 from tests.local.surveys.catalogue import DESIGNS
 
 QUESTION = "Did you <ever> take & keep “something”?"
@@ -94,7 +95,7 @@ class Checker(HTMLParser):
         assert self.open.pop() == tag
 
 
-@pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
+@cases("design", DESIGNS.values(), ids=DESIGNS)
 def test_the_page_is_whole_and_needs_nothing_else(design: Design) -> None:
     checker = Checker()
     checker.feed(sheet(design).html())
@@ -118,7 +119,7 @@ def parts(design: Design, device: str) -> dict[str, Fraction]:
     return {task: Fraction(len(names), count) for names, task in results}
 
 
-@pytest.mark.parametrize(
+@cases(
     ("design", "device"),
     [
         (TwoCoins(), "auto"),
@@ -181,7 +182,7 @@ def test_conditions_on_the_harmless_question_are_told_to_the_analyst() -> None:
     assert "other question" not in sheet(TwoCoins()).text()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("design", "arguments"),
     [
         (TwoCoins(), {"question": ""}),

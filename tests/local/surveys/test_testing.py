@@ -25,6 +25,7 @@ from sfumato.local.surveys import (
     independence,
     two_sample,
 )
+from tests.cases import cases
 from tests.local.surveys.catalogue import BINARY
 
 TWO = pytest.mark.parametrize("design", BINARY.values(), ids=BINARY)
@@ -196,7 +197,6 @@ def pairs_of(table: Any, designs: tuple[Design, Design | None]) -> tuple[list[An
     return first, second
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "designs", JOINT_DESIGNS, ids=["with a direct answer", "both asked by chance", "three"]
 )
@@ -256,7 +256,7 @@ def test_the_statistic_is_pearsons_also_where_an_answer_is_missing() -> None:
     assert found.degrees == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     "call",
     [
         lambda: goodness_of_fit(prevalence(TwoCoins(), 1, 2), 1.5),
@@ -290,7 +290,6 @@ def test_groups_of_which_all_say_one_thing_are_told_apart() -> None:
     assert two_sample(prevalence(one, 1, 1), prevalence(two, 0, 0)).p_value == 1.0
 
 
-@pytest.mark.exhaustive
 def test_small_groups_with_other_spinners_err_no_more_often() -> None:
     rng, runs = np.random.default_rng(4), 2000
     designs = THREE, ForcedCategory(names=THREE.names, truth="4/5")

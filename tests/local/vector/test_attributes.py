@@ -19,6 +19,7 @@ from sfumato.local import (
     SplitBudget,
 )
 from sfumato.privacy import Neighboring
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA
 
 KINDS: list[Any] = [SplitBudget, SampledAttribute, FakeData]
@@ -29,8 +30,8 @@ SHARES = [np.array([0.5, 0.3, 0.2]), np.array([0.2, 0, 0, 0, 0.8]), np.array([0.
 CERTAIN = 1 - 1e-11
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("oracle", ORACLES)
+@cases("kind", KINDS)
+@cases("oracle", ORACLES)
 def test_no_bias(kind: Any, oracle: Any) -> None:
     protocol = kind(epsilon=2.0, domains=DOMAINS, oracle=oracle)
     aggregator = protocol.aggregator()
@@ -40,7 +41,6 @@ def test_no_bias(kind: Any, oracle: Any) -> None:
         assert estimate.simulated
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("oracle", ORACLES[:2])
 def test_spreads_and_intervals(kind: Any, oracle: Any) -> None:
@@ -69,8 +69,8 @@ def test_spreads_and_intervals(kind: Any, oracle: Any) -> None:
     assert (hits / repeats >= 0.95 - SEVEN_SIGMA * np.sqrt(0.05 * 0.95 / repeats)).all()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("oracle", ORACLES)
+@cases("kind", KINDS)
+@cases("oracle", ORACLES)
 def test_what_is_planned_is_what_many_tell(kind: Any, oracle: Any) -> None:
     protocol, n = kind(epsilon=2.0, domains=DOMAINS, oracle=oracle), 10**8
     estimates = protocol.simulate([[0, 4, 1], [1, 4, 0], [2, 0, 0]], [n // 2, n // 10 * 3, n // 5])
@@ -97,8 +97,8 @@ def test_sampling_has_less_error_than_splitting_and_than_hiding() -> None:
     assert spreads[SampledAttribute] < spreads[FakeData] / 3
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("oracle", ORACLES)
+@cases("kind", KINDS)
+@cases("oracle", ORACLES)
 def test_losses_are_close_to_epsilon_and_never_above(kind: Any, oracle: Any) -> None:
     for epsilon in (0.3, 1.0, 4.0):
         loss = kind(epsilon=epsilon, domains=DOMAINS, oracle=oracle).privacy_loss
@@ -127,8 +127,8 @@ def test_pieces_merge_and_whatever_bytes_come_are_counted(kind: Any) -> None:
     assert merged.refused["specification"] > 10_000
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("domains", [3, None, "ab", [Domain(range(3)), "ab"]])
+@cases("kind", KINDS)
+@cases("domains", [3, None, "ab", [Domain(range(3)), "ab"]])
 def test_what_are_no_domains_is_refused(kind: Any, domains: Any) -> None:
     with pytest.raises(ParameterError, match="domains must be a list of Domains"):
         kind(epsilon=1.0, domains=domains)
@@ -145,7 +145,6 @@ def test_nobody_tells_nothing(kind: Any) -> None:
         kind(epsilon=1.0, domains=DOMAINS, oracle=wrong)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_bytes_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:

@@ -155,7 +155,7 @@ def sent(protocol: Any) -> Any:
     return reports
 
 
-@pytest.mark.exhaustive
+@pytest.mark.sharpest("4.0-SphereSampling")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_reports_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
@@ -169,7 +169,6 @@ def test_reports_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
     assert 0.9 * epsilon <= found.epsilon_lower <= epsilon
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_covariance_matrix_is_that_of_repeated_means(kind: Any) -> None:
     # All have the same vector, so that reports differ from each other by randomization alone.

@@ -46,7 +46,6 @@ def test_the_totals_have_the_law_of_everybodys_reports(kind: Any) -> None:
         assert (abs(one.mean(axis=0) - other.mean(axis=0)) <= (SEVEN_SIGMA + 1) * spread).all()
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("oracle", [RandomizedResponse, OptimalLocalHashing])
 def test_errors_are_those_that_are_stated_and_intervals_cover(kind: Any, oracle: Any) -> None:

@@ -24,6 +24,7 @@ from sfumato.mechanisms import (
 from sfumato.mechanisms.factorization.code import Code
 from sfumato.mechanisms.factorization.toeplitz_code import ToeplitzCode
 from sfumato.privacy import DiscreteGaussianVector, Neighboring, analytic_gaussian_stddev
+from tests.cases import cases
 
 STRATEGIES: list[Strategy] = [
     Tree(steps=11),
@@ -45,8 +46,8 @@ def whole_matrix(code: Code, steps: int) -> np.ndarray:
     return code.measure(np.eye(steps, dtype=np.int64))
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
-@pytest.mark.parametrize("participation", PARTICIPATIONS, ids=repr)
+@cases("strategy", STRATEGIES, ids=repr)
+@cases("participation", PARTICIPATIONS, ids=repr)
 def test_sensitivity_covers_every_pattern_of_whole_moves(
     strategy: Strategy, participation: Participation
 ) -> None:
@@ -68,7 +69,7 @@ def test_sensitivity_covers_every_pattern_of_whole_moves(
     assert loss == DiscreteGaussianVector(5 * 64, mechanism.l2_squared)
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+@cases("strategy", STRATEGIES, ids=repr)
 def test_replacement_may_move_a_unit_to_other_steps(strategy: Strategy) -> None:
     """A unit's values at up to two steps in one dataset, and others at up to two other steps in the next."""
     mechanism = ContinualSum(
@@ -90,8 +91,8 @@ def test_replacement_may_move_a_unit_to_other_steps(strategy: Strategy) -> None:
     assert mechanism.l2_squared / 4 < squares.max() <= mechanism.l2_squared
 
 
-@pytest.mark.parametrize("participation", [Participation(), Participation(max_participations=2)])
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.0])
+@cases("participation", [Participation(), Participation(max_participations=2)])
+@cases("epsilon", [0.3, 1.0, 2.0])
 def test_the_loss_covers_the_exact_law_of_what_is_measured(
     participation: Participation, epsilon: float
 ) -> None:
@@ -120,7 +121,7 @@ def test_the_loss_covers_the_exact_law_of_what_is_measured(
     assert 0 < greatest <= mechanism.privacy_loss.delta(epsilon)
 
 
-@pytest.mark.parametrize("strategy", [*STRATEGIES, SquareRoot(steps=700), Tree(steps=700)], ids=repr)
+@cases("strategy", [*STRATEGIES, SquareRoot(steps=700), Tree(steps=700)], ids=repr)
 def test_streamed_measurements_equal_the_dense_product_to_the_bit(strategy: Strategy) -> None:
     steps = strategy.steps
     code = strategy.code(12)
@@ -136,8 +137,8 @@ def test_streamed_measurements_equal_the_dense_product_to_the_bit(strategy: Stra
         assert (at_once == streamed).all()
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
-@pytest.mark.parametrize("steps", [1, 2, 6, 11])
+@cases("strategy", STRATEGIES, ids=repr)
+@cases("steps", [1, 2, 6, 11])
 def test_estimates_are_exact_without_noise(strategy: Strategy, steps: int) -> None:
     values = np.random.default_rng(2).integers(-1000, 1000, (steps, 3))
     code = strategy.code(20)
@@ -164,7 +165,7 @@ def test_floats_lose_less_than_is_allowed(strategy: Strategy) -> None:
         assert code.floats < 1e-7
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+@cases("strategy", STRATEGIES, ids=repr)
 def test_stated_errors_are_those_of_the_weights(strategy: Strategy) -> None:
     """Variances, magnitudes and numbers of draws, from the estimates of each measurement alone."""
     code = strategy.code(16)
@@ -176,7 +177,6 @@ def test_stated_errors_are_those_of_the_weights(strategy: Strategy) -> None:
     np.testing.assert_allclose(code.variances, strategy.variances(), rtol=1e-3)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("strategy", [Tree(steps=64), SquareRoot(steps=64)], ids=repr)
 def test_noise_has_the_stated_covariance_and_coverage(strategy: Strategy) -> None:
     """20,000 runs as columns; each deviation within 7 standard errors: false alarm < 1e-9."""
@@ -227,8 +227,8 @@ def test_joint_intervals_are_wider() -> None:
     assert (joint.upper >= 0).all()
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
-@pytest.mark.parametrize("neighboring", list(Neighboring))
+@cases("strategy", STRATEGIES, ids=repr)
+@cases("neighboring", list(Neighboring))
 def test_calibration_meets_the_request_tightly(strategy: Strategy, neighboring: Neighboring) -> None:
     mechanism = ContinualSum.calibrated(
         strategy=strategy,
@@ -275,7 +275,7 @@ def test_a_single_release_of_a_stream() -> None:
     assert not mechanism.stream().send(7).simulated
 
 
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf, 1e300, 0.0])
+@cases("value", [math.nan, math.inf, -math.inf, 1e300, 0.0])
 def test_edge_values_are_answered(value: float) -> None:
     mechanism = ContinualSum.calibrated(strategy=Tree(steps=4), sensitivity=0.5, epsilon=1.0, delta=1e-6)
     release = mechanism.release(np.array([value, 0.0, value]), rng=2)
@@ -285,7 +285,7 @@ def test_edge_values_are_answered(value: float) -> None:
     assert mechanism.limit > 1e6
 
 
-@pytest.mark.parametrize("strategy", STRATEGIES, ids=repr)
+@cases("strategy", STRATEGIES, ids=repr)
 def test_values_at_the_limit_do_not_overflow(strategy: Strategy) -> None:
     mechanism = ContinualSum(strategy=strategy, sensitivity=1, stddev=2)
     values = np.full(11, int(mechanism.limit))
@@ -311,7 +311,7 @@ def test_rounding_is_in_the_sensitivity() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "message"),
     [
         (lambda: ContinualSum(strategy=8, sensitivity=1, stddev=1), "strategy must be a Strategy"),  # type: ignore[arg-type]

@@ -27,6 +27,7 @@ from sfumato.mechanisms.factorization.polytope import reach_of, whole_facets
 from sfumato.numerics.source import SimulatedSource
 from sfumato.numerics.uniform import UniformBits
 from sfumato.privacy import Neighboring, PureDP
+from tests.cases import cases
 
 FALSE_ALARM = 1e-9
 HEXAGON = [[1.0, 0.0], [0.0, 1.0], [1.0, -1.0]]
@@ -84,7 +85,6 @@ def test_the_series_behind_the_radius(dimension: int, scale: float) -> None:
     assert sum(eulerian(dimension)) == 2**dimension * math.factorial(dimension)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(("dimension", "reach"), [(1, 40), (2, 18), (3, 9)])
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3, 2)])
 def test_cube_noise_follows_its_law(dimension: int, reach: int, scale: Fraction) -> None:
@@ -98,7 +98,6 @@ def test_cube_noise_follows_its_law(dimension: int, reach: int, scale: Fraction)
     assert chi_square_holds(draws, law)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "facets", [HEXAGON, [[0.5, 0.5], [0.5, -0.5]], [[0.25, 0.75], [1.0, -0.5], [0.5, 0.5]]]
 )
@@ -115,7 +114,6 @@ def test_polytope_noise_follows_its_law(facets: list[list[float]]) -> None:
     assert chi_square_holds(draws, law)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(("dimension", "reach"), [(1, 40), (2, 16), (3, 8)])
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3, 2)])
 def test_ball_noise_follows_its_law(dimension: int, reach: int, scale: Fraction) -> None:
@@ -249,9 +247,9 @@ def test_stated_errors(dimension: int, scale: float) -> None:
         assert inside > level - 7 * math.sqrt(level * (1 - level) / 2500)
 
 
-@pytest.mark.parametrize("joint", [False, True])
-@pytest.mark.parametrize("level", [0.3, 0.95, 0.999])
-@pytest.mark.parametrize(("dimension", "scale"), [(1, 0.4), (2, 1.3), (3, 2.0)])
+@cases("joint", [False, True])
+@cases("level", [0.3, 0.95, 0.999])
+@cases(("dimension", "scale"), [(1, 0.4), (2, 1.3), (3, 2.0)])
 def test_intervals_are_the_narrowest_of_whole_steps(
     dimension: int, scale: float, level: float, joint: bool
 ) -> None:
@@ -292,7 +290,7 @@ def test_edge_values_are_answered(value: float) -> None:
     assert not mechanism.release(np.array([value, 0.0])).simulated
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "message"),
     [
         (lambda: KNorm(dimension=0, sensitivity=1, scale=1), "dimension must be an integer of at least 1"),

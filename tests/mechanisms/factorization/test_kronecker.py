@@ -13,6 +13,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanisms import KroneckerMechanism, optimal_strategy
 from sfumato.mechanisms.factorization.optimal import error_of
 from sfumato.privacy import DiscreteGaussianVector, Neighboring
+from tests.cases import cases
 
 PREFIXES = np.tril(np.ones((5, 5)))
 TOTAL = np.ones((1, 4))
@@ -25,8 +26,8 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("neighboring", list(Neighboring))
+@cases("name", CASES)
+@cases("neighboring", list(Neighboring))
 def test_the_sensitivity_is_that_of_the_dense_product(name: str, neighboring: Neighboring) -> None:
     mechanism = KroneckerMechanism(factors=CASES[name], stddev=3, neighboring=neighboring)
     dense = reduce(np.kron, [w.astype(object) for w in mechanism._whole])
@@ -55,7 +56,7 @@ def test_columns_that_point_apart_cost_more_when_one_replaces_the_other() -> Non
     assert 2 * single < moved <= mechanism.l2_squared
 
 
-@pytest.mark.parametrize("name", CASES)
+@cases("name", CASES)
 def test_the_product_of_the_best_strategies_is_best(name: str) -> None:
     """Total squared error against the bound for the dense workload."""
     mechanism = KroneckerMechanism(factors=CASES[name], stddev=1)
@@ -69,7 +70,7 @@ def test_the_product_of_the_best_strategies_is_best(name: str) -> None:
     assert error == pytest.approx(error_of(reduce(np.kron, CASES[name]), strategy) * moved, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", CASES)
+@cases("name", CASES)
 def test_noise_has_no_bias_and_the_stated_spread(name: str) -> None:
     """600 releases; 7 standard errors: false alarm < 1e-9."""
     mechanism = KroneckerMechanism.calibrated(factors=CASES[name], epsilon=1.0, delta=1e-6)
@@ -109,7 +110,7 @@ def test_a_large_table() -> None:
     assert ((lower < truth) & (truth < upper)).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "message"),
     [
         (lambda: KroneckerMechanism(factors=[], stddev=1), "factors must hold one matrix for each axis"),

@@ -29,6 +29,7 @@ from sfumato.mechanisms.factorization.linear_error import LaplaceError, NormalEr
 from sfumato.mechanisms.factorization.optimal import error_of
 from sfumato.numerics.laws import DiscreteLaplaceLaw
 from sfumato.privacy import Neighboring
+from tests.cases import cases
 
 PREFIXES = np.tril(np.ones((24, 24)))
 
@@ -62,7 +63,7 @@ WORKLOADS = {
 }
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+@cases("name", WORKLOADS)
 def test_strategies_meet_the_bound_that_is_proven_beside_them(name: str) -> None:
     workload = WORKLOADS[name]
     found = optimal_strategy(workload)
@@ -108,7 +109,7 @@ def test_prefix_sums_compare_with_the_streaming_strategies() -> None:
     assert root.mean_error() < 1.07 * mean
 
 
-@pytest.mark.parametrize("name", WORKLOADS)
+@cases("name", WORKLOADS)
 def test_p_identity_beats_the_cells_alone(name: str) -> None:
     workload = WORKLOADS[name]
     strategy = p_identity(workload)
@@ -134,7 +135,6 @@ def test_the_gradient_of_p_identity() -> None:
         assert error_of(workload, other / other.sum(axis=0)) >= least * (1 - 1e-6)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("neighboring", list(Neighboring))
 @pytest.mark.parametrize("name", ["prefixes", "few", "two-way marginals"])
@@ -244,7 +244,7 @@ def test_normal_reach_is_infinite_where_nothing_is_proven() -> None:
     assert 2.5 < error.reach(0.02) < 2.6
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "message"),
     [
         (

@@ -13,6 +13,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanisms import Histogram, Laplace, LinearWorkload, MultiplicativeWeights
 from sfumato.mechanisms.factorization.multiplicative_weights import WeightsRelease
 from sfumato.privacy import DiscreteLaplace, Exponential, Neighboring
+from tests.cases import cases
 
 RANGES = LinearWorkload(
     matrix=[[float(i <= k <= j) for k in range(16)] for i in range(16) for j in range(i, 16)]
@@ -136,7 +137,7 @@ def test_fractions_and_categories() -> None:
     assert release.measured[0][1] == pytest.approx(2000, abs=40)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "message"),
     [
         (lambda: MultiplicativeWeights(workload=3, rounds=1, scale=1), "workload must be a LinearWorkload"),  # type: ignore[arg-type]

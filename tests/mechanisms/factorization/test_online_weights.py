@@ -14,6 +14,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import Grid, Histogram, OnlineMultiplicativeWeights, WeightsRelease
 from sfumato.privacy import DiscreteLaplace, Neighboring, SparseVector
+from tests.cases import cases
 
 TWO = Histogram(categories=(0, 1))
 SMALL = OnlineMultiplicativeWeights(
@@ -82,7 +83,7 @@ def test_the_loss_is_that_of_its_steps(neighboring: Neighboring) -> None:
     assert mechanism.privacy_loss.epsilon(0.0) == pytest.approx(1 / 3 + (1 / 2 + 6 / 4) + 3 / 3)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("first", "second"),
     [([0] * 5, [0] * 6), ([0, 1, 1], [0, 0, 1, 1]), ([], [1]), ([0, 0, 0], [0, 0, 1]), ([0, 1], [1, 1])],
 )
@@ -292,7 +293,7 @@ def test_a_cell_that_is_told_to_be_empty_again_and_again_keeps_a_share() -> None
     assert (stream.cells > 0).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "message"),
     [
         ({"histogram": 8}, "histogram must be a Histogram"),
@@ -310,7 +311,7 @@ def test_bad_parameters(change: dict[str, Any], message: str) -> None:
         replace(SMALL, **change)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("query", "message"),
     [
         ([1], "query must hold 2 numbers"),
@@ -341,7 +342,7 @@ def test_bad_values(value: Any, message: str) -> None:
         SMALL.release(value)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "message"),
     [
         ({"records": 0}, "records must be"),

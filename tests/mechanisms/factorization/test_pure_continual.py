@@ -11,6 +11,7 @@ import pytest
 from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Grid, Participation, PureContinualSum, SquareRoot, Tree
 from sfumato.privacy import DiscreteLaplace, Neighboring, PureDP
+from tests.cases import cases
 
 PARTICIPATIONS = [
     Participation(),
@@ -19,9 +20,9 @@ PARTICIPATIONS = [
 ]
 
 
-@pytest.mark.parametrize("steps", [1, 2, 7, 8, 11])
-@pytest.mark.parametrize("participation", PARTICIPATIONS, ids=repr)
-@pytest.mark.parametrize("neighboring", [Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE])
+@cases("steps", [1, 2, 7, 8, 11])
+@cases("participation", PARTICIPATIONS, ids=repr)
+@cases("neighboring", [Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE])
 def test_no_pattern_moves_more_than_is_paid_for(
     steps: int, participation: Participation, neighboring: Neighboring
 ) -> None:
@@ -103,7 +104,6 @@ def test_stated_errors() -> None:
         assert (np.abs(inside - level) < 7 * math.sqrt(level * (1 - level) / 10_000) + 1e-3).all()
 
 
-@pytest.mark.exhaustive
 def test_streams() -> None:
     mechanism = PureContinualSum.calibrated(strategy=Tree(steps=1000), sensitivity=1, epsilon=1.0)
     stream = mechanism.stream(rng=4)
@@ -128,7 +128,7 @@ def test_edge_values_are_answered(value: float) -> None:
     assert release.loss == mechanism.privacy_loss
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "message"),
     [
         (

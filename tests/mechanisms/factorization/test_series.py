@@ -8,6 +8,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.mechanisms.factorization.series import exact_product, inverse, product, worst_pattern
+from tests.cases import cases
 
 
 def python_product(weights: list[int], values: list[int]) -> list[int]:
@@ -25,8 +26,8 @@ def python_product(weights: list[int], values: list[int]) -> list[int]:
     return [total + low * weight for total, weight in zip(sums, ahead, strict=True)]
 
 
-@pytest.mark.parametrize(("terms", "length"), [(3, 10), (48, 60), (49, 60), (700, 500), (5000, 5000)])
-@pytest.mark.parametrize("bits", [1, 20, 42])
+@cases(("terms", "length"), [(3, 10), (48, 60), (49, 60), (700, 500), (5000, 5000)])
+@cases("bits", [1, 20, 42])
 def test_exact_product(terms: int, length: int, bits: int) -> None:
     generator = np.random.default_rng(terms)
     weights = generator.integers(0, 1 << bits, terms, endpoint=True)
@@ -59,8 +60,8 @@ def test_inverse(length: int) -> None:
     np.testing.assert_allclose(unit, np.eye(1, length)[0], atol=1e-12)
 
 
-@pytest.mark.parametrize("gap", [1, 2, 5])
-@pytest.mark.parametrize("most", [1, 2, 4, None])
+@cases("gap", [1, 2, 5])
+@cases("most", [1, 2, 4, None])
 def test_worst_pattern(gap: int, most: int | None) -> None:
     weights = np.arange(9, 0, -1)
     participation = Participation(max_participations=most, separation=gap)

@@ -16,6 +16,7 @@ from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.mechanisms.factorization.strategy import Array, Strategy
 from sfumato.mechanisms.factorization.tree import Tree
 from sfumato.privacy import Neighboring, matrix_mechanism
+from tests.cases import cases
 
 STEPS = (1, 2, 3, 7, 8, 13)
 PARTICIPATIONS = [
@@ -75,7 +76,7 @@ def decoded(strategy: Strategy) -> Array:
     return np.array(columns).T
 
 
-@pytest.mark.parametrize("strategy", EVERY, ids=repr)
+@cases("strategy", EVERY, ids=repr)
 def test_it_factors_the_prefix_sums(strategy: Strategy) -> None:
     spread = decoded(strategy)
     np.testing.assert_allclose(
@@ -112,7 +113,7 @@ def test_rising_coefficients_take_the_dense_bound() -> None:
         BandedToeplitz(steps=5000, bands=[1.0, 2.0]).sensitivity()
 
 
-@pytest.mark.parametrize("strategy", EVERY, ids=repr)
+@cases("strategy", EVERY, ids=repr)
 def test_the_loss_is_that_of_the_dense_matrix_mechanism(strategy: Strategy) -> None:
     for participation in PARTICIPATIONS:
         loss = strategy.loss(2.0, participation=participation, neighboring=Neighboring.ZERO_OUT)
@@ -190,7 +191,7 @@ def test_a_weighted_workload() -> None:
         Tree(steps=4).variances(weights)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("strategy", "memory"),
     [
         (Tree(steps=1000), 11),
@@ -238,7 +239,7 @@ def test_noise_has_the_covariance_of_its_factor(strategy: Strategy) -> None:
     assert (np.abs(noise @ noise.T / runs - truth) < 7 * error).all()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "message"),
     [
         (lambda: SquareRoot(steps=0), "steps must be an integer of at least 1"),

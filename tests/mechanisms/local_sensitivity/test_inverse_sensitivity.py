@@ -14,6 +14,7 @@ import pytest
 from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Grid, InverseSensitivity
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 TOP = 4
 Data = tuple[int, ...]
@@ -50,7 +51,7 @@ KINDS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@cases("kind", KINDS, ids=str)
 def test_lengths_are_those_of_a_search_over_all_datasets(kind: dict[str, Any]) -> None:
     mechanism = InverseSensitivity(bounds=(0, TOP), epsilon=1.0, **kind)
     for size in (1, 2, 4):
@@ -88,7 +89,6 @@ def test_losses_have_the_range_that_is_paid_for(kind: dict[str, Any], relation: 
     assert 0.45 < widest <= 1 + 1e-12
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_releases_follow_the_law(kind: dict[str, Any]) -> None:
     mechanism = InverseSensitivity(bounds=(0, TOP), epsilon=2.0, **kind)
@@ -144,7 +144,7 @@ def test_odd_data_is_answered_at_the_usual_cost() -> None:
     assert abs(near.release(np.full(1000, math.nan)).value) <= 0.01
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "error", "message"),
     [
         ({"bounds": (1, 1)}, ParameterError, "bounds must"),

@@ -14,6 +14,7 @@ import pytest
 from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import ProposeTestRelease, StableQuantile
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 TOP, REACH = 6, 90
 MEDIAN = StableQuantile(bounds=(0, TOP))
@@ -134,7 +135,7 @@ def test_an_answer_of_another_type_is_refused_whatever_the_test_says() -> None:
         mechanism.release(np.array([0.0, 1.0]))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
     [
         ({"statistic": 3}, "statistic must"),

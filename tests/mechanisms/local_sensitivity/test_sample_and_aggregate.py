@@ -14,6 +14,7 @@ import pytest
 from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Measurement, SampleAndAggregate
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 TOP = 4
 
@@ -132,7 +133,7 @@ def test_odd_estimators_and_data_are_answered_at_the_usual_cost() -> None:
                 assert release.loss == mechanism.privacy_loss
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "error", "message"),
     [
         ({"estimator": 3}, ParameterError, "estimator must"),

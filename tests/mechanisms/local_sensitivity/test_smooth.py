@@ -16,6 +16,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanisms import Grid, SmoothQuantile, SmoothTrimmedMean
 from sfumato.mechanisms.local_sensitivity.smooth_noise import SmoothStatistic
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 TOP = 4
 NOISES = ["student", "cauchy", "laplace", "gaussian"]
@@ -70,7 +71,7 @@ def test_pure_losses_hold(noise: Any, relation: Neighboring, kind: type[SmoothSt
     assert 0.15 < worst <= 1 + 1e-9
 
 
-@pytest.mark.exhaustive
+@pytest.mark.sharpest("SmoothTrimmedMean-gaussian")
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("kind", [SmoothQuantile, SmoothTrimmedMean])
 def test_other_losses_hold(noise: Any, kind: type[SmoothStatistic]) -> None:
@@ -95,7 +96,6 @@ def test_the_trimmed_mean_moves_by_its_sensitivity_at_most() -> None:
         assert max(near, far) <= factor * min(near, far)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("noise", NOISES)
 def test_releases_follow_the_law(noise: Any) -> None:
     data, count = (1, 1, 2, 4, 4), 1500
@@ -118,7 +118,6 @@ def test_reals_are_released_on_the_grid() -> None:
         assert not hasattr(release, "interval")
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("noise", NOISES)
 def test_the_median_of_many_is_close(noise: Any) -> None:
     delta = 0.0 if noise in ("student", "cauchy") else 1e-6
@@ -171,7 +170,7 @@ def test_calibration_meets_every_request() -> None:
     assert SmoothQuantile.calibrated(bounds=(0, 9), epsilon=1.0, delta=1e-6).noise == "laplace"
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
     [
         ({"bounds": (1, 1)}, "bounds must"),

@@ -15,6 +15,7 @@ from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Grid
 from sfumato.mechanisms.local_sensitivity.column import Around, Column
 from sfumato.mechanisms.local_sensitivity.spread import depth, reach, smooth_spread
+from tests.cases import cases
 
 TOP = 5
 COLUMN = Column.settle((0, TOP), None)
@@ -42,8 +43,8 @@ def by_definition(data: Data, quantile: Fraction, smoothness: float, top: int) -
     return max((x(j) - x(i)) * math.exp(-(j - i - 1) * smoothness) for i, j in spans if i < j)
 
 
-@pytest.mark.parametrize("quantile", [Fraction(1, 2), Fraction(1, 10), Fraction(3, 4)])
-@pytest.mark.parametrize("smoothness", [0.1, 0.7])
+@cases("quantile", [Fraction(1, 2), Fraction(1, 10), Fraction(3, 4)])
+@cases("smoothness", [0.1, 0.7])
 def test_it_is_the_smooth_sensitivity_over_all_datasets(quantile: Fraction, smoothness: float) -> None:
     # The greatest local sensitivity at each Hamming distance, over the whole space.
     for size in (1, 3):
@@ -153,7 +154,7 @@ def test_depth_where_none_is_wide() -> None:
     assert depth(Around(np.array([3, 0]), np.array([3, 9])), 5, 7) == 0
 
 
-@pytest.mark.parametrize(
+@cases(
     ("bounds", "grid", "error"),
     [
         ((1, 1), None, ParameterError),

@@ -15,6 +15,7 @@ from sfumato.mechanisms import BestRun, Laplace, PrivateCandidates
 from sfumato.numerics.choice import choose
 from sfumato.numerics.source import RandomSource
 from sfumato.privacy import Gaussian, Neighboring, PoissonStopping, PureDP, RandomStopping
+from tests.cases import cases
 from tests.mechanisms.selection import laws
 
 Stopping = RandomStopping | PoissonStopping
@@ -55,7 +56,7 @@ def best(one: np.ndarray, runs: np.ndarray) -> np.ndarray:
     return np.append(runs[0], np.diff(whole))
 
 
-@pytest.mark.parametrize("loss", LAWS, ids=repr)
+@cases("loss", LAWS, ids=repr)
 def test_the_loss_covers_the_exact_law(loss: Stopping) -> None:
     runs = number_of_runs(loss)
     here, there = (best(np.array(WEIGHTS[name]) / 10, runs) for name in ("here", "there"))
@@ -67,7 +68,6 @@ def test_the_loss_covers_the_exact_law(loss: Stopping) -> None:
         assert laws.hockey_stick(there, here, epsilon) <= loss.delta(epsilon)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("loss", LAWS, ids=repr)
 def test_releases_follow_the_law(loss: Stopping) -> None:
     mechanism = PrivateCandidates(run=run, loss=loss)
@@ -82,8 +82,8 @@ def test_releases_follow_the_law(loss: Stopping) -> None:
     assert all(value is None or value.output == "abc"[int(value.score)] for value in values)
 
 
-@pytest.mark.parametrize("loss", LAWS, ids=repr)
-@pytest.mark.parametrize("beta", [0.7, 0.1, 1e-3])
+@cases("loss", LAWS, ids=repr)
+@cases("beta", [0.7, 0.1, 1e-3])
 def test_the_best_run_is_among_the_best_share(loss: Stopping, beta: float) -> None:
     share = PrivateCandidates(run=run, loss=loss).utility_bound(beta)
     runs = number_of_runs(loss)

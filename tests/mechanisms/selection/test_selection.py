@@ -17,6 +17,7 @@ from sfumato.mechanisms import Exponential, Grid, NoisyMax, PermuteAndFlip, TopK
 from sfumato.mechanisms.selection.selection import Selection
 from sfumato.privacy import loss_from_json
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 from tests.mechanisms.selection import laws
 
 KINDS: dict[str, tuple[Any, dict[str, Any], laws.Law]] = {
@@ -58,7 +59,6 @@ def test_the_loss_covers_the_exact_law(kind: str, monotone: bool, sensitivity: i
     assert 0.9 * claimed < worst <= claimed * (1 + 1e-9)
 
 
-@pytest.mark.exhaustive
 @kinds
 def test_choices_follow_the_law(kind: str) -> None:
     make, parameters, law = KINDS[kind]
@@ -95,7 +95,7 @@ def test_the_utility_bound_of_laplace_noise_is_nearly_sharp_for_two(beta: float)
     assert laws.laplace_max([0, bound + 1], 15.0)[0] <= beta < laws.laplace_max([0, bound - 1], 15.0)[0]
 
 
-@pytest.mark.parametrize("size", range(2, 9))
+@cases("size", range(2, 9))
 def test_permute_and_flip_errs_less_than_the_exponential_mechanism(size: int) -> None:
     generator = np.random.default_rng(size)
     tries = [generator.integers(0, 12, size) for _ in range(4 if size == 8 else 12)]

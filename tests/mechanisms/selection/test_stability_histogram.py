@@ -12,6 +12,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import Gaussian, Laplace, StabilityHistogram
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 REACH = 120
 
@@ -38,8 +39,8 @@ NOISES: list[tuple[str, Laplace | Gaussian]] = [
 ]
 
 
-@pytest.mark.parametrize(("law", "noise"), NOISES)
-@pytest.mark.parametrize("threshold", [2, 5, 9])
+@cases(("law", "noise"), NOISES)
+@cases("threshold", [2, 5, 9])
 def test_the_loss_covers_the_exact_law(law: str, noise: Laplace | Gaussian, threshold: int) -> None:
     mechanism = StabilityHistogram(noise=noise, threshold=threshold)
     mass = pmf(law, 1.5 if law == "laplace" else 2.0)
@@ -57,9 +58,9 @@ def test_the_loss_covers_the_exact_law(law: str, noise: Laplace | Gaussian, thre
     assert greatest > 0.5
 
 
-@pytest.mark.parametrize("law", ["laplace", "gaussian"])
-@pytest.mark.parametrize("l0", [1, 20])
-@pytest.mark.parametrize("neighboring", list(Neighboring))
+@cases("law", ["laplace", "gaussian"])
+@cases("l0", [1, 20])
+@cases("neighboring", list(Neighboring))
 def test_the_threshold_is_the_least_that_meets_the_request(
     law: Any, l0: int, neighboring: Neighboring
 ) -> None:

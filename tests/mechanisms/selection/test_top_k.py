@@ -10,6 +10,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import TopK
+from tests.cases import cases
 from tests.mechanisms.selection import laws
 
 
@@ -31,7 +32,6 @@ def test_the_loss_covers_the_exact_law(monotone: bool, count: int) -> None:
     assert 0.9 * claimed < worst <= claimed * (1 + 1e-9)
 
 
-@pytest.mark.exhaustive
 def test_releases_follow_peeling() -> None:
     scores = [4, 0, 3, 3]
     mechanism = TopK(sensitivity=1, scale=2, count=2)
@@ -72,7 +72,7 @@ def test_all_candidates_can_be_ordered() -> None:
     assert sorted(mechanism.release([math.nan] * 3, rng=1).value) == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize("count", [0, -1, 1.5, True, 4])
+@cases("count", [0, -1, 1.5, True, 4])
 def test_k_must_fit_the_domain(count: int) -> None:
     with pytest.raises(ParameterError, match="count must be"):
         TopK(sensitivity=1, scale=1, count=count, candidates=range(3))

@@ -16,6 +16,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanisms import UnknownDomainTopK
 from sfumato.privacy import loss_from_json
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 from tests.mechanisms.selection import laws
 
 KEYS = "abcd"
@@ -59,10 +60,8 @@ def excess(p: dict[Any, float], q: dict[Any, float], epsilon: float) -> float:
     return sum(max(0.0, chance - math.exp(epsilon) * q.get(told, 0.0)) for told, chance in p.items())
 
 
-@pytest.mark.parametrize(
-    ("count", "domain", "l0"), [(1, 1, None), (1, 2, 1), (2, 2, 1), (2, 2, 2), (2, 3, None)]
-)
-@pytest.mark.parametrize("threshold", [1, 3])
+@cases(("count", "domain", "l0"), [(1, 1, None), (1, 2, 1), (2, 2, 1), (2, 2, 2), (2, 3, None)])
+@cases("threshold", [1, 3])
 def test_the_loss_covers_the_exact_law(count: int, domain: int, l0: int | None, threshold: int) -> None:
     mechanism = UnknownDomainTopK(
         scale=Fraction(3, 2), threshold=threshold, count=count, domain=domain, l0=l0
@@ -93,7 +92,6 @@ def test_the_loss_covers_the_exact_law(count: int, domain: int, l0: int | None, 
     assert 0.3 * mechanism.mass < worst <= mechanism.mass * (1 + 1e-12)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("counts", "threshold", "domain"), [([4, 2, 2, 2], 3, 3), ([2, 1, 0, 0], 1, 6), ([0, 0, 0, 1], 2, 2)]
 )
@@ -157,7 +155,7 @@ def test_edges() -> None:
     assert zero_out.privacy_loss.neighboring is Neighboring.ZERO_OUT
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "message"),
     [
         ({"scale": 0}, "scale must be positive"),

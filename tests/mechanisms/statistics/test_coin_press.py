@@ -11,10 +11,11 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import CoinPress, Gaussian, Mean
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 
-@pytest.mark.parametrize("relation", list(Neighboring))
-@pytest.mark.parametrize("steps", [1, 2, 4])
+@cases("relation", list(Neighboring))
+@cases("steps", [1, 2, 4])
 def test_the_loss_meets_the_request_whatever_the_bounds(relation: Neighboring, steps: int) -> None:
     wide, narrow = (
         CoinPress.calibrated(
@@ -27,7 +28,6 @@ def test_the_loss_meets_the_request_whatever_the_bounds(relation: Neighboring, s
     assert wide.neighboring is wide.privacy_loss.neighboring is relation
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", [40, 3000])
 def test_the_interval_covers_the_population_mean(size: int) -> None:
     mechanism = CoinPress.calibrated(epsilon=1.0, delta=1e-6, bounds=(-1e4, 1e4), stddev=2.0, level=0.9)
@@ -67,7 +67,7 @@ def test_odd_data_is_answered_within_the_bounds() -> None:
         assert -5 <= release.interval.lower <= release.value <= release.interval.upper <= 5
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "message"),
     [
         ({"bounds": (1.0, 1.0)}, "bounds must"),

@@ -11,6 +11,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import HeavyTailedMean, Laplace, Mean
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 WIDE = (-1e6, 1e6)
 
@@ -58,7 +59,7 @@ def test_odd_data_is_answered_within_the_bounds() -> None:
         assert -5 <= release.interval.lower <= release.value <= release.interval.upper <= 5
 
 
-@pytest.mark.parametrize(
+@cases(
     ("change", "message"),
     [
         ({"bounds": (1.0, 0.0)}, "bounds must"),

@@ -20,6 +20,7 @@ from sfumato.mechanisms.statistics.joint_draw import JointDraw
 from sfumato.mechanisms.statistics.log_sums import NOTHING
 from sfumato.numerics.source import random_source
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 TOP = 4
 Data = tuple[int, ...]
@@ -62,8 +63,8 @@ def neighbors(relation: Neighboring, largest: int) -> Iterator[tuple[Data, Data]
                     yield data, tuple(sorted((value, *data[1:])))
 
 
-@pytest.mark.parametrize("relation", list(Neighboring))
-@pytest.mark.parametrize(
+@cases("relation", list(Neighboring))
+@cases(
     ("quantiles", "parts", "largest"),
     [((0.5,), 1, 3), ((0.1,), 3, 3), ((0.25, 0.75), 1, 3), ((0.2, 0.5), 2, 2), ((0.1, 0.5, 0.75), 1, 3)],
 )
@@ -211,7 +212,6 @@ def point_law(case: str) -> dict[tuple[int, ...], float]:
     return {path: math.exp(log) / whole for path, log in logs.items()}
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("case", DRAWS)
 @pytest.mark.parametrize("coarse", [False, True])
 def test_paths_come_as_often_as_the_law_says(
@@ -236,7 +236,6 @@ def test_paths_come_as_often_as_the_law_says(
         assert abs(seen[path] - count * p) < 7 * math.sqrt(count * p) + 17
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("relation", [Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE])
 def test_releases_follow_the_law(relation: Neighboring, parts: int) -> None:
@@ -270,7 +269,6 @@ def rank_error(mechanism: Any, data: np.ndarray, rng: Any) -> float:
     return float(np.maximum(0, np.maximum(below - target, target - up_to)).mean())
 
 
-@pytest.mark.exhaustive
 def test_it_is_nearer_than_halving() -> None:
     rng = np.random.default_rng(3)
     given: dict[str, Any] = {"quantiles": DECILES, "epsilon": 1.0, "neighboring": Neighboring.REPLACE_ONE}
@@ -316,7 +314,7 @@ def test_odd_data_is_answered_at_the_usual_cost() -> None:
     assert 0 <= least.release(np.arange(9)).value[0] <= 9
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
     [
         ({"bounds": (1, 1)}, "bounds must"),

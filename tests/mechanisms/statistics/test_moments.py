@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Covariance, Gaussian, Laplace, Mean, Norm, Variance
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 ONE = 1 << 24
 REALS = st.floats(allow_nan=True, allow_infinity=True)
@@ -93,8 +94,8 @@ def test_intervals_hold_the_variance_of_records_that_are_rounded() -> None:
         assert upper - lower < 5e-7
 
 
-@pytest.mark.parametrize("share", [0.02, 0.5])
-@pytest.mark.parametrize("size", [3, 100, 5000])
+@cases("share", [0.02, 0.5])
+@cases("size", [3, 100, 5000])
 def test_the_population_mean_is_held(share: float, size: int) -> None:
     rng = np.random.default_rng(size)
     measurement = Laplace.for_query(Variance(bounds=(-1.0, 3.0)), epsilon=1.0)
@@ -141,7 +142,7 @@ def test_no_data_and_odd_data_are_answered() -> None:
     assert abs(query.estimate(release)) <= 0.25
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kind", "bounds", "error"),
     [
         (Variance, (1, 1), ParameterError),

@@ -16,6 +16,7 @@ from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.statistics.noisy_tail import noisy_tail
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SymmetricLaw
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 N = 12
 COUNT = Laplace(sensitivity=1, scale=1.5, neighboring=Neighboring.REPLACE_ONE)
@@ -39,8 +40,8 @@ def masses(share: float) -> dict[int, float]:
     return found
 
 
-@pytest.mark.parametrize("law", [DiscreteLaplaceLaw(2), DiscreteGaussianLaw(3), DiscreteLaplaceLaw(5000)])
-@pytest.mark.parametrize("x", [-5, 0, 30, 51, 80, 120])
+@cases("law", [DiscreteLaplaceLaw(2), DiscreteGaussianLaw(3), DiscreteLaplaceLaw(5000)])
+@cases("x", [-5, 0, 30, 51, 80, 120])
 def test_tails_hold_the_sum(law: SymmetricLaw, x: int) -> None:
     def tail(at: Any) -> Any:
         whole = np.clip(np.asarray(at, dtype=float), -1, 101)
@@ -59,8 +60,8 @@ def test_tails_hold_the_sum(law: SymmetricLaw, x: int) -> None:
     assert upper - lower <= 0.02 * truth + 1e-18
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.97])
-@pytest.mark.parametrize("alternative", ["greater", "less", "two-sided"])
+@cases("share", [0.0, 0.1, 0.5, 0.97])
+@cases("alternative", ["greater", "less", "two-sided"])
 def test_a_true_hypothesis_is_refused_as_rarely_as_promised(share: float, alternative: Any) -> None:
     law = masses(share)
     values = {x: binomial_test(told(x), n=N, share=share, alternative=alternative).p_value for x in law}
@@ -73,7 +74,6 @@ def test_a_true_hypothesis_is_refused_as_rarely_as_promised(share: float, altern
             assert size == pytest.approx(values[x], rel=1e-6)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("level", [0.6, 0.9, 0.99])
 def test_intervals_cover_every_share(level: float) -> None:
     intervals = {x: share_interval(told(x), n=N, level=level) for x in range(-60, N + 61)}
@@ -113,7 +113,6 @@ def test_a_public_number_of_records_is_refused_under_add_remove() -> None:
     assert binomial_test(zeroed, n=5, share=0.5) == binomial_test(told(3), n=5, share=0.5)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("n", [1, 60, 5000])
 def test_a_true_law_is_refused_as_rarely_as_promised(n: int) -> None:
     query = KolmogorovSmirnov(cdf=lambda x: np.clip(x, 0, 1), n=n)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import PrivateBounds
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 
 @settings(max_examples=300)
@@ -69,7 +70,7 @@ def test_the_loss_is_that_of_the_bins_that_a_record_moves(relation: Neighboring,
     assert np.abs(one - other).max() == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
     [
         ({"scale": 0}, "scale must"),

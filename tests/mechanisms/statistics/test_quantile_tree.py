@@ -26,6 +26,7 @@ from sfumato.mechanisms.statistics.tree_quantiles import (
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
 from sfumato.numerics.source import random_source
 from sfumato.privacy import Neighboring
+from tests.cases import cases
 
 SMALL = TreeShape(leaves=3, branching=2, height=2)
 REACH = 6
@@ -81,7 +82,6 @@ def excess(one: np.ndarray, other: np.ndarray, epsilon: float) -> float:
     return float(np.maximum(0, one - math.exp(epsilon) * other).sum())
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", LAWS)
 @pytest.mark.parametrize("unit", [[2], [0, 2]])
 def test_the_law_of_the_answer_keeps_to_the_loss(name: str, unit: list[int]) -> None:
@@ -104,7 +104,6 @@ def test_the_law_of_the_answer_keeps_to_the_loss(name: str, unit: list[int]) -> 
     assert max(excess(first, second, 0.2), excess(second, first, 0.2)) > 0.02
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", LAWS)
 def test_answers_come_as_often_as_the_law_says(name: str) -> None:
     leaves, quantiles, trials = [0, 1, 2, 2], (0.25, 0.6), 20_000
@@ -126,8 +125,8 @@ def product(law: Any, shifts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     return laws[0], laws[1]
 
 
-@pytest.mark.parametrize("law", [DiscreteLaplaceLaw(0.8), DiscreteLaplaceLaw(3), DiscreteGaussianLaw(0.9)])
-@pytest.mark.parametrize("shifts", [(1, 1), (1, -1), (2, 1), (1, 1, 1)])
+@cases("law", [DiscreteLaplaceLaw(0.8), DiscreteLaplaceLaw(3), DiscreteGaussianLaw(0.9)])
+@cases("shifts", [(1, 1), (1, -1), (2, 1), (1, 1, 1)])
 def test_moves_of_several_nodes_cost_no_more_than_their_sum_in_one(law: Any, shifts: tuple[int, ...]) -> None:
     """The lemma that the price rests on, by enumeration; what is cut off is far below the margin."""
     whole = sum(abs(shift) for shift in shifts)
@@ -227,8 +226,8 @@ def test_quantiles_do_not_fall_and_stay_inside(
             assert low <= around[0] <= around[-1] <= high
 
 
-@pytest.mark.parametrize("name", ["Laplace", "Gaussian"])
-@pytest.mark.parametrize("p", [0.02, 0.5, 0.9])
+@cases("name", ["Laplace", "Gaussian"])
+@cases("p", [0.02, 0.5, 0.9])
 def test_intervals_hold_the_records_beside_the_quantile(name: str, p: float) -> None:
     law = DiscreteLaplaceLaw(2) if name == "Laplace" else DiscreteGaussianLaw(2)
     shape, trials = TreeShape(leaves=300, branching=7, height=3), 1500
@@ -256,9 +255,9 @@ def test_an_interval_that_trusts_noise_more_misses(monkeypatch: pytest.MonkeyPat
     assert np.mean((lower <= leaves[60]) & (leaves[60] <= upper), axis=0)[LEVELS.index(0.95)] < 0.8
 
 
-@pytest.mark.parametrize("law", [DiscreteLaplaceLaw(0.6), DiscreteLaplaceLaw(2), DiscreteGaussianLaw(1.5)])
-@pytest.mark.parametrize("weights", [(1.0,), (0.5, -0.5), (1.0, -0.25, 0.75)])
-@pytest.mark.parametrize("chance", [0.2, 0.01, 1e-4])
+@cases("law", [DiscreteLaplaceLaw(0.6), DiscreteLaplaceLaw(2), DiscreteGaussianLaw(1.5)])
+@cases("weights", [(1.0,), (0.5, -0.5), (1.0, -0.25, 0.75)])
+@cases("chance", [0.2, 0.01, 1e-4])
 def test_the_bound_on_a_sum_of_noise_holds(law: Any, weights: tuple[float, ...], chance: float) -> None:
     reach = 40
     values, mass = np.zeros(1), np.ones(1)
@@ -341,7 +340,7 @@ def test_odd_data_is_answered_at_the_usual_cost() -> None:
 NOISE = Laplace(sensitivity=1, scale=1, l0=4)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("parameters", "message"),
     [
         ({"bounds": (1, 1)}, "bounds must"),

@@ -19,6 +19,7 @@ from sfumato.mechanisms.statistics import ranks
 from sfumato.mechanisms.statistics.ranks import Partitioned, RankDraw, Sorted
 from sfumato.numerics.source import random_source
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 TOP = 4
 Data = tuple[int, ...]
@@ -78,8 +79,8 @@ def quantiles_law(mechanism: Quantiles, data: Data) -> dict[Any, float]:
     return told(wanted, data, (0, TOP), (Fraction(0), Fraction(1)))
 
 
-@pytest.mark.parametrize("relation", list(Neighboring))
-@pytest.mark.parametrize("quantile", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)])
+@cases("relation", list(Neighboring))
+@cases("quantile", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)])
 def test_losses_have_the_range_that_is_paid_for(relation: Neighboring, quantile: Fraction) -> None:
     mechanism = Quantile(quantile=quantile, bounds=(0, TOP), epsilon=1.0, neighboring=relation)
     assert mechanism.privacy_loss.epsilon(0.0) == 1.0
@@ -92,8 +93,8 @@ def test_losses_have_the_range_that_is_paid_for(relation: Neighboring, quantile:
     assert widest > 0.45
 
 
-@pytest.mark.parametrize("relation", [Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE])
-@pytest.mark.parametrize("quantiles", [(0.5,), (0.25, 0.75), (0.1, 0.5, 0.75)])
+@cases("relation", [Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE])
+@cases("quantiles", [(0.5,), (0.25, 0.75), (0.1, 0.5, 0.75)])
 def test_many_quantiles_cost_what_they_say(relation: Neighboring, quantiles: tuple[float, ...]) -> None:
     mechanism = Quantiles(quantiles=quantiles, bounds=(0, TOP), epsilon=1.0, neighboring=relation)
     assert mechanism.privacy_loss.epsilon(0.0) == 1.0
@@ -114,7 +115,6 @@ DATASETS: list[Data] = [
 ]
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("data", DATASETS, ids=len)
 @pytest.mark.parametrize("target", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)])
 @pytest.mark.parametrize("negligible", [45.0, 0.5])
@@ -132,7 +132,6 @@ def test_points_come_as_often_as_the_law_says(
         assert (np.abs(seen - count * expected) < 7 * np.sqrt(count * expected) + 17).all()
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("relation", [Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE])
 def test_releases_follow_the_law(relation: Neighboring, monkeypatch: pytest.MonkeyPatch) -> None:
     # Without the spread of each record, whose law is then a mixture over all spreads.
@@ -215,7 +214,7 @@ def test_answers_do_not_pass_bounds_that_are_no_grid_points(grid: Grid | None) -
         assert 0.1 <= mechanism.release(np.full(1000, value)).value <= 0.85
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kind", "parameters", "error", "message"),
     [
         (Quantile, {"bounds": (1, 1), "epsilon": 1.0}, ParameterError, "bounds must"),

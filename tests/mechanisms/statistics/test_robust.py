@@ -16,6 +16,7 @@ from sfumato.errors import NeighboringMismatch, ParameterError
 from sfumato.mechanisms import Extreme, Gaussian, LeastSquares, Norm, TheilSen, TrimmedMean
 from sfumato.mechanisms.statistics.ranks import RankDraw
 from sfumato.privacy.neighboring import Neighboring
+from tests.cases import cases
 
 TOP = 4
 
@@ -32,7 +33,6 @@ def extreme_law(mechanism: Extreme, data: tuple[int, ...]) -> np.ndarray:
     return np.asarray(weights / weights.sum())
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("side", ["max", "min"])
 @pytest.mark.parametrize("left_out", [0, 1, 3])
 def test_extremes_follow_their_law_at_their_cost(side: Any, left_out: int) -> None:
@@ -129,7 +129,7 @@ def test_theil_sen_finds_the_line_of_most_records(matchings: int) -> None:
         assert abs(mechanism.release(odd).value.intercept) <= 100
 
 
-@pytest.mark.parametrize(
+@cases(
     ("make", "error", "message"),
     [
         (lambda: Extreme(bounds=(0, 1), epsilon=1, side="top"), ParameterError, "side must"),  # type: ignore[arg-type]

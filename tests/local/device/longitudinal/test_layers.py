@@ -22,6 +22,7 @@ from sfumato.local.device import (
     OptimalLocalHashing,
     Randomizer,
 )
+from tests.cases import cases
 from tests.local.device.longitudinal.histories import law_of_one_value, law_of_rounds, permanent
 from tests.local.laws import below_exponential, worst_odds
 
@@ -50,8 +51,8 @@ def name(device: Any) -> str:
     return f"{type(device).__name__}-{getattr(device, 'chain', '')}"
 
 
-@pytest.mark.parametrize("chain", CHAINS)
-@pytest.mark.parametrize(("epsilon", "permanent_epsilon"), [(0.5, 1.0), (1.0, 4.0), (4.0, 8.0)])
+@cases("chain", CHAINS)
+@cases(("epsilon", "permanent_epsilon"), [(0.5, 1.0), (1.0, 4.0), (4.0, 8.0)])
 def test_unary_reports_keep_both_epsilons(chain: str, epsilon: float, permanent_epsilon: float) -> None:
     made = LongitudinalUnaryEncoding(
         epsilon=epsilon, permanent_epsilon=permanent_epsilon, chain=chain, domain=Domain(range(3))
@@ -122,7 +123,7 @@ def test_bits_that_are_told_again_are_of_one_memo(device: Any) -> None:
     assert (first != second).any()
 
 
-@pytest.mark.parametrize("device", LAYERED, ids=name)
+@cases("device", LAYERED, ids=name)
 def test_a_report_is_the_second_layer_of_the_first(device: Any) -> None:
     if isinstance(device, LongitudinalLocalHashing):
         device = device.inner
@@ -134,7 +135,7 @@ def test_a_report_is_the_second_layer_of_the_first(device: Any) -> None:
         assert found == device.probabilities(value)
 
 
-@pytest.mark.parametrize("device", LAYERED, ids=name)
+@cases("device", LAYERED, ids=name)
 def test_two_reports_of_one_value_stay_below_the_memos_epsilon(device: Any) -> None:
     odds = [worst_odds(partial(law_of_one_value, device, t), range(3)) for t in (1, 2)]
     memo = worst_odds(permanent(device).probabilities, range(3))
@@ -156,7 +157,7 @@ def test_histories_alike_in_their_changes_lose_one_epsilon_for_each_value() -> N
     assert apart[1] > apart[0]
 
 
-@pytest.mark.parametrize("device", ALL, ids=name)
+@cases("device", ALL, ids=name)
 def test_what_is_drawn_in_two_rounds_is_the_law(device: Any) -> None:
     n = 60_000
     first, second = device.randomize_rounds([np.full(n, 1)] * 2, 3)
@@ -206,7 +207,7 @@ def test_chances_of_hashed_reports_are_those_of_local_hashing() -> None:
         assert (papers < 0.999 * float(made.chances[0])) == (g > 2)
 
 
-@pytest.mark.parametrize("device", [*ALL, *BITS], ids=name)
+@cases("device", [*ALL, *BITS], ids=name)
 def test_specifications_come_back(device: Any) -> None:
     told = json.loads(json.dumps(device.specification()))
     again = Randomizer.from_specification(told)
@@ -236,7 +237,7 @@ def test_poisoned_records_are_not_well_formed() -> None:
         assert not flips.well_formed(flips.inner.packed(np.array([drawn]), bits)).any()
 
 
-@pytest.mark.parametrize(
+@cases(
     ("kind", "shape", "message"),
     [
         (LongitudinalRandomizedResponse, {"permanent_epsilon": 1.0}, "permanent_epsilon must be greater"),

@@ -31,7 +31,6 @@ def protocol(which: int) -> Any:
     return FourierMarginals(epsilon=2.0, domains=DOMAINS, order=2)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("which", [0, 1])
 def test_correlations_and_levels(which: int) -> None:
     made, repeats, generator = protocol(which), 300, np.random.default_rng(which)

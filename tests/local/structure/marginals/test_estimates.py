@@ -20,6 +20,7 @@ from sfumato.local import (
 from sfumato.local.structure.marginals.fourier import FourierMarginals
 from sfumato.local.structure.marginals.sampled import SampledMarginals
 from sfumato.privacy import Mixture, Neighboring, Shuffled, SupportResponse
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA
 from tests.local.structure.marginals.population import DOMAINS, KINDS, PARTS, counts, protocols, truth
 
@@ -29,8 +30,8 @@ CERTAIN = 1 - 1e-11
 ASKED = [(0,), (3,), (0, 1), (1, 3)]
 
 
-@pytest.mark.parametrize("which", range(3), ids=NAMES)
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+@cases("which", range(3), ids=NAMES)
+@cases("epsilon", [1.0, 4.0])
 def test_no_bias_on_the_wire(which: int, epsilon: float) -> None:
     protocol = protocols(epsilon)[which]
     aggregator = protocol.aggregator()
@@ -70,7 +71,6 @@ def errors_of(protocol: Any, repeats: int, n: int, covered: list[Any] | None = N
     return found
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(("which", "epsilon"), [(0, 4.0), (1, 4.0), (2, 1.0)])
 def test_spreads(which: int, epsilon: float) -> None:
     repeats = 400
@@ -80,7 +80,6 @@ def test_spreads(which: int, epsilon: float) -> None:
         assert square == pytest.approx(1.0, abs=0.03 + SEVEN_SIGMA * np.sqrt(2 / repeats / free))
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(("which", "epsilon"), [(0, 1.0), (1, 1.0), (2, 4.0)])
 def test_spreads_and_intervals(which: int, epsilon: float) -> None:
     held: list[Any] = []
@@ -255,7 +254,6 @@ def test_other_oracles_for_the_tables(oracle: Any) -> None:
     assert found.of((0, 0)) == found.raw[0]
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("which", [0, 1])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_bytes_keep_epsilon_and_use_it(which: int, epsilon: float) -> None:

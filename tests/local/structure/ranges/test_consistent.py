@@ -26,6 +26,7 @@ from sfumato.local import (
 )
 from sfumato.local.device.shape import Shape
 from sfumato.local.structure.ranges.consistent import from_coefficients, from_nodes, isotonic
+from tests.cases import cases
 
 Matrix = NDArray[np.float64]
 
@@ -86,8 +87,8 @@ def test_generalised_least_squares_with_everything_that_is_common(branching: int
     np.testing.assert_allclose(from_nodes(shape, estimates, alphas), start + basis @ found, atol=1e-10)
 
 
-@pytest.mark.parametrize("size", [2, 3, 7, 8, 9, 20])
-@pytest.mark.parametrize("branching", [2, 3, 5, 30])
+@cases("size", [2, 3, 7, 8, 9, 20])
+@cases("branching", [2, 3, 5, 30])
 def test_true_levels_give_the_true_leaves(size: int, branching: int) -> None:
     shape, truth = Shape(size, branching), np.random.default_rng(size).dirichlet(np.ones(size))
     alphas = (*np.linspace(0.2, 0.8, shape.levels - 1), 1.0)
@@ -109,7 +110,7 @@ def test_isotonic_is_the_nearest_that_never_falls() -> None:
         np.testing.assert_allclose(isotonic(values), isotonic_regression(values).x, atol=1e-9)
 
 
-@pytest.mark.parametrize(
+@cases(
     "oracle",
     [
         RandomizedResponse,
@@ -122,8 +123,8 @@ def test_isotonic_is_the_nearest_that_never_falls() -> None:
         HadamardResponse,
     ],
 )
-@pytest.mark.parametrize(("size", "branching"), [(2, 2), (9, 3), (11, 2), (13, 4), (30, 5), (12, 12)])
-@pytest.mark.parametrize("epsilon", [0.7, 3.0])
+@cases(("size", "branching"), [(2, 2), (9, 3), (11, 2), (13, 4), (30, 5), (12, 12)])
+@cases("epsilon", [0.7, 3.0])
 def test_variances_are_those_of_the_weights(oracle: Any, size: int, branching: int, epsilon: float) -> None:
     protocol = HierarchicalHistogram(
         epsilon=epsilon, domain=Domain(range(size)), branching=branching, oracle=oracle
@@ -142,7 +143,7 @@ def test_variances_are_those_of_the_weights(oracle: Any, size: int, branching: i
     check_all_ranges(spread, weights, parts, asked, truth)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("oracle", "size"),
     [
         *product((None, RandomizedResponse), (2, 3, 8, 11, 17)),
@@ -150,7 +151,7 @@ def test_variances_are_those_of_the_weights(oracle: Any, size: int, branching: i
         (OptimizedUnaryEncoding, 7),
     ],
 )
-@pytest.mark.parametrize("epsilon", [0.7, 3.0])
+@cases("epsilon", [0.7, 3.0])
 def test_variances_of_coefficients(oracle: Any, size: int, epsilon: float) -> None:
     protocol = HaarHistogram(epsilon=epsilon, domain=Domain(range(size)), oracle=oracle)
     shape, truth = protocol.device.shape, np.random.default_rng(1).dirichlet(np.full(size, 0.7))

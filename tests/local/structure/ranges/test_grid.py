@@ -14,6 +14,7 @@ from sfumato.audit import audit
 from sfumato.errors import ParameterError
 from sfumato.local import Bins, Domain, HaarGrid, RandomizedResponse
 from sfumato.local.device import Grid, Randomizer
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA, below_exponential, worst_odds
 
 CERTAIN = 1 - 1e-11
@@ -69,9 +70,9 @@ def test_the_odds_are_those_of_epsilon_and_the_law_is_drawn(epsilon: float) -> N
         assert (abs(found - expected) <= SEVEN_SIGMA * np.sqrt(expected + 1)).all()
 
 
-@pytest.mark.parametrize("sizes", [(2, 2), (5, 3), (4, 7)])
-@pytest.mark.parametrize("oracle", [None, RandomizedResponse])
-@pytest.mark.parametrize("epsilon", [0.7, 3.0])
+@cases("sizes", [(2, 2), (5, 3), (4, 7)])
+@cases("oracle", [None, RandomizedResponse])
+@cases("epsilon", [0.7, 3.0])
 def test_variances_are_those_of_all_reports(sizes: tuple[int, int], oracle: Any, epsilon: float) -> None:
     protocol = made(epsilon, *sizes, oracle=oracle)
     truth = np.random.default_rng(1).dirichlet(np.full(sizes[0] * sizes[1], 0.7))
@@ -180,7 +181,6 @@ def test_spread_and_coverage() -> None:
     assert whole / asked >= 0.95 - SEVEN_SIGMA * np.sqrt(0.05 * 0.95 / asked)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_bytes_keep_epsilon_and_use_it(epsilon: float) -> None:
     # The two pairs differ in the first value: all levels but the first one, of the second alone, see that.

@@ -19,6 +19,7 @@ from sfumato.local.device import (
     Randomizer,
     SignedHadamard,
 )
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA, below_exponential, worst_odds
 
 SIZE = 6
@@ -53,8 +54,8 @@ def law_of(made: Any, value: int) -> dict[bytes, Fraction]:
     return law
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
-@pytest.mark.parametrize(
+@cases("epsilon", [0.5, 1.0, 4.0])
+@cases(
     ("make", "protocol"),
     [
         (tree, "RandomizedResponse"),
@@ -69,8 +70,8 @@ def test_the_odds_are_those_of_epsilon(make: Any, protocol: str, epsilon: float)
     assert below_exponential(worst_odds(lambda value: law_of(made, value), range(SIZE)), epsilon)
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
-@pytest.mark.parametrize("size", [2, 3, 4, 6, 10])
+@cases("epsilon", [0.5, 1.0, 4.0])
+@cases("size", [2, 3, 4, 6, 10])
 def test_signed_bits_keep_epsilon(epsilon: float, size: int) -> None:
     made = SignedHadamard(epsilon=epsilon, domain=Domain(range(size)))
     assert below_exponential(worst_odds(made.probabilities, range(size)), epsilon)
@@ -187,7 +188,7 @@ def test_parameters_that_break_a_rule() -> None:
         tree(1.0).randomize(6)
 
 
-@pytest.mark.parametrize("name", ["ShuffledHistogram", "ShuffledCounts", "Rappor", "Domain", 7, None])
+@cases("name", ["ShuffledHistogram", "ShuffledCounts", "Rappor", "Domain", 7, None])
 def test_levels_are_told_by_client_halves_that_report_a_category(name: Any) -> None:
     with pytest.raises(ParameterError, match="protocols must name a client half"):
         HierarchicalHistogram(epsilon=1.0, domain=Domain(range(9)), branching=3, protocols=(name, name))

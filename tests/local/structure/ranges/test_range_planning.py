@@ -7,6 +7,7 @@ import pytest
 
 from sfumato import local
 from sfumato.errors import ParameterError
+from tests.cases import cases
 
 
 def test_errors_and_bytes_are_the_protocols_own() -> None:
@@ -51,7 +52,7 @@ def test_limits_rule_out_with_the_reason() -> None:
     assert "for more than 4096 nodes" in many.ruled_out["tree, projective"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("given", "rule"),
     [
         ({"epsilon": 0.0}, "epsilon must be positive"),

@@ -21,6 +21,7 @@ from sfumato.local import (
     RandomizedResponse,
 )
 from sfumato.privacy import Neighboring, Shuffled
+from tests.cases import cases
 from tests.local.laws import SEVEN_SIGMA
 
 CERTAIN = 1 - 1e-11
@@ -55,9 +56,9 @@ def people(size: int, n: int) -> Any:
     return counts, counts / n
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
-@pytest.mark.parametrize("weights", [None, "rising"])
+@cases("kind", KINDS)
+@cases("epsilon", [0.5, 1.0, 4.0])
+@cases("weights", [None, "rising"])
 def test_no_bias_on_the_wire(kind: Any, epsilon: float, weights: Any) -> None:
     given = (
         {}
@@ -87,7 +88,6 @@ def test_no_bias_on_the_wire(kind: Any, epsilon: float, weights: Any) -> None:
     assert one.interval().lower < one.share < one.interval().upper
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize(("kind", "epsilon"), [(tree, 1.0), (tree, 4.0), (haar, 1.0)])
 def test_spread_is_the_one_that_is_stated(kind: Any, epsilon: float) -> None:
     size, n, repeats = 12, 40_000, 3000
@@ -107,7 +107,6 @@ def test_spread_is_the_one_that_is_stated(kind: Any, epsilon: float) -> None:
     assert square[single].sum() / stated[single].sum() == pytest.approx(1, abs=0.03)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", [tree, haar])
 def test_intervals_cover(kind: Any) -> None:
     size, n, repeats, q = 12, 40_000, 600, 0.4
@@ -193,7 +192,6 @@ def test_pieces_merge_and_whatever_bytes_come_are_counted(kind: Any) -> None:
     assert merged.refused["specification"] > 10_000
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", [tree, haar])
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_bytes_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
@@ -319,7 +317,7 @@ def test_branching_is_the_best_of_all() -> None:
     assert leaves.expected_error(10_000, 100) > 1.3 * planned.expected_error(10_000, 100)
 
 
-@pytest.mark.parametrize(
+@cases(
     ("given", "rule"),
     [
         ({"epsilon": 0.0}, "epsilon must be positive"),
