@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mpmath import mp
 from scipy import stats
 
 from sfumato.numerics import deviates
 from sfumato.numerics.deviates import Draw, exponential, normal, rounded, student
 from sfumato.numerics.source import SimulatedSource
 from tests.cases import cases
+from tests.numerics.sources import ListedSource
 
 LAWS: dict[str, tuple[Draw, Callable[[Any], Any]]] = {
     "laplace": (exponential, stats.laplace.cdf),
@@ -83,3 +85,70 @@ class Zeros:
 def test_what_is_known_to_be_nothing_yet_is_drawn_further(name: str, zeros: int, least: float) -> None:
     drawn = rounded(LAWS[name][0], Fraction(1), 1 << 62, Zeros(zeros))
     assert abs(drawn) >= least
+
+
+WORDS = 1 << 64
+SURE, NEVER = 0, WORDS - 1
+
+
+def whole_part(words: list[int]) -> int | None:
+    """The whole part of a normal magnitude that is accepted at once, given one word for each uniform."""
+    try:
+        return math.floor(normal(ListedSource(words)).bounds()[0])
+    except StopIteration:
+        return None
+
+
+def chance(holds: Callable[[int], bool]) -> float:
+    """The share of all words for which something holds: those below a threshold, which is found exactly."""
+    low, high = -1, WORDS
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    # In between there is no word that is treated otherwise.
+    assert all(holds(word) == (word <= low) for word in range(1 << 58, WORDS, 1 << 59))
+    return (low + 1) / WORDS
+
+
+@pytest.mark.parametrize("whole", range(5))
+def test_a_whole_part_and_its_rest_are_accepted_by_the_normal_density(
+    whole: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # All laws of this algorithm are enumerated: of one more whole part, and of both coins for a rest.
+    monkeypatch.setattr(deviates, "_WORDS", 1)
+    before = [SURE] * whole
+    more = chance(lambda word: whole_part([*before, word, NEVER, SURE, SURE, SURE]) == whole + 1)
+    assert more == pytest.approx(math.exp(-0.5), rel=1e-15)
+    for part in range(1, 64, 10):
+        given = [*before, NEVER, part << 58]
+        first = chance(lambda coin, given=given: whole_part([*given, coin, SURE]) == whole)  # type: ignore[misc]
+        second = chance(lambda coin, given=given: whole_part([*given, SURE, coin]) == whole)  # type: ignore[misc]
+        # k/2 + k(k - 1)/2 + x(2k + x)/2 = (k + x)^2/2
+        found = whole * math.log(more) + math.log(first) + math.log(second)
+        assert found == pytest.approx(-((whole + part / 64) ** 2) / 2, abs=1e-12)
+
+
+@pytest.mark.parametrize(("whole", "part"), [(0, 40), (1, 1), (1, 33), (2, 63), (4, 10)])
+def test_a_coin_is_told_by_its_first_word_only_where_no_further_bit_matters(
+    whole: int, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deviates, "_WORDS", 1)
+    rest = (part << 58) + 12345
+
+    def density(x: Fraction) -> Any:
+        exponent = x * (2 * whole + x) / 2
+        return mp.exp(-mp.mpf(exponent.numerator) / exponent.denominator) * mp.mpf(2) ** 64
+
+    def ends(coin: int, *more: int) -> bool:
+        return whole_part([SURE] * whole + [NEVER, rest, SURE, coin, *more]) == whole
+
+    with mp.workdps(60):
+        sure = int(mp.floor(density(Fraction(rest + 1, WORDS))))
+        never = int(mp.ceil(density(Fraction(rest, WORDS))))
+    assert ends(sure - 1)
+    assert not ends(sure)
+    # Between both, the coin's further bits decide, and those of the rest.
+    assert ends(sure, SURE, SURE)
+    assert not ends(sure, NEVER, NEVER)
+    assert ends(never - 1, SURE, SURE)
+    assert not ends(never, SURE, SURE)

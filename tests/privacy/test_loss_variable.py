@@ -32,6 +32,7 @@ from sfumato.privacy import (
     Precision,
     PrivacyLoss,
     PureDP,
+    RandomizedResponse,
     Shuffled,
     compose,
 )
@@ -321,3 +322,27 @@ def test_both_orders_of_a_pair_are_cut_where_their_own_mass_lies(reverse: bool) 
     variable = (PoissonSubsampled(Gaussian(1.0), 0.01) * 10_000).loss_variable(reverse=reverse)
     share = variable.cdf(-2.0)
     assert 0 < share.upper - share.lower <= 0.01 * share.upper
+
+
+# A law that jumps where it is asked has no narrow interval.
+@pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
+def test_all_mass_at_one_place_is_on_both_sides_of_it() -> None:
+    # The ends of the support are outcomes themselves: here both are 0, with all of the mass.
+    for loss in (PureDP(0.0), PureDP(0.0) * 5):
+        for reverse in (False, True):
+            found = loss.loss_variable(reverse=reverse)
+            assert found.tail(0.0).upper == found.cdf(0.0).upper == 1.0
+            assert found.tail(5e-324).upper == found.cdf(-5e-324).upper == 0.0
+            assert min(found.tail(-5e-324).lower, found.cdf(5e-324).lower) > 1 - 1e-15
+
+
+@pytest.mark.parametrize("loss", [PureDP(1.0), Laplace(1.0), RandomizedResponse(2.0, 5)], ids=repr)
+def test_the_ends_of_the_support_are_in_it(loss: PrivacyLoss) -> None:
+    found = loss.loss_variable()
+    greatest = loss.epsilon(0.0)
+    # Each end has mass of its own, which a place just beyond it has not.
+    assert found.support.lower <= -greatest < greatest <= found.support.upper
+    assert found.tail(greatest * 0.99).lower > 0.1
+    assert found.cdf(-greatest * 0.99).lower > 0.01
+    assert found.tail(found.support.upper * (1 + 1e-15)).upper == 0.0
+    assert found.cdf(found.support.lower * (1 + 1e-15)).upper == 0.0

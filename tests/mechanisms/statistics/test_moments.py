@@ -168,3 +168,30 @@ def test_data_of_another_shape_is_refused() -> None:
         Variance(bounds=(0, 1)).steps(np.zeros((2, 2)))
     with pytest.raises(ParameterError, match="data must"):
         Covariance(bounds=((0, 1), (0, 1))).steps(np.zeros(4))
+
+
+class Sums:
+    """Released sums, as they come."""
+
+    def __init__(self, *value: float) -> None:
+        self.value = np.array(value)
+
+
+@pytest.mark.parametrize(
+    ("sums", "covariance"),
+    [
+        ((0.0, 0.0, 0.0, 0.0), 0.0),
+        ((-3.0, -0.5, -1e-9, -8.0), 0.0),
+        ((0.25, 0.0, 0.0, 0.25), 0.25),
+        ((2.0**-24, 0.0, 0.0, 2.0**-24), 0.25),
+        ((0.0, 4.0, 4.0, 0.0), -0.25),
+        ((1.0, 1.0, 1.0, 1.0), 0.0),
+        ((5.0, -7.0, 1.0, 2.0), 10 / 64),
+        ((3.0, 1.0, 2.0, 6.0), 16 / 144),
+    ],
+)
+def test_the_covariance_is_that_of_the_sums_that_are_left(sums: tuple[float, ...], covariance: float) -> None:
+    # In sums below 0 only the noise is left, and where there is nothing else, no data.
+    for scale, bounds in ((1.0, ((0.0, 1.0), (-2.0, -1.0))), (6.0, ((0.0, 2.0), (-1.0, 2.0)))):
+        estimate = Covariance(bounds=bounds).estimate(Sums(*sums))  # type: ignore[arg-type]
+        assert estimate == pytest.approx(scale * covariance, rel=1e-15, abs=0.0)

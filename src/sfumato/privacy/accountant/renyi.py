@@ -95,6 +95,8 @@ def _bounds(part: Part, tilts: _Array) -> tuple[_Array, _Array]:
     tails = np.full(len(tilts), -np.inf)
     if bins.high.log_p > -np.inf:
         tails = part.pair.log_tail(tilts, part.cuts, swapped=part.swapped)
+    if not bins.whole:
+        return np.full(len(tilts), np.inf), np.full(len(tilts), -np.inf)
     law = bins.split()
     kept = np.isfinite(law.log_mass)
     loss, log_mass = _with_lost(bins, law.loss[kept], law.log_mass[kept])

@@ -100,8 +100,8 @@ class NoisyIteration(Leaf):
     def gdp(self) -> GDPView:
         """Return the parameter of the theorem."""
         shift = 2.0 if self.neighboring is Neighboring.REPLACE_ONE else 1.0
-        noise = self.noise_multiplier * math.sqrt(min(self.steps_after, _MOST) + 1)
-        return GDPView(above(shift / noise, 8.0) if noise > 0 else math.inf, 0.0)
+        noise, steps = self.noise_multiplier, math.sqrt(min(self.steps_after, _MOST) + 1)
+        return GDPView(above(shift / noise / steps, 8.0) if noise > 0 else math.inf, 0.0)
 
     def zcdp(self) -> ZCDPView:
         """Return half the square of mu."""

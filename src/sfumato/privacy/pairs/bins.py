@@ -7,7 +7,8 @@ each :math:`R_i`. So a bin of :math:`P`-mass :math:`a` and :math:`Q`-mass :math:
 - a lower bound, if all of it is moved to its mean :math:`R = b/a` (Jensen);
 - an upper bound, if it is split between its two ends so that the mean stays (a mean-preserving spread).
 
-Masses too small to follow are dropped below and moved up to the next loss, or to infinity, above.
+Masses too small to follow are dropped below and moved up to the next loss, or to infinity, above. Where
+numbers left the range of floats and P's masses do not add up to 1, above all is told: an infinite loss.
 
 Arrays may have more axes before the last one: then they hold several pairs with so many bins side by side,
 and what is one number for a pair is a column.
@@ -32,6 +33,8 @@ Number: TypeAlias = Any
 
 _TAIL_SLACK: Final = 1 + 1e-9
 """Outweighs every rounding in a tail mass, which is negligible itself."""
+_WHOLE: Final = 1 - 1e-11
+"""Sums of masses, none of which is too small, are no further below 1 by their rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +181,19 @@ class Bins:
             against=self.against,
         )
 
+    @property
+    def whole(self) -> Any:
+        """Whether nothing of P is lost; a column for pairs that are side by side."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = np.exp(self.low.log_p) + np.exp(self.high.log_p) + self.only_p
+            for points in (self.points, self.atoms):
+                if points.loss.size:
+                    mass = np.exp(points.log_p + points.mass_error).sum(
+                        axis=-1, keepdims=points.loss.ndim > 1
+                    )
+                    total = total + mass
+        return (total >= _WHOLE) & (total < np.inf)
+
     def merged(self) -> Atoms:
         """Return a law of the loss whose compositions have no greater divergence than the pair's."""
         both = self.points.followed_by(self.atoms)
@@ -206,9 +222,12 @@ class Bins:
         error = self.edge_error + 2 * UNIT * np.abs(self.edges)
         both = Points(log_p, self.edges, np.zeros(log_p.shape), error).followed_by(self.atoms)
         tail = np.exp(self.high.log_p) * _TAIL_SLACK
+        infinite = np.where(
+            tail > 0, np.nextafter((self.only_p + tail) * (1 + 2 * UNIT), np.inf), self.only_p
+        )
         return Atoms(
             both.loss + both.loss_error + 2 * UNIT * np.abs(both.loss),
             both.log_p + both.mass_error,
             # A scalar again where there is one pair.
-            np.where(tail > 0, np.nextafter((self.only_p + tail) * (1 + 2 * UNIT), np.inf), self.only_p)[()],
+            np.where(self.whole, infinite, 1.0)[()],
         )

@@ -138,6 +138,8 @@ def _mean(pair: Pair, cuts: _Array, function: _Function, *, swapped: bool) -> In
         bins = pair.bins(cuts, swapped=swapped)
         if bins.only_p > 0:
             return Interval(math.inf, math.inf)
+        if not bins.whole:
+            return Interval(-math.inf, math.inf)
         lower, upper = _inside(bins, function)
         left = right = 0.0
         if bins.low.log_q > -math.inf:
@@ -225,6 +227,8 @@ def _log_moment(pair: Pair, order: float, *, swapped: bool) -> tuple[float, floa
     """Bound the log of a moment of the finite losses, of an order from -1."""
     cuts = _cut(pair, _FAR)
     bins = pair.bins(cuts, swapped=swapped)
+    if not bins.whole:
+        return -math.inf, math.inf
     beyond = []
     if bins.high.log_p > -math.inf:
         edge = float(bins.edges[-1] - bins.edge_error[-1])
