@@ -176,7 +176,7 @@ def test_marks_are_compared_by_their_digits_whatever_their_types() -> None:
     [
         ("parquet", r"column 'v' of table 'data' .* got decimals of 50 digits; write it as text"),
         ("frame", r"column 'v' of table 'data' .* got decimal256\(50, 2\); cast it"),
-        ("polars", r"column 'v' of table 'data' .* got UInt128; cast it, such as to pl[.]String"),
+        ("polars", r"column 'v' of table 'data' .* got Int128; cast it, such as to pl[.]String"),
     ],
 )
 def test_a_column_that_nothing_here_can_hold_is_refused_by_name(kind: str, told: str, tmp_path: Path) -> None:
@@ -184,10 +184,13 @@ def test_a_column_that_nothing_here_can_hold_is_refused_by_name(kind: str, told:
         {"id": [1], "s": [{"v": 1}], "v": pa.array([decimal.Decimal("1.5")], pa.decimal256(50, 2))}
     )
     pq.write_table(table, tmp_path / "people.parquet")
-    frame = pl.DataFrame({"id": [1], "v": pl.Series([2**100], dtype=pl.UInt128)})
-    source = {"parquet": tmp_path / "people.parquet", "frame": table, "polars": frame}[kind]
+    sources: dict[str, Any] = {"parquet": tmp_path / "people.parquet", "frame": table}
+    if kind == "polars":
+        if not hasattr(pl, "Int128"):
+            pytest.skip("this Polars has no integers of 128 bits")
+        sources["polars"] = pl.DataFrame({"id": [1], "v": pl.Series([2**100], dtype=pl.Int128)})
     with pytest.raises(SourceError, match=told):
-        sf.connect(source, privacy_unit="id", epsilon=1.0)
+        sf.connect(sources[kind], privacy_unit="id", epsilon=1.0)
 
 
 def test_whole_decimals_of_few_digits_are_integers() -> None:

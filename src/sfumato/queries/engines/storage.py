@@ -102,7 +102,7 @@ def _check_types(connection: duckdb.DuckDBPyConnection, name: str, source: Frame
         if not known:
             raise SourceError(
                 f"the column {field.name!r} of table {name!r} must have a type that can be read, got "
-                f"{field.type}; cast it, such as to float64, or drop it"
+                f"{field.type}; cast it, such as to string or float64, or drop it"
             )
 
 
