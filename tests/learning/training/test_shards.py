@@ -33,6 +33,8 @@ if run_time(__name__):
 @pytest.fixture
 def group(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("GLOO_SOCKET_IFNAME", "lo")
+    if dist.is_initialized():  # by a loop that is somebody else's, in the same process before
+        dist.destroy_process_group()
     dist.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
     yield
     dist.destroy_process_group()
