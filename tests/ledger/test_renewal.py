@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import BudgetExceeded, LedgerCorrupt, LedgerMismatch, ParameterError
-from sfumato.ledger import Budget, Ledger, LedgerView, Renewal
+from sfumato.ledger import Budget, Ledger, LedgerView, Renewal, account
 from sfumato.privacy import PureDP
 from tests.cases import cases
 from tests.ledger.tampering import execute, rewrite
@@ -119,10 +119,30 @@ def test_an_analysts_budget_renews_too(ledger: Ledger) -> None:
     assert ledger.verify().sound
 
 
-def test_what_is_left_is_todays_unless_a_period_is_named(ledger: Ledger) -> None:
-    today = MONTHLY.period_of(dt.datetime.now(dt.UTC).date())
-    ledger.charge(PureDP(0.25), delta=0.0, period=today)
-    assert ledger.remaining() in (ledger.remaining(period=today), ledger.remaining(period="1999-01"))
+@pytest.mark.parametrize(
+    ("instant", "period", "other"),
+    [
+        ("2026-02-28T23:59:59.999999+00:00", "2026-02", "2026-03"),
+        ("2026-03-01T00:00:00+00:00", "2026-03", "2026-02"),
+        # Far east it is tomorrow already, far west still yesterday: the day is that of UTC.
+        ("2026-03-01T13:59:59+14:00", "2026-02", "2026-03"),
+        ("2026-02-28T12:00:00-12:00", "2026-03", "2026-02"),
+    ],
+)
+def test_what_is_left_is_todays_unless_a_period_is_named(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, instant: str, period: str, other: str
+) -> None:
+    class Clock(dt.datetime):
+        @classmethod
+        def now(cls, tz: dt.tzinfo | None = None) -> dt.datetime:  # type: ignore[override]
+            local = dt.datetime.fromisoformat(instant)
+            return local if tz is None else local.astimezone(tz)
+
+    monkeypatch.setattr(account, "datetime", Clock)
+    ledger.charge(PureDP(0.25), delta=0.0, period=period)
+    assert ledger.remaining() == ledger.remaining(period=period)
+    assert ledger.remaining().epsilon == 0.75
+    assert ledger.remaining(period=other).epsilon == 1.0
 
 
 def test_a_ledger_is_not_opened_with_another_renewal(at: At, open_anywhere: Open) -> None:
