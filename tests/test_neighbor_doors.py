@@ -7,6 +7,7 @@ outputs that are declared to be public: schemas, losses, cards, shapes. The nois
 from __future__ import annotations
 
 import contextlib
+import csv
 import datetime as dt
 import io
 import json
@@ -31,6 +32,8 @@ from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Neighboring
 
 Public = dict[str, Any]
+Line = bytes
+"""A line of a CSV file as it stands there, of a person whose row no writer would write so."""
 
 
 class Row(NamedTuple):
@@ -59,6 +62,16 @@ ODD = [
     Row(2, dt.date(2026, 1, 1), "Ä" * 300, -0.0, "yes"),
 ]
 TABLES: list[list[Row]] = [[], BASE[:1], BASE]
+ODD_LINES: list[Line] = [
+    *(b"9,2026-01-01,A,abc,yes", b"abc,today,A,1.5,yes", b"9.5,2026-02-30,A,1e999,yes"),
+    *(b"88", b"88,1", b"9,,,,,,,", b"9,2026-01-01,A,50,yes,", b"," * (1 << 16), b"", b" ", b"\n\n\n"),
+    *(b'9,"2026-01-01,A,50,yes', b'9,2026-01-01,"A"B,50,yes', b'9,2026-01-01,A"B,50,yes', b'"', b'""'),
+    *(b'9,"A\n9,2026-01-01","B\r\nC,50",yes', b'9\\,2026-01-01,A\\",50,yes', b"'9,2026-01-01',A,50,yes"),
+    *(b"9;2026-01-01;A;50;yes", b"9\t2026-01-01\tA\t50\tyes", b"person,day,town,age,rich", b"town,person"),
+    *(b"9,2026-01-01,A\x00B,5\x000,yes", b"\x00", b"\r", b"A\rB", b"\x1a", b"# 9"),
+    *(b"9,2026-01-01,\xff\xfe,\xfa,yes", b"\xff\xfe9\x00", b"\xef\xbb\xbf9"),
+    *(b"9,2026-01-01," + b"A" * (3 << 20) + b",50,yes", b'9,2026-01-01,"' + b"A\n" * 1000),
+]
 
 
 @contextlib.contextmanager
@@ -77,6 +90,14 @@ def book(neighboring: Neighboring = Neighboring.ADD_REMOVE) -> Iterator[Ledger]:
 
 def charges(ledger: Ledger) -> list[Any]:
     return [(entry.description, entry.epsilon, entry.loss, entry.steps) for entry in ledger.entries()]
+
+
+def kept_charges(path: Path) -> list[Any]:
+    """Return the charges of a ledger's file; none where a command was refused before it made one."""
+    if not path.exists():
+        return []
+    with Ledger.read(path) as ledger:
+        return charges(ledger)
 
 
 def ended(act: Callable[[], Public]) -> Public:
@@ -100,6 +121,26 @@ def table_of(rows: Sequence[Row]) -> pa.Table:
     return pa.Table.from_pylist([row._asdict() for row in rows], schema=schema)
 
 
+def csv_of(rows: Sequence[Row | Line], folder: Path) -> Path:
+    """Write a CSV file of its names and rows; a line goes into it as it is."""
+    text = io.StringIO(newline="")
+    path = folder / "people.csv"
+    with path.open("wb") as file:
+        csv_lines: list[Any] = [Row._fields, *rows]
+        for row in csv_lines:
+            if isinstance(row, bytes):
+                file.write(row + b"\n")
+            else:
+                text.seek(text.truncate(0))
+                csv.writer(text).writerow(row)
+                file.write(text.getvalue().encode())
+    return path
+
+
+TYPES = {"person": "INT64", "day": "DATE", "age": "FLOAT64"}
+TYPE_WORDS = [word for name, type_ in TYPES.items() for word in ("--type", f"{name}={type_}")]
+
+
 def arrays_of(rows: Sequence[Row]) -> tuple[Any, Any]:
     ages = np.array([[math.nan if row.age is None else row.age, row.person or 0] for row in rows], np.float64)
     labels = np.array([{"no": 0.0, "yes": 1.0, None: math.nan}.get(row.rich, 7.0) for row in rows])
@@ -118,10 +159,7 @@ def trained(rows: Sequence[Row], folder: Path, *, path: Path, more: Sequence[str
     card = json.loads(done.stdout) if done.exit_code == 0 else {}
     if card:
         del card["ledger"]["id"]
-    charged = []
-    if kept.exists():
-        with Ledger.read(kept) as ledger:
-            charged = charges(ledger)
+    charged = kept_charges(kept)
     told = done.stderr.replace(str(folder), "")
     return {"exit": done.exit_code, "told": told, "card": card, "charges": charged, "model": model.exists()}
 
@@ -130,6 +168,11 @@ def train_parquet(rows: Sequence[Row], folder: Path) -> Public:
     path = folder / "people.parquet"
     pa.parquet.write_table(table_of(rows), path)
     return trained(rows, folder, path=path, more=["--rows", "12"])
+
+
+def train_csv(rows: Sequence[Row | Line], folder: Path) -> Public:
+    path = csv_of(rows, folder)
+    return trained((), folder, path=path, more=["--rows", "12", *TYPE_WORDS])
 
 
 def train_without_a_number(rows: Sequence[Row], folder: Path) -> Public:
@@ -244,7 +287,7 @@ SQL = {
         APPROX_QUANTILES(age, 2, contribution_bounds_per_row => (0, 100)) AS q FROM data GROUP BY town""",
     "expressions": """COUNT(DISTINCT rich) AS kinds,
         AVG(SQRT(age), contribution_bounds_per_group => (0, 10)) AS root,
-        COUNTIF(CAST(town AS INT64) > 0) AS cast
+        COUNT(IF(CAST(town AS INT64) > 0, 1, NULL)) AS cast
         FROM data WHERE 1 / age > 0 AND EXTRACT(YEAR FROM day) > 1900""",
     "refused": "SUM(age / 0, contribution_bounds_per_group => (0, 100)) AS age FROM data GROUP BY nothing",
 }
@@ -287,6 +330,54 @@ def connect_parquet(rows: Sequence[Row], folder: Path) -> Public:
     return ended(act)
 
 
+def connect_csv(rows: Sequence[Row | Line], folder: Path) -> Public:
+    path = csv_of(rows, folder)
+
+    def act(types: dict[str, str] | None) -> Public:
+        with sf.connect(
+            str(path), privacy_unit="person", epsilon=9, delta=1e-4, types=types, rng=3
+        ) as session:
+            return answered(session)
+
+    return {"declared": ended(lambda: act(TYPES)), "texts": ended(lambda: act(None))}
+
+
+def pandas_of(rows: Sequence[Row], dtypes: dict[str, str]) -> Any:
+    pandas = pytest.importorskip("pandas")
+    frame = {}
+    for name in Row._fields:
+        values = [getattr(row, name) for row in rows]
+        frame[name] = pandas.Series(values, dtype=object).astype(dtypes.get(name, object))
+    return pandas.DataFrame(frame)
+
+
+def connect_pandas(rows: Sequence[Row], folder: Path) -> Public:
+    del folder
+    texts = "string[python]"
+    frame = pandas_of(
+        rows, {"person": "Int64", "day": "datetime64[s]", "town": texts, "age": "float64", "rich": texts}
+    )
+
+    def act() -> Public:
+        with sf.connect(frame, privacy_unit="person", epsilon=9, delta=1e-4, rng=3) as session:
+            return answered(session)
+
+    return ended(act)
+
+
+def connect_pandas_objects(rows: Sequence[Row], folder: Path) -> Public:
+    del folder
+    frame = pandas_of(rows, {})
+    mixed: list[Any] = [row.person if row.person == 9 else row.town for row in rows]
+    frame["mixed"] = pytest.importorskip("pandas").Series(mixed, dtype=object)
+
+    def act() -> Public:
+        with sf.connect(frame, privacy_unit="person", epsilon=9, delta=1e-4, rng=3) as session:
+            return answered(session)
+
+    return ended(act)
+
+
 def counter(rows: Sequence[Row], folder: Path) -> Public:
     del folder
 
@@ -314,12 +405,19 @@ def counter(rows: Sequence[Row], folder: Path) -> Public:
 def sql_command(rows: Sequence[Row], folder: Path) -> Public:
     path = folder / "people.parquet"
     pa.parquet.write_table(table_of(rows), path)
+    return asked(path, folder)
+
+
+def sql_command_csv(rows: Sequence[Row | Line], folder: Path) -> Public:
+    return asked(csv_of(rows, folder), folder, TYPE_WORDS)
+
+
+def asked(path: Path, folder: Path, more: Sequence[str] = ()) -> Public:
     kept = folder / "kept.ledger"
-    words = ["sql", str(path), "--privacy-unit", "person", "--epsilon", "5", "--delta", "1e-5"]
+    words = ["sql", str(path), "--privacy-unit", "person", "--epsilon", "5", "--delta", "1e-5", *more]
     query = f"SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=1e-6) {SQL['expressions']}"
     done = CliRunner().invoke(app, [*words, "--ledger", str(kept), "--format", "csv", query])
-    with Ledger.read(kept) as ledger:
-        charged = charges(ledger)
+    charged = kept_charges(kept)
     head = next(iter(io.StringIO(done.stdout)), "")
     return {
         "exit": done.exit_code,
@@ -351,9 +449,17 @@ def estimators() -> dict[str, Callable[[Sequence[Row], Path], Public]]:
     }
 
 
+CSV: dict[str, Callable[[Sequence[Row | Line], Path], Public]] = {
+    "sfumato train --rows, CSV": train_csv,
+    "sfumato sql, CSV": sql_command_csv,
+    "connect, CSV": connect_csv,
+}
 ADD_REMOVE: dict[str, Callable[[Sequence[Row], Path], Public]] = {
     "sfumato train --rows, Parquet": train_parquet,
     "sfumato sql": sql_command,
+    **CSV,
+    "connect, pandas": connect_pandas,
+    "connect, pandas object columns": connect_pandas_objects,
     "connect, a frame": connect_frame,
     "connect, Parquet": connect_parquet,
     "counter": counter,
@@ -364,6 +470,8 @@ ADD_REMOVE: dict[str, Callable[[Sequence[Row], Path], Public]] = {
 }
 REPLACE: dict[str, Callable[[Sequence[Row], Path], Public]] = {"sfumato train": train_without_a_number}
 """Doors where the number of rows is public: a row is exchanged for another."""
+
+SLOW = {"sfumato train --rows, Parquet", "sfumato train --rows, CSV"}
 
 
 def folders(tmp_path: Path) -> Iterator[Path]:
@@ -384,6 +492,39 @@ def test_a_row_more_changes_nothing_that_costs_nothing(door: str, tmp_path: Path
         assert read([*BASE, row], next(new)) == public, row
 
 
+def test_what_is_compared_are_answers(tmp_path: Path) -> None:
+    new = folders(tmp_path)
+    for command in (sql_command, sql_command_csv):
+        assert command(BASE, next(new))["exit"] == 0
+    for connect in (connect_frame, connect_parquet, connect_csv, connect_pandas):
+        found = connect(BASE, next(new))
+        found = found.get("declared", found)
+        assert {"schema", "loss"} == set(found["groups"]) == set(found["expressions"])
+        assert found["refused"]["error"] == "SchemaError"
+
+
+@pytest.mark.parametrize("door", CSV)
+def test_nor_does_a_line_that_is_no_row(door: str, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    read, new = CSV[door], folders(tmp_path)
+    public = read(BASE, next(new))
+    for line in (b"9,2026-01-01,A,abc,yes", b"88", b"88,1,2,3,4,5,6", b'9,"A,50,yes'):
+        assert read([*BASE, line], next(new)) == public, line
+    together: list[Row | Line] = []
+    for odd in ODD_LINES:
+        together += [odd, *BASE]
+    assert read(together, next(new)) == public
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("door", sorted(set(CSV) - SLOW))
+def test_nor_does_any_line_alone(door: str, tmp_path: Path) -> None:
+    read, new = CSV[door], folders(tmp_path)
+    public = read(BASE, next(new))
+    for line in ODD_LINES:
+        assert read([*BASE, line], next(new)) == public, line[:80]
+
+
 TOWNS = st.one_of(st.none(), st.sampled_from(["A", "B", "", "12", "a\x00b"]), st.text(max_size=4))
 ROWS = st.builds(
     Row,
@@ -393,7 +534,6 @@ ROWS = st.builds(
     age=st.one_of(st.none(), st.floats()),
     rich=st.one_of(st.sampled_from(["yes", "no"]), TOWNS),
 )
-SLOW = {"sfumato train --rows, Parquet"}
 
 
 @pytest.mark.parametrize("door", sorted(set(ADD_REMOVE) - SLOW))
@@ -407,6 +547,18 @@ def test_nor_does_any_other_row(door: str, rows: list[Row], extra: Row) -> None:
         here.mkdir()
         there.mkdir()
         assert read(rows, here) == read([*rows, extra], there)
+
+
+@pytest.mark.parametrize("door", sorted(set(CSV) - SLOW))
+@settings(max_examples=8)
+@given(rows=st.lists(ROWS, max_size=3), line=st.binary(max_size=30), at=st.integers(0, 3))
+def test_nor_do_any_bytes(door: str, rows: list[Row], line: bytes, at: int) -> None:
+    read = CSV[door]
+    with tempfile.TemporaryDirectory() as folder:
+        here, there = Path(folder) / "here", Path(folder) / "there"
+        here.mkdir()
+        there.mkdir()
+        assert read(rows, here) == read([*rows[:at], line, *rows[at:]], there)
 
 
 @pytest.mark.parametrize("door", REPLACE)

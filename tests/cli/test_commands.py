@@ -347,7 +347,8 @@ def test_a_policy_names_unit_budget_and_limits(tmp_path: Path) -> None:
 def test_a_budget_that_renews_is_shown_with_its_lifetime_sum(tmp_path: Path) -> None:
     source, ledger = tmp_path / "visits.csv", tmp_path / "visits.ledger"
     source.write_text("id,day\n1,2026-01-01\n2,2026-02-01\n", encoding="utf-8")
-    usual = (source, "--privacy-unit", "id", "--epsilon", "1", "--ledger", ledger, "--renew", "month:day")
+    words = ("--privacy-unit", "id", "--epsilon", "1", "--ledger", ledger, "--renew", "month:day")
+    usual = (source, *words, "--type", "day=DATE")
     query = "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=0.5, delta=0) COUNT(*) AS n FROM data"
     for month in ("2026-01", "2026-02"):
         answered("sql", *usual, "--period", month, query)
@@ -357,3 +358,6 @@ def test_a_budget_that_renews_is_shown_with_its_lifetime_sum(tmp_path: Path) -> 
     assert "lifetime sum  0.99999" in shown or "lifetime sum  1-DP" in shown
     assert "2026-02" in shown
     assert run("sql", *usual, query).exit_code == 1
+    refused = run("sql", source, *words, "--period", "2026-01", query)
+    assert refused.exit_code == 1
+    assert "(on the command line --type day=DATE)" in refused.stderr

@@ -9,7 +9,6 @@ from typing import Any
 
 import duckdb
 import numpy as np
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -22,6 +21,10 @@ from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.plan import ColumnType
 from sfumato.queries.sources import open_source
 from tests.queries.exact_numbers import Number, Rows, check, columns, select
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import polars as pl
 
 _BITS = {"TINYINT": 8, "SMALLINT": 16, "INTEGER": 32, "BIGINT": 64, "HUGEINT": 128}
 _DIGITS = [(1, 0), (9, 2), (15, 0), (15, 15), (16, 1), (18, 0), (18, 3), (19, 0), (38, 0), (38, 10), (38, 38)]

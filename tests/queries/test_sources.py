@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import os
+import re
 import tempfile
 import time
 from pathlib import Path
@@ -19,9 +20,11 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import ParameterError, SchemaError, SourceError
+from sfumato.queries.declared import with_types
 from sfumato.queries.engines.duckdb import DuckDBEngine
-from sfumato.queries.plan import AggregationJob, ColumnType, Measure, MeasureKind, Scan
+from sfumato.queries.plan import AggregationJob, ColumnType, Expression, Measure, MeasureKind, Named, Scan
 from sfumato.queries.sources import ROW, FileKind, FileSource, FrameSource, open_source, require_unit
+from sfumato.queries.terms import column as column_of
 from tests.cases import cases
 from tests.run_time import run_time
 
@@ -31,6 +34,10 @@ if run_time(__name__):
 
 
 _TABLE = pa.table({"person": [1, 2, 3], "name": ["a", "it's", None], "income": [1.5, None, 2.5]})
+
+
+def _pandas() -> Any:
+    return _TABLE.to_pandas().astype({"name": "string"})
 
 
 def _count(engine: DuckDBEngine, table: str = "data") -> int:
@@ -61,7 +68,8 @@ def _written(kind: str, folder: Path) -> Path:
 def test_files(kind: str, tmp_path: Path) -> None:
     path = _written(kind, tmp_path)
     before = path.read_bytes(), path.stat().st_mtime_ns
-    with DuckDBEngine(open_source(path)) as engine:
+    types = {"person": "INT64", "income": "FLOAT64"} if kind == "csv" else None
+    with DuckDBEngine(with_types(open_source(path), {}, types)[0]) as engine:
         expected = {"person": ColumnType.INTEGER, "name": ColumnType.TEXT, "income": ColumnType.FLOAT}
         assert _types(engine) == expected
         assert _count(engine) == 3
@@ -86,7 +94,7 @@ def test_a_folder_or_pattern_of_parquet(tmp_path: Path, pattern: str) -> None:
 @cases(
     "frame",
     lambda: [
-        _TABLE, _TABLE.to_pandas(), pl.from_arrow(_TABLE), _TABLE.to_batches()[0], _TABLE.to_reader(),
+        _TABLE, _pandas(), pl.from_arrow(_TABLE), _TABLE.to_batches()[0], _TABLE.to_reader(),
         pl.DataFrame(_TABLE).lazy(), narwhals.from_native(_TABLE),
         narwhals.from_native(pl.DataFrame(_TABLE).lazy()),
     ],
@@ -106,7 +114,7 @@ def test_a_relation_of_duckdb_is_computed() -> None:
 
 
 def test_a_frame_stays_as_it_is() -> None:
-    frame = _TABLE.to_pandas()
+    frame = _pandas()
     before = frame.copy(deep=True)
     with DuckDBEngine(open_source(frame)) as engine:
         _count(engine)
@@ -163,12 +171,90 @@ def test_every_type_of_duckdb(tmp_path: Path) -> None:
         assert _count(engine) == 1
 
 
-def test_csv_types_come_from_the_whole_file(tmp_path: Path) -> None:
-    path = tmp_path / "late.csv"
-    path.write_text("id,x\n" + "".join(f"{i},{i}\n" for i in range(50_000)) + "50000,late\n")
+@pytest.mark.parametrize("suffix", ["csv", "CSV", "tsv", "csv.gz", "tsv.gz", "csv.zst"])
+def test_a_csv_file_holds_texts_and_its_suffix_tells_the_rest(tmp_path: Path, suffix: str) -> None:
+    text = "person,day\n1,2026-01-01\n2,2026-01-02\n"
+    if suffix.startswith("tsv"):
+        text = text.replace(",", "\t")
+    path = tmp_path / f"people.{suffix}"
+    compression = {"gz": "gzip", "zst": "zstd"}.get(suffix.rpartition(".")[2])
+    with pa.output_stream(str(path), compression=compression) as stream:
+        stream.write(text.encode())
     with DuckDBEngine(open_source(path)) as engine:
-        assert _types(engine)["x"] is ColumnType.TEXT
-        assert _count(engine) == 50_001
+        assert _types(engine) == {"person": ColumnType.TEXT, "day": ColumnType.TEXT}
+        assert _count(engine) == 2
+
+
+def test_what_a_csv_file_is_taken_for_follows_from_no_row(tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    path.write_bytes(b"a,b\n1,2\nDUCK,5\n")  # where a DuckDB file says so
+    with DuckDBEngine(open_source(path)) as engine:
+        assert _types(engine) == {"a": ColumnType.TEXT, "b": ColumnType.TEXT}
+        assert _count(engine) == 2
+
+
+def test_a_public_csv_file_may_have_its_types_found(tmp_path: Path) -> None:
+    path = tmp_path / "regions.csv"
+    path.write_text("region;code\nnorth;1\nsouth;2\n")
+    for types, expected in (
+        (None, {"region": ColumnType.TEXT, "code": ColumnType.INTEGER}),
+        ({"regions": {"region;code": "STRING"}}, {"region;code": ColumnType.TEXT}),
+    ):
+        private, public = with_types(open_source(_TABLE), open_source({"regions": path}), types)
+        with DuckDBEngine({**private, **public}) as engine:
+            assert _types(engine, "regions") == expected
+
+
+@pytest.mark.parametrize(
+    ("dtype", "values"),
+    [
+        ("object", ["a", "b"]), ("object", [1, None]), ("object", ["a", 1]), ("object", [b"a", dt.date.min]),
+        ("object", []), ("category", pd.Series([1, "a"], dtype=object)), ("Sparse[int]", [0, 1]),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_pandas_column_of_objects_is_refused_whatever_it_holds(
+    dtype: str, values: Any, wrapped: bool
+) -> None:
+    frame: Any = pd.DataFrame({"x": pd.Series(values, dtype=dtype)}).assign(id=1)
+    told = re.escape(
+        f"got {frame['x'].dtype} for 'x'; convert them, texts by frame.astype({{'x': 'string'}})"
+    )
+    frame = narwhals.from_native(frame) if wrapped else frame
+    with pytest.raises(SourceError, match=f"table 'data' must have types that say what they hold, {told}"):
+        open_source(frame)
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_a_polars_column_of_objects_is_refused(wrapped: bool) -> None:
+    frame: Any = pl.DataFrame({"x": pl.Series([object()], dtype=pl.Object), "y": [1]})
+    with pytest.raises(SourceError, match=r"got Object for 'x'; convert them, texts by pl\.col"):
+        open_source(narwhals.from_native(frame) if wrapped else frame)
+
+
+@pytest.mark.parametrize("category", [False, True])
+def test_a_str_that_is_no_text_is_null(category: bool) -> None:
+    texts = pd.Series(["\ud800", "b", None], dtype=pd.StringDtype("python"))
+    frame = pd.DataFrame({"id": [1, 2, 3], "x": texts.astype("category") if category else texts})
+    with DuckDBEngine(open_source(frame)) as engine:
+        assert _types(engine) == {"id": ColumnType.INTEGER, "x": ColumnType.TEXT}
+        scan = Scan("data", engine.schemas["data"], None)
+        key = Named("x", Expression(column_of("x", None).tree, ColumnType.TEXT))
+        job = AggregationJob(scan, (key,), (Measure(MeasureKind.UNITS),), None, None, None)
+        assert engine.aggregate(job, bytes(16)).to_pydict() == {"k0": ["b", None], "m0": [1, 2]}
+
+
+def test_arrow_columns_have_the_type_that_they_say(tmp_path: Path) -> None:
+    columns = {
+        "null": pa.nulls(2), "none": pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", None])),
+        "twice": pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["a", "a"])),
+        "whole": pa.DictionaryArray.from_arrays(pa.array([0, None]), pa.array([5])),
+        "nested": pa.array([{"a": 1}, None]),
+    }  # fmt: skip
+    with DuckDBEngine(open_source(pa.table(columns))) as engine:
+        expected = [None, ColumnType.TEXT, ColumnType.TEXT, ColumnType.INTEGER, None]
+        assert _types(engine) == dict(zip(columns, expected, strict=True))
+        assert _count(engine) == 2
 
 
 @pytest.mark.parametrize(
@@ -176,7 +262,8 @@ def test_csv_types_come_from_the_whole_file(tmp_path: Path) -> None:
     [
         ("a.parquet", b""), ("b.parquet", b"PAR1 this is not"),
         ("c.duckdb", b"\0" * 8 + b"DUCK" + b"\1" * 9000),
-        ("d.txt", b"a,b\n1,2\n"), ("e.csv", b""), ("f.csv", b"a,b\n1,\xff\xfe\xfa\x80\n"),
+        ("d.txt", b"a,b\n1,2\n"), ("e.csv", b""), ("f.csv", b"a,b\xff\xfe\xfa\x80\n1,2\n"),
+        ("g.csv", b'a,"b\n1,2\n'), ("h.csv", b"\na,b\n1,2\n"), ("i.csv.gz", b"\x1f\x8b damaged"),
     ],
 )  # fmt: skip
 def test_damaged_files_are_refused(tmp_path: Path, name: str, content: bytes) -> None:

@@ -121,6 +121,8 @@ def test_what_does_not_go_together_is_refused(session: Any) -> None:
         _open(_PEOPLE, public={"states": people})
     with pytest.raises(ParameterError, match="memory_limit"):
         _open(people, memory_limit="1GB")
+    with pytest.raises(ParameterError, match="types must be left out for Spark"):
+        _open(people, types={"age": "INT64"})
     with pytest.raises(SchemaError, match="private too"):
         _open({"data": people}, public={"DATA": people})
     with pytest.raises(SchemaError, match="privacy_unit"):

@@ -82,7 +82,8 @@ def test_a_name_with_brackets_means_that_file(tmp_path: Path, kind: str) -> None
     meant = _write(tmp_path / f"people[1].{kind}", ["meant"])
     with DuckDBEngine(open_source(meant)) as engine:
         assert [column.name for column in engine.schemas["data"].columns] == ["meant"]
-        assert _exact(engine, "meant, COUNT(*) AS n FROM data GROUP BY meant", None) == [(1, 1)]
+        value = "1" if kind == "csv" else 1
+        assert _exact(engine, "meant, COUNT(*) AS n FROM data GROUP BY meant", None) == [(value, 1)]
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,11 @@ import typer
 from sfumato import _check
 from sfumato.ledger.renewal import Renewal
 from sfumato.queries.connecting import connect
+from sfumato.queries.declared import TableTypes
 from sfumato.queries.session import Session
 from sfumato.queries.sources import ROW, Row
 
-__all__ = ["named_paths", "named_sources", "open_session", "query_text", "source_of", "unit_of"]
+__all__ = ["named_paths", "named_sources", "open_session", "query_text", "source_of", "types_of", "unit_of"]
 
 _STDIN = "-"
 _PAIR = "be NAME=PATH"
@@ -37,6 +38,14 @@ Tables: TypeAlias = Annotated[
 ]
 Public: TypeAlias = Annotated[
     list[str] | None, typer.Option("--public", metavar="NAME=PATH", help="A public table; repeatable.")
+]
+Types: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--type",
+        metavar="[TABLE.]COLUMN=TYPE",
+        help="Type of a column of a CSV file, such as age=INT64; repeatable. Others are texts.",
+    ),
 ]
 Epsilon: TypeAlias = Annotated[float | None, typer.Option("--epsilon", help="The whole budget's epsilon.")]
 Delta: TypeAlias = Annotated[float, typer.Option("--delta", help="The whole budget's delta.")]
@@ -133,6 +142,42 @@ def named_sources(source: str, tables: Sequence[str] | None, public: Sequence[st
     }
 
 
+def types_of(words: Sequence[str], private: Sequence[str], public: Sequence[str] = ()) -> TableTypes | None:
+    """Return what `sfumato.connect` takes as types.
+
+    Parameters
+    ----------
+    words : sequence of str
+        Each COLUMN=TYPE of the one private table, or TABLE.COLUMN=TYPE.
+    private, public : sequence of str
+        The names of the tables.
+
+    Raises
+    ------
+    ParameterError
+        If one has no column or no type, names no table where there are several, or comes twice.
+
+    Examples
+    --------
+    >>> types_of(["age=INT64", "data.day=DATE"], ["data"])
+    {'data': {'age': 'INT64', 'day': 'DATE'}}
+    """
+    types: dict[str, dict[str, str]] = {}
+    for word in words:
+        column, _, type_ = word.rpartition("=")
+        before, dot, after = column.partition(".")
+        named = bool(dot) and before in {*private, *public}
+        if not named and len(private) > 1:
+            _check.refuse("--type", "be TABLE.COLUMN=TYPE", word, f"write --type {private[0]}.age=INT64")
+        table, column = (before, after) if named else (private[0], column)
+        if not column or not type_:
+            _check.refuse("--type", "be COLUMN=TYPE", word, "write --type age=INT64")
+        if column in types.setdefault(table, {}):
+            _check.refuse("--type", "name each column once", word, "leave one out")
+        types[table][column] = type_
+    return types or None
+
+
 def unit_of(words: Sequence[str]) -> str | Row | tuple[str, ...]:
     """Return the privacy unit: the word ``ROW`` makes each row a unit, any other names the column.
 
@@ -167,6 +212,7 @@ def open_session(
     privacy_unit: Unit = None,
     tables: Tables = None,
     public: Public = None,
+    types: Types = None,
     epsilon: Epsilon = None,
     delta: Delta = 0.0,
     rho: Rho = None,
@@ -183,8 +229,10 @@ def open_session(
         _check_budget(epsilon=epsilon, rho=rho, mu=mu)
         if not privacy_unit:
             _check.refuse("--privacy-unit", "be given, or a --policy", None, "name the column of the person")
+    given, listed = source_of(source, tables or ()), named_paths("public", public or ())
+    private = ["data"] if isinstance(given, str) else list(given)
     return connect(
-        source_of(source, tables or ()),
+        given,
         privacy_unit=unit_of(privacy_unit) if privacy_unit else None,
         epsilon=epsilon,
         delta=delta,
@@ -195,6 +243,7 @@ def open_session(
         analyst=analyst,
         renewal=_renewal(renew),
         period=period,
-        public=named_paths("public", public or ()) or None,
+        public=listed or None,
+        types=types_of(types or (), private, list(listed)),
         new_version=new_version,
     )

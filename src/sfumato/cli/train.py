@@ -7,22 +7,20 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pyarrow as pa
-import pyarrow.csv
 import pyarrow.parquet
 import typer
 
 from sfumato import _check, learning
 from sfumato.cli.guarding import check_free, file_of
+from sfumato.cli.opening import Types, types_of
 from sfumato.cli.writing import Format, check_output
 from sfumato.errors import SourceError
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.queries.connecting import connect
+from sfumato.queries.delimited import CSV_SUFFIXES, Delimited
 from sfumato.queries.sources import ROW
 
 __all__ = ["train"]
-
-# A row of another length is left out, as any that cannot be read.
-_PARSING = pyarrow.csv.ParseOptions(invalid_row_handler=lambda row: "skip")
 
 
 def train(
@@ -53,6 +51,7 @@ def train(
             "Left out, the file's own number is public, and the ledger is about zeroing a row out."
         ),
     ] = None,
+    types: Types = None,
     ledger: Annotated[
         str | None, typer.Option(metavar="FILE|URL", help="Keeps the budget; left out, it is forgotten.")
     ] = None,
@@ -72,6 +71,7 @@ def train(
         privacy_unit=ROW,
         epsilon=epsilon,
         delta=delta,
+        types=types_of(types or (), ["data"]),
         ledger=ledger,
         analyst=analyst,
         neighboring=Neighboring.ZERO_OUT if rows is None else Neighboring.ADD_REMOVE,
@@ -101,17 +101,10 @@ def train(
 
 
 def _read(source: Path, names: list[str]) -> pa.Table:
-    """Return the table; of a CSV the named columns as the bytes that stand in it.
-
-    Types that are found by looking at the rows would let one odd row change what all others hold, or fail.
-    """
+    """Return the table; of a CSV the named columns as texts."""
     try:
-        if source.suffix.lower() == ".csv":
-            with pyarrow.csv.open_csv(source, parse_options=_PARSING) as head:
-                known = [name for name in names if name in head.schema.names]
-            types = dict.fromkeys(known, pa.binary())
-            options = pyarrow.csv.ConvertOptions(include_columns=known, column_types=types)
-            return pyarrow.csv.read_csv(source, parse_options=_PARSING, convert_options=options)
+        if source.name.lower().endswith(CSV_SUFFIXES):
+            return Delimited(source).read(names).read_all()
         return pyarrow.parquet.read_table(source)
     except (OSError, pa.ArrowException) as error:
         raise SourceError(f"source must be a CSV or Parquet file, got {str(source)!r}; check it") from error

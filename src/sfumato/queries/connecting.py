@@ -18,6 +18,7 @@ from sfumato.privacy.neighboring import Neighboring
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.clusters import SparkSource
 from sfumato.queries.databases import PostgresSource, as_database
+from sfumato.queries.declared import TableTypes
 from sfumato.queries.engines.opening import open_engine
 from sfumato.queries.periods import within_period
 from sfumato.queries.plan import Scan
@@ -43,6 +44,7 @@ def connect(
     period: str = "",
     neighboring: Neighboring = Neighboring.ADD_REMOVE,
     public: Mapping[str, object] | PostgresSource | SparkSource | None = None,
+    types: TableTypes | None = None,
     defaults: Mapping[str, object] | None = None,
     new_version: bool = False,
     rng: Rng = None,
@@ -89,6 +91,11 @@ def connect(
         is charged to the session's ledger.
     public : mapping of str to source, PostgresSource or SparkSource, optional
         Tables that hold nothing private; they can list groups. They lie where the private ones do.
+    types : mapping of str to str, or mapping of str to these, optional
+        Types of columns of CSV files, by the names that CAST takes: ``{"age": "INT64", "day": "DATE"}``, or
+        table by table where there are several. Other columns of a private CSV file are texts, and a value
+        that is none of its column's type is NULL. The types of a public file are found in it if none is
+        declared for it.
     defaults : mapping of str to object, optional
         Values of OPTIONS that a query leaves out, such as ``{"epsilon": 0.1, "delta": 1e-9}``.
     new_version : bool
@@ -110,7 +117,8 @@ def connect(
     SourceError, SchemaError
         If the data cannot be opened or has no such unit column, or no query could be computed there.
     ParameterError
-        If the budget is missing or out of range, or the memory is too little for any query.
+        If the budget is missing or out of range, the memory is too little for any query, or types are
+        declared for what is no column of a CSV file.
     LedgerMismatch, LedgerCorrupt, LedgerUnavailable
         If the ledger does not fit or cannot be used.
     SimulatedCharge
@@ -146,7 +154,7 @@ def connect(
             "rng must be None with a ledger file, got a simulated source; leave rng out, or pass ledger=None "
             "to simulate"
         )
-    opened = open_engine(source, public, memory_limit=memory_limit, threads=threads)
+    opened = open_engine(source, public, types=types, memory_limit=memory_limit, threads=threads)
     engine = opened.engine
     try:
         units = unit_columns(privacy_unit, engine, list(opened.private))

@@ -12,7 +12,7 @@ from sqlglot import exp
 
 from sfumato.errors import OptionError, SchemaError, UnsupportedSql
 from sfumato.queries.plan import ColumnType
-from sfumato.queries.terms import NUMERIC, TEMPORAL, Term, cast
+from sfumato.queries.terms import NUMERIC, TEMPORAL, Term, advice, cast
 
 __all__ = ["common", "is_constant", "number", "python_value", "stored_value", "temporal", "text"]
 
@@ -135,7 +135,11 @@ def common(terms: Sequence[Term], what: str) -> tuple[list[Term], ColumnType | N
         if all(isinstance(term.tree, exp.Literal) for term in strings):
             return [temporal(t.tree.name, target) if t.type is ColumnType.TEXT else t for t in terms], target
     names = " and ".join(type_.value for type_ in ColumnType if type_ in types)
-    raise SchemaError(f"{what} must have values of one type, got {names}; use CAST to bring them to one type")
+    other = next((t.value for t in ColumnType if t in types and t is not ColumnType.TEXT), "")
+    to_declare = next((told for told in (advice(term, other) for term in terms) if told), "")
+    raise SchemaError(
+        f"{what} must have values of one type, got {names}; {to_declare}use CAST to bring them to one type"
+    )
 
 
 def is_constant(term: Term) -> bool:

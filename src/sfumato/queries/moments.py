@@ -10,7 +10,7 @@ from sfumato.queries.plan import ColumnType
 from sfumato.queries.spans import weekday
 from sfumato.queries.terms import ANY, NUMERIC, TEMPORAL, Compile, Term, cast, listing, only, require
 
-__all__ = ["read_cast", "read_extract", "read_truncate"]
+__all__ = ["read_cast", "read_extract", "read_truncate", "target_type"]
 
 _DATE_PARTS = frozenset({"YEAR", "QUARTER", "MONTH", "DAY"})
 _TIME_PARTS = frozenset({"HOUR", "MINUTE", "SECOND"})
@@ -44,7 +44,10 @@ _CASTS = {
 def read_cast(node: exp.Expr, compile_: Compile) -> Term:
     """Read CAST, SAFE_CAST and typed literals: a value that cannot be cast becomes NULL."""
     only(node, "this", "to", "safe", what="CAST")
-    target = _target(node.args["to"])
+    target = target_type(node.args["to"])
+    if target is None:
+        types = ", ".join(type_.value for type_ in _CASTS)
+        raise UnsupportedSql(f"CAST must go to one of {types}, without a size; use one of them")
     argument = compile_(node.this)
     if argument.type is target:
         return argument
@@ -57,12 +60,10 @@ def read_cast(node: exp.Expr, compile_: Compile) -> Term:
     return cast(argument, target)
 
 
-def _target(node: exp.Expr) -> ColumnType:
+def target_type(node: exp.Expr) -> ColumnType | None:
+    """Return the type that a node of the query's tree names; None for one that no query computes with."""
     target = _TARGETS.get(node.this)
-    if target is None or node.expressions or node.args.get("nested"):
-        types = ", ".join(type_.value for type_ in _CASTS)
-        raise UnsupportedSql(f"CAST must go to one of {types}, without a size; use one of them")
-    return target
+    return None if node.expressions or node.args.get("nested") else target
 
 
 def read_extract(node: exp.Expr, compile_: Compile) -> Term:

@@ -74,7 +74,11 @@ class Project:
     @property
     def schema(self) -> Schema:
         """The columns this node makes."""
-        return Schema(tuple(Column(named.name, named.expression.type) for named in self.columns))
+        return Schema(
+            tuple(
+                Column(named.name, named.expression.type, named.expression.declare) for named in self.columns
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)

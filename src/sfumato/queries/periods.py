@@ -13,7 +13,7 @@ from sfumato.ledger.renewal import Renewal
 from sfumato.queries.dialect import parse
 from sfumato.queries.expressions import read_predicate
 from sfumato.queries.plan import Column, ColumnType, Expression, Scan
-from sfumato.queries.terms import Term, closest
+from sfumato.queries.terms import Term, advice, closest
 from sfumato.queries.terms import column as term_of
 
 __all__ = ["within_period"]
@@ -51,9 +51,10 @@ def within_period(scan: Scan, renewal: Renewal, period: str) -> Expression:
         hint = f"did you mean {close!r}?" if close else "name the column with a row's time"
         raise SchemaError(f"the table {scan.table!r} has no column {renewal.column!r} for a period; {hint}")
     if column.type not in _LITERALS:
+        hint = advice(term_of(column.name, column.type, column.declare), "DATE")
         raise SchemaError(
             f"the column {column.name!r} of {scan.table!r} must be a date or a timestamp to tell a row's "
-            "period; name another one, or convert it before connecting"
+            f"period; {hint}name another one, or convert it before connecting"
         )
     first, after = (
         _LITERALS[column.type].format(day) for day in (renewal.first_day(period), renewal.day_after(period))

@@ -74,7 +74,7 @@ class Rows:
             raise SchemaError(
                 f"the column {found.name!r} has a type that a query cannot use; convert it before connecting"
             )
-        return column(found.name, found.type)
+        return column(found.name, found.type, found.declare)
 
     def _found(self, qualifier: str | None, name: str) -> Column:
         members = [m for m in self.members if qualifier is None or m.answers_to(qualifier)]
@@ -128,7 +128,8 @@ class Rows:
                 found = self.schema.find(visible.column)
                 if found is None or found.type is None or (visible.merged and qualifier is None):
                     continue
-                yield Named(visible.written, Expression(column(found.name, found.type).tree, found.type))
+                term = column(found.name, found.type, found.declare)
+                yield Named(visible.written, Expression(term.tree, found.type))
 
 
 def output_name(name: str) -> str:

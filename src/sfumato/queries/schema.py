@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import Final
 
 from sqlglot import exp
 
-__all__ = ["Column", "ColumnType", "Expression", "Named", "Schema"]
+__all__ = ["DECLARE", "Column", "ColumnType", "Expression", "Named", "Schema", "declare_of"]
+
+DECLARE: Final = "declare"
+"""Under which a tree that is a column carries that column's ``declare``."""
 
 
 class ColumnType(Enum):
@@ -28,10 +32,15 @@ class ColumnType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: its name as the source spells it, and its type (None: not usable in a query)."""
+    """A column of a table: its name as the source spells it, and its type (None: not usable in a query).
+
+    ``declare`` holds the keys, table and column or the column alone, under which ``connect(types=...)`` could
+    give a type to a column of a CSV file that is text because none was declared; it is for messages only.
+    """
 
     name: str
     type: ColumnType | None
+    declare: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +62,7 @@ class Schema:
     def with_names(self, names: tuple[str, ...], other: Schema) -> Schema:
         """Return these columns and the usable ones of another schema under new names."""
         pairs = zip(names, other.usable.columns, strict=True)
-        return Schema((*self.columns, *(Column(name, column.type) for name, column in pairs)))
+        return Schema((*self.columns, *(Column(name, column.type, column.declare) for name, column in pairs)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +80,16 @@ class Expression:
     def sql(self) -> str:
         """The expression as text, for people and for identity."""
         return self.tree.sql(dialect="bigquery")
+
+    @property
+    def declare(self) -> tuple[str, ...]:
+        """Where this is a column alone, that column's ``declare``."""
+        return declare_of(self.tree)
+
+
+def declare_of(tree: exp.Expr) -> tuple[str, ...]:
+    """Return the ``declare`` of the column that a tree is; nothing for any other tree."""
+    return tuple(tree.meta.get(DECLARE, ())) if isinstance(tree, exp.Column) else ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,6 @@ nothing ever writes to one.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -18,7 +17,9 @@ from typing import Any, Final, TypeAlias, final
 import pyarrow as pa
 
 from sfumato.errors import SchemaError, SourceError
-from sfumato.queries.plan import Schema
+from sfumato.queries.delimited import CSV_SUFFIXES
+from sfumato.queries.frames import as_arrow
+from sfumato.queries.schema import ColumnType, Schema
 
 __all__ = [
     "ROW",
@@ -35,8 +36,6 @@ __all__ = [
 
 _DEFAULT_NAME = "data"
 _GLOB = frozenset("*?[")
-_BEYOND_ARROW = frozenset({"Int128", "UInt128"})
-_CSV_SUFFIXES = (".csv", ".tsv", ".csv.gz", ".tsv.gz", ".csv.zst")
 
 
 @final
@@ -71,12 +70,16 @@ class FileKind(Enum):
 class FileSource:
     """Files that make one table.
 
-    ``table`` is the table meant in a DuckDB file; None where the file must hold a single table.
+    ``table`` is the table meant in a DuckDB file; None where the file must hold a single table. ``types`` are
+    declared for columns of a CSV file, the others of which are texts. Without any, a ``detected`` file, which
+    is public, has the types and the form that its rows suggest.
     """
 
     kind: FileKind
     paths: tuple[Path, ...]
     table: str | None = None
+    types: tuple[tuple[str, ColumnType], ...] = ()
+    detected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +159,7 @@ def require_unit(schema: Schema, table: str, unit: str) -> str:
 def _one(name: str, source: Any, *, named: bool) -> Source:
     if isinstance(source, (str, os.PathLike)):
         return _local(os.fspath(source), name if named else None)
-    frame = _frame(name, source)
+    frame = as_arrow(name, source)
     if not frame.column_names:
         raise SourceError(
             f"table {name!r} must have at least one column, got none; pass a frame with columns"
@@ -176,78 +179,6 @@ def check_names(table: str, names: Sequence[str]) -> None:
         raise SourceError(
             f"the columns of table {table!r} must have names, which differ beyond case; rename them"
         )
-
-
-def _frame(name: str, source: Any) -> pa.Table:
-    """Return a frame as Arrow; a library that was never imported is not imported for it, but for narwhals."""
-    try:
-        found = _as_arrow(name, source)
-    except SourceError:
-        raise
-    except Exception:  # whatever a library trips over, the frame is at fault
-        raise SourceError(
-            f"table {name!r} must be a frame that holds one type in each column; convert mixed columns, such "
-            "as to str, and a single column to a frame"
-        ) from None
-    if found is None:
-        raise SourceError(
-            "a source must be a path, a pyarrow Table, a pandas or Polars DataFrame, another frame that "
-            f"narwhals knows, or a mapping of names to these, got {type(source).__name__}; convert it, or "
-            "pip install 'sfumato[narwhals]'"
-        )
-    return found
-
-
-def _as_arrow(name: str, source: Any) -> pa.Table | None:
-    if isinstance(source, pa.RecordBatch):
-        source = pa.Table.from_batches([source])
-    if isinstance(source, pa.Table):
-        return _sound(name, source)
-    pandas, polars = sys.modules.get("pandas"), sys.modules.get("polars")
-    if pandas is not None and isinstance(source, pandas.DataFrame):
-        if not all(isinstance(column, str) for column in source.columns):
-            raise SourceError(f"the columns of table {name!r} must have strings as names; rename them")
-        return pa.Table.from_pandas(source, preserve_index=False).replace_schema_metadata(None)
-    if polars is not None and isinstance(source, polars.DataFrame):
-        for column, type_ in source.schema.items():
-            if str(type_) in _BEYOND_ARROW:
-                raise SourceError(
-                    f"the column {column!r} of table {name!r} must have a type that Arrow knows, got "
-                    f"{type_}; cast it, such as to pl.String for its digits, or drop it"
-                )
-        return source.to_arrow()
-    found = _other_frame(source)
-    return None if found is None else _sound(name, found.replace_schema_metadata(None))
-
-
-def _other_frame(source: Any) -> pa.Table | None:
-    """Return the rows of a frame of another library: one that gives an Arrow stream, or that narwhals knows.
-
-    A lazy frame is computed. Frames of Spark stay where they are: they are no source of this kind.
-    """
-    if type(source).__module__.partition(".")[0] in ("pyspark", "builtins"):
-        return None
-    if callable(getattr(source, "__arrow_c_stream__", None)):
-        return pa.table(source)
-    try:
-        import narwhals.stable.v2 as narwhals  # noqa: PLC0415 - an optional library
-    except ImportError:
-        return None
-    known = narwhals.from_native(source, pass_through=True)
-    if isinstance(known, narwhals.LazyFrame):
-        known = known.collect(backend="pyarrow")
-    return known.to_arrow() if isinstance(known, narwhals.DataFrame) else None
-
-
-def _sound(name: str, frame: pa.Table) -> pa.Table:
-    """Return the frame if its buffers are what its types say: text that is no UTF-8 would fail in a query."""
-    try:
-        frame.validate(full=True)
-    except pa.ArrowException:
-        pass
-    else:
-        return frame
-    raise SourceError(f"table {name!r} must hold valid Arrow data, such as text in UTF-8; make it again")
 
 
 def files_meant(path: Path) -> tuple[Path | None, str]:
@@ -291,7 +222,7 @@ def _many(path: Path, found: list[Path]) -> FileSource:
 
 
 def _recognised(path: Path, table: str | None) -> FileSource:
-    """Tell the kind by the file's first bytes; CSV has none and is told by its suffix."""
+    """Tell the kind by the file's first bytes; CSV is told by its suffix, for those may be of a row."""
     try:
         with path.open("rb") as stream:
             head = stream.read(16)
@@ -304,10 +235,10 @@ def _recognised(path: Path, table: str | None) -> FileSource:
     resolved = (path.resolve(),)
     if head[:4] == b"PAR1":
         return FileSource(FileKind.PARQUET, resolved)
+    if path.name.lower().endswith(CSV_SUFFIXES):
+        return FileSource(FileKind.CSV, resolved)
     if head[8:12] == b"DUCK":
         return FileSource(FileKind.DUCKDB, resolved, table)
-    if path.name.lower().endswith(_CSV_SUFFIXES):
-        return FileSource(FileKind.CSV, resolved)
     raise SourceError(
         f"source must be a Parquet, CSV or DuckDB file, got {str(path)!r}; it is damaged or of another kind"
         " (a CSV file's name must end in .csv)"

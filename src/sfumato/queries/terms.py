@@ -7,6 +7,7 @@ are operators themselves stand in parentheses, so a tree means the same whatever
 from __future__ import annotations
 
 import difflib
+import json
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -14,7 +15,7 @@ from typing import TypeAlias
 from sqlglot import exp
 
 from sfumato.errors import SchemaError, UnsupportedSql
-from sfumato.queries.plan import ColumnType
+from sfumato.queries.schema import DECLARE, ColumnType, declare_of
 
 __all__ = [
     "ANY",
@@ -23,6 +24,7 @@ __all__ = [
     "TEMPORAL",
     "Compile",
     "Term",
+    "advice",
     "cast",
     "closest",
     "column",
@@ -94,9 +96,12 @@ def operand(term: Term) -> exp.Expression:
     return exp.Paren(this=term.tree) if isinstance(term.tree, _OPERATORS) else term.tree
 
 
-def column(name: str, type_: ColumnType | None) -> Term:
+def column(name: str, type_: ColumnType | None, declare: tuple[str, ...] = ()) -> Term:
     """Return a column, unqualified and spelled as its relation names it."""
-    return Term(exp.Column(this=exp.to_identifier(name, quoted=True)), type_)
+    tree = exp.Column(this=exp.to_identifier(name, quoted=True))
+    if declare:
+        tree.meta[DECLARE] = declare
+    return Term(tree, type_)
 
 
 def cast(term: Term, type_: ColumnType) -> Term:
@@ -109,6 +114,7 @@ def require(term: Term, accepted: Collection[ColumnType], what: str) -> Term:
     if term.type in accepted:
         return term
     names = [type_.value for type_ in ColumnType if type_ in accepted]
+    to_declare = advice(term, names[0])
     rule = " or ".join(names)
     if term.type is None:
         raise SchemaError(f"{what} must be {rule}, got a bare NULL; write CAST(NULL AS {names[0]})")
@@ -121,8 +127,10 @@ def require(term: Term, accepted: Collection[ColumnType], what: str) -> Term:
     if term.type is ColumnType.DECIMAL and not {ColumnType.FLOAT, ColumnType.TEXT}.isdisjoint(accepted):
         raise SchemaError(f"{what} must be {rule}, got NUMERIC; {from_decimal(term)}")
     if names == ["BOOL"]:
-        raise SchemaError(f"{what} must be BOOL, got {term.type.value}; write a comparison")
-    raise SchemaError(f"{what} must be {rule}, got {term.type.value}; use CAST(... AS {names[0]})")
+        raise SchemaError(f"{what} must be BOOL, got {term.type.value}; {to_declare}write a comparison")
+    raise SchemaError(
+        f"{what} must be {rule}, got {term.type.value}; {to_declare}use CAST(... AS {names[0]})"
+    )
 
 
 def require_order(terms: Sequence[Term], what: str) -> None:
@@ -136,3 +144,23 @@ def from_decimal(term: Term) -> str:
     """Return the remedy where digits of any length cannot stand."""
     sql = term.tree.sql(dialect="bigquery")
     return f"write CAST({sql} AS FLOAT64) for the nearest float, or CAST({sql} AS STRING) for the digits"
+
+
+def advice(term: Term, type_: str) -> str:
+    """Return how to declare a type for the column of a CSV file that a term is, to stand before a remedy.
+
+    Empty for any other term.
+
+    Examples
+    --------
+    >>> advice(column("age", ColumnType.TEXT, ("age",)), "INT64")
+    'declare types={"age": "INT64"} on connecting (on the command line --type age=INT64), or '
+    """
+    keys = declare_of(term.tree)
+    if not keys:
+        return ""
+    given: object = type_
+    for key in reversed(keys):
+        given = {key: given}
+    given = json.dumps(given, ensure_ascii=False)
+    return f"declare types={given} on connecting (on the command line --type {'.'.join(keys)}={type_}), or "

@@ -54,11 +54,15 @@ _FIRST, _LAST = "0001-01-01", "9999-12-31"
 
 @dataclass(frozen=True, slots=True)
 class StoredColumn:
-    """A column as the engine holds it: the engine's own type, and the type a query computes in (or None)."""
+    """A column as the engine holds it: the engine's own type, and the type a query computes in (or None).
+
+    ``declare`` is that of :class:`~sfumato.queries.schema.Column`.
+    """
 
     name: str
     stored: str
     type: ColumnType | None
+    declare: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,7 @@ class StoredTable:
     @property
     def schema(self) -> Schema:
         """The columns with the types a query computes in."""
-        return Schema(tuple(Column(column.name, column.type) for column in self.columns))
+        return Schema(tuple(Column(c.name, c.type, c.declare) for c in self.columns))
 
 
 def decimal_type(digits: int, scale: int) -> ColumnType:

@@ -46,9 +46,8 @@ class DuckDBEngine(TablesEngine):
     """Computes jobs over sources with a private DuckDB in this process.
 
     The database lies in memory, reads nothing but its sources, and never writes to them; what does not fit
-    goes to a folder that only this user can enter and that goes away with the engine. The types of a CSV
-    file are inferred once, from the whole file, when the engine opens, and the file is held in memory from
-    then on.
+    goes to a folder that only this user can enter and that goes away with the engine. A CSV file is taken in
+    when the engine opens, in the types that are declared for it, and held in memory from then on.
 
     Parameters
     ----------

@@ -9,6 +9,7 @@ from sfumato._check import refuse
 from sfumato.errors import SchemaError
 from sfumato.queries.clusters import SparkSource, as_cluster
 from sfumato.queries.databases import PostgresSource, as_database
+from sfumato.queries.declared import TableTypes, require_no_types, with_types
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.engines.engine import Engine
 from sfumato.queries.engines.postgres import PostgresEngine
@@ -29,7 +30,14 @@ class Opened:
     public: tuple[str, ...]
 
 
-def open_engine(source: object, public: object, *, memory_limit: str | None, threads: int | None) -> Opened:
+def open_engine(
+    source: object,
+    public: object,
+    *,
+    types: TableTypes | None,
+    memory_limit: str | None,
+    threads: int | None,
+) -> Opened:
     """Open the engine that has both the private and the public tables.
 
     Raises
@@ -39,18 +47,22 @@ def open_engine(source: object, public: object, *, memory_limit: str | None, thr
     SchemaError
         If a table is both private and public.
     ParameterError
-        If the public tables are not where the private ones are, or a setting is not the engine's.
+        If the public tables are not where the private ones are, a setting is not the engine's, or a type is
+        declared for what has one.
     """
     database, listed = as_database(source), as_database(public)
     if database is not None:
+        require_no_types(types, "PostgreSQL")
         return _in_database(database, listed, public, memory_limit, threads)
     cluster, lists = as_cluster(source), as_cluster(public)
     if cluster is not None:
+        require_no_types(types, "Spark")
         return _on_cluster(cluster, lists, public, memory_limit, threads)
     if listed is not None or lists is not None:
         refuse("public", "be files or frames like source", listed or lists, "load the lists as such frames")
     private, tables = open_source(source), open_source(public) if public else {}
     _check_apart(private, tables)
+    private, tables = with_types(private, tables, types)
     engine = DuckDBEngine(
         {**private, **tables}, memory_limit=memory_limit, threads=threads, cache=_KEPT_LAYOUTS
     )

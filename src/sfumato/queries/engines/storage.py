@@ -13,8 +13,11 @@ from pathlib import Path
 import duckdb
 
 from sfumato.errors import SourceError
+from sfumato.queries.declared import require_columns
+from sfumato.queries.delimited import Delimited
 from sfumato.queries.engines.dialect import StoredColumn, StoredTable
 from sfumato.queries.engines.dialects.duckdb import DUCKDB
+from sfumato.queries.schema import ColumnType
 from sfumato.queries.sources import FileKind, FileSource, FrameSource, Source, check_names
 
 __all__ = ["pattern_of", "store"]
@@ -40,14 +43,21 @@ def store(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, Source]) 
             types = _types(connection, inside)
             check_names(name, [column for column, _ in types])
             _read_through(connection, inside, types)
-        except duckdb.Error:
+        except (duckdb.Error, OSError):
             types = None
         if types is None:  # outside of the handler: DuckDB's message may quote the data
             raise SourceError(
                 f"table {name!r} must be readable as {_kind(source)}; the source is damaged or in use, "
                 "or holds values that cannot be read"
             )
-        columns = (StoredColumn(column, type_, DUCKDB.column_type(type_)) for column, type_ in types)
+        undeclared = _undeclared(source, [column for column, _ in types])
+        keys = () if len(sources) == 1 else (name,)
+        columns = (
+            StoredColumn(
+                column, type_, DUCKDB.column_type(type_), (*keys, column) if column in undeclared else ()
+            )
+            for column, type_ in types
+        )
         tables[name] = StoredTable(inside, tuple(columns))
     return tables
 
@@ -85,7 +95,8 @@ def _make(
     elif source.kind is FileKind.PARQUET:
         _view_parquet(connection, name, inside, source)
     elif source.kind is FileKind.CSV:
-        _read_csv(connection, name, inside, source)
+        read = _detect_csv if _is_detected(source) else _read_csv
+        read(connection, name, inside, source)
     else:
         _attach(connection, inside, source, attached)
 
@@ -149,7 +160,38 @@ def _check_digits(name: str, columns: Sequence[tuple[str, int]]) -> None:
             )
 
 
+def _is_detected(source: FileSource) -> bool:
+    return source.detected and not source.types
+
+
+def _undeclared(source: Source, names: Sequence[str]) -> set[str]:
+    """Return the columns that are text because nobody declared a type for them."""
+    if not isinstance(source, FileSource) or source.kind is not FileKind.CSV or _is_detected(source):
+        return set()
+    declared = {name.casefold() for name, _ in source.types}
+    return {name for name in names if name.casefold() not in declared}
+
+
 def _read_csv(connection: duckdb.DuckDBPyConnection, name: str, inside: str, source: FileSource) -> None:
+    """Take in the rows as texts, or in a declared type by the rule of CAST: NULL where it fails."""
+    file, types = Delimited(source.paths[0]), dict(source.types)
+    names = file.names
+    check_names(name, names)
+    require_columns(name, types, names)
+    folded = {column.casefold(): type_ for column, type_ in types.items()}
+    items = []
+    for column in names:
+        written = DUCKDB.identifier(column)
+        type_ = folded.get(column.casefold(), ColumnType.TEXT)
+        value = written if type_ is ColumnType.TEXT else DUCKDB.cast(written, ColumnType.TEXT, type_)
+        items.append(f"{value} AS {written}")
+    connection.register("incoming", file.read())
+    connection.execute(f"CREATE TABLE {inside} AS SELECT {', '.join(items)} FROM incoming")
+    connection.unregister("incoming")
+
+
+def _detect_csv(connection: duckdb.DuckDBPyConnection, name: str, inside: str, source: FileSource) -> None:
+    """Take in a public file, whose types may follow from its rows."""
     file = DUCKDB.string(pattern_of(source.paths[0]))
     # types come from the whole file, once: a type guessed from its head could fail on a later row
     connection.execute(f"CREATE TABLE {inside} AS SELECT * FROM read_csv({file}, sample_size = -1)")
