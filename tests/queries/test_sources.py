@@ -205,14 +205,14 @@ def test_a_public_csv_file_may_have_its_types_found(tmp_path: Path) -> None:
             assert _types(engine, "regions") == expected
 
 
-@pytest.mark.parametrize(
+@cases(
     ("dtype", "values"),
-    [
+    lambda: [
         ("object", ["a", "b"]), ("object", [1, None]), ("object", ["a", 1]), ("object", [b"a", dt.date.min]),
         ("object", []), ("category", pd.Series([1, "a"], dtype=object)), ("Sparse[int]", [0, 1]),
     ],
 )  # fmt: skip
-@pytest.mark.parametrize("wrapped", [False, True])
+@cases("wrapped", [False, True])
 def test_a_pandas_column_of_objects_is_refused_whatever_it_holds(
     dtype: str, values: Any, wrapped: bool
 ) -> None:
