@@ -354,7 +354,6 @@ def test_it_takes_no_more_than_it_may(tmp_path: Path) -> None:
             assert visitor.status()["batches"] == 0
 
 
-@pytest.mark.exhaustive
 def test_the_service_is_killed_while_many_send() -> None:
     with memory_folder() as folder:
         killed_while_many_send(folder)

@@ -158,17 +158,17 @@ def test_groups_with_other_spinners_are_compared_at_the_right_size() -> None:
     assert np.mean(unlike) > 0.9, "answers of two designs differ although the prevalence is one"
 
 
-@pytest.mark.exhaustive
-def test_several_categories_with_other_spinners_have_the_right_size() -> None:
+@pytest.mark.parametrize("runs", [1000, 3000])
+def test_several_categories_with_other_spinners_have_the_right_size(runs: int) -> None:
     rng, n = np.random.default_rng(3), 3000
     designs = THREE, ForcedCategory(names=THREE.names, truth="2/5", forced=("1/2", "1/4", "1/4"))
-    draws = [rng.multinomial(n, SHARES @ transition(design), 3000) for design in designs]
+    draws = [rng.multinomial(n, SHARES @ transition(design), runs) for design in designs]
     found = [
         two_sample(*(Shares(design=d, counts=row) for d, row in zip(designs, pair, strict=True))).p_value
         <= 0.05
         for pair in zip(*draws, strict=True)
     ]
-    assert abs(np.mean(found) - 0.05) < 6.2 * np.sqrt(0.05 * 0.95 / 3000) + 0.003
+    assert abs(np.mean(found) - 0.05) < 6.2 * np.sqrt(0.05 * 0.95 / runs) + 0.003
 
 
 JOINT_DESIGNS = (
