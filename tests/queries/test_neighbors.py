@@ -49,9 +49,7 @@ _EXAMPLES = int(os.environ.get("SFUMATO_FUZZ_EXAMPLES", "120"))
 _FUZZ = settings(
     max_examples=_EXAMPLES,
     deadline=None,
-    derandomize=True,
     suppress_health_check=list(HealthCheck),
-    database=None,
 )
 _KINDS = list(MeasureKind)
 _OF_PARTS = [kind for kind in MeasureKind if kind not in (MeasureKind.LEAVES, MeasureKind.DISTINCT)]

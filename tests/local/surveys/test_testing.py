@@ -28,7 +28,7 @@ from sfumato.local.surveys import (
 from tests.cases import cases
 from tests.local.surveys.catalogue import BINARY
 
-TWO = pytest.mark.parametrize("design", BINARY.values(), ids=BINARY)
+TWO = cases("design", BINARY.values(), ids=BINARY)
 THREE = ForcedCategory(names=("never", "once", "often"), truth="3/5")
 SHARES = np.array([0.8, 0.15, 0.05])
 RUNS = 20_000
@@ -45,7 +45,7 @@ def prevalence(design: BinaryDesign, yes: int, n: int) -> Prevalence:
 
 
 @TWO
-@pytest.mark.parametrize("theta", [0.0, 0.1, 0.5, 1.0])
+@cases("theta", [0.0, 0.1, 0.5, 1.0])
 def test_the_binomial_test_errs_at_most_as_often_as_it_says(design: BinaryDesign, theta: float) -> None:
     law = binom.pmf(np.arange(61), 60, design.yes_rate(theta))
     values = [goodness_of_fit(prevalence(design, yes, 60), theta).p_value for yes in range(61)]
