@@ -119,7 +119,7 @@ def test_categories_come_from_parquet(tmp_path: Path) -> None:
     assert [each["name"] for each in facts["estimates"]] == ["a", "b", "c"]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("arguments", "part"),
     [
         (("design", "warner", "--question", "Q?"), "pass --chance truth=2/3"),

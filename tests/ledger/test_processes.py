@@ -16,8 +16,6 @@ import pytest
 HERE = Path(__file__).parent
 Run = Callable[..., object]
 
-pytestmark = pytest.mark.exhaustive
-
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
@@ -89,6 +87,7 @@ def test_a_crash_or_failure_at_any_system_call_leaves_a_whole_ledger(
     assert survived >= points
 
 
+@pytest.mark.sharpest("race", "small_disk")
 @pytest.mark.parametrize(
     "experiment",
     [

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
@@ -22,6 +21,7 @@ from tests.run_time import run_time
 
 if run_time(__name__):
     import polars as pl
+    import pyarrow.dataset as ds
 
 
 ORACLE = RandomizedResponse(epsilon=1.0, domain=Domain(range(1000)))
@@ -142,11 +142,14 @@ def test_files_in_this_process(tmp_path: Path) -> None:
     assert local.aggregate_parquet(ORACLE, [], processes=1).accepted == 0
 
 
-@pytest.mark.exhaustive
-def test_files_by_several_processes_and_one_that_ends(tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", [2, 3])
+def test_files_by_several_processes(tmp_path: Path, processes: int) -> None:
     paths = files(tmp_path)
-    for processes in (2, 3):
-        assert local.aggregate_parquet(ORACLE, paths, processes=processes).to_bytes() == single(ROWS)
+    assert local.aggregate_parquet(ORACLE, paths, processes=processes).to_bytes() == single(ROWS)
+
+
+def test_files_by_a_process_that_ends(tmp_path: Path) -> None:
+    paths = files(tmp_path)
     with pytest.raises(SourceError, match="processes must last"):
         local.aggregate_parquet(Dying(epsilon=1.0, domain=ORACLE.domain), paths, processes=2)
 

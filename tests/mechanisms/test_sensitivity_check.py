@@ -98,7 +98,7 @@ RIGHT: dict[str, tuple[Callable[[Any], Any], float, Neighboring, Norm, dict[str,
 }
 
 
-@pytest.mark.parametrize("name", RIGHT)
+@cases("name", RIGHT)
 def test_right_claims_stand(name: str) -> None:
     function, claimed, neighboring, norm, domain = RIGHT[name]
     report = check_sensitivity(

@@ -78,8 +78,8 @@ def test_a_uniform_at_a_threshold_reads_more_bits(law: str, scale: Fraction, sig
     check(law, scale, [word], [exact, TOP], 2)
 
 
-@pytest.mark.parametrize(("law", "scale"), [*DIRECT, *CELLS])
-@pytest.mark.parametrize("low", [0, 1, 2, 3, 6, 100, 65535, 65536])
+@cases(("law", "scale"), [*DIRECT, *CELLS])
+@cases("low", [0, 1, 2, 3, 6, 100, 65535, 65536])
 def test_the_far_tail_is_exact(law: str, scale: Fraction, low: int) -> None:
     own = [low << 1, 0][: reference.words_per_draw(law, scale)]
     plan: Plan = PLANS[law](scale)

@@ -77,7 +77,7 @@ def divergence(law: Table, epsilon: float) -> mpmath.mpf:
 
 
 @pytest.mark.filterwarnings("error::sfumato.errors.PrecisionWarning")
-@pytest.mark.parametrize("seed", range(12))
+@cases("seed", range(12))
 def test_few_tables_are_exact(seed: int) -> None:
     rng = random.Random(seed)
     tables = [table(rng, rng.randrange(2, 5)) for _ in range(rng.randrange(1, 4))]
@@ -120,7 +120,7 @@ def response(epsilons: Sequence[float], counts: Sequence[int], infinite: float, 
 
 
 @pytest.mark.filterwarnings("error::sfumato.errors.PrecisionWarning")
-@pytest.mark.parametrize(
+@cases(
     ("epsilons", "counts", "infinite"),
     [
         ((0.1,), (1,), 0.0),

@@ -212,7 +212,7 @@ def test_one_subsampled_discrete_gaussian_holds_the_exact_sum() -> None:
         assert upper - lower <= 1e-3 * upper
 
 
-@pytest.mark.parametrize(
+@cases(
     "loss",
     [
         DiscreteGaussian(Fraction(1, 1000), 1),

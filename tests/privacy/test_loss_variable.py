@@ -36,6 +36,7 @@ from sfumato.privacy import (
     Shuffled,
     compose,
 )
+from tests.cases import cases
 
 Density: TypeAlias = Callable[[mpf], mpf]
 ORDERS = [-3.5, -1.0, -0.4, 0.5, 2.0, 9.0]
@@ -139,8 +140,8 @@ LONE = (
 )
 
 
-@pytest.mark.parametrize(("laws", "count"), [((P, Q), 1), ((P, Q), 7), (LONE, 4), (LONE, 1)])
-@pytest.mark.parametrize("reverse", [False, True])
+@cases(("laws", "count"), [((P, Q), 1), ((P, Q), 7), (LONE, 4), (LONE, 1)])
+@cases("reverse", [False, True])
 @pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
 def test_tails_hold_the_exact_sums_at_and_between_the_masses(laws: Any, count: int, reverse: bool) -> None:
     found = (DiscretePair(*laws) * count).loss_variable(reverse=reverse)

@@ -6,16 +6,16 @@ import itertools
 
 import mpmath
 import numpy as np
-import pytest
 
 from sfumato.privacy.pairs.normal import NormalPair
+from tests.cases import cases
 
 DIGITS = 400
 """Far out the mass of a bin is a difference of numbers near 2."""
 
 
-@pytest.mark.parametrize("width", [1.0, 0.3, 0.05, 1e-3, 1e-8])
-@pytest.mark.parametrize("mu", [1e-6, 0.03, 0.5, 1.0, 4.0, 20.0])
+@cases("width", [1.0, 0.3, 0.05, 1e-3, 1e-8])
+@cases("mu", [1e-6, 0.03, 0.5, 1.0, 4.0, 20.0])
 def test_masses_and_losses_are_within_their_errors(mu: float, width: float) -> None:
     for start in (-8.9, -1.3, 0.0, mu, mu + 8.0):
         cuts = np.array([start, start + 0.37 * width, start + width])

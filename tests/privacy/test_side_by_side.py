@@ -49,9 +49,9 @@ def numbers(thing: object) -> list[np.ndarray[tuple[int, ...], np.dtype[np.float
     return [number for field in fields(thing) for number in numbers(getattr(thing, field.name))]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("swapped", [False, True])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("what", [lambda bins: bins, Bins.merged, Bins.split])
+@cases("swapped", [False, True])
+@cases("kind", KINDS)
+@cases("what", [lambda bins: bins, Bins.merged, Bins.split])
 def test_rows_are_what_each_pair_gives(kind: str, swapped: bool, what: Callable[[Bins], object]) -> None:
     pairs = [loss.dominating_pair() for loss in KINDS[kind]]
     assert len({pair.kind for pair in pairs}) == 1

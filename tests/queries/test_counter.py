@@ -92,12 +92,12 @@ def test_sums_so_far_follow_the_truth_within_their_intervals() -> None:
     assert last.to_arrow()["period"][3 * 3].as_py() == START + dt.timedelta(3)
 
 
-@pytest.mark.exhaustive
-def test_intervals_hold_the_truth_and_noise_is_there() -> None:
+@pytest.mark.parametrize("seeds", [4, 12])
+def test_intervals_hold_the_truth_and_noise_is_there(seeds: int) -> None:
     table = visits()
     expected = truth(table, DAYS, 3)
     inside, different = [], []
-    for seed in range(12):
+    for seed in range(seeds):
         with session(table, rng=seed) as book, opened(book, max_groups=3) as counter:
             release = counter.refresh(START + dt.timedelta(DAYS)).to_arrow(intervals=True, level=0.9)
         for name, exact in expected.items():
@@ -106,8 +106,8 @@ def test_intervals_hold_the_truth_and_noise_is_there() -> None:
             )
             inside.append((low <= exact) & (exact <= high))
             different.append(value != exact)
-    # 864 intervals of level 0.9, those of one counter correlated
-    assert 0.84 < np.mean(inside) < 0.96
+    # 72 intervals of level 0.9 for each seed, those of one counter correlated
+    assert abs(np.mean(inside) - 0.9) < 0.06 * np.sqrt(12 / seeds)
     assert np.mean(different) > 0.9
 
 
@@ -156,11 +156,11 @@ def test_told_periods_are_never_computed_again(tmp_path: Path) -> None:
         assert counter.refresh(START + dt.timedelta(6)).to_arrow() == first
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("max_periods", [1, 3])
-def test_one_unit_moves_no_more_than_was_paid_for(max_periods: int) -> None:
+@pytest.mark.parametrize("units", [4, 20])
+def test_one_unit_moves_no_more_than_was_paid_for(units: int, max_periods: int) -> None:
     """The exact sums of every period with and without a unit: few periods, few groups, a bounded change."""
-    table = visits(units=20)
+    table = visits(units=units)
 
     def exact(rows: pa.Table) -> np.ndarray[Any, Any]:
         with session(rows, epsilon=50) as book, opened(book, max_periods=max_periods, max_groups=1) as made:
@@ -173,7 +173,7 @@ def test_one_unit_moves_no_more_than_was_paid_for(max_periods: int) -> None:
         bounds = [measure.sensitivity for measure in made._plan.priced.measures]
     whole = exact(table)
     most = 0
-    for person in range(20):
+    for person in range(units):
         change = np.abs(whole - exact(table.filter(pc.not_equal(table["person"], person))))
         assert (change.max(axis=(0, 2)) <= bounds).all()
         assert ((change > 0).sum(axis=2) <= 1).all()

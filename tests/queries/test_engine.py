@@ -36,6 +36,7 @@ from sfumato.queries.plan import (
     Scan,
 )
 from sfumato.queries.sources import open_source
+from tests.cases import cases
 
 _SECRET = bytes(range(32))
 _UNITS = Measure(MeasureKind.UNITS)
@@ -90,9 +91,9 @@ def test_an_empty_table_gives_one_row_without_keys_and_none_with() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("units", "distinct"),
-    [
+    lambda: [
         (pa.array([1, 1, 2, None]), 2),
         (pa.array([0.0, -0.0, math.nan, None]), 1),
         (pa.array(["a", "A", "a ", None]), 3),
@@ -287,7 +288,6 @@ def test_nothing_is_left_of_a_run() -> None:
         assert _tables(engine) == []
 
 
-@pytest.mark.exhaustive
 def test_what_does_not_fit_is_spilled_to_a_private_folder_that_goes_away(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -126,7 +126,7 @@ def test_total_and_row_by_row(engine: DuckDBEngine, text: str) -> None:
         assert _values(engine, f"row{row}", text) == [together[row]]
 
 
-@pytest.mark.parametrize(
+@cases(
     ("text", "value"),
     [
         ("1 / 0", "None"), ("9223372036854775807 + 1", "None"), ("LN(0)", "None"), ("SQRT(-1)", "None"),

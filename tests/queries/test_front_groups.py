@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from sfumato.errors import OptionError, UnsupportedSql
@@ -23,6 +22,11 @@ from sfumato.queries.plan import (
 )
 from tests.cases import cases
 from tests.queries.people import CATALOG, PEOPLE
+from tests.run_time import run_time
+
+if run_time(__name__):
+    import pandas as pd
+
 
 DP = (
     "SELECT WITH DIFFERENTIAL_PRIVACY OPTIONS(epsilon=1, delta=0, max_groups_contributed=2, "
@@ -149,7 +153,7 @@ def test_values_are_stored_in_the_type_of_the_key(key: str, given: object, store
 
 @cases(
     ("keys", "groups", "phrase"),
-    [
+    lambda: [
         ("state", {"sate": ["x"]}, "must list the GROUP BY item 'state'"),
         ("state", {"state": ["x"], "age": [1]}, "must name the GROUP BY items only, got 'age'"),
         ("state, age", {"state": ["x"]}, "must list the GROUP BY item 'age'"),

@@ -17,6 +17,7 @@ from sfumato.queries.front import read
 from sfumato.queries.plan import AggregationJob, Scan
 from sfumato.queries.price import price
 from sfumato.queries.sources import open_source
+from tests.cases import cases
 
 SECRET, OTHER = b"s" * 32, b"o" * 32
 GROUPS = {"state": ["CA", "NY", "WY"]}
@@ -71,8 +72,8 @@ NARROW = [
 ]
 
 
-@pytest.mark.parametrize("public", [False, True])
-@pytest.mark.parametrize("select", NARROW)
+@cases("public", [False, True])
+@cases("select", NARROW)
 def test_a_kept_layout_answers_like_one_that_is_made(select: str, public: bool) -> None:
     with engines() as (keeping, plain):
         assert keeping.aggregate(job(keeping, WIDE, public=public), SECRET) == plain.aggregate(

@@ -102,11 +102,11 @@ def test_one_unit_moves_no_more_than_it_is_bounded_to(source: str) -> None:
     assert [line for seed in range(8) for line in violations(seed, source)] == []
 
 
-def caught(place: int) -> bool:
-    return any(violations(seed, SOURCES[place]) for seed in range(40))
+def caught(place: int, first: int = 0) -> bool:
+    """Tell whether a planted fault shows; where it shows in few tables, those before are left out."""
+    return any(violations(seed, SOURCES[place]) for seed in range(first, 40))
 
 
-@pytest.mark.exhaustive
 def test_a_window_that_leaves_its_unit_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     real: Callable[..., str] = unitwise._over
 
@@ -116,8 +116,8 @@ def test_a_window_that_leaves_its_unit_is_caught(monkeypatch: pytest.MonkeyPatch
         return made.replace("PARTITION BY u", "PARTITION BY 1")
 
     monkeypatch.setattr(unitwise, "_over", wider)
-    assert caught(10)
-    assert caught(12)
+    assert caught(10, first=27)
+    assert caught(12, first=7)
 
 
 def test_a_join_that_forgets_the_unit_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:

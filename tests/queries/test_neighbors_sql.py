@@ -119,10 +119,9 @@ def _violations(seed: int) -> list[str]:
     return found
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", range(10))
 def test_no_measure_moves_by_more_than_its_noise_is_made_for(block: int) -> None:
-    assert [line for seed in range(block * 25, block * 25 + 25) for line in _violations(seed)] == []
+    assert [line for seed in range(block * 10, block * 10 + 10) for line in _violations(seed)] == []
 
 
 def test_noise_made_for_fewer_rows_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,11 +145,10 @@ def test_noise_made_for_fewer_rows_in_all_groups_is_caught(monkeypatch: pytest.M
     assert any(_violations(seed) for seed in range(20))
 
 
-@pytest.mark.exhaustive
 def test_noise_made_for_smaller_products_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     real = Moment.on_grid
     monkeypatch.setattr(Moment, "on_grid", lambda moment, *given: _understated(real(moment, *given)))
-    assert any(_violations(seed) for seed in range(60))
+    assert any(_violations(seed) for seed in range(24, 60))
 
 
 def _understated(measure: Measure) -> Measure:

@@ -30,11 +30,13 @@ from tests.queries.one_order import rank_alike
 from tests.queries.tables_in_postgres import load
 from tests.queries.test_engine import _column
 from tests.queries.test_neighbors import _answer, _job, _on, _table, _violations
+from tests.run_time import run_time
 
 pytestmark = pytest.mark.postgres
 
 _SECRET = bytes(range(32))
-_PUBLIC = pa.table({"name": pa.array(["a", "b", "a", None, "zz"])})
+if run_time(__name__):
+    _PUBLIC = pa.table({"name": pa.array(["a", "b", "a", None, "zz"])})
 _UNITS = Measure(MeasureKind.UNITS)
 _ROWS = Measure(MeasureKind.ROWS, upper=10**6)
 

@@ -258,10 +258,9 @@ def _violations(seed: int) -> list[str]:
     return found
 
 
-@pytest.mark.exhaustive
-@pytest.mark.parametrize("block", range(2))
+@pytest.mark.parametrize("block", range(8))
 def test_nothing_moves_by_more_than_its_noise_is_made_for_whatever_is_found(block: int) -> None:
-    assert [line for seed in range(block * 20, block * 20 + 20) for line in _violations(seed)] == []
+    assert [line for seed in range(block * 5, block * 5 + 5) for line in _violations(seed)] == []
 
 
 @given(

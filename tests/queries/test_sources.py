@@ -32,8 +32,7 @@ if run_time(__name__):
     import pandas as pd
     import polars as pl
 
-
-_TABLE = pa.table({"person": [1, 2, 3], "name": ["a", "it's", None], "income": [1.5, None, 2.5]})
+    _TABLE = pa.table({"person": [1, 2, 3], "name": ["a", "it's", None], "income": [1.5, None, 2.5]})
 
 
 def _pandas() -> Any:
@@ -297,12 +296,12 @@ def test_what_is_no_source_is_refused(source: object) -> None:
         open_source(source)
 
 
-@pytest.mark.parametrize(
+@cases(
     "values",
-    [pa.array([decimal.Decimal("1.5")], pa.decimal256(50, 2)), pa.array(np.array([1.5], np.float16))],
+    lambda: [pa.array([decimal.Decimal("1.5")], pa.decimal256(50, 2)), pa.array(np.array([1.5], np.float16))],
     ids=["decimal256", "halffloat"],
 )
-@pytest.mark.parametrize("nested", [False, True])
+@cases("nested", [False, True])
 def test_a_type_that_the_engine_does_not_know_is_named(values: pa.Array, nested: bool) -> None:
     column = pa.ListArray.from_arrays(pa.array([0, 1]), values) if nested else values
     with pytest.raises(SourceError, match=r"column 'x' of table 'data' must have a type.*cast it") as caught:

@@ -32,12 +32,14 @@ from tests.queries.tables_in_spark import frame
 from tests.queries.test_engine import _column
 from tests.queries.test_engine_expressions import _READ, EXPRESSIONS, _nasty, _Scope
 from tests.queries.test_neighbors import _answer, _job, _on, _table, _violations
+from tests.run_time import run_time
 from tests.spark import Cluster
 
 pytestmark = pytest.mark.spark
 
 _SECRET = bytes(range(32))
-_PUBLIC = pa.table({"name": pa.array(["a", "b", "a", None, "zz"])})
+if run_time(__name__):
+    _PUBLIC = pa.table({"name": pa.array(["a", "b", "a", None, "zz"])})
 _UNITS = Measure(MeasureKind.UNITS)
 _ROWS = Measure(MeasureKind.ROWS, upper=10**6)
 _HOSTILE = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -130,10 +131,12 @@ def _overflowing() -> pa.Array:
     return pa.array([2**62, 5], pa.int64()).view(pa.timestamp("ms", "UTC"))
 
 
-@pytest.mark.parametrize("values", [_not_utf8(), _overflowing()], ids=["text", "moment"])
+@pytest.mark.parametrize("made", [_not_utf8, _overflowing], ids=["text", "moment"])
 @pytest.mark.parametrize("kind", ["frame", "parquet"])
-def test_values_that_cannot_be_read_are_refused_at_once(tmp_path: Path, kind: str, values: pa.Array) -> None:
-    table = pa.table({"id": [1, 2], "x": values})
+def test_values_that_cannot_be_read_are_refused_at_once(
+    tmp_path: Path, kind: str, made: Callable[[], pa.Array]
+) -> None:
+    table = pa.table({"id": [1, 2], "x": made()})
     pq.write_table(table, tmp_path / "people.parquet")
     with pytest.raises(SourceError) as caught:
         DuckDBEngine(open_source(table if kind == "frame" else tmp_path / "people.parquet"))

@@ -49,7 +49,6 @@ def test_at_every_step() -> None:
     assert ended < 120
 
 
-@pytest.mark.exhaustive
 def test_at_random_times() -> None:
     reports, acknowledged, batches, ended = crash("times", 120, seed=3)
     assert reports == 5 * batches

@@ -86,7 +86,7 @@ def test_what_is_public_is_told_and_no_more(service: Process) -> None:
         assert visitor.collection() == json.loads(json.dumps(MADE.told()))
 
 
-@pytest.mark.parametrize(
+@cases(
     ("body", "refused", "taken"),
     [
         (b"", 1, 0),
@@ -104,7 +104,7 @@ def test_hostile_bodies(service: Process, body: bytes, refused: int, taken: int)
     assert (status, json.loads(answer)) == (422, {"taken": taken, "refused": refused})
 
 
-@pytest.mark.parametrize(
+@cases(
     ("method", "path", "status"),
     [
         ("GET", "/", 404),
@@ -354,7 +354,6 @@ def test_it_takes_no_more_than_it_may(tmp_path: Path) -> None:
             assert visitor.status()["batches"] == 0
 
 
-@pytest.mark.exhaustive
 def test_the_service_is_killed_while_many_send() -> None:
     with memory_folder() as folder:
         killed_while_many_send(folder)

@@ -132,7 +132,7 @@ if run_time(__name__):
 
 
 @cases("clipping", lambda: named(CLIPPINGS))
-@pytest.mark.parametrize("mode", ["auto", "vmap", "microbatch"])
+@cases("mode", ["auto", "vmap", "microbatch"])
 def test_every_clipping_passes_in_every_mode(clipping: Clipping, mode: Mode) -> None:
     tested = self_test(mlp(), cross_entropy, LABELLED, clipping, mode=mode, examples=3)
     assert tested.passed, str(tested)

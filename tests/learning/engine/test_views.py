@@ -114,7 +114,7 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@cases("options", OPTIONS, ids=str)
 @cases("kind", lambda: list(KINDS))
 def test_the_mean_over_views_is_what_is_clipped(kind: str, options: dict[str, Any]) -> None:
     module, batch = KINDS[kind](), rows(kind)
@@ -149,7 +149,7 @@ def test_the_functional_door_agrees() -> None:
     torch.testing.assert_close(found.gradients, dict(run(module, batch).gradients))
 
 
-@pytest.mark.parametrize("mode", ["auto", "microbatch"])
+@cases("mode", ["auto", "microbatch"])
 @cases("kind", lambda: list(KINDS))
 def test_an_example_moves_the_sum_by_the_clip_norm_at_most(kind: str, mode: str) -> None:
     module, batch, bound = KINDS[kind](), rows(kind), 0.01

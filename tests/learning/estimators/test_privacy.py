@@ -339,7 +339,7 @@ def tables(entry: Any) -> Iterator[Any]:
         yield pd.DataFrame(columns).astype({"b": "category"})
 
 
-@pytest.mark.parametrize("entry", [SECRET, {SECRET: 1}, None])
+@cases("entry", [SECRET, {SECRET: 1}, None])
 @cases(
     "model",
     lambda: [

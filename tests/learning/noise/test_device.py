@@ -23,7 +23,7 @@ if run_time(__name__):
 
 @cases("where", lambda: DEVICES)
 @cases("dtype", lambda: [torch.float32, torch.float64])
-@pytest.mark.parametrize("stream", [(0, 0), (7, 11), (2**31 - 1, 2**32 - 1)])
+@cases("stream", [(0, 0), (7, 11), (2**31 - 1, 2**32 - 1)])
 def test_the_bits_are_those_of_the_kernel(stream: tuple[int, int], dtype: torch.dtype, where: str) -> None:
     before = torch.tensor(np.random.default_rng(1).normal(size=60_003), dtype=dtype)
     ours, theirs = before.to(where, copy=True), before.clone()

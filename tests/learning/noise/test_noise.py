@@ -26,7 +26,7 @@ def tree() -> Noise:
 
 
 @cases("make", lambda: [KeyedNoise, GridNoise, tree])
-@pytest.mark.parametrize("take", [pickle.dumps, copy.copy, copy.deepcopy])
+@cases("take", [pickle.dumps, copy.copy, copy.deepcopy])
 def test_the_key_leaves_by_no_copy(make: Callable[[], Noise], take: Callable[[Noise], object]) -> None:
     with pytest.raises(TypeError, match="checkpoint"):
         take(make())

@@ -11,11 +11,12 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.local.device import Domain, Randomizer
 from sfumato.local.device.bit_flip import BitFlip
+from tests.cases import cases
 from tests.local.laws import below_exponential, worst_odds
 
 
-@pytest.mark.parametrize("asked", [1, 2, 3, 5])
-@pytest.mark.parametrize("epsilon", [0.05, 0.5, 1.0, 4.0])
+@cases("asked", [1, 2, 3, 5])
+@cases("epsilon", [0.05, 0.5, 1.0, 4.0])
 def test_the_odds_of_all_reports_are_those_of_epsilon(asked: int, epsilon: float) -> None:
     made = BitFlip(epsilon=epsilon, domain=Domain(range(5)), asked=asked)
     assert below_exponential(worst_odds(made.probabilities, range(5)), epsilon)

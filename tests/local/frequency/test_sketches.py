@@ -26,7 +26,6 @@ def test_apples_parameters_are_the_defaults() -> None:
     assert oracle.variance(1) == pytest.approx(flip * (1 - flip) / (1 - 2 * flip) ** 2 + 1 / 1023, rel=3e-3)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("kind", SKETCHES)
 def test_whole_reports_over_many_families_have_the_stated_moments(kind: Any) -> None:
     # Small sketches, so that collisions are most of the error: a family of hash functions for each repeat.

@@ -102,7 +102,7 @@ def test_reports_of_a_memo_cost_more_and_more_up_to_the_memo(oracle: Any) -> Non
     assert costs[1] < oracle.unmemoized_loss(2).epsilon(0.0)
 
 
-@pytest.mark.parametrize("oracle", [*LAYERED, *SENT, *AGAIN], ids=name)
+@cases("oracle", [*LAYERED, *SENT, *AGAIN], ids=name)
 def test_a_lifetime_costs_as_many_memos_as_there_can_be(oracle: Any) -> None:
     memo = oracle.permanent_loss.epsilon(0.0)
     most = oracle.device.most_memos

@@ -89,7 +89,6 @@ def test_weights_tell_any_mean_without_bias_and_with_the_least_squares(steps: in
     assert np.allclose(unbiased_weights(device, np.ones(steps + 1)), 1)
 
 
-@pytest.mark.exhaustive
 @pytest.mark.parametrize("epsilon", [0.5, 4.0])
 def test_shares_between_points_are_unbiased_and_covered(epsilon: float) -> None:
     protocol, repeats = SquareWave(epsilon=epsilon, bounds=(0, 10), steps=20), 1500

@@ -28,8 +28,8 @@ from sfumato.privacy import Neighboring, PrivacyLoss, PureDP, RandomizedResponse
 from tests.cases import cases
 from tests.local.surveys.catalogue import BINARY, DESIGNS, SEVERAL
 
-ALL = pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
-TWO = pytest.mark.parametrize("design", BINARY.values(), ids=BINARY)
+ALL = cases("design", DESIGNS.values(), ids=DESIGNS)
+TWO = cases("design", BINARY.values(), ids=BINARY)
 
 
 def told(design: Design, truth: int) -> list[Fraction]:
@@ -91,7 +91,7 @@ def worst_delta(transitions: Any, epsilon: float) -> float:
 
 
 @ALL
-@pytest.mark.parametrize("share", [0.0, 0.3, 0.7, 0.95])
+@cases("share", [0.0, 0.3, 0.7, 0.95])
 def test_the_loss_is_the_worst_of_all_pairs_of_truths(design: Design, share: float) -> None:
     loss, epsilon = design.privacy_loss, share * design.epsilon
     assert worst_delta([design.transition], epsilon) == pytest.approx(

@@ -21,9 +21,10 @@ from sfumato.local.surveys import (
     stratified,
     weighted,
 )
+from tests.cases import cases
 from tests.local.surveys.catalogue import BINARY
 
-TWO = pytest.mark.parametrize("design", BINARY.values(), ids=BINARY)
+TWO = cases("design", BINARY.values(), ids=BINARY)
 
 
 def outcomes(design: BinaryDesign, n: int) -> list[Prevalence]:
@@ -31,7 +32,7 @@ def outcomes(design: BinaryDesign, n: int) -> list[Prevalence]:
 
 
 @TWO
-@pytest.mark.parametrize("theta", [0.0, 0.15, 0.8, 1.0])
+@cases("theta", [0.0, 0.15, 0.8, 1.0])
 def test_estimates_and_their_variances_are_unbiased(design: BinaryDesign, theta: float) -> None:
     n = 25
     law = binom.pmf(np.arange(n + 1), n, design.yes_rate(theta))
@@ -55,7 +56,7 @@ def coverage(design: BinaryDesign, n: int, theta: float, level: float, method: A
 
 
 @TWO
-@pytest.mark.parametrize("n", [3, 40])
+@cases("n", [3, 40])
 def test_exact_intervals_always_cover(design: BinaryDesign, n: int) -> None:
     for theta in np.linspace(0, 1, 21):
         assert coverage(design, n, float(theta), 0.9, "clopper-pearson") >= 0.9 - 1e-9

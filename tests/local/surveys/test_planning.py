@@ -30,7 +30,7 @@ from sfumato.local.surveys.margins import Method
 from tests.cases import cases
 from tests.local.surveys.catalogue import BINARY
 
-TWO = pytest.mark.parametrize("design", BINARY.values(), ids=BINARY)
+TWO = cases("design", BINARY.values(), ids=BINARY)
 
 
 def widest(design: BinaryDesign, n: int) -> float:
@@ -62,7 +62,7 @@ def test_smaller_margins_need_more(design: BinaryDesign) -> None:
 
 
 @TWO
-@pytest.mark.parametrize("two_sided", [True, False])
+@cases("two_sided", [True, False])
 def test_power_is_that_of_the_exact_test(design: BinaryDesign, two_sided: bool) -> None:
     for n in (1, 7, 60):
         for null, true in ((0.1, 0.4), (0.6, 0.5), (0.0, 1.0)):

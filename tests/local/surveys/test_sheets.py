@@ -37,7 +37,7 @@ from tests.local.surveys.catalogue import DESIGNS
 
 QUESTION = "Did you <ever> take & keep “something”?"
 OTHER = "Was your mother born in spring?"
-EVERY = pytest.mark.parametrize("language", LANGUAGES)
+EVERY = cases("language", LANGUAGES)
 
 
 def sheet(design: Design | UnrelatedQuestionTwoSamples, **more: Any) -> Any:
@@ -56,7 +56,7 @@ def test_every_language_says_the_same(words: Any) -> None:
 
 
 @EVERY
-@pytest.mark.parametrize("design", DESIGNS.values(), ids=DESIGNS)
+@cases("design", DESIGNS.values(), ids=DESIGNS)
 def test_all_formats_have_the_question_and_all_answers(design: Design, language: str) -> None:
     made = sheet(design, language=language)
     text, picture = made.text(), ET.fromstring(made.svg())

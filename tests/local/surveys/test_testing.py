@@ -28,7 +28,7 @@ from sfumato.local.surveys import (
 from tests.cases import cases
 from tests.local.surveys.catalogue import BINARY
 
-TWO = pytest.mark.parametrize("design", BINARY.values(), ids=BINARY)
+TWO = cases("design", BINARY.values(), ids=BINARY)
 THREE = ForcedCategory(names=("never", "once", "often"), truth="3/5")
 SHARES = np.array([0.8, 0.15, 0.05])
 RUNS = 20_000
@@ -45,7 +45,7 @@ def prevalence(design: BinaryDesign, yes: int, n: int) -> Prevalence:
 
 
 @TWO
-@pytest.mark.parametrize("theta", [0.0, 0.1, 0.5, 1.0])
+@cases("theta", [0.0, 0.1, 0.5, 1.0])
 def test_the_binomial_test_errs_at_most_as_often_as_it_says(design: BinaryDesign, theta: float) -> None:
     law = binom.pmf(np.arange(61), 60, design.yes_rate(theta))
     values = [goodness_of_fit(prevalence(design, yes, 60), theta).p_value for yes in range(61)]
@@ -158,17 +158,17 @@ def test_groups_with_other_spinners_are_compared_at_the_right_size() -> None:
     assert np.mean(unlike) > 0.9, "answers of two designs differ although the prevalence is one"
 
 
-@pytest.mark.exhaustive
-def test_several_categories_with_other_spinners_have_the_right_size() -> None:
+@pytest.mark.parametrize("runs", [1000, 3000])
+def test_several_categories_with_other_spinners_have_the_right_size(runs: int) -> None:
     rng, n = np.random.default_rng(3), 3000
     designs = THREE, ForcedCategory(names=THREE.names, truth="2/5", forced=("1/2", "1/4", "1/4"))
-    draws = [rng.multinomial(n, SHARES @ transition(design), 3000) for design in designs]
+    draws = [rng.multinomial(n, SHARES @ transition(design), runs) for design in designs]
     found = [
         two_sample(*(Shares(design=d, counts=row) for d, row in zip(designs, pair, strict=True))).p_value
         <= 0.05
         for pair in zip(*draws, strict=True)
     ]
-    assert abs(np.mean(found) - 0.05) < 6.2 * np.sqrt(0.05 * 0.95 / 3000) + 0.003
+    assert abs(np.mean(found) - 0.05) < 6.2 * np.sqrt(0.05 * 0.95 / runs) + 0.003
 
 
 JOINT_DESIGNS = (

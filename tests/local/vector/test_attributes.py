@@ -163,7 +163,6 @@ def test_the_bytes_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
     assert 0.9 * epsilon <= found.epsilon_lower <= epsilon
 
 
-@pytest.mark.exhaustive
 def test_who_was_not_asked_is_in_the_spread() -> None:
     # So great an epsilon that nearly all error is that only every second person is asked each question.
     protocol = SampledAttribute(epsilon=12.0, domains=[Domain(range(2))] * 2, oracle=RandomizedResponse)

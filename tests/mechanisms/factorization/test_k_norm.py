@@ -74,8 +74,8 @@ def exact_norm(facets: list[list[Fraction]], point: Iterable[float]) -> Fraction
     )
 
 
-@pytest.mark.parametrize("dimension", [1, 2, 3, 7, 40])
-@pytest.mark.parametrize("scale", [0.3, 2.0])
+@cases("dimension", [1, 2, 3, 7, 40])
+@cases("scale", [0.3, 2.0])
 def test_the_series_behind_the_radius(dimension: int, scale: float) -> None:
     """sum (2r+1)^d q^r = sum B_j q^j / (1-q)^(d+1), summed in fractions."""
     q = Fraction(math.exp(-1 / scale)).limit_denominator(1000)

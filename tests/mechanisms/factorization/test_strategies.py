@@ -85,8 +85,8 @@ def test_it_factors_the_prefix_sums(strategy: Strategy) -> None:
     np.testing.assert_allclose(strategy.variances(), np.square(spread).sum(axis=1), rtol=1e-10)
 
 
-@pytest.mark.parametrize("strategy", EVERY, ids=repr)
-@pytest.mark.parametrize("participation", PARTICIPATIONS, ids=repr)
+@cases("strategy", EVERY, ids=repr)
+@cases("participation", PARTICIPATIONS, ids=repr)
 def test_sensitivity_is_that_of_the_worst_pattern(strategy: Strategy, participation: Participation) -> None:
     matrix = strategy.matrix()
     worst = max(

@@ -51,7 +51,6 @@ def test_the_loss_covers_the_exact_law(relation: Neighboring) -> None:
         assert 0.1 * claimed < worst <= claimed * (1 + 1e-9)
 
 
-@pytest.mark.exhaustive
 def test_releases_follow_the_law() -> None:
     mechanism = ProposeTestRelease(statistic=MEDIAN, bound=2, test_scale=2, threshold=3, scale=1)
     data, count = (3, 3, 4, 4, 5), 3000

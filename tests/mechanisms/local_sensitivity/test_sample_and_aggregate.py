@@ -65,7 +65,6 @@ def test_the_loss_covers_the_exact_law(relation: Neighboring, blocks: int) -> No
     assert 0.3 < worst <= 1
 
 
-@pytest.mark.exhaustive
 def test_releases_follow_the_law() -> None:
     mechanism, data, count = largest(blocks=3, epsilon=4.0), (1, 2, 4, 4), 3000
     rng = np.random.default_rng(6)

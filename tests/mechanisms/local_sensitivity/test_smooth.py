@@ -159,12 +159,15 @@ def test_sums_of_far_more_steps_than_fit_are_exact() -> None:
     assert centre == (1 << 60) - 1
 
 
-@pytest.mark.exhaustive
-def test_calibration_meets_every_request() -> None:
-    for noise, epsilon in itertools.product(NOISES, (0.1, 1.0, 5.0)):
+@pytest.mark.parametrize("noise", NOISES)
+def test_calibration_meets_every_request(noise: Any) -> None:
+    for epsilon in (0.1, 1.0, 5.0):
         delta = 0.0 if noise in ("student", "cauchy") else 1e-7
-        mechanism = SmoothQuantile.calibrated(bounds=(0, 9), epsilon=epsilon, delta=delta, noise=noise)  # type: ignore[arg-type]
+        mechanism = SmoothQuantile.calibrated(bounds=(0, 9), epsilon=epsilon, delta=delta, noise=noise)
         assert 0.999 * epsilon < mechanism.privacy_loss.epsilon(delta) <= epsilon
+
+
+def test_calibration_takes_a_smoothness_and_chooses_noise_by_delta() -> None:
     given = SmoothQuantile.calibrated(bounds=(0, 9), epsilon=1.0, smoothness=0.25)
     assert given.smoothness == 0.25
     assert SmoothQuantile.calibrated(bounds=(0, 9), epsilon=1.0, delta=1e-6).noise == "laplace"

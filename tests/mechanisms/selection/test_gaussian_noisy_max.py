@@ -39,7 +39,6 @@ def test_the_loss_covers_the_exact_law() -> None:
                 assert laws.hockey_stick(here, there, epsilon) <= mechanism.privacy_loss.delta(epsilon)
 
 
-@pytest.mark.exhaustive
 def test_choices_follow_the_law() -> None:
     mechanism = GaussianNoisyMax(mechanism=Gaussian(sensitivity=1, stddev=2, l0=3))
     source = np.random.default_rng(3)

@@ -30,15 +30,16 @@ KINDS: dict[str, tuple[Any, dict[str, Any], laws.Law]] = {
 }
 SCORES = [0, 3, 1, 3, -4]
 kinds = pytest.mark.parametrize("kind", KINDS)
+each_kind = cases("kind", KINDS)
 
 
 def index_of(release: Any) -> int:
     return int(release.value[0] if isinstance(release.value, tuple) else release.value)
 
 
-@kinds
-@pytest.mark.parametrize(("monotone", "sensitivity"), [(False, 1), (True, 1), (False, 2), (True, 2)])
-@pytest.mark.parametrize("scale", [Fraction(3, 2), Fraction(5)])
+@each_kind
+@cases(("monotone", "sensitivity"), [(False, 1), (True, 1), (False, 2), (True, 2)])
+@cases("scale", [Fraction(3, 2), Fraction(5)])
 def test_the_loss_covers_the_exact_law(kind: str, monotone: bool, sensitivity: int, scale: Fraction) -> None:
     make, parameters, law = KINDS[kind]
     mechanism = make(sensitivity=sensitivity, scale=scale, monotone=monotone, **parameters)
@@ -68,9 +69,9 @@ def test_choices_follow_the_law(kind: str) -> None:
     assert not laws.alarm(np.bincount(draws, minlength=5).astype(float), 8_000 * law(SCORES, 1.75))
 
 
-@kinds
-@pytest.mark.parametrize("beta", [0.5, 0.05, 1e-9])
-@pytest.mark.parametrize("others", [1, 4])
+@each_kind
+@cases("beta", [0.5, 0.05, 1e-9])
+@cases("others", [1, 4])
 def test_the_utility_bound_holds_for_the_exact_law(kind: str, beta: float, others: int) -> None:
     make, parameters, law = KINDS[kind]
     scale = Fraction(7, 4)
@@ -109,7 +110,7 @@ def test_permute_and_flip_errs_less_than_the_exponential_mechanism(size: int) ->
                 assert flips[gaps >= far].sum() <= weights[gaps >= far].sum() * (1 + 1e-12)
 
 
-@kinds
+@each_kind
 def test_odd_scores_are_answered_at_the_usual_cost(kind: str) -> None:
     make, parameters, _ = KINDS[kind]
     mechanism = make(sensitivity=1.0, scale=2.0, **parameters)
@@ -134,7 +135,7 @@ def test_odd_scores_are_answered_at_the_usual_cost(kind: str) -> None:
     assert index_of(mechanism.release([7.0], rng=1)) == 0
 
 
-@kinds
+@each_kind
 @settings(max_examples=25, deadline=None)
 @given(scores=st.lists(st.floats(), min_size=1, max_size=6), seed=st.integers(0, 2**32))
 def test_any_floats_are_answered(kind: str, scores: list[float], seed: int) -> None:
@@ -145,7 +146,7 @@ def test_any_floats_are_answered(kind: str, scores: list[float], seed: int) -> N
     assert index_of(mechanism.release(np.array(scores), rng=seed)) == index_of(chosen)
 
 
-@kinds
+@each_kind
 def test_rounding_is_in_the_loss(kind: str) -> None:
     make, parameters, _ = KINDS[kind]
     mechanism = make(sensitivity=1.0, scale=8.0, grid=Grid(exponent=0), **parameters)
@@ -157,7 +158,7 @@ def test_rounding_is_in_the_loss(kind: str) -> None:
     assert mechanism.utility_bound(0.5, candidates=1) == 1.0
 
 
-@kinds
+@each_kind
 @given(st.floats(1e-3, 20.0), st.sampled_from([1, 3, 0.7]), st.booleans())
 @settings(max_examples=15, deadline=None)
 def test_calibration_is_tight(kind: str, epsilon: float, sensitivity: Any, monotone: bool) -> None:
@@ -166,8 +167,8 @@ def test_calibration_is_tight(kind: str, epsilon: float, sensitivity: Any, monot
     assert epsilon * (1 - 1e-5) < mechanism.privacy_loss.epsilon(0.0) <= epsilon
 
 
-@kinds
-@pytest.mark.parametrize("neighboring", list(Neighboring))
+@each_kind
+@cases("neighboring", list(Neighboring))
 def test_relation_and_randomness_are_declared(kind: str, neighboring: Neighboring) -> None:
     make, parameters, _ = KINDS[kind]
     mechanism = make(sensitivity=1, scale=2.0**30, neighboring=neighboring, **parameters)
@@ -183,7 +184,7 @@ def test_relation_and_randomness_are_declared(kind: str, neighboring: Neighborin
     assert len({index_of(release) for release in real}) > 1  # all equal with probability 1e-20
 
 
-@kinds
+@each_kind
 def test_bad_parameters_are_refused(kind: str) -> None:
     make, given_parameters, _ = KINDS[kind]
 

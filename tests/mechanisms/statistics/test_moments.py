@@ -65,8 +65,8 @@ def test_estimates_are_those_of_the_data() -> None:
     assert estimate == pytest.approx(np.cov(x, y)[0, 1], rel=2e-2)
 
 
-@pytest.mark.parametrize("size", [0, 1, 12, 300])
-@pytest.mark.parametrize("spread", [0.0, 0.1, 0.5])
+@cases("size", [0, 1, 12, 300])
+@cases("spread", [0.0, 0.1, 0.5])
 def test_intervals_hold_the_variance(size: int, spread: float) -> None:
     rng = np.random.default_rng(size)
     data = np.clip(0.5 + spread * rng.choice([-1.0, 1.0], size), 0, 1)
