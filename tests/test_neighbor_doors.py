@@ -516,7 +516,7 @@ def test_nor_does_a_line_that_is_no_row(door: str, tmp_path: Path) -> None:
     assert read(together, next(new)) == public
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("door", sorted(set(CSV) - SLOW))
 def test_nor_does_any_line_alone(door: str, tmp_path: Path) -> None:
     read, new = CSV[door], folders(tmp_path)

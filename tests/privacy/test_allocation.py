@@ -397,14 +397,15 @@ def test_wrapped_pairs_bound_from_above() -> None:
 def test_refused() -> None:
     replaced = Gaussian(1.0, neighboring=Neighboring.REPLACE_ONE)
     zeroed = Gaussian(1.0, neighboring=Neighboring.ZERO_OUT)
-    for base in (replaced, zeroed):
-        for make in (
-            lambda loss: RandomAllocation(loss, 4),
-            lambda loss: BallsInBins(loss, 4),
-            lambda loss: SeparatedPoisson(loss, 0.1, 2, 4),
-        ):
-            with pytest.raises(NeighboringMismatch, match="under add/remove"):
-                make(base)
+    for make in (
+        lambda loss: RandomAllocation(loss, 4),
+        lambda loss: BallsInBins(loss, 4),
+        lambda loss: SeparatedPoisson(loss, 0.1, 2, 4),
+    ):
+        with pytest.raises(NeighboringMismatch, match="under add/remove or zero-out"):
+            make(replaced)
+        assert make(zeroed).neighboring is Neighboring.ZERO_OUT
+        assert make(zeroed).epsilon(1e-6) == make(Gaussian(1.0)).epsilon(1e-6)
     with pytest.raises(ParameterError, match="selected must be at most steps"):
         RandomAllocation(Gaussian(1.0), 3, selected=4)
     with pytest.raises(ParameterError, match="steps"):

@@ -96,7 +96,7 @@ def cut() -> Iterator[tuple[PrivacyLoss, Pair, Atoms, Atoms]]:
                 yield loss, pair, bins.split(), bins.merged()
 
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 @pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
 def test_every_pair_is_cut_outward() -> None:
     names = set()

@@ -117,7 +117,7 @@ def test_squares():
 def test_that_fails_without_a_mutant():
     assert twice(1) == 3
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_twice_slowly():
     assert twice(1) == 2
 """,
@@ -243,7 +243,7 @@ SLOW = """
 import pytest
 from demo.plain import twice
 
-@pytest.mark.exhaustive
+@pytest.mark.slow
 def test_twice():
     assert twice(1) == 2
 """

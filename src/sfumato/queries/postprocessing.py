@@ -48,7 +48,8 @@ def column_types(table: pa.Table) -> dict[str, ColumnType]:
     >>> column_types(pa.table({"state": ["CA"], "n": [3]}))
     {'state': <ColumnType.TEXT: 'STRING'>, 'n': <ColumnType.INTEGER: 'INT64'>}
     """
-    kinds = {arrow: type_ for type_, arrow in ARROW_TYPES.items()}
+    # The digits of a NUMERIC are released as a text.
+    kinds = {arrow: type_ for type_, arrow in ARROW_TYPES.items() if type_ is not ColumnType.DECIMAL}
     return {field.name: kinds[field.type] for field in table.schema if field.type in kinds}
 
 

@@ -87,7 +87,7 @@ class ConsensusRelease(Mechanism):
     >>> votes = np.tile([960, 40] + [0] * 8, (500, 1))
     >>> told = bound.release(votes, rng=1).value
     >>> round(bound.epsilon(told, 1e-5), 2), round(GNMax(stddev=50).loss(questions=500).epsilon(1e-5), 2)
-    (0.73, 2.59)
+    (0.72, 2.59)
     """
 
     consensus: Consensus
