@@ -62,7 +62,7 @@ def test_every_number_is_carried_and_cast_exactly(rows: dict[str, Rows]) -> None
 
 
 _HASHES = np.random.default_rng(1).integers(0, 2**64, 1000, dtype=np.uint64)
-_PEOPLE = pa.table({"person": range(1000), "v": _HASHES})
+_PEOPLE = pa.table({"person": range(1000), "v": pa.array(_HASHES.tolist(), pa.uint64())})
 
 
 def _placed(kind: str, folder: Path) -> Any:

@@ -82,9 +82,10 @@ def _native(source: Any) -> Any:
     """Return a frame that narwhals knows as one of pandas, Polars or Arrow; a lazy frame is computed."""
     try:
         import narwhals.stable.v2 as narwhals  # noqa: PLC0415 - an optional library
-    except ImportError:
+
+        known = narwhals.from_native(source, pass_through=True)
+    except ImportError:  # also one that does not know this version of the frame's library
         return None
-    known = narwhals.from_native(source, pass_through=True)
     if isinstance(known, narwhals.LazyFrame):
         known = known.collect()
     if not isinstance(known, narwhals.DataFrame):
