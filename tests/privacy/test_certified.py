@@ -255,6 +255,7 @@ def test_what_cannot_be_narrow_warns_and_is_right(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("most", [2, 16, 64])
 def test_a_line_that_is_cut_short_is_right(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     steps = 9_000 + most  # another job each time: nothing may be remembered

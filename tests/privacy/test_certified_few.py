@@ -280,8 +280,8 @@ def exact(laws: Sequence[Law], x: float) -> mpmath.mpf:
     return mpmath.fsum(m * -mpmath.expm1(x - y) for y, m in sums if y > x)
 
 
-@cases("side", [1.0, -1.0])
-@cases("spread", [1.0, 1e-7, 30.0])
+@pytest.mark.parametrize("side", [1.0, -1.0])
+@pytest.mark.parametrize("spread", [1.0, 1e-7, 30.0])
 def test_laws_that_lose_detail_stay_safe(side: float, spread: float) -> None:
     rng = np.random.default_rng(7)
     sums = Sums(side, 256, 1.0)

@@ -72,7 +72,8 @@ def laplace_delta(scale: int, shift: int, count: int, epsilon: float) -> mpf:
     return hockey_stick(losses, total, epsilon)
 
 
-@cases(
+@pytest.mark.sharpest("DiscreteGaussian-1-2-10-41.0", "DiscreteLaplace-10-5-8-3.1")
+@pytest.mark.parametrize(
     ("kind", "noise", "shift", "count", "epsilon"),
     [
         (DiscreteGaussian, 1, 1, 1, 0.2),

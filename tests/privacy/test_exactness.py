@@ -157,7 +157,7 @@ def least_mu(pair: Pair) -> mpf:
     return best
 
 
-@cases(
+@pytest.mark.parametrize(
     ("loss", "pair"),
     [entry for entry in DISCRETE if "1/4" not in repr(entry[0])],
     ids=lambda value: repr(value) if isinstance(value, PrivacyLoss) else "",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -244,8 +245,14 @@ def test_a_callback_is_of_one_fit(tmp_path: Path) -> None:
 
 @pytest.fixture
 def no_group_left() -> Iterator[None]:
-    """Take down the process group that Lightning's strategies leave standing after an error."""
+    """Take down the process group that Lightning's strategies leave standing after an error.
+
+    They also leave variables in the environment, from which the next library's trainer makes another group.
+    """
+    before = dict(os.environ)
     yield
+    os.environ.clear()
+    os.environ.update(before)
     if dist.is_initialized():
         dist.destroy_process_group()
 
