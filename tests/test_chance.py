@@ -1,0 +1,66 @@
+"""The checks of what is drawn: right laws pass at the stated rate, wrong ones and empty claims fail."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from tests.chance import FALSE_ALARM, _holds, accepts_only, at_least, at_most, frequencies, moments, rate
+
+
+def test_a_test_of_chance_must_name_a_law_that_it_rejects() -> None:
+    with pytest.raises(AssertionError, match="must name a law"):
+        accepts_only(rate(5, 10), 0.5)
+    accepts_only(rate(5, 10), 0.5, always=1.0)
+    with pytest.raises(AssertionError, match="do not tell the right law from: near"):
+        accepts_only(rate(5, 10), 0.5, always=1.0, near=0.6)
+    with pytest.raises(AssertionError, match=r"'hits' came 5 times of 10, expected 9\.9"):
+        accepts_only(rate(5, 10), 0.999999, far=1.0)
+
+
+def test_counts_are_refused_exactly_where_their_tail_is_below_the_rate() -> None:
+    total, chance, limit = 60, Fraction(3, 10), Fraction(FALSE_ALARM)
+    law = [math.comb(total, k) * chance**k * (1 - chance) ** (total - k) for k in range(total + 1)]
+    for hits in range(total + 1):
+        below, above = sum(law[: hits + 1]), sum(law[hits:])
+        assert _holds(at_least(hits, total), chance) == (below > limit)
+        assert _holds(at_most(hits, total), chance) == (above > limit)
+        assert _holds(rate(hits, total), chance) == (2 * min(below, above) > limit)
+    for impossible in (rate(1, total), rate(total, total)):
+        assert not _holds(impossible, 0)
+    for impossible in (rate(0, total), rate(total - 1, total)):
+        assert not _holds(impossible, 1)
+    assert _holds(rate(0, total), 0)
+    assert _holds(rate(total, total), 1)
+
+
+def test_frequencies_compare_each_outcome_and_all_others_together() -> None:
+    half = Fraction(1, 2)
+    accepts_only(
+        frequencies({"a": 500, "b": 499}),
+        {"a": half, "b": half},
+        rare={"a": 0.999, "b": 0.001},
+        missing={"a": half, "b": 0.2, "c": 0.3},
+    )
+    check = frequencies({"a": 10**6, "never": 1})
+    assert not _holds(check, {"a": 1, "never": 0})
+    assert not _holds(check, {"a": 1})
+    assert _holds(frequencies({"a": 500, "c": 500}), {"a": half})
+    with pytest.raises(AssertionError, match="at most 1"):
+        check({"a": 0.9, "never": 0.2})
+
+
+def test_moments_compare_each_column() -> None:
+    drawn = np.random.default_rng(1).normal([0.0, 5.0], [1.0, 3.0], (20_000, 2))
+    accepts_only(
+        moments(drawn),
+        ([0, 5], [1, 9]),
+        shifted=([0, 5.2], [1, 9]),
+        wider=([0, 5], [1, 10]),
+        narrower=([0, 5], [0.9, 9]),
+    )
+    laplace = np.random.default_rng(1).laplace(size=50_000)
+    accepts_only(moments(laplace, kurtosis=6), (0, 2), half=(0, 1), tenth=(0.1, 2))
