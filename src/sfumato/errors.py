@@ -26,7 +26,8 @@
     +-- OutOfMemory                a batch does not fit into memory     (also a MemoryError)
     +-- MissingExtra               an optional library is absent        (also an ImportError)
 
-`PrecisionWarning` is the one warning: an interval of the accountant is wider than asked.
+Two warnings: `PrecisionWarning`, an interval of the accountant is wider than asked, its ends are right;
+`ContradictionWarning`, two proofs of one number exclude each other, which is a fault of sfumato's.
 Messages have one shape: parameter, rule, value, remedy. They depend on the schema and on parameters
 only, never on the data.
 """
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BudgetExceeded",
+    "ContradictionWarning",
     "EngineError",
     "LedgerCorrupt",
     "LedgerError",
@@ -96,6 +98,10 @@ class UnsupportedView(SfumatoError, TypeError):
 
 class PrecisionWarning(UserWarning):
     """An interval is wider than asked; both its ends are right."""
+
+
+class ContradictionWarning(UserWarning):
+    """Two proofs of one number exclude each other: one is wrong, and the wider bounds are returned."""
 
 
 class QueryError(SfumatoError, ValueError):

@@ -12,6 +12,7 @@ import numpy as np
 from sfumato.errors import UnsupportedView
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.accountant import certified, closed
+from sfumato.privacy.accountant.agreement import intersection
 from sfumato.privacy.accountant.greatest import greatest_loss
 from sfumato.privacy.accountant.planning import Pairs
 from sfumato.privacy.accountant.precision import Precision
@@ -44,13 +45,14 @@ class Composition(Protocol):
 class _Reading(NamedTuple):
     """Epsilon at a delta, or delta at an epsilon: how closed views and pairs tell it, and its worst value."""
 
+    name: str
     closed: Callable[..., float]
     certified: Callable[[Pairs, float, Precision], Interval]
     worst: float
 
 
-_EPSILON = _Reading(closed.smallest_epsilon, certified.epsilon_interval, math.inf)
-_DELTA = _Reading(closed.smallest_delta, certified.delta_interval, 1.0)
+_EPSILON = _Reading("epsilon", closed.smallest_epsilon, certified.epsilon_interval, math.inf)
+_DELTA = _Reading("delta", closed.smallest_delta, certified.delta_interval, 1.0)
 
 
 def quick_epsilon(loss: Composition, delta: float) -> float:
@@ -89,7 +91,7 @@ def _narrowest(reading: _Reading, loss: Composition, argument: float, precision:
     known = _known(reading, loss, argument)
     if not known or not precision.met(known[0].lower, known[0].upper):
         found = _proven(reading, loss, argument, precision)
-        known[:] = [found if not known else _both(known[0], found)]
+        known[:] = [intersection(reading.name, *known, found)]
     return known[0]
 
 
@@ -98,11 +100,6 @@ def _known(reading: _Reading, loss: Composition, argument: float) -> list[Interv
     """Return the narrowest bounds proven so far, to be kept up by who narrows them."""
     del reading, loss, argument
     return []
-
-
-def _both(one: Interval, other: Interval) -> Interval:
-    """Return what two proofs say together."""
-    return Interval(max(one.lower, other.lower), min(one.upper, other.upper), other.tight)
 
 
 @lru_cache(maxsize=8192)
@@ -115,12 +112,13 @@ def _proven(reading: _Reading, loss: Composition, argument: float, precision: Pr
     tight = all(pair.enclosed for pair, _ in pairs)
     if reading is _EPSILON and argument == 0:
         # Where nothing may fail, epsilon is the greatest loss.
-        return Interval(min(greatest_loss(pairs), quick) if tight else 0.0, quick, tight)
+        greatest = greatest_loss(pairs) if tight else 0.0
+        return intersection(reading.name, Interval(0.0, quick), Interval(greatest, math.inf, tight))
     if not tight and _has_profile(loss.terms):
         return Interval(0.0, quick, tight=False)
     found = _attempt(reading, pairs, argument, precision)
-    upper = min(quick, found.upper)
-    return Interval(min(found.lower, upper) if tight else 0.0, upper, tight)
+    pair = Interval(found.lower if tight else 0.0, found.upper, tight)
+    return intersection(reading.name, Interval(0.0, quick), pair)
 
 
 def _seen(reading: _Reading, loss: Composition, argument: float) -> tuple[Pairs | None, float]:
@@ -159,4 +157,6 @@ def _attempt(reading: _Reading, pairs: Pairs, argument: float, precision: Precis
             found = reading.certified(pairs, argument, precision)
     except (ArithmeticError, ValueError):
         return Interval(0.0, reading.worst)
-    return found if found.lower <= found.upper else Interval(0.0, reading.worst)
+    if math.isnan(found.lower) or math.isnan(found.upper):
+        return Interval(0.0, reading.worst)
+    return intersection(reading.name, Interval(0.0, found.upper), Interval(found.lower, reading.worst))

@@ -14,6 +14,7 @@ from sfumato import _check
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import mul_down, mul_up
 from sfumato.privacy._outward import UNIT, above, below
+from sfumato.privacy.accountant.agreement import intersection
 from sfumato.privacy.accountant.intervals import Composition
 from sfumato.privacy.accountant.planning import Pairs
 from sfumato.privacy.accountant.precision import Precision
@@ -332,7 +333,7 @@ def _refined(
     wanted = 0.25 * precision.relative * (slope if left else 1 + slope) * step
     for _ in range(2):
         found = read(place, step, wanted)
-        best = Interval(max(best.lower, found.lower), min(best.upper, found.upper))
+        best = intersection("a share of the losses", best, found)
         if precision.met(best.lower, best.upper):
             break
         step, wanted = 0.5 * step, 0.2 * wanted

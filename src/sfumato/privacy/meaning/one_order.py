@@ -21,6 +21,7 @@ from sfumato.errors import UnsupportedView
 from sfumato.numerics.interval import Interval
 from sfumato.privacy._outward import above, below
 from sfumato.privacy.accountant import intervals
+from sfumato.privacy.accountant.agreement import intersection
 from sfumato.privacy.accountant.intervals import Accountable, Composition
 from sfumato.privacy.accountant.precision import Precision
 from sfumato.privacy.pairs.directed import directed
@@ -97,7 +98,7 @@ class OneOrder:
         shrink, grow = -math.expm1(-step), math.expm1(step)
         most = above((before.upper - math.exp(-step) * here.lower) / shrink, 16.0, before.upper / shrink)
         least = below((math.exp(step) * here.lower - after.upper) / grow, 16.0, after.upper / grow)
-        return Interval(*_share(least if here.tight else 0.0, most), here.tight)
+        return _share(least, most, tight=here.tight)
 
     def lower_tail(self, place: float, step: float, relative: float) -> Interval:
         """Bound P(L < -x) from below and P(L <= -x) from above, P the *second* law of this order."""
@@ -107,7 +108,7 @@ class OneOrder:
         # At 0 there is nothing but the trivial bound below a divergence.
         most = above((before.upper - here.lower) / shrink, 16.0, before.upper / shrink)
         least = below((here.lower - after.upper) / grow, 16.0, here.lower / grow)
-        return Interval(*_share(least if here.tight else 0.0, most), here.tight)
+        return _share(least, most, tight=here.tight)
 
     def _around(self, place: float, step: float, relative: float) -> tuple[Interval, Interval, Interval]:
         here, before = (self.divergence(x, relative) for x in (place, place - step))
@@ -120,6 +121,8 @@ class OneOrder:
         return math.log(here / after) / step if 0 < after < here else 1 / step
 
 
-def _share(lower: float, upper: float) -> tuple[float, float]:
-    upper = min(1.0, max(0.0, upper))
-    return min(upper, max(0.0, lower)), upper
+def _share(lower: float, upper: float, *, tight: bool) -> Interval:
+    """Return bounds on a probability; where they are not tight, the lower one proves nothing."""
+    least = min(1.0, max(0.0, lower)) if tight else 0.0
+    most = min(1.0, max(0.0, upper))
+    return intersection("a share of the losses", Interval(0.0, most), Interval(least, 1.0, tight))

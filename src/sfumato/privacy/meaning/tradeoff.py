@@ -32,6 +32,7 @@ from sfumato import _check
 from sfumato.numerics.interval import Interval
 from sfumato.privacy._outward import above, below
 from sfumato.privacy.accountant import intervals
+from sfumato.privacy.accountant.agreement import intersection
 from sfumato.privacy.accountant.intervals import Composition
 from sfumato.privacy.accountant.precision import STANDARD, Precision
 
@@ -93,13 +94,10 @@ def _trade_off(loss: Composition, rate: float, precision: Precision) -> Interval
     read = partial(_value, loss, rate)
     scale = min(1.0, 2 * at_zero.upper)
     best = _best(lambda place: read(place, _COARSE).upper, scale)
-    lower, upper = _enclosed(
-        lambda place: read(place, precision), best, _CLOSE * scale, 1.0 - rate, precision
-    )
-    lower = min(max(0.0, lower), upper)
-    return (
-        Interval(lower, upper) if at_zero.tight else Interval(lower, min(1.0, above(1.0 - rate)), tight=False)
-    )
+    most = min(1.0, above(1.0 - rate))
+    lower, upper = _enclosed(lambda place: read(place, precision), best, _CLOSE * scale, most, precision)
+    found = intersection("the trade-off", Interval(0.0, upper), Interval(max(0.0, lower), most))
+    return found if at_zero.tight else Interval(found.lower, most, tight=False)
 
 
 def _enclosed(
