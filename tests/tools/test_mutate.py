@@ -14,16 +14,18 @@ from typing import Any
 
 import pytest
 
-from tools.house import Module
+from tools.house import House, Module
+from tools.mutation.drawing import drawn
 from tools.mutation.equivalents import listed
 from tools.mutation.kernels import kernel_mutants
+from tools.mutation.mutants import Mutant
 from tools.mutation.mutants import mutants as mutants_of
 from tools.mutation.operators import changes
 
 ROOT = Path(__file__).parents[2]
 
 DEMO = {
-    "pyproject.toml": "[tool.pytest.ini_options]\nmarkers = ['slow: takes long']\n",
+    "pyproject.toml": "[tool.pytest.ini_options]\nmarkers = ['exhaustive: takes long']\n",
     "src/demo/__init__.py": '"""A package."""\n',
     "src/demo/plain.py": """
 import dataclasses
@@ -117,7 +119,7 @@ def test_squares():
 def test_that_fails_without_a_mutant():
     assert twice(1) == 3
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_twice_slowly():
     assert twice(1) == 2
 """,
@@ -243,7 +245,7 @@ SLOW = """
 import pytest
 from demo.plain import twice
 
-@pytest.mark.slow
+@pytest.mark.exhaustive
 def test_twice():
     assert twice(1) == 2
 """
@@ -254,7 +256,7 @@ def test_a_tier_adds_its_tests(tmp_path: Path) -> None:
     more = {"src/demo/plain.py": twice, "tests/test_plain.py": SLOW, "equivalents.toml": ""}
     folder = project(tmp_path, **more)
     assert verdicts(mutate(folder, "--files", "src/demo/plain.py")[1]) == {"x + x -> x - x": "unreached"}
-    slowly = mutate(folder, "--files", "src/demo/plain.py", "--tier", "slow")[1]
+    slowly = mutate(folder, "--files", "src/demo/plain.py", "--tier", "exhaustive")[1]
     assert verdicts(slowly) == {"x + x -> x - x": "killed"}
 
 
@@ -292,6 +294,23 @@ def test_an_entry_without_a_reason_is_refused(tmp_path: Path) -> None:
     path.write_text(DEMO["equivalents.toml"].replace("equal numbers are alike", " "), encoding="utf-8")
     with pytest.raises(ValueError, match="an entry must have name, original, mutated and reason"):
         listed(path)
+
+
+def test_a_change_of_one_file_leaves_the_draw_of_the_others(tmp_path: Path) -> None:
+    folder = project(tmp_path) / "src"
+
+    def found(seed: int, count: int = 1000) -> list[Mutant]:
+        modules = House(folder / "demo", frozenset()).modules
+        return drawn([m for module in modules.values() for m in mutants_of(module)], count, seed)
+
+    before = found(7)
+    assert found(7, 5) == before[:5]
+    assert found(8) != before
+    (folder / "demo/loops.py").write_text("def one(x):\n    return x + 1\n", encoding="utf-8")
+    after = found(7)
+    left, right = ([m.identity for m in some if "loops" not in m.module] for some in (before, after))
+    assert left == right
+    assert len(left) > 20
 
 
 def test_only_what_changed_since_a_commit_is_drawn(tmp_path: Path) -> None:

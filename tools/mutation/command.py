@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tools.house import House, Module
 from tools.mutation.collecting import TIERS, markers_for
-from tools.mutation.drawing import changed_lines, drawn, drawn_everywhere, touched
+from tools.mutation.drawing import changed_lines, drawn, touched
 from tools.mutation.equivalents import listed, stale
 from tools.mutation.graph import CACHE, Graph
 from tools.mutation.host import Host, preload
@@ -100,15 +100,14 @@ def _chosen(
     listed: Collection[tuple[str, str, str]],
 ) -> Sequence[Change]:
     """Return the mutants that the command line asks for."""
-    rng = random.Random(arguments.seed)  # noqa: S311
     if arguments.only:
         return _named(arguments.only, modules, kernels)
     if arguments.kernels is not None:
-        return kernels_drawn(kernels, arguments.kernels, rng, listed)
-    if not arguments.since and not arguments.files:
-        return drawn_everywhere(modules, arguments.count, rng, listed)
+        return kernels_drawn(kernels, arguments.kernels, random.Random(arguments.seed), listed)  # noqa: S311
     by_path = {module.path.resolve(): module for module in modules.values()}
     pool: list[Mutant] = []
+    if not arguments.since and not arguments.files:
+        pool = [mutant for module in modules.values() for mutant in mutants(module)]
     if arguments.since:
         for path, lines in changed_lines(arguments.since, arguments.package).items():
             if path.resolve() in by_path:
@@ -117,7 +116,7 @@ def _chosen(
         if path.resolve() not in by_path:
             raise SystemExit(f"--files must name files of {arguments.package}, got {path}")
         pool += mutants(by_path[path.resolve()])
-    return drawn([mutant for mutant in pool if mutant.key not in listed], arguments.count, rng)
+    return drawn([m for m in pool if m.key not in listed], arguments.count, arguments.seed)
 
 
 def _named(

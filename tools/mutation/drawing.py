@@ -3,52 +3,39 @@
 from __future__ import annotations
 
 import ast
-import random
+import hashlib
+import math
 import re
 import subprocess
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from tools.house import Function, Module
 from tools.mutation.mutants import Mutant, mutants
 
-__all__ = ["changed_lines", "drawn", "drawn_everywhere", "touched"]
+__all__ = ["changed_lines", "drawn", "touched"]
 
 
-def _pick(rng: random.Random, found: Iterable[Mutant]) -> Mutant | None:
-    """Draw a kind, then a mutant of that kind, so that the frequent kinds do not crowd out the others."""
-    kinds: dict[str, list[Mutant]] = {}
-    for mutant in found:
-        kinds.setdefault(mutant.kind, []).append(mutant)
-    return rng.choice(kinds[rng.choice(sorted(kinds))]) if kinds else None
+def drawn(pool: Iterable[Mutant], count: int, seed: object) -> list[Mutant]:
+    """Return so many different mutants of a pool, or all of it, in a drawn order.
 
+    Files are drawn by their sizes, and in a file each kind of mutant as often as any other, so that the
+    frequent kinds do not crowd out the rest. The order of two mutants depends on the seed, on them and on how
+    many there are in their files: a change elsewhere leaves them as they are.
+    """
+    found = {mutant.identity: mutant for mutant in pool}
+    kinds = Counter((mutant.path, mutant.kind) for mutant in found.values())
+    files = Counter(path for path, _ in kinds)
+    sizes = {path: path.stat().st_size for path in files}
 
-def drawn(pool: Collection[Mutant], count: int, rng: random.Random) -> list[Mutant]:
-    """Return so many different mutants of a pool, or all of it in a drawn order."""
-    left = {mutant.identity: mutant for mutant in pool}
-    found: list[Mutant] = []
-    while left and len(found) < count:
-        mutant = _pick(rng, left.values())
-        if mutant is not None:
-            found.append(left.pop(mutant.identity))
-    return found
+    def arrival(mutant: Mutant) -> float:
+        # The first of exponential clocks with these rates is one drawn by the rates, and so is each next one.
+        rate = sizes[mutant.path] / files[mutant.path] / kinds[mutant.path, mutant.kind]
+        digest = hashlib.sha256(f"{seed}:{mutant.identity}".encode()).digest()
+        return -math.log((int.from_bytes(digest[:7]) + 1) / 2**56) / rate
 
-
-def drawn_everywhere(
-    modules: Mapping[str, Module], count: int, rng: random.Random, listed: Collection[tuple[str, str, str]]
-) -> list[Mutant]:
-    """Return so many mutants of a package: a file is drawn by its size, then a mutant in it."""
-    names = sorted(modules)
-    sizes = [modules[name].path.stat().st_size for name in names]
-    found: dict[str, Mutant] = {}
-    for _ in range(20 * count):
-        if len(found) == count:
-            break
-        (name,) = rng.choices(names, sizes)
-        mutant = _pick(rng, [m for m in mutants(modules[name]) if m.key not in listed])
-        if mutant is not None:
-            found.setdefault(mutant.identity, mutant)
-    return list(found.values())
+    return sorted(found.values(), key=lambda mutant: (arrival(mutant), mutant.identity))[:count]
 
 
 def changed_lines(revision: str, folder: Path) -> dict[Path, set[int]]:
