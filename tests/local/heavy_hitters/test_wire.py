@@ -10,6 +10,7 @@ import pytest
 from sfumato.audit import audit
 from sfumato.local import Bitstogram, PrefixExtending, SequenceFragmentPuzzle, Strings, TreeHist
 from sfumato.local.device import OneBitHadamard, OptimalLocalHashing
+from sfumato.local.device.hadamard import parity
 from sfumato.local.device.local_hashing import hashed, keys_of
 
 PAIR = ("aa", "bb")
@@ -34,9 +35,9 @@ def said(device: Any, pieces: Any, code: Any) -> Any:
         return high * np.uint64(device.buckets) >> np.uint64(32) == buckets
     if isinstance(device, OneBitHadamard):
         columns, sign = np.divmod(device.layout.unpack(pieces).astype(np.int64), 2)
-        return np.bitwise_count(columns & code) % 2 == sign
+        return parity(columns & code) == sign.astype(np.bool_)
     functions, entries, negative = device.opened(pieces)
-    return np.bitwise_count(entries & device.places(functions, code)) % 2 == negative
+    return parity(entries & device.places(functions, code)) == negative
 
 
 def read(protocol: Any, records: Any) -> Any:
