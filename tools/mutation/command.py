@@ -44,7 +44,7 @@ def _parser() -> argparse.ArgumentParser:
         help="find and remember which tests reach which functions",
     )
     parser.add_argument("--count", type=int, default=40, help="how many mutants (40)")
-    parser.add_argument("--seed", type=int, default=0, help="of the draw (0)")
+    parser.add_argument("--seed", default="0", help="of the draw: any text (0)")
     parser.add_argument("--seconds", type=float, default=180.0, help="when to stop (180)")
     parser.add_argument("--patience", type=float, default=20.0, help="processor seconds for each mutant (20)")
     parser.add_argument("--limit", type=float, default=5.0, help="processor seconds for an unknown test (5)")

@@ -17,7 +17,7 @@ from tools.mutation.mutants import Mutant, mutants
 __all__ = ["changed_lines", "drawn", "touched"]
 
 
-def drawn(pool: Iterable[Mutant], count: int, seed: object) -> list[Mutant]:
+def drawn(pool: Iterable[Mutant], count: int, seed: str) -> list[Mutant]:
     """Return so many different mutants of a pool, or all of it, in a drawn order.
 
     Files are drawn by their sizes, and in a file each kind of mutant as often as any other, so that the

@@ -36,7 +36,7 @@ class Report:
         self.equivalent, self.stale, self.planned = equivalent, stale, planned
         self.trials: list[Trial] = []
 
-    def begin(self, seed: int) -> None:
+    def begin(self, seed: str) -> None:
         """Print what is tried, and the entries that are stale."""
         for entry in self.stale:
             print(f"stale: {entry.name}: {entry.original} -> {entry.mutated} is no mutant; remove the entry")
