@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -50,6 +51,17 @@ def test_losses_known_by_a_bound_have_no_upper_trade_off() -> None:
     lower, upper, tight = ZCDP(0.5).trade_off(0.1)
     assert 0 < lower < 1 - 0.1 <= upper
     assert not tight
+
+
+@pytest.mark.parametrize("loss", [ZCDP(0.5), Gaussian(1e9)], ids=["by a bound", "hardly any"])
+@pytest.mark.parametrize("rate", [1e-20, 1e-17, 0.1, 0.3])
+def test_an_upper_trade_off_is_that_of_no_information_at_most(loss: PrivacyLoss, rate: float) -> None:
+    upper = loss.trade_off(rate).upper
+    # As floats round it, 1 - rate may be below the truth.
+    assert 1 - Fraction(rate) <= upper + Fraction(1, 10**8)
+    assert upper <= min(1, (1 - rate) * (1 + 1e-15))
+    if not loss.trade_off(rate).tight:
+        assert upper >= 1 - Fraction(rate)
 
 
 def test_risk_is_that_of_two_normal_laws() -> None:
