@@ -110,3 +110,27 @@ def test_an_open_draw_is_decided_with_more_bits() -> None:
 def test_what_cannot_be_is_refused(scale: float, parts: int) -> None:
     with pytest.raises(ParameterError):
         polya(scale, parts, 3, rng=1)
+
+
+@cases(("bits", "k", "entry"), [(8, 5, 3), (63, 30, 5), (63, 38, 2)])
+@cases("above", [True, False])
+def test_bounds_hold_where_the_tail_all_but_meets_a_whole_number(
+    bits: int, k: int, entry: int, above: bool
+) -> None:
+    """One part is the geometric law of tail q^k: the scale puts it 2^-67 units beside a whole number."""
+    beside = Fraction(1 if above else -1, 2**67)
+    with mpmath.workprec(700):
+        target = (mpmath.mpf(entry) + mpmath.mpf(beside.numerator) / beside.denominator) / 2**bits
+        scale = Fraction(int(mpmath.floor(-k / mpmath.log(target) * 2**500)), 2**500)
+        truth = mpmath.exp(-mpmath.mpf(k * scale.denominator) / scale.numerator) * 2**bits
+        low, high = next(itertools.islice(polya_magnitude(scale, 1)(bits), k - 1, None))
+        assert low <= truth <= high
+        assert high - low <= 2
+    # So the table is right there too: more bits are taken until both bounds agree.
+    assert thresholds(polya_magnitude(scale, 1), bits)[k - 1] == (entry if above else entry - 1)
+
+
+def test_bounds_hold_where_the_tail_is_far_below_a_unit() -> None:
+    # Of so many parts each is 0 but for a chance of 2^-198 or so.
+    for bounds in itertools.islice(polya_magnitude(Fraction(5), 2**200)(16), 200):
+        assert bounds == (0, 1)
