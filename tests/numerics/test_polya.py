@@ -112,22 +112,43 @@ def test_what_cannot_be_is_refused(scale: float, parts: int) -> None:
         polya(scale, parts, 3, rng=1)
 
 
-@cases(("bits", "k", "entry"), [(8, 5, 3), (63, 30, 5), (63, 38, 2)])
-@cases("above", [True, False])
+def tail_of(q: mpmath.mpf, parts: int, k: int) -> mpmath.mpf:
+    """P(K >= k) at a ratio q."""
+    r = mpmath.mpf(1) / parts
+    return 1 - (1 - q) ** r * mpmath.fsum(mpmath.rf(r, j) / mpmath.factorial(j) * q**j for j in range(k))
+
+
+def ratio_of(tail: mpmath.mpf, parts: int, k: int) -> mpmath.mpf:
+    """The ratio q at which P(K >= k) is that."""
+    if k == 1:
+        return 1 - (1 - tail) ** parts
+    if parts == 1:
+        return tail ** (mpmath.mpf(1) / k)
+    ends = (mpmath.mpf(2) ** -30, 1 - mpmath.mpf(2) ** -20)
+    return mpmath.findroot(lambda q: tail_of(q, parts, k) - tail, ends, solver="anderson")
+
+
+@cases(
+    ("bits", "parts", "k", "entry"),
+    [(63, 1, 30, 5), (63, 1, 38, 2), *itertools.product([16], [2, 7], [1, 2], range(5, 4005, 200))],
+)
 def test_bounds_hold_where_the_tail_all_but_meets_a_whole_number(
-    bits: int, k: int, entry: int, above: bool
+    bits: int, parts: int, k: int, entry: int
 ) -> None:
-    """One part is the geometric law of tail q^k: the scale puts it 2^-67 units beside a whole number."""
-    beside = Fraction(1 if above else -1, 2**67)
-    with mpmath.workprec(700):
-        target = (mpmath.mpf(entry) + mpmath.mpf(beside.numerator) / beside.denominator) / 2**bits
-        scale = Fraction(int(mpmath.floor(-k / mpmath.log(target) * 2**500)), 2**500)
-        truth = mpmath.exp(-mpmath.mpf(k * scale.denominator) / scale.numerator) * 2**bits
-        low, high = next(itertools.islice(polya_magnitude(scale, 1)(bits), k - 1, None))
-        assert low <= truth <= high
-        assert high - low <= 2
+    """The scale puts the tail 2^-72 units of the table beside a whole number, above it and below."""
+    for side in (1, -1):
+        with mpmath.workprec(400):
+            wanted = (entry + side * mpmath.mpf(2) ** -72) / 2**bits
+            q = ratio_of(wanted, parts, k)
+            scale = Fraction(int(-(2**300) / mpmath.log(q)), 2**300)
+            q = mpmath.exp(-mpmath.mpf(scale.denominator) / scale.numerator)
+            truth = tail_of(q, parts, k) * 2**bits
+            assert abs(truth - wanted * 2**bits) < 1e-30
+            low, high = next(itertools.islice(polya_magnitude(scale, parts)(bits), k - 1, None))
+            assert low <= truth <= high
+            assert high - low <= 2
     # So the table is right there too: more bits are taken until both bounds agree.
-    assert thresholds(polya_magnitude(scale, 1), bits)[k - 1] == (entry if above else entry - 1)
+    assert thresholds(polya_magnitude(scale, parts), bits)[k - 1] == entry - 1
 
 
 def test_bounds_hold_where_the_tail_is_far_below_a_unit() -> None:
