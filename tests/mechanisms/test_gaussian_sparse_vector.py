@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import ndtr
@@ -18,6 +19,7 @@ from sfumato.mechanisms import GaussianSparseVector, SparseVector
 from sfumato.numerics import deviates, normal_tail
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
+from tests.numerics.sources import ListedSource
 
 Z = np.linspace(-9, 9, 6001)
 
@@ -219,3 +221,41 @@ def test_bad_requests_and_values_are_refused() -> None:
         mechanism.release(np.array([1.5]))
     with pytest.raises(ParameterError, match="one dimension"):
         mechanism.release(np.zeros((2, 2), np.int64))
+
+
+@cases(
+    ("threshold", "threshold_stddev", "query_stddev", "query"),
+    [(3, 2, 5, 4), (0.5, 3, Fraction(7, 2), -9), (-1000, 40, 1000, 300), (2**40, 2, 2**30, 2**40 - 2**29)],
+)
+@cases(("sign", "magnitude"), [(1, 0x9E3779B97F4A7C15), (0, 0x9E3779B97F4A7C15), (0, 0)])
+def test_coins_beside_their_chance_fall_as_the_exact_tail_says(
+    threshold: Any, threshold_stddev: Any, query_stddev: Any, query: int, *, sign: int, magnitude: int
+) -> None:
+    """Words that make the noisy threshold known to 128 bits, and a coin's some units from its chance."""
+    mechanism = GaussianSparseVector(
+        sensitivity=1,
+        threshold_stddev=threshold_stddev,
+        query_stddev=query_stddev,
+        length=3,
+        threshold=threshold,
+    )
+    top = 2**64 - 1
+    with mpmath.workdps(60):
+        noise = (1 if sign else -1) * mpmath.mpf(magnitude) / 2**64 * mpmath.mpf(threshold_stddev)
+        stddev = mpmath.mpf(Fraction(query_stddev).numerator) / Fraction(query_stddev).denominator
+        distance = (mpmath.mpf(threshold) + noise - query) / stddev
+        chance = mpmath.erfc(distance / mpmath.sqrt(2)) / 2
+        exact = int(mpmath.floor(chance * 2**128))
+    unit, rest = divmod(exact, 2**64)
+    # A whole part of 0, the rest of the magnitude, and two coins that accept it.
+    threshold_words = [sign, top, top, magnitude, 0, 0, 0, 0, 0]
+    for coin, further, above in (
+        (unit - 2**20, [], True),
+        (unit - 1, [], True),
+        (unit + 1, [], False),
+        (unit + 2**20, [], False),
+        (unit, [rest - 2**30, 0, 0, 0], True),
+        (unit, [rest + 2**30, 0, 0, 0], False),
+    ):
+        source = ListedSource([*threshold_words, coin, *further])
+        assert next(mechanism.answers([query], rng=source)) is above
