@@ -9,15 +9,19 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
+import mpmath
 import numpy as np
 import pytest
 from scipy.special import ndtr
 
 from sfumato.errors import ParameterError, SfumatoError
-from sfumato.mechanisms import GaussianSparseVector, SparseVector
+from sfumato.mechanisms import GaussianSparseVector, Grid, SparseVector
 from sfumato.numerics import deviates, normal_tail
+from sfumato.privacy.leaves import gaussian_sparse_vector as leaves
+from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
+from tests.numerics.sources import ListedSource
 
 Z = np.linspace(-9, 9, 6001)
 
@@ -219,3 +223,95 @@ def test_bad_requests_and_values_are_refused() -> None:
         mechanism.release(np.array([1.5]))
     with pytest.raises(ParameterError, match="one dimension"):
         mechanism.release(np.zeros((2, 2), np.int64))
+
+
+@cases(
+    ("threshold", "threshold_stddev", "query_stddev", "query"),
+    [(3, 2, 5, 4), (0.5, 3, Fraction(7, 2), -9), (-1000, 40, 1000, 300), (2**40, 2, 2**30, 2**40 - 2**29)],
+)
+@cases(("sign", "magnitude"), [(1, 0x9E3779B97F4A7C15), (0, 0x9E3779B97F4A7C15), (0, 0)])
+def test_coins_beside_their_chance_fall_as_the_exact_tail_says(
+    threshold: Any, threshold_stddev: Any, query_stddev: Any, query: int, *, sign: int, magnitude: int
+) -> None:
+    """Words that make the noisy threshold known to 128 bits, and a coin's some units from its chance."""
+    mechanism = GaussianSparseVector(
+        sensitivity=1,
+        threshold_stddev=threshold_stddev,
+        query_stddev=query_stddev,
+        length=3,
+        threshold=threshold,
+    )
+    top = 2**64 - 1
+    with mpmath.workdps(60):
+        noise = (1 if sign else -1) * mpmath.mpf(magnitude) / 2**64 * mpmath.mpf(threshold_stddev)
+        stddev = mpmath.mpf(Fraction(query_stddev).numerator) / Fraction(query_stddev).denominator
+        distance = (mpmath.mpf(threshold) + noise - query) / stddev
+        chance = mpmath.erfc(distance / mpmath.sqrt(2)) / 2
+        exact = int(mpmath.floor(chance * 2**128))
+    unit, rest = divmod(exact, 2**64)
+    # A whole part of 0, the rest of the magnitude, and two coins that accept it.
+    threshold_words = [sign, top, top, magnitude, 0, 0, 0, 0, 0]
+    for coin, further, above in (
+        (unit - 2**20, [], True),
+        (unit - 1, [], True),
+        (unit + 1, [], False),
+        (unit + 2**20, [], False),
+        (unit, [rest - 2**30, 0, 0, 0], True),
+        (unit, [rest + 2**30, 0, 0, 0], False),
+    ):
+        source = ListedSource([*threshold_words, coin, *further])
+        assert next(mechanism.answers([query], rng=source)) is above
+
+
+@cases(("positives", "length", "numbers"), [(2, 9, 2), (9, 3, 3), (4, 4, 4)])
+def test_numbers_are_priced_once_for_each_query_above(positives: int, length: int, numbers: int) -> None:
+    given: dict[str, Any] = {
+        "sensitivity": 3,
+        "threshold_stddev": 20,
+        "query_stddev": 40,
+        "length": length,
+        "positives": positives,
+    }
+    silent, telling = GaussianSparseVector(**given), GaussianSparseVector(**given, answer_stddev=30)
+    assert telling.privacy_loss == silent.privacy_loss + DiscreteGaussian(30, 3) * numbers
+
+
+@cases(("sensitivity", "exponent"), [(4, 0), (1024, 3), (4.0, -2)])
+@cases("monotone", [False, True])
+def test_the_loss_follows_the_noise_over_the_sensitivity(
+    sensitivity: float, exponent: int, monotone: bool
+) -> None:
+    step = Fraction(2) ** exponent
+    loss = GaussianSparseVector(
+        sensitivity=sensitivity,
+        threshold_stddev=7 * sensitivity,
+        query_stddev=11 * sensitivity,
+        answer_stddev=13 * sensitivity,
+        length=9,
+        positives=2,
+        monotone=monotone,
+        grid=Grid(exponent=exponent),
+    ).privacy_loss
+    comparisons = leaves.GaussianSparseVector(7.0, 11.0, 9, positives=2, monotone=monotone)
+    assert (
+        loss == comparisons + DiscreteGaussian(13 * Fraction(sensitivity) / step, int(sensitivity / step)) * 2
+    )
+
+
+@cases(("monotone", "factor"), [(False, 4), (True, 2)])
+@cases("positives", [1, 9])
+def test_calibrated_noise_is_shared_as_the_documentation_says(
+    monotone: bool, factor: int, positives: int
+) -> None:
+    mechanism = GaussianSparseVector.calibrated(
+        sensitivity=1,
+        epsilon=1.0,
+        delta=1e-5,
+        length=50,
+        positives=positives,
+        monotone=monotone,
+        numbers=True,
+    )
+    share = (Fraction(mechanism.query_stddev) / Fraction(mechanism.threshold_stddev)) ** 2
+    assert float(share) == pytest.approx(factor * math.sqrt(positives), rel=2e-3)
+    assert mechanism.answer_stddev == mechanism.query_stddev

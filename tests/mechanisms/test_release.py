@@ -143,3 +143,42 @@ def test_a_function_of_a_release_costs_nothing_more_and_cannot_write_into_it() -
         release.map(write)
     with pytest.raises(ValueError, match="read-only"):
         mapped.value[0] = 1
+
+
+@cases(
+    ("step", "middle"),
+    [
+        *itertools.product(
+            [Fraction(1), Fraction(1, 4), Fraction(2**960), Fraction(1, 2**1074)],
+            [0, 5, 2**52 + 1, 2**53, 2**53 + 1, 2**54 - 3, 2**62],
+        ),
+        *itertools.product(
+            [Fraction(3, 7), Fraction(3, 4), Fraction(3, 2**1074), Fraction(1, 3 * 2**1071)],
+            [0, 5, 2**52 + 1, 2**62 - 3],
+        ),
+        # Here what floats round off adds up to 1.9 ulp.
+        (Fraction(9230867130490807309, 2**63), 4558669585260954884),
+    ],
+)
+@cases("sign", [1, -1])
+@cases("side", [-1, 1])
+def test_ends_of_arrays_are_outward_and_exact_where_the_grid_is_of_floats(
+    step: Fraction, middle: int, sign: int, side: int
+) -> None:
+    law = DiscreteLaplaceLaw(5)
+    half, _ = law.half_width(0.95)
+    release = LatticeRelease(
+        steps=np.array([sign * middle - side * half]),
+        step=step,
+        law=law,
+        loss=DiscreteLaplace(Fraction(5)),
+        neighboring=Neighboring.ADD_REMOVE,
+    )
+    lower, upper, _ = release.interval()
+    end, exact = float((lower if side < 0 else upper)[0]), sign * middle * step
+    assert (Fraction(end) - exact) * side >= 0
+    if step.numerator & (step.numerator - 1) == 0 and step.denominator % 3 and middle <= 2**53:
+        assert end == exact
+    # Two floats outward from what is less than 2 ulp off, or not at all.
+    held = middle < 2**50 and Fraction(float(exact)) == exact
+    assert abs(Fraction(end) - exact) <= (2 if held else 4) * Fraction(math.ulp(end))

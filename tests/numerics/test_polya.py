@@ -110,3 +110,48 @@ def test_an_open_draw_is_decided_with_more_bits() -> None:
 def test_what_cannot_be_is_refused(scale: float, parts: int) -> None:
     with pytest.raises(ParameterError):
         polya(scale, parts, 3, rng=1)
+
+
+def tail_of(q: mpmath.mpf, parts: int, k: int) -> mpmath.mpf:
+    """P(K >= k) at a ratio q."""
+    r = mpmath.mpf(1) / parts
+    return 1 - (1 - q) ** r * mpmath.fsum(mpmath.rf(r, j) / mpmath.factorial(j) * q**j for j in range(k))
+
+
+def ratio_of(tail: mpmath.mpf, parts: int, k: int) -> mpmath.mpf:
+    """The ratio q at which P(K >= k) is that."""
+    if k == 1:
+        return 1 - (1 - tail) ** parts
+    if parts == 1:
+        return tail ** (mpmath.mpf(1) / k)
+    ends = (mpmath.mpf(2) ** -30, 1 - mpmath.mpf(2) ** -20)
+    return mpmath.findroot(lambda q: tail_of(q, parts, k) - tail, ends, solver="anderson")
+
+
+@cases(
+    ("bits", "parts", "k", "entry"),
+    [(63, 1, 30, 5), (63, 1, 38, 2), *itertools.product([16], [2, 7], [1, 2], range(5, 4005, 200))],
+)
+def test_bounds_hold_where_the_tail_all_but_meets_a_whole_number(
+    bits: int, parts: int, k: int, entry: int
+) -> None:
+    """The scale puts the tail 2^-72 units of the table beside a whole number, above it and below."""
+    for side in (1, -1):
+        with mpmath.workprec(400):
+            wanted = (entry + side * mpmath.mpf(2) ** -72) / 2**bits
+            q = ratio_of(wanted, parts, k)
+            scale = Fraction(int(-(2**300) / mpmath.log(q)), 2**300)
+            q = mpmath.exp(-mpmath.mpf(scale.denominator) / scale.numerator)
+            truth = tail_of(q, parts, k) * 2**bits
+            assert abs(truth - wanted * 2**bits) < 1e-30
+            low, high = next(itertools.islice(polya_magnitude(scale, parts)(bits), k - 1, None))
+            assert low <= truth <= high
+            assert high - low <= 2
+    # So the table is right there too: more bits are taken until both bounds agree.
+    assert thresholds(polya_magnitude(scale, parts), bits)[k - 1] == entry - 1
+
+
+def test_bounds_hold_where_the_tail_is_far_below_a_unit() -> None:
+    # Of so many parts each is 0 but for a chance of 2^-198 or so.
+    for bounds in itertools.islice(polya_magnitude(Fraction(5), 2**200)(16), 200):
+        assert bounds == (0, 1)

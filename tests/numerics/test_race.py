@@ -152,3 +152,39 @@ def test_orders_take_every_candidate_once() -> None:
 def test_bad_parameters_are_refused(call: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         call()
+
+
+@cases(
+    ("one", "other", "factors"),
+    [
+        (TOP - 1, TOP - 2**38, None),
+        (TOP - 1, TOP - 2**38, (1, 3)),
+        (TOP - 2**38, TOP - 1, (10**9, 7)),
+        (TOP - 2**38, 5, (1, 3)),
+        (2**50 + 3, TOP - 2**40 - 7, (5, 7)),
+        (7 * 2**61 + 9, 7 * 2**61 + 9, None),
+        (5 * 2**61 + 9, 5 * 2**61 + 9, None),
+    ],
+)
+@cases("order", [(0, 1), (1, 0)])
+@cases("overlap", [2.0**-140, -(2.0**-140)])
+def test_ranges_of_times_that_all_but_touch_are_not_confused(
+    one: int, other: int, factors: tuple[int, int] | None, order: tuple[int, int], overlap: float
+) -> None:
+    """One's word leaves times open up to so much after the first that the other's leaves open."""
+    with mp.workdps(150):
+        ends = [time_of(one + 1, 0, 0, Fraction(1), 1), time_of(other, 0, 0, Fraction(1), 1)]
+        if factors:
+            ends = [end - mp.log(factor) for end, factor in zip(ends, factors, strict=True)]
+        apart = ends[0] - ends[1] - overlap
+        rate = Fraction(int(mp.floor(abs(apart) * mp.mpf(2) ** 400)), 2**400)
+    # All further bits put the one as late as its word allows, and the other as early.
+    words = [[one, *[TOP] * 8], [other, *[0] * 8]]
+    drawn = choose_distinct(
+        np.array([0, 1] if apart > 0 else [1, 0])[list(order)],
+        rate,
+        2,
+        multiplicity=np.array(factors)[list(order)] if factors else None,
+        rng=ListedSource(turn[index] for turn in zip(*words, strict=True) for index in order),
+    )
+    assert order[drawn[0]] == (1 if overlap > 0 else 0)

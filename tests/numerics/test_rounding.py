@@ -114,3 +114,23 @@ def test_ends_of_the_line() -> None:
 def test_an_interval_is_a_triple() -> None:
     assert Interval(0.0, 1.0) == (0.0, 1.0, True)
     assert not Interval(lower=0.0, upper=1.0, tight=False).tight
+
+
+def test_a_ratio_of_enclosures_is_bounded_by_the_closest_floats() -> None:
+    least = 5e-324
+    for top, bottom in (
+        (Interval(1.0, 1.0), Interval(3.0, 3.0)),
+        (Interval(1.0, 2.0), Interval(3.0, 7.0)),
+        (Interval(0.0, 0.1), Interval(0.3, 0.7)),
+        (Interval(least, 3 * least), Interval(1.5, 2.0)),
+    ):
+        low, high, tight = r.ratio_bounds(top, bottom)
+        smallest, greatest = (
+            Fraction(top.lower) / Fraction(bottom.upper),
+            Fraction(top.upper) / Fraction(bottom.lower),
+        )
+        assert Fraction(low) <= smallest < Fraction(r.up(low))
+        assert Fraction(r.down(high)) < greatest <= Fraction(high)
+        assert tight
+    # What a float holds stays exact.
+    assert r.ratio_bounds(Interval(3.0, 5.0), Interval(2.0, 4.0)) == (0.75, 2.5, True)

@@ -209,5 +209,6 @@ class _Run:
         return bool(heads[0]) if isinstance(steps, int) else heads
 
     def _bounds(self) -> tuple[Fraction, Fraction]:
-        low, high = (self.threshold + self.threshold_stddev * (end or 0) for end in self.magnitude.bounds())
-        return (low, high) if low <= high else (high, low)
+        ends = (self.threshold + self.threshold_stddev * (end or 0) for end in self.magnitude.bounds())
+        low, high = sorted(ends)
+        return low, high

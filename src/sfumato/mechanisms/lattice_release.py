@@ -110,10 +110,13 @@ def _scaled(steps: int | NDArray[np.int64], step: Fraction) -> float | NDArray[n
 
 def _outward(steps: int | NDArray[np.int64], step: Fraction, away: float) -> float | NDArray[np.float64]:
     if not isinstance(steps, np.ndarray):
-        return fraction_down(steps * step) if away < 0 else fraction_up(steps * step)
+        return fraction_down(steps * step) if away == -math.inf else fraction_up(steps * step)
     scaled = np.asarray(_scaled(steps, step))
     if step == power_of_two(floor_log2(step)) and bool(np.all(np.abs(steps) <= 1 << 53)):
         return scaled
-    for _ in range(3):  # steps, scale, product and a subnormal result each err by at most half an ulp
+    # Mantissas s and c, from 1 to 2, err by half an ulp each, which moves their product by (s + c) / 2 ulp at
+    # most. With the product's own half that is less than 2: s + c < 3 where s c < 2, and beyond its ulp is
+    # twice as large. A subnormal result adds a half of its own, larger ulp, of which those 2 are at most 1.
+    for _ in range(2):
         scaled = np.nextafter(scaled, away)
     return scaled

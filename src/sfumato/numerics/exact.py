@@ -219,7 +219,7 @@ def polya_magnitude(scale: Fraction, parts: int) -> Tail:
         high = exp_bounds(Fraction(least, parts << work), work)[1]
         tail_low, tail_high, k = one - high, one - low, 0
         while True:
-            yield max(tail_low, 0) >> 64, -(-tail_high >> 64)
+            yield max(tail_low >> 64, 0), -(-tail_high >> 64)
             up, down = 1 + k * parts, (k + 1) * parts << work
             low, high = low * ratio_low * up // down, -(-high * ratio_high * up // down)
             tail_low, tail_high, k = tail_low - high, tail_high - low, k + 1

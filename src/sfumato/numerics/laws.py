@@ -23,8 +23,6 @@ from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import (
     add_down,
     add_up,
-    div_down,
-    div_up,
     exp_down,
     exp_up,
     expm1_down,
@@ -33,6 +31,7 @@ from sfumato.numerics.rounding import (
     fraction_up,
     mul_down,
     mul_up,
+    ratio_bounds,
     sub_down,
     sub_up,
 )
@@ -226,15 +225,14 @@ class DiscreteLaplaceLaw(SymmetricLaw):
         rate = 1 / self._exact
         lower = mul_down(-expm1_up(-fraction_down(rate)), ratio.lower)
         upper = mul_up(-expm1_down(-fraction_up(rate)), ratio.upper)
-        return Interval(div_down(lower, self._sides.upper), div_up(upper, self._sides.lower))
+        return ratio_bounds(Interval(lower, upper), self._sides)
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> NDArray[np.int64] | int:
         """Draw from the law, exactly: `discrete_laplace`."""
         return discrete_laplace(self._exact, size, rng)
 
     def _positive_tail(self, k: int) -> Interval:
-        ratio = exp_minus(k / self._exact)
-        return Interval(div_down(ratio.lower, self._sides.upper), div_up(ratio.upper, self._sides.lower))
+        return ratio_bounds(exp_minus(k / self._exact), self._sides)
 
     def _guess(self, p: float) -> int:
         if p > 0.5:
@@ -293,8 +291,7 @@ class DiscreteGaussianLaw(SymmetricLaw):
 
     def pmf(self, k: int) -> Interval:
         """Bound ``P(X = k)``."""
-        ratio = exp_minus((_whole(k) / self._exact) ** 2 / 2)
-        return Interval(div_down(ratio.lower, self._sum.upper), div_up(ratio.upper, self._sum.lower))
+        return ratio_bounds(exp_minus((_whole(k) / self._exact) ** 2 / 2), self._sum)
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> NDArray[np.int64] | int:
         """Draw from the law, exactly: `discrete_gaussian`."""
@@ -305,10 +302,8 @@ class DiscreteGaussianLaw(SymmetricLaw):
         if not first.lower:
             return Interval(0.0, max(_LEAST, first.upper))
         terms = tail(k, self._exact)
-        return Interval(
-            div_down(mul_down(first.lower, terms.lower), self._sum.upper),
-            div_up(mul_up(first.upper, terms.upper), self._sum.lower),
-        )
+        rest = Interval(mul_down(first.lower, terms.lower), mul_up(first.upper, terms.upper))
+        return ratio_bounds(rest, self._sum)
 
     def _guess(self, p: float) -> int:
         return math.ceil(0.5 - fraction_down(self._exact) * _NORMAL.inv_cdf(p))

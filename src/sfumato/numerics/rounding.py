@@ -19,6 +19,8 @@ import sys
 from collections.abc import Callable
 from fractions import Fraction
 
+from sfumato.numerics.interval import Interval
+
 __all__ = [
     "LIBM_ULPS",
     "add_down",
@@ -38,6 +40,7 @@ __all__ = [
     "log_up",
     "mul_down",
     "mul_up",
+    "ratio_bounds",
     "sqrt_down",
     "sqrt_up",
     "sub_down",
@@ -131,6 +134,17 @@ def div_up(x: float, y: float) -> float:
 def div_down(x: float, y: float) -> float:
     """Return a float that is at most ``x / y``; exact where the quotient is a float."""
     return 0.0 - div_up(-x, y)
+
+
+def ratio_bounds(top: Interval, bottom: Interval) -> Interval:
+    """Bound the ratio of a number of at least 0 to a positive one, as closely as their bounds allow.
+
+    Examples
+    --------
+    >>> ratio_bounds(Interval(1.0, 3.0), Interval(2.0, 4.0))
+    Interval(lower=0.25, upper=1.5, tight=True)
+    """
+    return Interval(div_down(top.lower, bottom.upper), div_up(top.upper, bottom.lower))
 
 
 def sqrt_up(x: float) -> float:

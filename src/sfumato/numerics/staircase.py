@@ -26,6 +26,7 @@ from sfumato.numerics.rounding import (
     fraction_up,
     mul_down,
     mul_up,
+    ratio_bounds,
     sub_down,
     sub_up,
 )
@@ -95,9 +96,7 @@ class StaircaseLaw(SymmetricLaw):
 
     def pmf(self, k: int) -> Interval:
         """Bound ``P(X = k)``."""
-        one = exp_minus(self._fallen(abs(k)) * self._exact)
-        whole = self._whole()
-        return Interval(div_down(one.lower, whole.upper), div_up(one.upper, whole.lower))
+        return ratio_bounds(exp_minus(self._fallen(abs(k)) * self._exact), self._whole())
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> _Integers | int:
         """Draw from the law, exactly."""
@@ -150,8 +149,7 @@ class StaircaseLaw(SymmetricLaw):
         return Interval(sub_down(2 * side.lower, 1.0), sub_up(2 * side.upper, 1.0))
 
     def _positive_tail(self, k: int) -> Interval:
-        part, whole = self._from(k), self._whole()
-        return Interval(div_down(part.lower, whole.upper), div_up(part.upper, whole.lower))
+        return ratio_bounds(self._from(k), self._whole())
 
     def _guess(self, p: float) -> int:
         blocks = max(0.0, -math.log(max(p, 1e-300)) / float(self._exact))

@@ -18,14 +18,13 @@ from sfumato.numerics.rejection import collect
 from sfumato.numerics.rounding import (
     add_down,
     add_up,
-    div_down,
-    div_up,
     expm1_down,
     expm1_up,
     fraction_down,
     fraction_up,
     mul_down,
     mul_up,
+    ratio_bounds,
 )
 from sfumato.numerics.samplers import discrete_laplace
 from sfumato.numerics.scale import exact_scale
@@ -89,9 +88,7 @@ class TruncatedLaplaceLaw(SymmetricLaw):
         """Bound ``P(X = k)``."""
         if abs(integer("k", abs(k))) > self.limit:
             return Interval(0.0, 0.0)
-        one = exp_minus(abs(k) / self._exact)
-        whole = self._whole()
-        return Interval(div_down(one.lower, whole.upper), div_up(one.upper, whole.lower))
+        return ratio_bounds(exp_minus(abs(k) / self._exact), self._whole())
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> _Integers | int:
         """Draw from the law, exactly: draws of the whole law, or evenly drawn ones, are refused as needed."""
@@ -120,8 +117,7 @@ class TruncatedLaplaceLaw(SymmetricLaw):
         return Interval(add_down(1.0, 2 * side.lower), add_up(1.0, 2 * side.upper))
 
     def _positive_tail(self, k: int) -> Interval:
-        part, whole = power_sum(self._exact, k, self.limit), self._whole()
-        return Interval(div_down(part.lower, whole.upper), div_up(part.upper, whole.lower))
+        return ratio_bounds(power_sum(self._exact, k, self.limit), self._whole())
 
     def _guess(self, p: float) -> int:
         return 0 if p >= 0.5 else self.limit // 2
@@ -135,10 +131,8 @@ def power_sum(scale: Fraction, first: int, last: int) -> Interval:
     rate, length = 1 / scale, (last - first + 1) / scale
     fallen = Interval(-expm1_up(-fraction_down(length)), -expm1_down(-fraction_up(length)))
     step = Interval(-expm1_up(-fraction_down(rate)), -expm1_down(-fraction_up(rate)))
-    return Interval(
-        mul_down(start.lower, div_down(fallen.lower, step.upper)),
-        mul_up(start.upper, div_up(fallen.upper, step.lower)),
-    )
+    terms = ratio_bounds(fallen, step)
+    return Interval(mul_down(start.lower, terms.lower), mul_up(start.upper, terms.upper))
 
 
 def bounded_laplace(scale: Fraction, centres: Any, lower: int, upper: int, source: RandomSource) -> _Integers:

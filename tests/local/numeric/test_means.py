@@ -200,3 +200,18 @@ def test_intervals_count_on_rare_reports_that_none_of_few_sends(kind: Any) -> No
         wide = max(wide, high - low)
     assert hits / repeats >= 0.93 - SEVEN_SIGMA * np.sqrt(0.07 * 0.93 / repeats)
     assert wide < 0.1
+
+
+@cases("kind", [OneBitMean, PiecewiseMean, HybridMean, PlaceMean, SquareWave])
+@cases("bounds", [(2.0, 7.0), (-9.0, -1.0)])
+def test_exact_intervals_reach_as_far_as_two_reports_differ(kind: Any, bounds: tuple[float, float]) -> None:
+    """Hoeffding's bound with the range of one report's part, found by estimates from every single report."""
+    protocol = kind(epsilon=1.0, bounds=bounds, **({} if kind is OneBitMean else {"steps": 4}))
+    records = np.unique(protocol.randomize_batch(np.repeat(bounds, 2000), 1).records, axis=0)
+    parts = [mean_of(protocol.estimate(protocol.tally(record[None]), 1)).mean for record in records]
+    found = mean_of(collected(protocol, np.repeat(bounds, 5000), 2).estimate())
+    assert found.reach == pytest.approx(max(parts) - min(parts), rel=1e-9)
+    half = (max(parts) - min(parts)) * np.sqrt(np.log(2 / 0.05) / (2 * 10_000))
+    low, high, _ = found.interval(0.95, method="exact")
+    assert (low, high) == pytest.approx((found.mean - half, found.mean + half), rel=1e-9)
+    assert found.mean - low < (bounds[1] - bounds[0]) / 2

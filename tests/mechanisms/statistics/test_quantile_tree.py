@@ -395,3 +395,53 @@ def test_bad_shapes_are_refused(leaves: int) -> None:
         TreeShape.of(leaves)
     with pytest.raises(ParameterError, match="branching must"):
         TreeShape(leaves=1, branching=1, height=1)
+
+
+def end_by_forms(tree: Given, law: TreeLaw, group: int, p: float, *, odds: float, side: int) -> int:
+    """One end of an interval by linear forms of all noisy counts, as the proof of `leaf_ends` has it."""
+    shape, widest = tree.shape, tree.shape.branching**tree.shape.height
+    counts = np.array(
+        [row[group] for row in (np.pad(n, ((0, 0), (0, widest - n.shape[1]))) for n in tree.noisy)]
+    )
+    unit = np.eye(counts.size).reshape(*counts.shape, *counts.shape)
+    node = 0
+    for level in range(shape.height):
+        first = node * shape.branching
+        bins = -(-shape.leaves // shape.width(level + 1)) - first
+        children = [unit[level, first + child] for child in range(min(shape.branching, bins))]
+        total = sum(children)
+        if level == 0:
+            ends = -p * total, (1 - p) * total
+        borders = [
+            ends[0] + sum(children[:i]) + (ends[1] - ends[0] - total) * i / len(children)
+            for i in range(len(children) + 1)
+        ]
+
+        def passes(form: np.ndarray) -> bool:
+            far = tree_quantiles._deviation(law, np.array([(form**2).sum()]), np.array([odds]))[0] + 1
+            return bool(-side * (form * counts).sum() >= -far)
+
+        inner = [passes(form) for form in borders[1:-1]]
+        # The first that passes, and the last one if none before it does; mirrored for the upper end.
+        steps = [*inner[::-side], True].index(True)
+        at = steps if side < 0 else len(inner) - steps
+        ends = borders[at], borders[at + 1]
+        node = first + at
+    return node
+
+
+@pytest.mark.parametrize("law", [DiscreteLaplaceLaw(0.4), DiscreteGaussianLaw(1.3)])
+def test_ends_are_those_of_the_forms_of_all_noise(law: TreeLaw) -> None:
+    """Trees with nodes that are partly filled, under noise from next to none to far too much."""
+    shape, groups = TreeShape(leaves=14, branching=3, height=3), 24
+    rng = np.random.default_rng(7)
+    size = np.repeat([1, 4, 15, 200], 6)[:, None]
+    noise = [rng.integers(-size, size + 1, (groups, 3**level)) for level in (1, 2, 3)]
+    tree = Given(shape, rng.integers(0, 14, 300).tolist(), noise)
+    for p in (0.0, 0.07, 0.5, 0.98, 1.0):
+        lower, upper = leaf_ends(tree, law, np.arange(groups), np.full(groups, p))
+        for index, level in enumerate(LEVELS):
+            odds = -math.log((1 - level) / (2 * shape.height))
+            for side, found in ((-1, lower), (1, upper)):
+                expected = [end_by_forms(tree, law, g, p, odds=odds, side=side) for g in range(groups)]
+                assert found[:, index].tolist() == expected

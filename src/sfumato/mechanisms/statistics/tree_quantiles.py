@@ -206,8 +206,9 @@ def _end(
         part = places / filled[:, None]
         below = np.concatenate([np.zeros((len(node), 1)), np.cumsum(noisy, axis=1)], axis=1)
         border = _between(part, *ends) + below - part * below[:, -1:]
+        # Never below 0: at a node's ends it is what was found above, and inside it at least 1/2 is added.
         weights = _variance(part, part, *spread) + places * (1 - part)
-        far = _deviation(law, np.maximum(0.0, weights), odds[:, None]) * _SLACK + 1
+        far = _deviation(law, weights, odds[:, None]) * _SLACK + 1
         if side < 0:
             passed = border[:, 1:] >= -far[:, 1:]
             passed[rows, filled - 1] = True
