@@ -425,3 +425,22 @@ def test_refused() -> None:
     with pytest.raises(UnsupportedView):
         RandomAllocation(ZCDP(0.1), 4).dominating_pair()
     assert RandomAllocation(ZCDP(0.1), 4).zcdp().rho == 0.1
+
+
+def test_no_epsilon_is_proven_below_a_mass_that_is_told() -> None:
+    """Beside a mass that tells all, laws that are equal prove nothing at a smaller delta."""
+    told = ApproximateDP(0.0, 0.125)
+    for loss, mass in (
+        (RandomAllocation(told, 4), 1 / 8),
+        (RandomAllocation(told, 4) + ZCDP(0.0), 1 / 8),
+        (RandomAllocation(told, 4) * 2, 15 / 64),
+        (BallsInBins(told, 4, epochs=2), 15 / 64),
+    ):
+        assert loss.quick_epsilon(0.99 * mass) == loss.epsilon(0.99 * mass) == math.inf
+        assert loss.epsilon(1.1 * mass) == 0
+    assert SeparatedPoisson(told, 0.5, separation=2, steps=2).epsilon(0.09) == math.inf
+    half, rest, only = Fraction(1, 2), Fraction(5, 16), Fraction(3, 8)
+    p, q = (half, half, Fraction(0)), (rest, rest, only)
+    loss = RandomAllocation(DiscretePair(p, q), 4)
+    for epsilon, truth in zip(EPSILONS, enumerated(allocated(4, 1), 4, p, q), strict=True):
+        assert loss.epsilon(0.999 * truth) > epsilon
