@@ -30,10 +30,12 @@ from sfumato.privacy import (
     SeparatedPoisson,
     loss_from_json,
 )
+from sfumato.privacy._outward import UNIT
 from sfumato.privacy.accountant.renyi import renyi
-from sfumato.privacy.pairs.allocation import AllocationPair
+from sfumato.privacy.pairs.allocation import AllocationPair, _bins
 from sfumato.privacy.pairs.averages import Law, Side, joined, thinned
 from sfumato.privacy.pairs.normal import NormalPair
+from sfumato.privacy.pairs.two_laws import TwoLaws
 from tests.cases import cases
 
 P = (Fraction(7, 10), Fraction(1, 5), Fraction(1, 10))
@@ -425,3 +427,50 @@ def test_refused() -> None:
     with pytest.raises(UnsupportedView):
         RandomAllocation(ZCDP(0.1), 4).dominating_pair()
     assert RandomAllocation(ZCDP(0.1), 4).zcdp().rho == 0.1
+
+
+@cases("steps", [1, 2, 7])
+@cases("only", [Fraction(3, 8), Fraction(1)])
+def test_the_mass_without_the_unit_is_enclosed_exactly(only: Fraction, steps: int) -> None:
+    """What one step shows only without the unit, all steps show with the power of its chance."""
+    half, rest = Fraction(1, 2), (1 - only) / 2
+    base = DiscretePair((half, half, Fraction(0)), (rest, rest, only)).dominating_pair()
+    pair = AllocationPair(base, steps)
+    forth, back = (pair.bins(pair.cuts(12.0), swapped=order) for order in (False, True))
+    assert isinstance(forth, TwoLaws)
+    assert isinstance(back, TwoLaws)
+    for lower, upper in ((forth.below.only_q, forth.above.only_q), (back.below.only_p, back.above.only_p)):
+        assert 0 <= Fraction(float(lower)) <= only**steps <= Fraction(float(upper)) <= 1
+        assert upper - lower <= 1e-12 * upper
+
+
+@cases("zero", [0.3, 1.0])
+@cases("error", [16 * UNIT, 1e-3, 2.0])
+@cases("swapped", [False, True])
+def test_the_error_of_a_mass_moves_the_mass_of_zero_outward(zero: float, error: float, swapped: bool) -> None:
+    law = Law(np.array([2.0]), np.array([0.25]), zero, 0.0, 0.0, 0.0, error, 0.0)
+    lower, upper = (_bins(law, swapped=swapped, upper=side) for side in (False, True))
+    least, most = (Fraction(float(bins.only_p if swapped else bins.only_q)) for bins in (lower, upper))
+    exact, moved, room = Fraction(zero), Fraction(error), 16 * Fraction(UNIT)
+    assert exact * max(Fraction(0), 1 - moved - room) <= least <= exact * max(Fraction(0), 1 - moved + room)
+    assert min(Fraction(1), exact * (1 + moved - room)) <= most
+    assert most <= min(Fraction(1), exact * (1 + moved + room))
+
+
+def test_no_epsilon_is_proven_below_a_mass_that_is_told() -> None:
+    """Beside a mass that tells all, laws that are equal prove nothing at a smaller delta."""
+    told = ApproximateDP(0.0, 0.125)
+    for loss, mass in (
+        (RandomAllocation(told, 4), 1 / 8),
+        (RandomAllocation(told, 4) + ZCDP(0.0), 1 / 8),
+        (RandomAllocation(told, 4) * 2, 15 / 64),
+        (BallsInBins(told, 4, epochs=2), 15 / 64),
+    ):
+        assert loss.quick_epsilon(0.99 * mass) == loss.epsilon(0.99 * mass) == math.inf
+        assert loss.epsilon(1.1 * mass) == 0
+    assert SeparatedPoisson(told, 0.5, separation=2, steps=2).epsilon(0.09) == math.inf
+    half, rest, only = Fraction(1, 2), Fraction(5, 16), Fraction(3, 8)
+    p, q = (half, half, Fraction(0)), (rest, rest, only)
+    loss = RandomAllocation(DiscretePair(p, q), 4)
+    for epsilon, truth in zip(EPSILONS, enumerated(allocated(4, 1), 4, p, q), strict=True):
+        assert loss.epsilon(0.999 * truth) > epsilon

@@ -138,6 +138,14 @@ def test_more_decoys_hide_more() -> None:
     assert np.isfinite(loss.rdp_curve(np.array([2.0, 30.0]))).all()
 
 
+def test_chances_next_to_0_and_1_are_those_of_none_and_of_all() -> None:
+    told = RandomizedResponse(3.0, 4)
+    for chance, decoys in ((Fraction(5e-324), 0), (1 - Fraction(1, 10**400), 6), (1 - Fraction(1, 2**60), 6)):
+        near, ends = AmongDecoys(told, 6, chance), AmongDecoys(told, decoys, 1)
+        for epsilon in (0.0, 0.5, 1.5):
+            assert near.delta(epsilon) == pytest.approx(ends.delta(epsilon), rel=1e-6)
+
+
 def test_what_has_no_proof_is_refused() -> None:
     told = RandomizedResponse(1.0, 4)
     with pytest.raises(NeighboringMismatch, match="replace-one"):

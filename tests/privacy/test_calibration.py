@@ -122,3 +122,24 @@ def test_a_bound_that_is_not_tight_is_met_whatever_its_readings_are_rounded_to(e
     assert separated(noise * 0.998).epsilon(1e-3) > epsilon
     with pytest.raises(ParameterError, match="less epsilon for more noise"):
         calibrate(lambda noise: separated(1 / noise), epsilon=epsilon, delta=1e-3)
+
+
+def test_a_few_readings_suffice_where_the_loss_falls_evenly() -> None:
+    """What is read below the target tells as much of the way as what is read above it."""
+    noises = []
+
+    def three(noise: float) -> PrivacyLoss:
+        noises.append(noise)
+        return Gaussian(noise) * 3
+
+    found = calibrate(three, epsilon=0.7, delta=1e-5)
+    exact = math.sqrt(3) * analytic_gaussian_stddev(sensitivity=1.0, epsilon=0.7, delta=1e-5)
+    assert exact * (1 - 1e-12) <= found <= exact * (1 + 1e-4)
+    assert min(noises) < found * (1 - 1e-3)
+    assert len(noises) <= 8
+
+
+def test_a_loss_that_is_nothing_to_its_target_is_below_it() -> None:
+    """5e-324 over 10 is no float."""
+    found = calibrate(lambda noise: PureDP(5e-324 if noise >= 1 else 20.0), epsilon=10.0)
+    assert 1 <= found <= 1 + 1e-4

@@ -148,6 +148,20 @@ def test_the_zcdp_of_many_categories_is_far_below_that_of_pure_dp() -> None:
     assert all(loss.rdp(order) <= rho * order * (1 + 1e-12) for order in np.linspace(1.01, 200, 300))
 
 
+@cases("epsilon", [1e-3, 0.5, 1.0, 4.0, 40.0, 900.0])
+def test_the_default_staircase_has_the_least_expected_noise(epsilon: float) -> None:
+    """Geng, Kairouz, Oh, Viswanath (2015): the least is e^(epsilon / 2) / (e^epsilon - 1)."""
+    e, found = exact(epsilon), Staircase(epsilon).gamma
+    best = 1 / (1 + mpmath.exp(e / 2))
+    assert abs(found - best) <= 1e-15 * best
+    share, gamma = mpmath.exp(-e), exact(found)
+    height = (1 - share) / (2 * (gamma + share * (1 - gamma)))
+    # Twice the integral of x over [0, gamma], then over steps [gamma + n, gamma + n + 1] of falling height.
+    steps = (gamma + mpf(1) / 2) * share / (1 - share) + (share / (1 - share)) ** 2
+    noise = 2 * height * (gamma**2 / 2 + steps)
+    assert mpmath.almosteq(noise, mpmath.exp(e / 2) / mpmath.expm1(e), rel_eps=1e-15)
+
+
 @cases("shift", [Fraction(1, 3), Fraction(2, 3)])
 @cases("gamma", [0.1, 0.5, 0.8])
 def test_smaller_shifts_of_the_staircase_are_dominated(shift: Fraction, gamma: float) -> None:

@@ -36,6 +36,7 @@ from sfumato.privacy import (
     Shuffled,
     compose,
 )
+from sfumato.privacy.meaning.one_order import OneOrder
 from tests.cases import cases
 
 Density: TypeAlias = Callable[[mpf], mpf]
@@ -347,3 +348,25 @@ def test_the_ends_of_the_support_are_in_it(loss: PrivacyLoss) -> None:
     assert found.cdf(-greatest * 0.99).lower > 0.01
     assert found.tail(found.support.upper * (1 + 1e-15)).upper == 0.0
     assert found.cdf(found.support.lower * (1 + 1e-15)).upper == 0.0
+
+
+@cases("place", [-800.0, -50.0, -3.0, -1.0, -0.3, -0.125, -1e-9, -1e-17, 0.0, 1e-9, 0.125, 0.25, 1.0])
+@cases("reverse", [False, True])
+@cases("name", ["nothing", "pure", "three losses", "lone"])
+def test_divergences_of_either_sign_are_enclosed(name: str, reverse: bool, place: float) -> None:
+    """Below the least loss nothing but 1 - u is in 1 - u + u h(1/u), and it is no float."""
+    more = mpmath.exp(mpf(0.125))
+    loss, laws = {
+        "nothing": (PureDP(0.0), ([mpf(1)], [mpf(1)])),
+        "pure": (PureDP(0.125), ([more / (1 + more), 1 / (1 + more)], [1 / (1 + more), more / (1 + more)])),
+        "three losses": (DiscretePair(P, Q), (P, Q)),
+        "lone": (DiscretePair(*LONE), LONE),  # type: ignore[arg-type]
+    }[name]
+    first, second = ([mpf(1) * x for x in law] for law in (reversed(laws) if reverse else laws))
+    u = mpmath.exp(mpf(place))
+    truth = mpmath.fsum(max(mpf(0), a - u * b) for a, b in zip(first, second, strict=True))
+    lower, upper, tight = OneOrder.of(loss * 1, reverse=reverse).divergence(place, 1e-6)
+    assert tight
+    assert 0 <= lower <= truth * (1 + mpf(10) ** -18)
+    assert truth * (1 - mpf(10) ** -18) <= upper <= 1
+    assert upper - lower <= 2e-6 * truth + 1e-14

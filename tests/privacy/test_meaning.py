@@ -22,6 +22,7 @@ from sfumato.privacy import (
     PureDP,
     loss_from_json,
 )
+from tests.cases import cases
 
 STEP = PoissonSubsampled(Gaussian(1.0), sampling_probability=0.01)
 
@@ -92,6 +93,19 @@ def test_shares_add_up_and_order_the_parts() -> None:
     assert "%" in str(explained)
     halves = (PureDP(1.0) + PureDP(3.0)).explain(0.0)
     assert [row.share for row in halves.rows] == [0.75, 0.25]
+
+
+@cases("delta", [1e-9, 0.01])
+def test_shares_of_parts_without_a_pair_are_those_of_their_divergences(delta: float) -> None:
+    """At the order that is best for their zCDP, in closed form."""
+    explained = (ZCDP(0.3) + Laplace(1.0) * 3).explain(delta)
+    order = 1 + math.sqrt(math.log(1 / delta) / (0.3 + 3 * Laplace(1.0).zcdp().rho))
+    up, down = order / (2 * order - 1), (order - 1) / (2 * order - 1)
+    laplace = 3 * math.log(up * math.exp(order - 1) + down * math.exp(-order)) / (order - 1)
+    shares = {row.part: row.share for row in explained.rows}
+    total = laplace + 0.3 * order
+    assert shares[repr(Laplace(1.0))] == pytest.approx(laplace / total, rel=1e-9)
+    assert shares[repr(ZCDP(0.3))] == pytest.approx(0.3 * order / total, rel=1e-9)
 
 
 def test_curves_fall_and_rise_as_they_should() -> None:

@@ -210,3 +210,20 @@ def test_many_draws_of_few_units_end_in_a_bound() -> None:
     assert SampledWithReplacement(Gaussian(1.0, neighboring=REPLACE), 100_000, 10).epsilon(1e-6) == math.inf
     pure = SampledWithReplacement(PureDP(1e-5, neighboring=REPLACE), 100_000, 10)
     assert pure.epsilon(1e-6) <= 1.0 + 1e-9
+
+
+def test_draws_beyond_those_that_are_followed_count_in_full() -> None:
+    """One unit is drawn 80 times in the mean, hardly ever once; more than 100 times is a total loss."""
+    draws, units, noise = 8000, 100, 60.0
+    loss = SampledWithReplacement(Gaussian(noise, neighboring=REPLACE), draws, units)
+    p = 1 / mpmath.mpf(units)
+    chances = [mpmath.binomial(draws, times) * p**times * (1 - p) ** (draws - times) for times in range(400)]
+    beyond = mpmath.fsum(chances[101:])
+    for epsilon in (0.0, 2.0):
+        inner = mpmath.log(1 + (mpmath.exp(epsilon) - 1) / (1 - chances[0]))
+        exact = mpmath.mpf(0)
+        for times in range(1, 101):
+            mu = times / mpmath.mpf(noise)
+            below, above = mpmath.ncdf(mu / 2 - inner / mu), mpmath.ncdf(-mu / 2 - inner / mu)
+            exact += chances[times] * (below - mpmath.exp(inner) * above)
+        assert exact + beyond <= loss.delta(epsilon) <= exact + 1.2 * beyond

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import fields
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -13,6 +15,7 @@ import pytest
 from sfumato.numerics.interval import Interval
 from sfumato.privacy import (
     ApproximateDP,
+    DiscretePair,
     Gaussian,
     Laplace,
     PoissonSubsampled,
@@ -128,3 +131,21 @@ def test_a_mass_of_total_failure_counts_for_each_row() -> None:
     found = certified.delta_interval(pairs, 5.0, Precision(1e-6))
     assert found.lower <= certain * (1 + 1e-12)
     assert certain * (1 - 1e-12) <= found.upper <= certain * (1 + 1e-6)
+
+
+@pytest.mark.sharpest("False")
+@pytest.mark.parametrize("swapped", [False, True])
+def test_what_only_one_law_has_keeps_pairs_apart(swapped: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pairs of two common outcomes each, beside one that neither, one or both laws have alone."""
+    losses = []
+    for lone in itertools.product((Fraction(0), Fraction(1, 64)), repeat=2):
+        first, second = ((1 - mass) / 4 for mass in lone)
+        p, q = [3 * first, first, lone[0], Fraction(0)], [second, 3 * second, Fraction(0), lone[1]]
+        losses.append(DiscretePair(*((q, p) if swapped else (p, q))))
+    assert len({loss.dominating_pair().kind for loss in losses}) == 4
+    pairs = [(PoissonSubsampled(loss, 0.5).dominating_pair(), 1) for loss in losses]
+    found = certified.delta_interval(pairs, 0.5, Precision(1e-6))
+    one = alone(monkeypatch, certified.delta_interval, pairs, 0.5, Precision(1e-6))
+    assert found.lower == pytest.approx(one.lower, rel=1e-9)
+    assert found.upper == pytest.approx(one.upper, rel=1e-9)
+    assert 0 < found.upper < 1

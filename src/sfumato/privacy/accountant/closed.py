@@ -261,8 +261,9 @@ def _rdp_epsilon(terms: Terms, delta: float) -> float:
     if (instead := _instead_of_numeric(terms)) is None:
         return _numeric_rdp_epsilon(terms, delta)
     rho, mass = instead
-    left = delta if mass == 0 else max(0.0, below(delta - mass))
-    return conversion.zcdp_epsilon(rho, left) if rho < math.inf else math.inf
+    if delta < mass or math.isinf(rho):
+        return math.inf
+    return conversion.zcdp_epsilon(rho, delta if mass == 0 else max(0.0, below(delta - mass)))
 
 
 def _rdp_log_delta(terms: Terms, epsilon: float) -> float:

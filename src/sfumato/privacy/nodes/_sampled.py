@@ -87,21 +87,20 @@ def drawn_several(loss: PrivacyLoss, trials: int, odds: float) -> tuple[Pair, fl
     """
     log_none = -trials * math.log1p(odds)
     drawn = -math.expm1(log_none)
-    log_chance, rest, times = log_none - math.log(drawn), 0.0, 0
+    log_chance, rest, last = log_none - math.log(drawn), 0.0, min(trials, _MOST)
     pairs: list[Pair] = []
     weights: list[float] = []
-    while times < min(trials, _MOST) and (rest == 0 or times * (1 + odds) <= trials * odds):
-        log_chance += math.log((trials - times) / (times + 1) * odds)
-        times += 1
+    for times in range(1, last + 1):
+        log_chance += math.log((trials - times + 1) / times) + math.log(odds)
         chance = math.exp(log_chance)
         if chance < _NEGLIGIBLE:
             rest += chance + 1e-300
             continue
         pairs.append(loss.group(times).dominating_pair())
         weights.append(chance)
-    if times < trials:
+    if last < trials:
         # From here on each number of times has at most this share of the chance of the one before.
-        step = (trials - times) / (times + 1) * odds
+        step = (trials - last) / (last + 1) * odds
         later = math.exp(log_chance) * step / (1 - step) if step < 1 else 1 - math.fsum(weights) + 1e-12
         rest += max(later, 1e-300)
     if rest:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.numerics.rounding import expm1_down, log1p_down
-from sfumato.privacy._outward import UNIT, above, below
+from sfumato.privacy._outward import UNIT, below
 from sfumato.privacy.pairs.atoms import Atoms
 from sfumato.privacy.pairs.averages import TINY, Law, Side, joined, thinned
 from sfumato.privacy.pairs.bins import NO_ATOMS, Bins, Mass, Points
@@ -317,9 +317,8 @@ def _bins(law: Law, *, swapped: bool, upper: bool) -> Bins:
     log_a, log_q = np.log(law.value), np.log(law.mass)
     rounding = 8 * UNIT * (1 + np.abs(log_a) + np.abs(log_q))
     errors = law.mass_error + rounding, law.value_error + rounding
-    zero = law.zero * (1 + law.mass_error if upper else max(0.0, 1 - law.mass_error))
-    if zero > 0:
-        zero = min(1.0, above(zero, 8.0)) if upper else max(0.0, below(zero, 8.0))
+    # The error of a mass is at least 16 units (`_start`): room enough for the roundings of these products.
+    zero = min(1.0, law.zero * (1 + law.mass_error)) if upper else law.zero * max(0.0, 1 - law.mass_error)
     nothing = np.zeros(0)
     if swapped:
         points = Points(log_q[::-1], -log_a[::-1], errors[0][::-1], errors[1][::-1])

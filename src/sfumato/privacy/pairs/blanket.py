@@ -118,8 +118,7 @@ def among(blanket: Blanket, decoys: int, chance: Fraction) -> Pair:
     rounded down: fewer draws tell more.
     """
     odds = fraction_down(chance / (1 - chance)) if chance < 1 else math.inf
-    share = 1.0 if chance == 1 else min(fraction_down(chance), math.nextafter(1.0, 0.0))
-    return _hidden(blanket, min(decoys, _MOST_CLIENTS), share, odds)
+    return _hidden(blanket, min(decoys, _MOST_CLIENTS), fraction_down(chance), odds)
 
 
 def _hidden(blanket: Blanket, others: int, share: float, odds: float) -> Pair:

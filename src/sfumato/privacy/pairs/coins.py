@@ -71,7 +71,9 @@ def binomial(trials: int, chance: float, odds: float) -> Counts:
     first = max(0, math.floor(mean - spread) - 1)
     last = min(trials, math.ceil(mean + spread) + 101)
     count = np.arange(first, last + 1, dtype=float)
-    steps = np.log((trials - count[:-1]) / (count[:-1] + 1) * odds)
+    # Ratios beyond floats are those next to a law of one number.
+    with np.errstate(over="ignore", divide="ignore"):
+        steps = np.log((trials - count[:-1]) / (count[:-1] + 1) * odds)
     centre = int(min(max(math.floor(mean), first), last)) - first
     log_shape = np.concatenate([-np.cumsum(steps[:centre][::-1])[::-1], [0.0], np.cumsum(steps[centre:])])
     shape = np.exp(log_shape)
