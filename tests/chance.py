@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc
+from scipy.special import betainc, gammaincc
 
-__all__ = ["FALSE_ALARM", "accepts_only", "at_least", "at_most", "frequencies", "moments", "rate"]
+__all__ = ["FALSE_ALARM", "accepts_only", "at_least", "at_most", "frequencies", "moments", "pearson", "rate"]
 
 FALSE_ALARM = 1e-9
 """The chance that a check rejects a right law."""
@@ -70,6 +70,32 @@ def frequencies(counts: Mapping[Any, int]) -> Callable[[Any], None]:
         for outcome, chance in chances.items():
             _near(seen[outcome], total, chance, level, outcome)
         _near(others, total, rest if rest > 1e-13 else 0.0, level, "all others")
+
+    return check
+
+
+def pearson(counts: Mapping[Any, int]) -> Callable[[Any], None]:
+    """Return a check of counts of outcomes against their whole law, by Pearson's test.
+
+    It sees many small differences, where ``frequencies`` sees a large one. Outcomes of less than 8 expected
+    counts are taken together, as the chi-square law is off for them; what cannot come may not come.
+    """
+    total = sum(counts.values())
+
+    def check(law: Mapping[Any, Any]) -> None:
+        impossible = set(counts) - {outcome for outcome, chance in law.items() if chance > 0}
+        assert not impossible, f"{impossible} came, which cannot come"
+        expected = np.array([float(chance) * total for chance in law.values()])
+        assert abs(expected.sum() - total) < 1e-9 * total, (
+            f"a law must sum to 1, not {expected.sum() / total}"
+        )
+        seen = np.array([counts.get(outcome, 0) for outcome in law], float)
+        rare = expected < 8
+        expected, seen = (np.append(x[~rare], x[rare].sum()) for x in (expected, seen))
+        possible = expected > 0
+        squares = float((np.square(seen - expected)[possible] / expected[possible]).sum())
+        chance = float(gammaincc(max(1, possible.sum() - 1) / 2, squares / 2))
+        assert chance > FALSE_ALARM, f"chi-square is {squares:.6g} for {possible.sum()} groups of outcomes"
 
     return check
 

@@ -8,7 +8,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.chance import FALSE_ALARM, _holds, accepts_only, at_least, at_most, frequencies, moments, rate
+from tests.chance import (
+    FALSE_ALARM,
+    _holds,
+    accepts_only,
+    at_least,
+    at_most,
+    frequencies,
+    moments,
+    pearson,
+    rate,
+)
 
 
 def test_a_test_of_chance_must_name_a_law_that_it_rejects() -> None:
@@ -51,6 +61,34 @@ def test_frequencies_compare_each_outcome_and_all_others_together() -> None:
     assert _holds(frequencies({"a": 500, "c": 500}), {"a": half})
     with pytest.raises(AssertionError, match="at most 1"):
         check({"a": 0.9, "never": 0.2})
+
+
+def test_pearson_sees_many_small_differences_and_what_cannot_come() -> None:
+    law = {k: Fraction(1, 50) for k in range(50)}
+    tilted = {k: Fraction(4 + k % 2, 225) for k in range(50)}
+    counts = {k: 298 + k % 5 for k in range(50)}
+    accepts_only(pearson(counts), law, tilted=tilted)
+    assert _holds(frequencies(counts), tilted)
+    accepts_only(pearson({0: 100}), {0: 1, 1: 0}, never={0: 0, 1: 1}, even={0: 0.5, 1: 0.5})
+    with pytest.raises(AssertionError, match="cannot come"):
+        pearson({0: 1000, 1: 1})({0: 1})
+    with pytest.raises(AssertionError, match="sum to 1"):
+        pearson({0: 10})({0: 0.9})
+    # Of outcomes that are rare, only how many came is compared.
+    rare = {"often": 0.95} | dict.fromkeys(range(5), 0.01)
+    accepts_only(
+        pearson({"often": 95, 0: 5}), rare, sure={"often": 1.0, 0: 0.0}, rarely={"often": 0.5, 0: 0.5}
+    )
+
+
+def test_pearson_refuses_where_the_chi_square_law_says() -> None:
+    """For two outcomes the statistic is the square of a normal number: 6.1 standard errors."""
+    law, errors = {"a": 0.5, "b": 0.5}, 500.0
+    for off, holds in ((6.05, True), (6.15, False)):
+        assert (
+            _holds(pearson({"a": 500_000 + round(off * errors), "b": 500_000 - round(off * errors)}), law)
+            is holds
+        )
 
 
 def test_moments_compare_each_column() -> None:
