@@ -20,7 +20,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import betainc, gammaincc
 
-__all__ = ["FALSE_ALARM", "accepts_only", "at_least", "at_most", "frequencies", "moments", "pearson", "rate"]
+__all__ = [
+    "FALSE_ALARM",
+    "accepts_only",
+    "at_least",
+    "at_most",
+    "frequencies",
+    "mean_at_most",
+    "moments",
+    "pearson",
+    "rate",
+    "unrefuted",
+]
 
 FALSE_ALARM = 1e-9
 """The chance that a check rejects a right law."""
@@ -144,6 +155,29 @@ def moments(draws: npt.ArrayLike, *, kurtosis: float = 3.0) -> Callable[[Any], N
         spread = np.abs(drawn.var(axis=0) - variance)
         slack = _ERRORS * np.sqrt((kurtosis - 1) / count) + 1 / count
         assert (spread <= slack * variance).all(), f"the variance is off by {spread.max()} from {variance}"
+
+    return check
+
+
+def mean_at_most(draws: npt.ArrayLike) -> Callable[[Any], None]:
+    """Return a check that independent draws, in one dimension, have a mean of at most some number.
+
+    It may be 6 of their standard errors below what they show: more has a chance of 1e-9, by the normal law.
+    """
+    drawn = np.asarray(draws, float)
+    least = drawn.mean() - 6 * drawn.std() / np.sqrt(len(drawn))
+
+    def check(mean: Any) -> None:
+        assert least <= float(mean), f"the mean of the draws is at least {least:.6g}, not at most {mean}"
+
+    return check
+
+
+def unrefuted(proved: float) -> Callable[[Any], None]:
+    """Return a check of a claim, such as an epsilon, that an audit proved to be at least some number."""
+
+    def check(claim: Any) -> None:
+        assert proved <= claim, f"at least {proved:.6g} is proved, but {claim} is claimed"
 
     return check
 

@@ -15,9 +15,11 @@ from tests.chance import (
     at_least,
     at_most,
     frequencies,
+    mean_at_most,
     moments,
     pearson,
     rate,
+    unrefuted,
 )
 
 
@@ -102,3 +104,14 @@ def test_moments_compare_each_column() -> None:
     )
     laplace = np.random.default_rng(1).laplace(size=50_000)
     accepts_only(moments(laplace, kurtosis=6), (0, 2), half=(0, 1), tenth=(0.1, 2))
+
+
+def test_a_mean_is_at_most_what_its_draws_allow() -> None:
+    drawn = np.random.default_rng(2).exponential(2.0, 10_000)
+    accepts_only(mean_at_most(drawn), 2.0, tenth_less=1.8)
+    assert _holds(mean_at_most(drawn), 100.0)
+    accepts_only(mean_at_most([1.0, 1.0]), 1, less=0.999)
+
+
+def test_a_claim_is_refuted_by_what_is_proved() -> None:
+    accepts_only(unrefuted(0.75), 0.75, below=0.7499)
