@@ -18,9 +18,20 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainc
+from scipy.special import betainc, gammaincc
 
-__all__ = ["FALSE_ALARM", "accepts_only", "at_least", "at_most", "frequencies", "moments", "rate"]
+__all__ = [
+    "FALSE_ALARM",
+    "accepts_only",
+    "at_least",
+    "at_most",
+    "frequencies",
+    "mean_at_most",
+    "moments",
+    "pearson",
+    "rate",
+    "unrefuted",
+]
 
 FALSE_ALARM = 1e-9
 """The chance that a check rejects a right law."""
@@ -74,6 +85,32 @@ def frequencies(counts: Mapping[Any, int]) -> Callable[[Any], None]:
     return check
 
 
+def pearson(counts: Mapping[Any, int]) -> Callable[[Any], None]:
+    """Return a check of counts of outcomes against their whole law, by Pearson's test.
+
+    It sees many small differences, where ``frequencies`` sees a large one. Outcomes of less than 8 expected
+    counts are taken together, as the chi-square law is off for them; what cannot come may not come.
+    """
+    total = sum(counts.values())
+
+    def check(law: Mapping[Any, Any]) -> None:
+        impossible = set(counts) - {outcome for outcome, chance in law.items() if chance > 0}
+        assert not impossible, f"{impossible} came, which cannot come"
+        expected = np.array([float(chance) * total for chance in law.values()])
+        assert abs(expected.sum() - total) < 1e-9 * total, (
+            f"a law must sum to 1, not {expected.sum() / total}"
+        )
+        seen = np.array([counts.get(outcome, 0) for outcome in law], float)
+        rare = expected < 8
+        expected, seen = (np.append(x[~rare], x[rare].sum()) for x in (expected, seen))
+        possible = expected > 0
+        squares = float((np.square(seen - expected)[possible] / expected[possible]).sum())
+        chance = float(gammaincc(max(1, possible.sum() - 1) / 2, squares / 2))
+        assert chance > FALSE_ALARM, f"chi-square is {squares:.6g} for {possible.sum()} groups of outcomes"
+
+    return check
+
+
 def rate(hits: int, total: int) -> Callable[[Any], None]:
     """Return a check of how often something happened against its probability, by the exact binomial law."""
     return lambda chance: _near(hits, total, float(chance), FALSE_ALARM, "hits")
@@ -118,6 +155,29 @@ def moments(draws: npt.ArrayLike, *, kurtosis: float = 3.0) -> Callable[[Any], N
         spread = np.abs(drawn.var(axis=0) - variance)
         slack = _ERRORS * np.sqrt((kurtosis - 1) / count) + 1 / count
         assert (spread <= slack * variance).all(), f"the variance is off by {spread.max()} from {variance}"
+
+    return check
+
+
+def mean_at_most(draws: npt.ArrayLike) -> Callable[[Any], None]:
+    """Return a check that independent draws, in one dimension, have a mean of at most some number.
+
+    It may be 6 of their standard errors below what they show: more has a chance of 1e-9, by the normal law.
+    """
+    drawn = np.asarray(draws, float)
+    least = drawn.mean() - 6 * drawn.std() / np.sqrt(len(drawn))
+
+    def check(mean: Any) -> None:
+        assert least <= float(mean), f"the mean of the draws is at least {least:.6g}, not at most {mean}"
+
+    return check
+
+
+def unrefuted(proved: float) -> Callable[[Any], None]:
+    """Return a check of a claim, such as an epsilon, that an audit proved to be at least some number."""
+
+    def check(claim: Any) -> None:
+        assert proved <= claim, f"at least {proved:.6g} is proved, but {claim} is claimed"
 
     return check
 

@@ -8,7 +8,19 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from tests.chance import FALSE_ALARM, _holds, accepts_only, at_least, at_most, frequencies, moments, rate
+from tests.chance import (
+    FALSE_ALARM,
+    _holds,
+    accepts_only,
+    at_least,
+    at_most,
+    frequencies,
+    mean_at_most,
+    moments,
+    pearson,
+    rate,
+    unrefuted,
+)
 
 
 def test_a_test_of_chance_must_name_a_law_that_it_rejects() -> None:
@@ -53,6 +65,34 @@ def test_frequencies_compare_each_outcome_and_all_others_together() -> None:
         check({"a": 0.9, "never": 0.2})
 
 
+def test_pearson_sees_many_small_differences_and_what_cannot_come() -> None:
+    law = {k: Fraction(1, 50) for k in range(50)}
+    tilted = {k: Fraction(4 + k % 2, 225) for k in range(50)}
+    counts = {k: 298 + k % 5 for k in range(50)}
+    accepts_only(pearson(counts), law, tilted=tilted)
+    assert _holds(frequencies(counts), tilted)
+    accepts_only(pearson({0: 100}), {0: 1, 1: 0}, never={0: 0, 1: 1}, even={0: 0.5, 1: 0.5})
+    with pytest.raises(AssertionError, match="cannot come"):
+        pearson({0: 1000, 1: 1})({0: 1})
+    with pytest.raises(AssertionError, match="sum to 1"):
+        pearson({0: 10})({0: 0.9})
+    # Of outcomes that are rare, only how many came is compared.
+    rare = {"often": 0.95} | dict.fromkeys(range(5), 0.01)
+    accepts_only(
+        pearson({"often": 95, 0: 5}), rare, sure={"often": 1.0, 0: 0.0}, rarely={"often": 0.5, 0: 0.5}
+    )
+
+
+def test_pearson_refuses_where_the_chi_square_law_says() -> None:
+    """For two outcomes the statistic is the square of a normal number: 6.1 standard errors."""
+    law, errors = {"a": 0.5, "b": 0.5}, 500.0
+    for off, holds in ((6.05, True), (6.15, False)):
+        assert (
+            _holds(pearson({"a": 500_000 + round(off * errors), "b": 500_000 - round(off * errors)}), law)
+            is holds
+        )
+
+
 def test_moments_compare_each_column() -> None:
     drawn = np.random.default_rng(1).normal([0.0, 5.0], [1.0, 3.0], (20_000, 2))
     accepts_only(
@@ -64,3 +104,14 @@ def test_moments_compare_each_column() -> None:
     )
     laplace = np.random.default_rng(1).laplace(size=50_000)
     accepts_only(moments(laplace, kurtosis=6), (0, 2), half=(0, 1), tenth=(0.1, 2))
+
+
+def test_a_mean_is_at_most_what_its_draws_allow() -> None:
+    drawn = np.random.default_rng(2).exponential(2.0, 10_000)
+    accepts_only(mean_at_most(drawn), 2.0, tenth_less=1.8)
+    assert _holds(mean_at_most(drawn), 100.0)
+    accepts_only(mean_at_most([1.0, 1.0]), 1, less=0.999)
+
+
+def test_a_claim_is_refuted_by_what_is_proved() -> None:
+    accepts_only(unrefuted(0.75), 0.75, below=0.7499)

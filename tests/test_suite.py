@@ -238,6 +238,25 @@ def test_collecting_loads_no_library_that_takes_seconds() -> None:
     assert not loaded_while_collecting() & HEAVY
 
 
+def imports_from(text: str, module: str) -> bool:
+    """Whether a file imports something from a module."""
+    return any(
+        isinstance(node, ast.ImportFrom) and node.module == module for node in ast.walk(ast.parse(text))
+    )
+
+
+def test_every_test_of_chance_names_a_law_that_it_rejects() -> None:
+    """What says how often it fails by chance uses `accepts_only`, or is what that is made of."""
+    exempt = {"tests/chance.py", "tests/test_chance.py", "tests/test_suite.py"}
+    missing = []
+    for file in (ROOT / "tests").rglob("*.py"):
+        text, name = file.read_text(encoding="utf-8"), file.relative_to(ROOT).as_posix()
+        of_chance = re.search(r"false[\s_-]+alarm", text, re.IGNORECASE)
+        if of_chance and name not in exempt and not imports_from(text, "tests.chance"):
+            missing.append(name)
+    assert sorted(missing) == []
+
+
 PACKAGE = '''
 """One.
 

@@ -26,6 +26,7 @@ from sfumato.audit.specimens import (
 )
 from sfumato.errors import ParameterError
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies, rate, unrefuted
 
 SURE = 1 - 1e-12
 FLOATS = (FloatGaussian, FloatLaplace)
@@ -84,7 +85,7 @@ def test_it_is_documented_and_follows_its_seed(kind: type[Specimen]) -> None:
 def test_half_a_sensitivity_is_twice_the_epsilon() -> None:
     broken = HalfSensitivitySum(rng=4)
     found = refuted(broken, broken)
-    assert 1.85 < found.epsilon_lower <= 2.0
+    accepts_only(unrefuted(found.epsilon_lower), 2 * broken.epsilon, stated=broken.epsilon, nearly=1.85)
 
 
 @pytest.mark.parametrize("kind", [StoddardSparseVector, ChenSparseVector], ids=lambda kind: kind.__name__)
@@ -94,11 +95,20 @@ def test_wrong_sparse_vectors_follow_the_law_that_is_integrated(
     broken = kind(rng=5)
     queries = [0.0, 1.0, 0.0, 1.0]
     on_threshold, on_queries = broken.scales
-    law = sparse_vector_law(queries, threshold_scale=on_threshold, query_scale=on_queries)
-    size = 100_000
-    seen = Counter(tuple(run) for run in broken(queries, size).tolist())
-    for run, probability in law.items():
-        assert abs(seen[run] - size * probability) <= 7 * math.sqrt(size * probability + 1)
+
+    def law(
+        queries: list[float], threshold: float = 1.0, query: float = 1.0
+    ) -> dict[tuple[bool, ...], float]:
+        """The law at other queries, or where a scale is off by a factor."""
+        return sparse_vector_law(
+            queries, threshold_scale=threshold * on_threshold, query_scale=query * on_queries
+        )
+
+    runs = Counter(tuple(run) for run in broken(queries, 100_000).tolist())
+    wrong = {"neighbor": law([1.0, 0.0, 1.0, 0.0]), "wider_threshold": law(queries, threshold=1.2)}
+    if on_queries:
+        wrong["wider_queries"] = law(queries, query=1.2)
+    accepts_only(frequencies(runs), law(queries), **wrong)
 
 
 def test_the_ratio_that_the_audit_finds_is_below_the_exact_one() -> None:
@@ -106,21 +116,27 @@ def test_the_ratio_that_the_audit_finds_is_below_the_exact_one() -> None:
     (pair,) = broken.pairs
     found = refuted(broken, broken)
     worst = sparse_vector_ratio([False, True] * 4, pair.first, pair.second, threshold_scale=2, query_scale=2)
-    assert 1.5 < found.epsilon_lower <= worst < 3.19
+    accepts_only(unrefuted(found.epsilon_lower), worst, stated=broken.epsilon, nearly=1.5)
+    assert worst < 3.19
 
 
 def test_lee_and_clifton_stay_within_what_their_algorithm_is() -> None:
     broken = LeeCliftonSparseVector(rng=7)
     found = refuted(broken, broken)
-    assert 1 < found.epsilon_lower <= (1 + 6 * broken.positives) / 4
+    accepts_only(unrefuted(found.epsilon_lower), (1 + 6 * broken.positives) / 4, stated=1.0)
 
 
 def test_the_sound_parts_of_local_reports_are_sound() -> None:
     subset = OrderedSubset(rng=8, categories=5, subset=2)
     drawn = np.sort(subset(0, 100_000), axis=1)
     weight = 2 * math.e
-    holds = (drawn == 0).any(axis=1).mean()
-    assert abs(holds - weight / (weight + 3)) < 7 * 0.5 / math.sqrt(100_000)
+    accepts_only(
+        rate(int((drawn == 0).any(axis=1).sum()), 100_000),
+        weight / (weight + 3),
+        tenth_more_epsilon=2 * math.exp(1.1) / (2 * math.exp(1.1) + 3),
+        of_one_category=math.e / (math.e + 4),
+        of_chance=2 / 5,
+    )
 
     def shuffled(data: int, size: int) -> Any:
         return np.sort(subset(data, size), axis=1)

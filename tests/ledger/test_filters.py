@@ -25,6 +25,7 @@ from sfumato.ledger.filters import (
     ZCDPFilter,
 )
 from sfumato.privacy import ApproximateDP, Gaussian, Laplace, Neighboring, PrivacyLoss, PureDP, ZCDPView
+from tests.chance import accepts_only, mean_at_most
 
 AMOUNTS = st.floats(0.0, 10.0)
 
@@ -190,20 +191,18 @@ def adaptive_losses(member: Filter, delta: float, runs: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(
-    ("member", "epsilon", "delta"),
+    ("member", "epsilon", "delta", "too_little"),
     [
-        (Budget.approximate(epsilon=1.0, delta=0.2).filters.members[1], 1.0, 0.05),
-        (Budget.gaussian(mu=0.7).filters.members[0], 0.5, 0.1211),
-        (Budget.rdp(epsilon=1.0, delta=0.1, orders=(4.0,)).filters.members[0], 1.0, 0.05),
+        (Budget.approximate(epsilon=1.0, delta=0.2).filters.members[1], 1.0, 0.05, 0.011),
+        # delta(0.5) of N(0, 1) against N(0.7, 1) is 0.12107; against N(0.6, 1) it is 0.0857.
+        (Budget.gaussian(mu=0.7).filters.members[0], 0.5, 0.1211, 0.0858),
+        (Budget.rdp(epsilon=1.0, delta=0.1, orders=(4.0,)).filters.members[0], 1.0, 0.05, 0.011),
     ],
     ids=["zcdp", "gdp", "rdp"],
 )
 def test_adaptively_chosen_gaussian_answers_stay_below_the_promised_delta(
-    member: Filter, epsilon: float, delta: float
+    member: Filter, epsilon: float, delta: float, too_little: float
 ) -> None:
-    # GDP: delta(0.5) of N(0, 1) against N(0.7, 1) is 0.12107. Hoeffding: false alarm below 1e-9.
-    runs = 10_000
-    losses = adaptive_losses(member, 1e-3, runs)
-    margin = math.sqrt(math.log(1e9) / (2 * runs))
-    assert np.maximum(0.0, 1 - np.exp(epsilon - losses)).mean() <= delta + margin
+    losses = adaptive_losses(member, 1e-3, 10_000)
+    accepts_only(mean_at_most(np.maximum(0.0, 1 - np.exp(epsilon - losses))), delta, too_little=too_little)
     assert losses.std() > 0.3

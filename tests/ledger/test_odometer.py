@@ -19,6 +19,7 @@ from sfumato.privacy.leaves.laplace import Laplace
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
+from tests.chance import accepts_only, at_most
 
 MENU = (ZCDP(0.1), ApproximateDP(0.4, 0.01), PureDP(0.8))
 """What is charged; the mechanism behind the first is randomized response, whose rho it bounds."""
@@ -82,26 +83,31 @@ def test_no_adversary_who_stops_at_will_passes_a_reading(delta: float) -> None:
         assert worst(8, delta, epsilon, total - delta) <= total
 
 
-def passing_rate(odometer: Odometer, walks: NDArray[np.float64], mu: float) -> float:
-    """Return how often the loss of Gaussian noise, a random walk, is ever above a reading."""
+def readings_of(odometer: Odometer, count: int, mu: float) -> NDArray[np.float64]:
+    """Return the readings after each of so many answers with Gaussian noise."""
     readings = []
-    for _ in range(walks.shape[1]):
+    for _ in range(count):
         odometer.add(Gaussian(1 / mu))
         readings.append(read(odometer)[0])
-    return float((walks > np.array(readings)).any(axis=1).mean())
+    return np.array(readings)
 
 
 def test_readings_hold_at_all_times_at_once() -> None:
-    """The false-alarm rate is below 1e-9."""
+    """The loss of Gaussian noise, a random walk, is ever above a reading with a chance of at most delta."""
     delta, mu, rng = 0.05, 0.1, np.random.default_rng(1)
     walks = np.cumsum(rng.normal(mu * mu / 2, mu, (4000, 1000)), axis=1)
-    most = delta + 6 * math.sqrt(delta / len(walks))
-    assert 0.001 < passing_rate(Odometer(delta=delta), walks, mu) <= most
-    # One order makes a straight line of readings, which a walk passes with nearly all of delta.
-    assert 0.7 * delta < passing_rate(Odometer(delta=delta, orders=(3.0,)), walks, mu) <= most
+
+    def check(readings: NDArray[np.float64]) -> None:
+        at_most(int((walks > readings).any(axis=1).sum()), len(walks))(delta)
+
+    steps = walks.shape[1]
     # What holds at one time that was fixed beforehand does not hold at all times.
-    fixed = [zcdp_epsilon(n * mu * mu / 2, delta) for n in range(1, walks.shape[1] + 1)]
-    assert float((walks > np.array(fixed)).any(axis=1).mean()) > 2 * delta
+    fixed = np.array([zcdp_epsilon(n * mu * mu / 2, delta) for n in range(1, steps + 1)])
+    many = readings_of(Odometer(delta=delta), steps, mu)
+    accepts_only(check, many, fixed_time=fixed, lower=0.7 * many)
+    # One order makes a straight line of readings, which a walk passes with nearly all of delta.
+    line = readings_of(Odometer(delta=delta, orders=(3.0,)), steps, mu)
+    accepts_only(check, line, lower=0.85 * line)
 
 
 def test_a_reading_is_above_what_was_spent_and_not_far() -> None:

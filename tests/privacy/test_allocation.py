@@ -37,6 +37,7 @@ from sfumato.privacy.pairs.averages import Law, Side, joined, thinned
 from sfumato.privacy.pairs.normal import NormalPair
 from sfumato.privacy.pairs.two_laws import TwoLaws
 from tests.cases import cases
+from tests.chance import accepts_only, mean_at_most
 
 P = (Fraction(7, 10), Fraction(1, 5), Fraction(1, 10))
 Q = (Fraction(1, 10), Fraction(3, 10), Fraction(3, 5))
@@ -235,7 +236,6 @@ def test_small_deltas_and_many_steps(delta: float) -> None:
 
 @pytest.mark.parametrize("steps", [100, 1000])
 def test_simulation_of_many_steps(steps: int) -> None:
-    """Seven deviations of a mean of 80,000 draws are a chance of 3e-12."""
     rng = np.random.default_rng(20261121)
     epsilon, mu, draws = 0.05, 1.0, 40
     values = []
@@ -246,11 +246,19 @@ def test_simulation_of_many_steps(steps: int) -> None:
         average = np.exp(mu * noise - mu * mu / 2).mean(axis=1)
         values.append(np.maximum(0.0, 1 - math.exp(epsilon) / average))
     sample = np.concatenate(values)
-    mean, error = float(sample.mean()), 7 * float(sample.std()) / math.sqrt(len(sample))
+
+    def check(interval: tuple[float, float]) -> None:
+        lower, upper = interval
+        mean_at_most(sample)(upper)
+        mean_at_most(-sample)(-lower)
+
     lower, upper, _ = RandomAllocation(Gaussian(1 / mu), steps).delta_interval(epsilon, precision=COARSE)
-    assert lower <= mean + error
-    assert upper >= mean - error
-    assert error < 0.1 * mean
+    accepts_only(
+        check,
+        (lower, upper),
+        tenth_more=(1.1 * lower, 1.1 * upper),
+        tenth_less=(0.9 * lower, 0.9 * upper),
+    )
 
 
 def test_against_poisson_samples() -> None:

@@ -38,6 +38,7 @@ from sfumato.privacy import (
 )
 from sfumato.privacy.meaning.one_order import OneOrder
 from tests.cases import cases
+from tests.chance import accepts_only, at_least, at_most, moments
 
 Density: TypeAlias = Callable[[mpf], mpf]
 ORDERS = [-3.5, -1.0, -0.4, 0.5, 2.0, 9.0]
@@ -278,14 +279,22 @@ def test_a_simulated_loss_is_as_often_large() -> None:
     generator = np.random.default_rng(11)
     answers = 1 + generator.laplace(scale=2.0, size=(runs, count))
     losses = ((np.abs(answers) - np.abs(answers - 1)) / 2).sum(axis=1)
-    found = (Laplace(2.0) * count).loss_variable()
-    for place in (0.3, 2.1, 3.9):
-        share = float(np.mean(losses > place))
-        bounds = found.tail(place)
-        # Six and a half standard deviations: a false alarm of less than 1e-10.
-        room = 6.5 * math.sqrt(share / runs)
-        assert bounds.lower - room <= share <= bounds.upper + room
-    assert abs(losses.mean() - found.mean.upper) < 6.5 * math.sqrt(found.variance.upper / runs)
+
+    def check(loss: PrivacyLoss) -> None:
+        found = loss.loss_variable()
+        for place in (0.3, 2.1, 3.9):
+            hits, bounds = int((losses > place).sum()), found.tail(place)
+            at_least(hits, runs)(bounds.lower)
+            at_most(hits, runs)(bounds.upper)
+        moments(losses)((found.mean.upper, found.variance.upper))
+
+    accepts_only(
+        check,
+        Laplace(2.0) * count,
+        one_less=Laplace(2.0) * (count - 1),
+        wider=Laplace(2.04) * count,
+        narrower=Laplace(1.96) * count,
+    )
 
 
 def test_curves_and_pictures() -> None:

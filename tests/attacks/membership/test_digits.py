@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from sfumato.attacks import lira, membership_report, rmia, scaled_confidence
+from sfumato.attacks import MembershipReport, lira, membership_report, rmia, scaled_confidence
 from sfumato.privacy import ApproximateDP
+from tests.chance import accepts_only
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -87,7 +88,7 @@ def test_what_is_learned_by_heart_is_found_again() -> None:
 
 
 def test_what_is_learned_privately_is_not() -> None:
-    """A false alarm has probability 1e-9 for each attack."""
+    """Of so little there is nothing to see: the attacks are as good as guesses, and refute no claim."""
     coins, scores = attacked(private)
     for score in scores.values():
         found = membership_report(
@@ -99,7 +100,12 @@ def test_what_is_learned_privately_is_not() -> None:
             confidence=1 - 1e-9,
         )
         assert not found.violated
-        assert abs(found.area - 0.5) < 0.1
+
+        def check(area: float, found: MembershipReport = found) -> None:
+            """Of 300 members and 300 others, the area of guesses is 0.1 off with a chance of 3e-5."""
+            assert abs(found.area - area) < 0.1
+
+        accepts_only(check, 0.5, learned_by_heart=0.7, found_the_wrong_way=0.3)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

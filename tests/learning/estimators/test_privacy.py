@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 import pickle
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +14,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from scipy.special import gammaincc
 
 from sfumato.errors import BudgetExceeded, ParameterError, SimulatedCharge, UnboundedSensitivity
 from sfumato.learning.estimators.sums import Part, VectorSum, planned
@@ -22,6 +22,7 @@ from sfumato.numerics.source import SimulatedSource
 from sfumato.privacy import DiscreteGaussianVector, Neighboring
 from sfumato.privacy.loss import compose
 from tests.cases import cases
+from tests.chance import accepts_only, pearson
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -145,12 +146,19 @@ def test_the_noise_is_discrete_gaussian_on_the_grid() -> None:
     assert (steps * (2.0 / 2**20) == drawn).all()
     assert steps[0].min() > 5 * 2**17 - 30
     noise = steps[1:].ravel()
-    k = np.arange(-9, 10)
-    law = np.exp(-(k**2) / 18)
-    law /= np.exp(-(np.arange(-60, 61) ** 2) / 18).sum()
-    observed = (noise[:, None] == k).sum(axis=0)
-    chi = ((observed - noise.size * law) ** 2 / (noise.size * law)).sum()
-    assert gammaincc(len(k) / 2, chi / 2) > 1e-9
+    k = np.arange(-60, 61)
+
+    def law(weights: np.ndarray) -> dict[int, float]:
+        return dict(zip(k.tolist(), (weights / weights.sum()).tolist(), strict=True))
+
+    accepts_only(
+        pearson(Counter(noise.tolist())),
+        law(np.exp(-(k**2) / 18)),
+        wider=law(np.exp(-(k**2) / 18 / 1.1**2)),
+        narrower=law(np.exp(-(k**2) / 18 * 1.1**2)),
+        laplace=law(np.exp(-np.abs(k) / 2.1)),
+        shifted=law(np.exp(-((k - 0.2) ** 2) / 18)),
+    )
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-5), (8.0, 1e-9)])

@@ -8,6 +8,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.learning.noise.strategies import choose_strategy, optimizer_workload
 from sfumato.mechanisms import Participation
+from tests.chance import accepts_only
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -76,7 +77,12 @@ def test_the_noise_in_the_parameters_has_the_error_told() -> None:
         for step in range(steps):
             noise.add_([weight], step=step, stddevs=[candidate.strategy.sensitivity(EPOCHS).upper])
             squares += float(weight.square().mean()) / steps
-        assert squares**0.5 == pytest.approx(candidate.error, rel=0.1)
+
+        def check(error: float, found: float = squares**0.5) -> None:
+            """The mean square of 4,000 independent entries is off by 16% with a chance below 1e-9."""
+            assert found == pytest.approx(error, rel=0.08)
+
+        accepts_only(check, candidate.error, wider=1.1 * candidate.error, narrower=0.9 * candidate.error)
     assert sensitivity > 0
 
 

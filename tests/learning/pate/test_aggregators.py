@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
+from collections import Counter
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import gammaincc
 
 from sfumato.errors import NeighboringMismatch, ParameterError
 from sfumato.learning.pate.aggregator import Aggregator
@@ -20,6 +21,7 @@ from sfumato.learning.pate.vote_law import label_law, vote_divergence
 from sfumato.numerics.source import SimulatedSource
 from sfumato.privacy import DiscreteGaussian, Neighboring
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies
 
 REPLACE = Neighboring.REPLACE_ONE
 AGGREGATORS: list[Aggregator] = [
@@ -113,9 +115,20 @@ def test_labels_follow_the_law(aggregator: Aggregator) -> None:
     runs = 20_000
     labels, paid = aggregator.label(np.tile(votes, (runs, 1)), runs, SimulatedSource(3))
     law = label_law(aggregator, votes)
-    observed = np.bincount(labels % (len(law) if len(law) == 4 else 3), minlength=len(law))
-    chi = ((observed - runs * law) ** 2 / (runs * law)).sum()
-    assert gammaincc((len(law) - 1) / 2, chi / 2) > 1e-9
+    counts = Counter((labels % len(law)).tolist())
+
+    def wider(factor: float) -> dict[int, float]:
+        noise = "scale" if isinstance(aggregator, LNMax) else "stddev"
+        other = dataclasses.replace(aggregator, **{noise: factor * getattr(aggregator, noise)})
+        return dict(enumerate(label_law(other, votes).tolist()))
+
+    accepts_only(
+        frequencies(counts),
+        dict(enumerate(law.tolist())),
+        wider=wider(1.25),
+        narrower=wider(0.8),
+        neighbor=dict(enumerate(label_law(aggregator, np.array([4, 5, 1])).tolist())),
+    )
     assert paid == (labels >= 0).sum()
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,10 @@ import pytest
 from sfumato import Neighboring
 from sfumato.errors import BudgetExceeded, ParameterError
 from sfumato.learning import group_accuracies
-from sfumato.learning.reports.group_accuracy import _reach, _share
+from sfumato.learning.reports.group_accuracy import _gap, _reach, _share
 from sfumato.ledger import Budget, Dataset, Ledger
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies, rate
 
 GROUPS = np.array(["a"] * 300 + ["b"] * 60 + ["other"] * 20)
 RIGHT = np.concatenate([np.arange(300) % 10 < 9, np.arange(60) % 2 == 0, np.ones(20, dtype=bool)])
@@ -46,9 +48,29 @@ def test_the_loss_is_epsilon_and_noise_is_in_every_cell() -> None:
     draws = np.array([[told(rng=k).groups[g][:2] for g in ("a", "b", "none")] for k in range(400)])
     noise = draws - np.array([[270, 30], [30, 30], [0, 0]])
     ratio = math.exp(-1)
-    variance = 2 * ratio / (1 - ratio) ** 2
-    assert np.allclose(noise.var(axis=0), variance, rtol=0.6)
-    assert np.abs(noise.mean(axis=0)).max() < 6.5 * math.sqrt(variance / 400)
+    # All cells of all reports are independent draws of one law.
+    k = np.arange(-60, 61)
+
+    def law(ratio: float, at: int = 0) -> dict[int, float]:
+        return dict(
+            zip(k.tolist(), ((1 - ratio) / (1 + ratio) * ratio ** np.abs(k - at)).tolist(), strict=True)
+        )
+
+    accepts_only(
+        frequencies(Counter(noise.ravel().tolist())),
+        law(ratio),
+        wider=law(ratio ** (1 / 1.25)),
+        narrower=law(ratio**1.4),
+        for_half_the_epsilon=law(math.exp(-0.5)),
+        shifted=law(ratio, 1),
+    )
+    cells = noise.reshape(400, -1)
+    shared = (cells[:, :1] == cells[:, 1:]).ravel()
+    alike = (1 - ratio) ** 2 / (1 + ratio) ** 2 * (1 + ratio**2) / (1 - ratio**2)
+    for column in shared.reshape(400, -1).T:
+        accepts_only(
+            rate(int(column.sum()), 400), alike, one_draw_for_all=1.0, half_are_shared=(1 + alike) / 2
+        )
 
 
 def test_the_reach_is_the_tail_of_the_law() -> None:
@@ -62,17 +84,26 @@ def test_the_reach_is_the_tail_of_the_law() -> None:
 
 
 def test_intervals_cover_all_together() -> None:
-    """At confidence 0.7, 300 reports, 90 misses are expected at most; a false alarm has probability 1e-9."""
-    missed = 0
-    for seed in range(300):
-        found = told(rng=seed, confidence=0.7, epsilon=0.2, public_groups=["a", "b"])
-        accuracies = zip(("a", "b"), (0.9, 0.5), strict=True)
-        held = all(
-            found.groups[g].accuracy.lower <= truth <= found.groups[g].accuracy.upper
-            for g, truth in accuracies
-        )
-        missed += not (held and found.gap.lower <= 0.4 <= found.gap.upper)
-    assert missed <= 90 + 6 * math.sqrt(300 * 0.21)
+    """Where the noise of all four cells is within the reach at once, the truth is in every interval."""
+    scale, reach = 5.0, _reach(5.0, 0.3 / 4)
+    found = told(confidence=0.7, epsilon=1 / scale, public_groups=["a", "b"])
+    assert [g.accuracy for g in found.groups.values()] == [
+        _share(g.right, g.wrong, reach) for g in found.groups.values()
+    ]
+    noise = range(-reach, reach + 1)
+    groups = [{_share(r + a, w + b, reach) for a in noise for b in noise} for r, w in ((270, 30), (30, 30))]
+    for truth, shares in zip((0.9, 0.5), groups, strict=True):
+        assert all(share.lower <= truth <= share.upper for share in shares)
+    ends = [[max(shares, key=lambda s: sign * (s.lower + s.upper)) for sign in (1, -1)] for shares in groups]
+    for gap in (_gap(pair) for pair in product(*ends)):
+        assert gap.lower <= 0.4 <= gap.upper
+    # Without its share of the risk for each cell, or at half the scale, it would be too short.
+    ratio = math.exp(-1 / scale)
+    covered = [
+        (1 - 2 * ratio ** (each + 1) / (1 + ratio)) ** 4
+        for each in (reach, _reach(scale, 0.3), _reach(scale / 2, 0.3 / 4))
+    ]
+    assert covered[0] > 0.7 > max(covered[1:])
 
 
 def test_the_gap_is_found() -> None:

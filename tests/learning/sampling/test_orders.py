@@ -6,16 +6,17 @@ from collections import Counter
 from collections.abc import Hashable
 from fractions import Fraction
 from itertools import combinations, permutations, product
-from math import comb
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.stats import binom
 
 from sfumato.learning.sampling.orders import Allocated, Held, permutation, subset, subsets
 from sfumato.learning.sampling.seed import Seed
 from tests.cases import cases
-from tests.learning.sampling.laws import assert_law
+from tests.chance import FALSE_ALARM, accepts_only
+from tests.learning.sampling.laws import fits
 
 
 class _Words:
@@ -65,7 +66,16 @@ def test_units_draw_their_subsets_independently() -> None:
     for i in range(0, 20_000, 2):
         counts[tuple(frozenset(drawn[:, i + j].tolist()) for j in (0, 1))] += 1
     sets = [frozenset(pair) for pair in combinations(range(4), 2)]
-    assert_law(counts, {pair: Fraction(1, 36) for pair in product(sets, sets)})
+
+    def law(alike: Fraction) -> dict[Hashable, Fraction]:
+        """Two units get one subset with some chance, instead of two."""
+        return {
+            pair: (1 - alike) / 36 + (alike / 6 if pair[0] == pair[1] else 0) for pair in product(sets, sets)
+        }
+
+    accepts_only(
+        fits(counts), law(Fraction(0)), sometimes_alike=law(Fraction(1, 12)), apart=law(Fraction(-1, 5))
+    )
 
 
 @cases("size", [1, 3, 5, 200, 700])
@@ -76,18 +86,37 @@ def test_many_units_each_get_distinct_numbers(size: int) -> None:
     assert drawn.max() < 1000
     assert (np.diff(np.sort(drawn, axis=0), axis=0) > 0).all()
     counts = np.bincount(drawn.ravel(), minlength=1000)
-    share = size / 1000
-    assert np.abs(counts - 3000 * share).max() < 7.5 * np.sqrt(3000 * share * (1 - share)) + 15
+
+    def check(chances: NDArray[np.float64]) -> None:
+        """How many units have a number is binomial, for each of 1,000 numbers."""
+        tail = np.minimum(binom.cdf(counts, 3000, chances), binom.sf(counts - 1, 3000, chances))
+        assert (2 * tail > FALSE_ALARM / 1000).all()
+
+    right = np.full(1000, size / 1000)
+    others = np.append(np.full(999, size / 999), 0.0)
+    accepts_only(check, right, last_never=others, first_never=others[::-1])
 
 
-@cases(("count", "size"), [(6, 0), (6, 2), (6, 3), (6, 5), (6, 6), (1, 1)])
+@cases(("count", "size"), [(6, 2), (6, 3), (6, 5)])
 def test_all_subsets_are_equally_likely(count: int, size: int) -> None:
     stream = Seed.of(2).stream("test", 0)
     counts: Counter[Hashable] = Counter(tuple(subset(count, size, stream).tolist()) for _ in range(2000))
-    law: dict[Hashable, Fraction] = {
-        chosen: Fraction(1, comb(count, size)) for chosen in combinations(range(count), size)
-    }
-    assert_law(counts, law)
+
+    def law(weight: Fraction) -> dict[tuple[int, ...], Fraction]:
+        """Sets that hold the first number are so many times as likely as others."""
+        weights = {s: weight if 0 in s else Fraction(1) for s in combinations(range(count), size)}
+        return {chosen: each / sum(weights.values()) for chosen, each in weights.items()}
+
+    accepts_only(
+        fits(counts), law(Fraction(1)), first_often=law(Fraction(5, 2)), first_seldom=law(Fraction(2, 5))
+    )
+
+
+def test_none_and_all_are_one_subset() -> None:
+    stream = Seed.of(2).stream("test", 0)
+    for count in (6, 1):
+        assert subset(count, 0, stream).tolist() == []
+        assert subset(count, count, stream).tolist() == list(range(count))
 
 
 def test_a_large_subset_draws_on_until_it_is_full() -> None:

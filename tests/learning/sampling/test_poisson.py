@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from math import prod
 
 import numpy as np
@@ -17,7 +17,8 @@ from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.learning.sampling.seed import KeyedStream, Seed
 from sfumato.privacy import Gaussian, Neighboring, PoissonSubsampled
 from tests.cases import cases
-from tests.learning.sampling.laws import assert_law
+from tests.chance import accepts_only, rate
+from tests.learning.sampling.laws import fits
 
 
 class _Script(KeyedStream):
@@ -72,17 +73,34 @@ def test_a_chance_of_few_bits_has_no_ties() -> None:
 def test_the_whole_law_of_small_batches() -> None:
     n, q, steps = 5, 0.3, 10_000
     sampler = PoissonSampler(population=n, sampling_probability=q, steps=steps, seed=11)
-    law: dict[Hashable, Fraction] = {}
-    for coins in product([0, 1], repeat=n):
-        chances = [Fraction(q) if coin else 1 - Fraction(q) for coin in coins]
-        law[tuple(i for i, coin in enumerate(coins) if coin)] = prod(chances, start=Fraction(1))
-    assert_law(Counter(tuple(batch.tolist()) for batch in sampler.batches()), law)
+
+    def law(chance: float, alike: int = 1) -> dict[Hashable, float]:
+        """The first so many share a coin."""
+        found: dict[Hashable, float] = {}
+        for coins in product([0, 1], repeat=n - alike + 1):
+            whole = coins[:1] * (alike - 1) + coins
+            found[tuple(i for i, coin in enumerate(whole) if coin)] = prod(
+                chance if coin else 1 - chance for coin in coins
+            )
+        return found
+
+    counts = Counter(tuple(batch.tolist()) for batch in sampler.batches())
+    accepts_only(fits(counts), law(q), more=law(1.1 * q), two_share_a_coin=law(q, 2))
 
 
 def test_an_examples_steps_are_independent() -> None:
     sampler = PoissonSampler(population=1, sampling_probability=0.5, steps=10_000, seed=12)
     coins = np.array([batch.size for batch in sampler.batches()]).reshape(-1, 4)
-    assert_law(Counter(map(tuple, coins.tolist())), dict.fromkeys(product([0, 1], repeat=4), 1 / 16))
+
+    def chain(stays: float) -> dict[tuple[int, ...], float]:
+        """Each coin is as the one before with some chance."""
+        return {
+            four: prod((stays if a == b else 1 - stays for a, b in pairwise(four)), start=0.5)
+            for four in product([0, 1], repeat=4)
+        }
+
+    counts = Counter(map(tuple, coins.tolist()))
+    accepts_only(fits(counts), chain(0.5), sticky=chain(0.58), restless=chain(0.42))
 
 
 def test_inclusion_counts_and_pairs_of_a_large_population() -> None:
@@ -92,14 +110,14 @@ def test_inclusion_counts_and_pairs_of_a_large_population() -> None:
     drawn = np.zeros((steps, n), bool)
     for step, batch in enumerate(sampler.batches()):
         drawn[step, batch] = True
-    for events, chance in (
-        (drawn, q),
-        (drawn[:, 1:] & drawn[:, :-1], q * q),
-        (drawn[1:] & drawn[:-1], q * q),
-        (drawn[:, : n // 2] & drawn[:, n // 2 :], q * q),
+    accepts_only(rate(int(drawn.sum()), drawn.size), q, more=1.02 * q, less=0.98 * q)
+    # Pairs that have nothing in common, so that their counts are binomial.
+    for pairs in (
+        drawn[:, 1::2] & drawn[:, ::2],
+        drawn[1::2] & drawn[::2],
+        drawn[:, : n // 2] & drawn[:, n // 2 :],
     ):
-        spread = np.sqrt(events.size * chance * (1 - chance) * 2)
-        assert abs(int(events.sum()) - events.size * chance) < 6.2 * spread
+        accepts_only(rate(int(pairs.sum()), pairs.size), q * q, drawn_to=1.3 * q * q, apart=0.7 * q * q)
 
 
 def test_a_batch_is_a_pure_function_of_seed_and_step() -> None:

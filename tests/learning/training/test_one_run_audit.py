@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.audit import OneRunAudit, audit, audit_one_run
+from sfumato.audit import OneRunAudit, audit, audit_one_run, one_run_bound
+from tests.chance import accepts_only, unrefuted
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -101,22 +102,37 @@ def audited(train: Callable[[np.ndarray], np.ndarray], sampler: Sampler, noise: 
     return audit_one_run(train, canaries=CANARIES, epsilon=claim, delta=DELTA, guesses=CANARIES, rng=3)
 
 
+def holds(found: OneRunAudit) -> None:
+    """Assert that a claim stands, and would not if canaries were told as planted bugs tell them."""
+
+    def check(correct: int) -> None:
+        bound = one_run_bound(
+            correct, found.guesses, canaries=CANARIES, delta=found.delta, confidence=found.confidence
+        )
+        unrefuted(bound)(found.epsilon)
+
+    assert not found.violated
+    accepts_only(check, found.correct, told=round(0.99 * CANARIES))
+
+
 def poisson(probability: float) -> PoissonSampler:
     return PoissonSampler(population=REAL + CANARIES, sampling_probability=probability, steps=STEPS, seed=5)
 
 
 @pytest.mark.parametrize(("probability", "noise"), [(0.25, 3.0), (0.25, 0.7)])
 def test_the_right_training_stays_below_its_claim(probability: float, noise: float) -> None:
-    """Seeds are fixed; a false alarm had probability 0.001."""
+    """A right training fails an audit with probability 0.001, as it is told to."""
     sampler = poisson(probability)
 
     def train(coins: np.ndarray) -> np.ndarray:
         return likelihood(gives_out(coins, sampler, noise), noise, probability)
 
-    assert not audited(train, sampler, noise).violated
-    # Nor does the audit see nothing, where there is little noise.
+    found = audited(train, sampler, noise)
+    # Where there is little noise, the audit sees some of the loss; where there is much, it would see a bug.
     if noise < 1:
-        assert audited(train, sampler, noise).epsilon_lower > 0.8
+        accepts_only(unrefuted(found.epsilon_lower), found.epsilon, part=0.8)
+    else:
+        holds(found)
 
 
 @pytest.mark.parametrize("sums", [unclipped_sums, half_counted_sums])
@@ -159,10 +175,10 @@ def test_batches_cut_once_and_priced_as_poisson_are_caught() -> None:
     poisson_loss = PoissonSampler(
         population=count, sampling_probability=1 / batches, steps=batches * epochs, seed=5
     ).loss(noise)
-    for loss, violated in ((poisson_loss, True), (cut.loss(noise) * epochs, False)):
-        claim = loss.epsilon(DELTA)
-        found = audit_one_run(train, canaries=count, epsilon=claim, delta=DELTA, guesses=count, rng=3)
-        assert found.violated is violated
+    right, wrong = (loss.epsilon(DELTA) for loss in (cut.loss(noise) * epochs, poisson_loss))
+    found = audit_one_run(train, canaries=count, epsilon=wrong, delta=DELTA, guesses=count, rng=3)
+    assert found.violated
+    accepts_only(unrefuted(found.epsilon_lower), right, poisson=wrong)
 
 
 def loudest_of_shuffled(canary: float, runs: int) -> np.ndarray:
@@ -188,7 +204,7 @@ def loudest_of_poisson(canary: float, runs: int) -> np.ndarray:
 
 
 def test_batches_shuffled_in_each_epoch_and_priced_as_poisson_are_caught() -> None:
-    """By many runs of one canary, as no order tells of several; a false alarm had probability 1e-6.
+    """By many runs of one canary, as no order tells of several.
 
     In 100 steps at rate 1/100 Poisson hides a canary by not showing where it would be. The gap is that of
     Chua et al. (2024), "How private are DP-SGD implementations?", for adaptive queries of fixed batches.
@@ -200,8 +216,7 @@ def test_batches_shuffled_in_each_epoch_and_priced_as_poisson_are_caught() -> No
     told: dict[str, Any] = {"delta": delta, "pairs": [(1.0, 0.0)], "trials": 2000, "confidence": 1 - 1e-6}
     found = audit(loudest_of_shuffled, epsilon=wrong, **told)
     assert found.violated
-    assert found.epsilon_lower > 1.4 * wrong
-    assert not audit(loudest_of_shuffled, epsilon=right, **told).violated
+    accepts_only(unrefuted(found.epsilon_lower), right, poisson=wrong, more_than_poisson=1.4 * wrong)
     assert not audit(loudest_of_poisson, epsilon=wrong, **told | {"trials": 20_000}).violated
 
 
@@ -230,10 +245,9 @@ def engine_weights(coins: np.ndarray, noise: float) -> np.ndarray:
 
 
 def test_the_engine_stays_below_its_claim_and_would_not_below_another() -> None:
-    """Seeds are fixed; a false alarm had probability 0.001."""
+    """A right training fails an audit with probability 0.001, as it is told to."""
     sampler = PoissonSampler(population=CANARIES, sampling_probability=0.5, steps=8, seed=5)
-    assert not audited(lambda coins: engine_weights(coins, 2.0), sampler, 2.0).violated
+    holds(audited(lambda coins: engine_weights(coins, 6.0), sampler, 6.0))
     quiet = audited(lambda coins: engine_weights(coins, 0.3), sampler, 0.3)
-    assert not quiet.violated
     # The weights that this noise hides in would refute a claim for more noise.
-    assert quiet.epsilon_lower > sampler.loss(6.0).epsilon(DELTA)
+    accepts_only(unrefuted(quiet.epsilon_lower), quiet.epsilon, more_noise=sampler.loss(6.0).epsilon(DELTA))

@@ -23,6 +23,7 @@ from sfumato.learning import (
 )
 from sfumato.ledger import Ledger
 from sfumato.privacy import Neighboring
+from tests.chance import accepts_only, rate
 from tests.run_time import run_time
 
 if run_time(__name__):
@@ -150,8 +151,19 @@ def test_examples_past_the_declared_number_are_drawn_too(make: Make) -> None:
     for step in range(400):
         drawn[made.engine.run.sampler.batch(step)] += 1
     assert made.engine.run.sampler.expected_batch_size == 10
-    # Each is in half of 400 batches; a deviation of 100, ten standard deviations, has a chance below 1e-20.
-    assert (drawn - 200).abs().max() < 100
+
+    def check(chances: list[float]) -> None:
+        """Each example is in each of 400 batches with a chance of its own."""
+        for hits, chance in zip(drawn.tolist(), chances, strict=True):
+            rate(int(hits), 400)(chance)
+
+    accepts_only(
+        check,
+        [0.5] * 60,
+        declared_only=[0.5] * 20 + [0.0] * 40,
+        last_never=[0.5] * 59 + [0.0],
+        fewer=[0.35] * 60,
+    )
 
 
 @pytest.mark.parametrize("name", COUNTING)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.special import gammaincc
 
 from sfumato.audit import audit
 from sfumato.errors import BudgetExceeded, ParameterError, SimulatedCharge
@@ -19,6 +18,7 @@ from sfumato.mechanisms import Laplace
 from sfumato.numerics.source import RandomSource
 from sfumato.privacy import ZCDP, AdaptiveChoice, Neighboring, PureDP, RandomStopping
 from tests.cases import cases
+from tests.chance import accepts_only, pearson
 
 CANDIDATES = (0, 1, 2)
 SCORES = {"here": (4, 6, 1), "there": (5, 5, 0)}  # one unit moves each score by at most 1
@@ -117,8 +117,12 @@ def train(candidate: int, source: RandomSource) -> tuple[int, int]:
     return score, score
 
 
-@pytest.mark.parametrize("runs", [Runs.geometric(4), Runs.poisson(3)], ids=repr)
-def test_the_best_run_follows_its_law(runs: Runs) -> None:
+@pytest.mark.parametrize(
+    ("runs", "others"),
+    [(Runs.geometric(4), Runs.geometric(2)), (Runs.poisson(3), Runs.poisson(1.4))],
+    ids=["geometric", "poisson"],
+)
+def test_the_best_run_follows_its_law(runs: Runs, others: Runs) -> None:
     law = best_run(SCORES["here"], runs)
     rng = np.random.default_rng(4)
     count = 800
@@ -129,9 +133,18 @@ def test_the_best_run_follows_its_law(runs: Runs) -> None:
         observed[place] += 1
     order = np.argsort(law)
     groups = np.searchsorted(np.cumsum(law[order]), np.linspace(0.03, 0.97, 15))
-    sums = [np.add.reduceat(x[order], np.unique(np.append(0, groups))) for x in (observed, law * count)]
-    chi = ((sums[0] - sums[1]) ** 2 / sums[1]).sum()
-    assert gammaincc((len(sums[0]) - 1) / 2, chi / 2) > 1e-9
+
+    def grouped(values: np.ndarray) -> dict[int, float]:
+        """Some fifteen groups of outcomes that are about as likely as each other."""
+        return dict(enumerate(np.add.reduceat(values[order], np.unique(np.append(0, groups))).tolist()))
+
+    accepts_only(
+        pearson({group: int(times) for group, times in grouped(observed).items()}),
+        grouped(law),
+        fewer_runs=grouped(best_run(SCORES["here"], others)),
+        one_run=grouped(np.append(one_run(SCORES["here"]).ravel(), 0.0)),
+        neighbor=grouped(best_run(SCORES["there"], runs)),
+    )
 
 
 @pytest.fixture
