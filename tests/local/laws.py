@@ -11,12 +11,14 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 
-from tests.chance import accepts_only, frequencies, moments
+from tests.chance import accepts_only, at_least, at_most, frequencies, moments
 
 __all__ = [
     "SEVEN_SIGMA",
+    "alike",
     "audited",
     "below_exponential",
+    "covers",
     "have_moments",
     "named_alike",
     "within",
@@ -126,3 +128,38 @@ def audited(found: Any) -> Callable[[float], None]:
         assert found.epsilon_lower <= epsilon, f"at least {found.epsilon_lower}"
 
     return check
+
+
+def alike(one: npt.ArrayLike, *, off: float = 0.0) -> Callable[[npt.ArrayLike], None]:
+    """Return a check of some draws against others, row by row independent: their means are the same.
+
+    They may be ``off`` by what rounding makes of them.
+    """
+    first = np.asarray(one, float)
+
+    def check(others: npt.ArrayLike) -> None:
+        other = np.asarray(others, float)
+        spread = np.sqrt(first.var(axis=0) / len(first) + other.var(axis=0) / len(other)) + 1e-9
+        away = np.maximum(abs(first.mean(axis=0) - other.mean(axis=0)) - off, 0) / spread
+        assert (away <= SEVEN_SIGMA + 1).all(), f"means are off by {away.max()} standard errors"
+
+    return check
+
+
+def covers(
+    hits: npt.ArrayLike,
+    total: int,
+    level: float = 0.95,
+    *,
+    claimed: float = 0.99,
+    most: float | None = None,
+    under: float = 0.85,
+) -> None:
+    """Assert that intervals hold at least as often as they say, and in the mean at most so often.
+
+    What they hold must reject a higher level ``claimed``, and that they hold no more than ``under`` of all.
+    """
+    held = np.atleast_1d(hits)
+    accepts_only(at_least(int(held.min()), total), level, a_higher_level=claimed)
+    if most is not None:
+        accepts_only(at_most(int(held.mean()), total), most, a_lower_level=under)
