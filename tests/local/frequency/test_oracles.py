@@ -85,8 +85,8 @@ def test_supports_are_exact(kind: Any) -> None:
     n = 60_000
     records = oracle.randomize_batch(np.full(n, 2), 3).records
     for place, count in enumerate(oracle.tally(records).tolist()):
-        chance, other = (support.true, support.other)[:: 1 if place == 2 else -1]
-        accepts_only(rate(count, n), chance, of_the_other=other, a_tenth_more=1.1 * float(chance))
+        chance, wrong = (support.true, support.other)[:: 1 if place == 2 else -1]
+        accepts_only(rate(count, n), chance, of_the_other=wrong, a_tenth_more=1.1 * float(chance))
     totals = np.array([oracle.tally(records[i : i + 1]) for i in range(6000)])
     for (one, other), exact in {(2, 5): support.with_true, (1, 5): support.both_others}.items():
         both = int((totals[:, one] * totals[:, other]).sum())

@@ -121,7 +121,7 @@ def test_intervals_cover(kind: Any, epsilon: float) -> None:
         assert kind in (OneBitMean, HybridMean) or np.std(misses) >= 0.87 * deviation
 
     wrong = {} if kind in (OneBitMean, HybridMean) else {"a_third_more": 4 / 3}
-    accepts_only(check, 1.0, two_thirds=2 / 3 if not wrong else 3 / 4, **wrong)
+    accepts_only(check, 1.0, much_less=3 / 4 if wrong else 1 / 3, **wrong)
     assert kind is LaplaceMean or exact / repeats >= 0.97
 
 
