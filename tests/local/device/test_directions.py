@@ -15,7 +15,7 @@ from sfumato.local.device.vectors import UNIT, gaussians, on_sphere
 from sfumato.numerics.source import SimulatedSource
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies, rate
-from tests.local.laws import SEVEN_SIGMA, below_exponential, have_moments, within, worst_odds
+from tests.local.laws import below_exponential, have_moments, within, worst_odds
 
 KINDS: list[Any] = [PrivUnit, PrivUnitG, SphereSampling]
 KNOWN = [[[-3151, -3017, -1010], [1896, -7356, -1160]]]
@@ -72,8 +72,9 @@ def test_vectors_pass_for_normal_and_stay_the_same() -> None:
     fourth = within((flat**4).mean(axis=0), np.sqrt(96 / n))
     accepts_only(fourth, 3.0, uniform=9 / 5, laplace=6.0, of_signs=1.0)
     shared = flat.T @ flat / n - np.eye(15)
-    assert (abs(shared) <= SEVEN_SIGMA * np.sqrt(2 / n)).all()
-    assert (abs((flat[1:] * flat[:-1]).mean(axis=0)) <= SEVEN_SIGMA / np.sqrt(n)).all()
+    accepts_only(within(shared, np.sqrt(2 / n)), 0.0, a_tenth_is_shared=0.1)
+    following = within((flat[1:] * flat[:-1]).mean(axis=0), 1 / np.sqrt(n))
+    accepts_only(following, 0.0, a_tenth_is_shared=0.1)
     assert np.linalg.norm(on_sphere(made * UNIT), axis=2) == pytest.approx(np.full((n, 3), UNIT * np.sqrt(5)))
     known = gaussians(np.array([7], np.uint64), np.array([[0, 2]]), 3)
     assert np.rint(known).astype(int).tolist() == KNOWN
