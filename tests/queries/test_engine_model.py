@@ -28,6 +28,7 @@ from sfumato.queries.plan import (
     Scan,
 )
 from sfumato.queries.sources import open_source
+from tests.chance import accepts_only, frequencies
 
 _SECRET = b"model" * 8
 _X = Expression(exp.column("x", quoted=True), ColumnType.FLOAT)
@@ -245,7 +246,7 @@ def test_neither_order_nor_threads_matter(seed: int) -> None:
 
 
 def test_every_group_and_row_has_the_same_chance() -> None:
-    """Chi-square over 4000 units: each keeps 1 of 8 groups and 1 of 8 rows; false alarm 1e-9 each."""
+    """Of 4000 units each keeps 1 of 8 groups and 1 of 8 rows."""
     units, keys = 4000, 8
     people = [unit for unit in range(units) for _ in range(keys)]
     labels = [f"key {i}" for i in range(keys)] * units
@@ -262,5 +263,8 @@ def test_every_group_and_row_has_the_same_chance() -> None:
     by_row = [a - b for a, b in zip([units, *above], [*above, 0], strict=True)]
     for counts in (by_key, by_row):
         assert sum(counts) == units
-        statistic = sum((count - units / keys) ** 2 for count in counts) / (units / keys)
-        assert statistic < 56.0, counts  # P(chi-square with 7 degrees > 56) < 1e-9
+        first = {place: 1 / 16 if place else 9 / 16 for place in range(keys)}
+        one_less = {place: 1 / 7 if place else 0 for place in range(keys)}
+        even = dict.fromkeys(range(keys), 1 / keys)
+        found = frequencies(dict(enumerate(counts)))
+        accepts_only(found, even, mostly_the_first=first, never_the_first=one_less)

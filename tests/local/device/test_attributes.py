@@ -13,7 +13,8 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.local.device import Domain, FakeData, Randomizer, SampledAttribute, SplitBudget
 from tests.cases import cases
-from tests.local.laws import below_exponential, worst_odds
+from tests.chance import accepts_only
+from tests.local.laws import below_exponential, named_alike, reports, worst_odds
 
 KINDS: list[Any] = [SplitBudget, SampledAttribute, FakeData]
 DOMAINS = (Domain(["a", "b"]), Domain(range(10, 13)))
@@ -72,7 +73,7 @@ def test_sampling_among_fake_data_amplifies_one_answer_and_no_person() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_drawn_is_the_law(kind: Any) -> None:
     made, n = small(kind, 1.0), 40_000
-    for person in (("a", 11), ("b", 10)):
+    for person, other in ((("a", 11), ("b", 10)), (("b", 10), ("a", 10))):
         law = law_of(made, person)
         records = made.randomize_batch([person] * n, 3).records
         assert made.layout.genuine(records).all()
@@ -80,8 +81,8 @@ def test_what_is_drawn_is_the_law(kind: Any) -> None:
         seen, counts = np.unique(records, axis=0, return_counts=True)
         found = dict(zip((row.tobytes() for row in seen), counts.tolist(), strict=True))
         assert set(found) <= set(law)
-        square = sum((found.get(report, 0) - n * float(p)) ** 2 / (n * float(p)) for report, p in law.items())
-        assert square < 52  # chi-square, at most 5 degrees of freedom: below 1e-9
+        sharper = named_alike(law, law_of(small(kind, 1.25), person))
+        accepts_only(reports(found, law), law, of_another=law_of(made, other), of_epsilon_5_4=sharper)
 
 
 @pytest.mark.parametrize("kind", KINDS)

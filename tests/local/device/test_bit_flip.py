@@ -12,7 +12,8 @@ from sfumato.errors import ParameterError
 from sfumato.local.device import Domain, Randomizer
 from sfumato.local.device.bit_flip import BitFlip
 from tests.cases import cases
-from tests.local.laws import below_exponential, worst_odds
+from tests.chance import accepts_only, rate
+from tests.local.laws import below_exponential, named_alike, reports, worst_odds
 
 
 @cases("asked", [1, 2, 3, 5])
@@ -28,8 +29,10 @@ def test_what_is_drawn_is_the_law(asked: int) -> None:
     law = made.probabilities(2)
     seen = Counter(made.randomize_batch(np.full(n, 2), 9))
     assert set(seen) <= set(law)
-    square = sum((seen[row] - n * chance) ** 2 / float(n * chance) for row, chance in law.items())
-    assert square < 85  # chi-square, at most 23 degrees of freedom: below 1e-9
+    sharper = BitFlip(epsilon=1.25, domain=made.domain, asked=asked).probabilities(2)
+    accepts_only(
+        reports(seen, law), law, of_another=made.probabilities(1), of_epsilon_5_4=named_alike(law, sharper)
+    )
 
 
 def test_draws_are_kept_in_ascending_order() -> None:
@@ -37,7 +40,8 @@ def test_draws_are_kept_in_ascending_order() -> None:
     drawn, _ = made.opened(made.randomize_batch(np.full(2000, 50), 1).records)
     assert (np.diff(drawn, axis=1) > 0).all()
     counts = np.bincount(drawn.ravel(), minlength=100)
-    assert (abs(counts - 140) <= 6.5 * np.sqrt(140)).all()
+    for count in (int(counts.min()), int(counts.max())):
+        accepts_only(rate(count, 2000), 0.07, one_less_is_drawn=0.03, one_place_is_never_drawn=0.14)
 
 
 def test_poisoned_records_are_not_well_formed() -> None:

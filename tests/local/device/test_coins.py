@@ -14,6 +14,7 @@ from sfumato.errors import ParameterError
 from sfumato.local.device.coins import Coin, checked_epsilon, least_odds
 from sfumato.numerics.source import SimulatedSource
 from tests.cases import cases
+from tests.chance import accepts_only, rate
 
 
 @given(st.floats(1e-9, 40.0))
@@ -40,8 +41,9 @@ def test_a_coin_falls_as_it_says(threshold: int, bits: int) -> None:
 
     assert Coin(threshold, bits).flip(4, Counting(0)).tolist()[:3] == [True, True, False]
     coin, n = Coin(threshold, bits), 40_000
-    hits, mean = int(coin.flip(n, SimulatedSource(1)).sum()), float(coin.chance)
-    assert abs(hits - n * mean) <= 6.2 * (n * mean * (1 - mean)) ** 0.5 + 1e-9  # false alarms: 1e-9
+    hits, chance = int(coin.flip(n, SimulatedSource(1)).sum()), coin.chance
+    off = chance - Fraction(1, 50)
+    accepts_only(rate(hits, n), chance, a_fiftieth_off=off if off > 0 else Fraction(1, 50))
 
 
 @cases(("threshold", "bits"), [(0, 8), (256, 8), (1, 0), (1, 65), (-1, 4)])

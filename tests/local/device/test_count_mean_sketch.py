@@ -12,7 +12,8 @@ from sfumato.errors import ParameterError
 from sfumato.local.device import Domain, Randomizer
 from sfumato.local.device.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
 from tests.cases import cases
-from tests.local.laws import below_exponential, worst_odds
+from tests.chance import accepts_only, rate
+from tests.local.laws import below_exponential, of_more_epsilon, reports, worst_odds
 
 KINDS: list[Any] = [CountMeanSketch, HadamardCountMeanSketch]
 PLACES = [95, 963, 269, 156]
@@ -33,12 +34,10 @@ def test_what_is_drawn_is_the_law(kind: Any) -> None:
     assert made.layout.genuine(batch.records).all()
     assert made.well_formed(batch.records).all()
     found, counts = np.unique(batch.records, axis=0, return_counts=True)
-    seen = {row.tobytes(): count for row, count in zip(found, counts, strict=True)}
+    seen = {row.tobytes(): int(count) for row, count in zip(found, counts, strict=True)}
     assert set(seen) <= set(law)
-    square = sum((seen.get(row, 0) - n * chance) ** 2 / float(n * chance) for row, chance in law.items())
-    # Chi-square is below its mean and 6.2 deviations but in 1e-9 of cases, and a third more for its skew.
-    freedom = len(law) - 1
-    assert square < freedom + 8.5 * np.sqrt(2 * freedom)
+    sharper = of_more_epsilon(law, 1.25)
+    accepts_only(reports(seen, law), law, of_another=made.probabilities(2), of_epsilon_5_4=sharper)
 
 
 def test_hash_functions_are_the_same_everywhere() -> None:
@@ -55,10 +54,11 @@ def test_values_share_places_as_often_as_by_chance() -> None:
     places = made.places(np.arange(65_536)[:, None], np.array([0, 1, 2, 64, 255, 256, 299])[None, :])
     for one in range(7):
         counts = np.bincount(places[:, one], minlength=64)
-        assert (abs(counts - 1024) < 6.5 * 32).all()
+        for count in (counts.min(), counts.max()):
+            accepts_only(rate(int(count), 65_536), 1 / 64, half_as_many=1 / 32, twice_as_many=1 / 128)
         for other in range(one):
             alike = int((places[:, one] == places[:, other]).sum())
-            assert abs(alike - 1024) < 6.5 * 32
+            accepts_only(rate(alike, 65_536), 1 / 64, half_as_many=1 / 32, never_alike=0.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -17,7 +17,8 @@ from sfumato.local.device import (
     SubsetSelection,
 )
 from tests.cases import cases
-from tests.local.laws import below_exponential, worst_odds
+from tests.chance import accepts_only
+from tests.local.laws import below_exponential, of_more_epsilon, reports, worst_odds
 
 KINDS: list[Any] = [HadamardResponse, OneBitHadamard, ProjectiveGeometryResponse, SubsetSelection]
 DIGESTS = {
@@ -55,10 +56,9 @@ def test_what_is_drawn_is_the_law(kind: Any, epsilon: float, count: int) -> None
         )
         seen = {row.tobytes(): int(time) for row, time in zip(found, times, strict=True)}
         assert set(seen) <= set(law)
-        square = sum((seen.get(report, 0) - n * float(p)) ** 2 / (n * float(p)) for report, p in law.items())
-        # Chi-square, its cube root being nearly normal (Wilson, Hilferty): 1e-9 each.
-        free = len(law) - 1
-        assert (square / free) ** (1 / 3) < 1 - 2 / (9 * free) + 6.2 * np.sqrt(2 / (9 * free))
+        sharper = of_more_epsilon(law, 1.3)
+        another = made.probabilities((value + 1) % count)
+        accepts_only(reports(seen, law), law, of_another=another, of_13_tenths_of_epsilon=sharper)
 
 
 @cases("kind", KINDS, ids=ids)

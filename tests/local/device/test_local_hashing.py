@@ -13,7 +13,8 @@ from sfumato.local.device import BinaryLocalHashing, Domain, OptimalLocalHashing
 from sfumato.local.device.local_hashing import hashed, keys_of
 from sfumato.numerics import _kernels
 from tests.cases import cases
-from tests.local.laws import SEVEN_SIGMA, below_exponential, worst_odds
+from tests.chance import accepts_only, frequencies, rate
+from tests.local.laws import below_exponential, worst_odds
 
 KINDS: list[Any] = [OptimalLocalHashing, BinaryLocalHashing]
 
@@ -46,14 +47,17 @@ def test_what_is_drawn_is_the_law(kind: Any) -> None:
     high = hashed(seeds, keys_of(np.array([33]))).astype(np.uint64)
     true = (high * np.uint64(made.buckets) >> np.uint64(32)).astype(int)
     away = np.bincount((buckets.astype(int) - true) % made.buckets, minlength=made.buckets)
-    p = float(made.truth.chance)
-    expected = n * np.array([p, *[(1 - p) / (made.buckets - 1)] * (made.buckets - 1)])
-    assert (
-        (away - expected) ** 2 / expected
-    ).sum() < 55  # chi-square, at most 3 degrees of freedom: below 1e-9
+
+    def law(device: Any) -> dict[int, float]:
+        p, others = float(device.truth.chance), made.buckets - 1
+        return {0: p, **dict.fromkeys(range(1, made.buckets), (1 - p) / others)}
+
+    even = dict.fromkeys(range(made.buckets), 1 / made.buckets)
+    sharper = law(kind(epsilon=1.1, domain=made.domain))
+    accepts_only(frequencies(dict(enumerate(away.tolist()))), law(made), even=even, of_epsilon_11_10=sharper)
     # Seeds are even in every bit.
-    means = (seeds[:, None] >> np.arange(32, dtype=np.uint32) & np.uint32(1)).mean(axis=0)
-    assert (abs(means - 0.5) <= SEVEN_SIGMA / 2 / np.sqrt(n)).all()
+    for ones in (seeds[:, None] >> np.arange(32, dtype=np.uint32) & np.uint32(1)).sum(axis=0).tolist():
+        accepts_only(rate(ones, n), 0.5, tilted=0.53)
 
 
 def test_buckets_beyond_the_last_are_not_well_formed() -> None:
@@ -90,7 +94,8 @@ def test_pairs_are_hashed_alike_as_often_as_by_chance(place: int, buckets: int) 
         low, span = edges[:-1].astype(np.uint32)[bucket], np.diff(edges).astype(np.uint32)[bucket]
         _kernels.count_hashes(seeds, low, span, keys_of(others), alike)
     n, q = pieces * size, 1 / buckets
-    assert (abs(alike / n - q) <= SEVEN_SIGMA * np.sqrt(q * (1 - q) / n)).all()
+    for count in (alike.min(), alike.max()):
+        accepts_only(rate(int(count), n), q, a_fiftieth_more=1.02 * q, a_fiftieth_less=0.98 * q)
 
 
 @pytest.mark.parametrize("buckets", [2, 4, 56])
@@ -107,8 +112,8 @@ def test_triples_are_hashed_alike_as_often_as_by_chance(buckets: int) -> None:
     ):
         hashes = hashed(seeds[None, :], keys_of(np.array(places))[:, None]).astype(np.uint64)
         one, two, three = hashes * np.uint64(buckets) >> np.uint64(32)
-        both = ((one == two) & (two == three)).mean()
-        assert abs(both - q) <= SEVEN_SIGMA * np.sqrt(q * (1 - q) / n)
+        both = int(((one == two) & (two == three)).sum())
+        accepts_only(rate(both, n), q, third_bound_to_two=1 / buckets, never=0.0)
 
 
 def test_odd_parameters_are_refused() -> None:

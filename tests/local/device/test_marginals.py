@@ -12,7 +12,8 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.local.device import Domain, FourierMarginals, Randomizer, SampledMarginals
 from tests.cases import cases
-from tests.local.laws import below_exponential, worst_odds
+from tests.chance import accepts_only
+from tests.local.laws import below_exponential, named_alike, reports, worst_odds
 
 DOMAINS = (Domain(["a", "b"]), Domain(range(10, 13)), Domain(range(2)))
 PEOPLE = list(product("ab", range(10, 13), range(2)))
@@ -43,7 +44,8 @@ def test_unary_tables_keep_epsilon_too() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_drawn_is_the_law(kind: Any) -> None:
     made, n = small(kind, 1.0), 60_000
-    for row in (("a", 12, 0), ("b", 10, 1)):
+    rows = (("a", 12, 0), ("b", 10, 1))
+    for row, other in (rows, rows[::-1]):
         law = made.probabilities(row)
         records = made.randomize_batch([row] * n, 3).records
         assert made.layout.genuine(records).all()
@@ -51,8 +53,9 @@ def test_what_is_drawn_is_the_law(kind: Any) -> None:
         seen, counts = np.unique(records, axis=0, return_counts=True)
         found = dict(zip((one.tobytes() for one in seen), counts.tolist(), strict=True))
         assert set(found) <= set(law)
-        square = sum((found.get(report, 0) - n * float(p)) ** 2 / (n * float(p)) for report, p in law.items())
-        assert square < 90  # chi-square, at most 21 degrees of freedom: below 1e-9
+        sharper = named_alike(law, small(kind, 1.25).probabilities(row))
+        another = made.probabilities(other)
+        accepts_only(reports(found, law), law, of_another=another, of_epsilon_5_4=sharper)
 
 
 def test_coefficients_are_products_of_characters() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 
 import mpmath
@@ -10,6 +11,8 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local.device import Domain, NoisyHistogram
+from tests.chance import accepts_only, frequencies
+from tests.local.laws import within
 
 
 def law(made: NoisyHistogram, true: bool) -> dict[int, mpmath.mpf]:
@@ -42,14 +45,14 @@ def test_what_is_drawn_is_the_law() -> None:
     numbers = made.numbers(made.randomize_batch(np.full(n, 1), 5).records)
     for place in range(3):
         chances = {k: float(p) for k, p in law(made, place == 1).items()}
-        common = [k for k, p in chances.items() if n * p > 20]
-        seen = np.array([(numbers[:, place] == k).sum() for k in common])
-        expected = n * np.array([chances[k] for k in common])
-        free = len(common)
-        square = float(((seen - expected) ** 2 / expected).sum())
-        assert (square / free) ** (1 / 3) < 1 - 2 / (9 * free) + 6.2 * np.sqrt(2 / (9 * free))
-    rates = np.corrcoef(numbers.T)[~np.eye(3, dtype=bool)]
-    assert (abs(rates) < 6.2 / np.sqrt(n)).all()
+        seen = Counter(numbers[:, place].tolist())
+        other = {k: float(p) for k, p in law(made, place != 1).items()}
+        more = NoisyHistogram(epsilon=9.0, domain=made.domain)
+        wider = {k: float(p) for k, p in law(more, place == 1).items()}
+        accepts_only(frequencies(seen), chances, of_another=other, of_epsilon_9=wider)
+    for one, two in ((0, 1), (0, 2), (1, 2)):
+        shared = within(np.corrcoef(numbers[:, one], numbers[:, two])[0, 1], 1 / np.sqrt(n))
+        accepts_only(shared, 0.0, a_twentieth_is_shared=0.05)
 
 
 @pytest.mark.parametrize(("epsilon", "size"), [(1.0, 2), (0.01, 4)])

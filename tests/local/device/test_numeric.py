@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -20,7 +21,8 @@ from sfumato.local.device import (
     SquareWave,
 )
 from tests.cases import cases
-from tests.local.laws import SEVEN_SIGMA, below_exponential, worst_odds
+from tests.chance import accepts_only, frequencies
+from tests.local.laws import SEVEN_SIGMA, below_exponential, reports, within, worst_odds
 
 FINITE: list[Any] = [OneBitMean, PiecewiseMean, PlaceMean, SquareWave, HybridMean]
 KINDS: list[Any] = [*FINITE, LaplaceMean]
@@ -60,17 +62,22 @@ def test_what_is_drawn_is_the_law(kind: Any, epsilon: float) -> None:
         found = dict(zip((bytes([byte]) for byte in seen.tolist()), counts.tolist(), strict=True))
         assert made.width == 1
         assert set(found) <= set(law)
-        square = sum((found.get(report, 0) - n * float(p)) ** 2 / (n * float(p)) for report, p in law.items())
-        assert square < len(law) - 1 + 6.2 * np.sqrt(2 * len(law)) + 40  # chi-square: below 1e-9
+        another = made.probabilities(place + 1 if place < made.steps else place - 1)
+        accepts_only(reports(found, law), law, of_the_next_place=another)
 
 
 def test_laplace_noise_is_drawn_by_its_law() -> None:
     made, n = small(LaplaceMean, 2.0, 4), 200_000
     noisy = made.opened(made.randomize_batch(np.full(n, 0.5), 3).records)
     ratio = float(np.exp(-1 / float(made.scale)))
-    for away in range(-6, 7):
-        mass = (1 - ratio) / (1 + ratio) * ratio ** abs(away)
-        assert abs((noisy == 2 + away).mean() - mass) <= SEVEN_SIGMA * np.sqrt(mass / n)
+
+    def law(ratio: float) -> dict[int, float]:
+        return {2 + away: (1 - ratio) / (1 + ratio) * ratio ** abs(away) for away in range(-6, 7)}
+
+    # Not that of a scale that is a twentieth off.
+    accepts_only(
+        frequencies(Counter(noisy.tolist())), law(ratio), wider=law(ratio**0.95), narrower=law(ratio**1.05)
+    )
 
 
 @cases("kind", [OneBitMean, PiecewiseMean, PlaceMean, SquareWave, LaplaceMean])
@@ -85,7 +92,8 @@ def test_numbers_between_places_go_to_both(kind: Any) -> None:
         records = made.randomize_batch(np.full(n, value), 1).records
         places = np.array([likely.get(bytes(row), -1) for row in records])
     wanted = (value + 1) / 3 * made.steps
-    assert abs(places.mean() - wanted) <= SEVEN_SIGMA * 0.5 / np.sqrt(n) + 1e-4
+    mean = within(places.mean(), 0.5 / np.sqrt(n) + 1e-4 / SEVEN_SIGMA)
+    accepts_only(mean, wanted, rounded=round(wanted), cut_off=int(wanted), a_fiftieth_off=wanted + 0.02)
     between = np.isin(places, (int(wanted), int(wanted) + 1))
     assert between.mean() > 0.999
 

@@ -6,13 +6,13 @@ import json
 from collections import Counter
 from typing import Any
 
-import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local.device import PrefixRound, Randomizer, Strings
 from tests.cases import cases
-from tests.local.laws import below_exponential, worst_odds
+from tests.chance import accepts_only
+from tests.local.laws import below_exponential, named_alike, reports, worst_odds
 
 TINY = Strings(length=3, alphabet="ab")
 PROTOCOLS = ["RandomizedResponse", "ProjectiveGeometryResponse", "OneBitHadamard", "OptimizedUnaryEncoding"]
@@ -34,17 +34,16 @@ def test_the_odds_are_those_of_epsilon(protocol: str, epsilon: float) -> None:
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_what_is_drawn_is_the_law(protocol: str) -> None:
     device, n = made(1.0, protocol), 40_000
-    for value in ("abb", "b"):
+    for value, other in (("abb", "b"), ("b", "abb")):
         law = device.probabilities(value)
         records = device.randomize_batch([value] * n, 3).records
         assert device.layout.genuine(records).all()
         assert device.well_formed(records).all()
         found = Counter(row.tobytes() for row in records)
         assert set(found) <= set(law)
-        counts = np.array([found[report] for report in law])
-        expected = n * np.array([float(mass) for mass in law.values()])
-        square = float(((counts - expected) ** 2 / expected).sum())
-        assert square < len(law) + 7.5 * np.sqrt(2 * len(law)) + 45  # chi-square: above that below 1e-9
+        sharper = named_alike(law, made(1.5, protocol).probabilities(value))
+        another = device.probabilities(other)
+        accepts_only(reports(found, law), law, of_another=another, of_epsilon_3_2=sharper)
 
 
 def test_strings_are_told_by_their_prefix_or_not_at_all() -> None:

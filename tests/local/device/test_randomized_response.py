@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local.device import Domain, RandomizedResponse
 from tests.cases import cases
-from tests.local.laws import below_exponential, worst_odds
+from tests.chance import accepts_only
+from tests.local.laws import below_exponential, named_alike, reports, worst_odds
 
 
 @cases("epsilon", [0.01, 0.5, 1.0, 4.0, 20.0])
@@ -21,13 +24,12 @@ def test_the_odds_of_all_reports_are_those_of_epsilon(epsilon: float, count: int
 def test_what_is_drawn_is_the_law() -> None:
     made, n = RandomizedResponse(epsilon=1.0, domain=Domain(range(5))), 100_000
     for value in (0, 2, 4):
-        seen = list(made.randomize_batch(np.full(n, value), value))
-        law = made.probabilities(value)
+        seen, law = Counter(made.randomize_batch(np.full(n, value), value)), made.probabilities(value)
         assert set(seen) <= set(law)
-        square = sum(
-            (seen.count(report) - n * chance) ** 2 / float(n * chance) for report, chance in law.items()
-        )
-        assert square < 48  # chi-square, 4 degrees of freedom: 1e-9
+        sharper = RandomizedResponse(epsilon=1.1, domain=made.domain).probabilities(value)
+        another = made.probabilities((value + 1) % 5)
+        wrong = named_alike(law, sharper)
+        accepts_only(reports(seen, law), law, of_another=another, of_epsilon_11_10=wrong)
 
 
 def test_an_epsilon_that_tells_nothing_is_refused() -> None:

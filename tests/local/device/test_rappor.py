@@ -14,7 +14,8 @@ from sfumato.errors import ParameterError
 from sfumato.local.device import Randomizer, Rappor
 from sfumato.local.device.bloom import bloom_filters, bloom_places, encoded
 from tests.cases import cases
-from tests.local.laws import SEVEN_SIGMA, below_exponential, worst_odds
+from tests.chance import accepts_only, frequencies, rate
+from tests.local.laws import below_exponential, reports, worst_odds
 
 STRINGS = [f"string {i}" for i in range(60)]
 PLACES = [[82, 87], [12, 115], [33, 28]]
@@ -56,9 +57,8 @@ def test_what_is_drawn_is_the_law(shape: dict[str, Any]) -> None:
     law = made.probabilities("a")
     seen = Counter(made.randomize_batch(["a"] * n, 9))
     assert set(seen) <= set(law)
-    square = sum((seen[row] - n * chance) ** 2 / float(n * chance) for row, chance in law.items())
-    freedom = len(law) - 1
-    assert square < freedom + 8.5 * np.sqrt(2 * freedom)
+    even = dict.fromkeys(law, Fraction(1, len(law)))
+    accepts_only(reports(seen, law), law, of_another=made.probabilities("b"), even=even)
 
 
 def test_hash_functions_are_the_same_everywhere() -> None:
@@ -72,8 +72,11 @@ def test_places_are_even_and_those_of_cohorts_independent() -> None:
     names = [str(i) for i in range(n)]
     one, other = made.places(names, [0] * n), made.places(names, [1] * n)
     for pair in ((one[:, 0], one[:, 1]), (one[:, 0], other[:, 0]), (one[:, 1], other[:, 0])):
-        cells = np.bincount(pair[0] * 16 + pair[1], minlength=256)
-        assert ((cells - n / 256) ** 2 / (n / 256)).sum() < 255 + 8.5 * np.sqrt(510)
+        cells = dict(enumerate(np.bincount(pair[0] * 16 + pair[1], minlength=256).tolist()))
+        wrong = {16 * a + b: 0.0 if a == b else 1 / 240 for a in range(16) for b in range(16)}
+        doubled = {cell: 1 / 1024 + (3 / 1024 if cell % 2 else 0) for cell in range(256)}
+        even = dict.fromkeys(range(256), 1 / 256)
+        accepts_only(frequencies(cells), even, never_alike=wrong, mostly_odd=doubled)
 
 
 def test_a_device_remembers_by_its_key_alone() -> None:
@@ -92,8 +95,9 @@ def test_a_device_remembers_by_its_key_alone() -> None:
     rows, cohorts = made.opened(np.frombuffer(b"".join(reports), np.uint8).reshape(-1, made.width))
     assert set(cohorts.tolist()) == {one.cohort}
     memo = np.unpackbits(one.memo("a")[0], bitorder="little")
-    rates = np.unpackbits(rows, axis=1, bitorder="little").mean(axis=0)
-    assert (abs(rates - np.where(memo, 0.75, 0.5)) <= SEVEN_SIGMA * 0.5 / np.sqrt(2000)).all()
+    ones = np.unpackbits(rows, axis=1, bitorder="little").sum(axis=0).tolist()
+    for count, held in zip(ones, memo.tolist(), strict=True):
+        accepts_only(rate(count, 2000), 0.75 if held else 0.5, of_the_other_bit=0.5 if held else 0.75)
     assert "k" * 8 not in repr(one)
     assert len(made.client().key) == 32
     assert made.client() != made.client()
@@ -109,8 +113,10 @@ def test_memoized_bits_over_devices_have_the_law_of_permanent_response() -> None
         held[made.places(["a"], [client.cohort])[0]] = True
         wrong += np.unpackbits(client.memo("a")[0], bitorder="little") != held
         cohorts[client.cohort] += 1
-    assert (abs(wrong / n - 0.25) <= SEVEN_SIGMA * np.sqrt(0.1875 / n)).all()
-    assert (abs(cohorts / n - 0.25) <= SEVEN_SIGMA * np.sqrt(0.1875 / n)).all()
+    for count in wrong.astype(int).tolist():
+        accepts_only(rate(count, n), 0.25, half_as_often=0.125, as_often_as_not=0.5)
+    even, three = dict.fromkeys(range(4), 0.25), dict.fromkeys(range(3), 1 / 3)
+    accepts_only(frequencies(dict(enumerate(cohorts.astype(int).tolist()))), even, three_cohorts=three)
 
 
 def test_specifications_come_back() -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
+from collections.abc import Sequence
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -100,31 +103,31 @@ def test_batches_are_joined_and_shuffled() -> None:
             ReportBatch.concatenated(odd)
 
 
+class Words:
+    """A source of the words that a test gives it."""
+
+    simulated = True
+
+    def __init__(self, *given: Sequence[int]) -> None:
+        self.left = list(given)
+
+    def words(self, count: int) -> np.ndarray:
+        return np.array(self.left.pop(0), np.uint64)
+
+    def bytes(self, count: int) -> bytes:
+        raise AssertionError
+
+
 def test_every_order_is_as_likely() -> None:
+    """All orders of the words, which are as likely as one another, give another order of the reports each."""
     given = RandomizedResponse(epsilon=9.0, domain=Domain(range(100))).randomize_batch([1, 2, 3], 1)
-    orders = [tuple(given.shuffled(seed)) for seed in range(3000)]
-    counts = [orders.count(order) for order in set(orders)]
-    # Six orders, 500 each: chi-square with 5 degrees of freedom above 51 has probability 1e-9.
-    assert len(counts) == 6
-    assert sum((count - 500) ** 2 / 500 for count in counts) < 51
+    for words in ((0, 1, 2), (3, 2**63, 2**64 - 1)):
+        orders = Counter(tuple(given.shuffled(Words(order))) for order in permutations(words))
+        assert orders == Counter(permutations(given))
 
 
 def test_words_that_are_alike_are_drawn_anew() -> None:
-    class Alike:
-        """Words of which two are alike, the first time."""
-
-        simulated = True
-
-        def __init__(self) -> None:
-            self.left = [[5, 1, 1], [7, 9, 8]]
-
-        def words(self, count: int) -> np.ndarray:
-            return np.array(self.left.pop(0), np.uint64)
-
-        def bytes(self, count: int) -> bytes:
-            raise AssertionError
-
-    source = Alike()
+    source = Words([5, 1, 1], [7, 9, 8])
     given = ReportBatch(np.array([[1], [2], [3]], np.uint8), bytes(32))
     assert given.shuffled(source).records.tolist() == [[1], [3], [2]]
     assert not source.left

@@ -22,7 +22,8 @@ from sfumato.local.device import (
 from sfumato.local.device.local_hashing import hashed, keys_of
 from sfumato.local.device.string_parts import StringsRandomizer
 from tests.cases import cases
-from tests.local.laws import below_exponential, worst_odds
+from tests.chance import accepts_only, rate
+from tests.local.laws import below_exponential, named_alike, reports, worst_odds
 
 TINY = Strings(length=2, alphabet="ab")
 VALUES = ["", "a", "b", "aa", "ab", "ba", "bb"]
@@ -68,7 +69,7 @@ def test_the_odds_of_bits_in_the_puzzle(epsilon: float) -> None:
 @pytest.mark.parametrize("weight", [0, 3])
 def test_what_is_drawn_is_the_law(kind: Any, weight: int) -> None:
     made, n = tiny(kind, 1.0, weight), 100_000
-    for value in ("ab", "b"):
+    for value, other in (("ab", "b"), ("b", "ab")):
         law = law_of(made, value)
         records = made.randomize_batch([value] * n, 3).records
         assert made.layout.genuine(records).all()
@@ -76,27 +77,23 @@ def test_what_is_drawn_is_the_law(kind: Any, weight: int) -> None:
         sent = records.tobytes()
         found = Counter(sent[at : at + made.width] for at in range(0, records.size, made.width))
         assert set(found) <= set(law)
-        expected = n * np.array([float(mass) for mass in law.values()])
-        square = float(
-            ((np.array([found.get(report, 0) for report in law]) - expected) ** 2 / expected).sum()
-        )
-        freedom = len(law) - 1
-        assert square < freedom + 7.5 * np.sqrt(2 * freedom) + 45  # chi-square: above that below 1e-9
+        sharper = named_alike(law, law_of(tiny(kind, 1.5, weight), value))
+        accepts_only(reports(found, law), law, of_another=law_of(made, other), of_epsilon_3_2=sharper)
 
 
 def test_hashed_prefixes_are_the_law_too() -> None:
     made, n = tiny(PrefixExtending, 1.0, 2), 200_000
     records = made.randomize_batch(["bb"] * n, 3).records
     asked = made.asked(records)
-    assert abs(np.mean(asked == 0) - 1 / 3) < 6.2 * np.sqrt(2 / 9 / n)
+    accepts_only(rate(int((asked == 0).sum()), n), 1 / 3, without_weights=1 / 2, weights_swapped=2 / 3)
     for whole, code in ((False, made.part_codes(TINY.symbols(["bb"]), np.array([0]))), (True, None)):
         codes = made.whole_codes(TINY.symbols(["bb"])) if code is None else code
         pieces = made.cut(records[asked == int(whole)], whole=whole)
         device = made.whole if whole else made.part
         seeds, buckets = device.opened(pieces)
         true = hashed(seeds, keys_of(codes)).astype(np.uint64) * np.uint64(4) >> np.uint64(32)
-        share, chance = float(np.mean(true == buckets)), float(device.truth.chance)
-        assert abs(share - chance) < 6.2 * np.sqrt(chance * (1 - chance) / len(pieces))
+        hits, chance = int((true == buckets).sum()), device.truth.chance
+        accepts_only(rate(hits, len(pieces)), chance, even=1 / 4, a_tenth_less=0.9 * float(chance))
 
 
 @cases("kind", KINDS)

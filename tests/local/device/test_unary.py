@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.local.device import Domain, OptimizedUnaryEncoding, SymmetricUnaryEncoding
 from tests.cases import cases
-from tests.local.laws import SEVEN_SIGMA, below_exponential, worst_odds
+from tests.chance import accepts_only, rate
+from tests.local.laws import below_exponential, have_moments, named_alike, reports, within, worst_odds
 
 KINDS: list[Any] = [SymmetricUnaryEncoding, OptimizedUnaryEncoding]
 
@@ -46,7 +48,9 @@ def test_what_is_drawn_is_the_law(kind: Any, count: int) -> None:
         assert made.layout.genuine(records).all()
         bits = np.unpackbits(records, axis=1, bitorder="little")[:, :count].astype(float)
         means = np.where(np.arange(count) == value, p, q)
-        assert (abs(bits.mean(axis=0) - means) <= SEVEN_SIGMA * np.sqrt(means * (1 - means) / n)).all()
+        for place, ones in enumerate(bits.sum(axis=0).astype(int).tolist()):
+            chance, other = (p, q) if place == value else (q, p)
+            accepts_only(rate(ones, n), chance, of_the_other=other, a_tenth_more=1.1 * chance)
         rates = (
             (bits - means).T
             @ (bits - means)
@@ -54,16 +58,15 @@ def test_what_is_drawn_is_the_law(kind: Any, count: int) -> None:
             / np.sqrt(np.outer(means * (1 - means), means * (1 - means)))
         )
         off = rates[~np.eye(count, dtype=bool)]
-        assert (abs(off) <= 1.2 * SEVEN_SIGMA / np.sqrt(n)).all()
+        accepts_only(within(off, 1.2 / np.sqrt(n)), 0.0, a_tenth_is_shared=0.1)
     # And jointly, where all outcomes can be counted.
     if count == 3:
         law = made.probabilities(1)
-        seen = list(made.randomize_batch(np.full(n, 1), 9))
-        square = sum(
-            (seen.count(report) - n * chance) ** 2 / float(n * chance) for report, chance in law.items()
-        )
+        seen = Counter(made.randomize_batch(np.full(n, 1), 9))
         assert set(seen) <= set(law)
-        assert square < 58  # chi-square, 7 degrees of freedom: 1e-9
+        sharper = named_alike(law, kind(epsilon=1.25, domain=made.domain).probabilities(1))
+        another = made.probabilities(2)
+        accepts_only(reports(seen, law), law, of_another=another, of_epsilon_5_4=sharper)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -74,10 +77,12 @@ def test_many_persons_are_drawn_in_blocks(kind: Any) -> None:
     bits = np.unpackbits(made.randomize_batch(values, 1).records, axis=1, bitorder="little")[:, :999]
     p, q = float(made.true.chance), float(made.other.chance)
     hits, n = int(bits[np.arange(5000), values].sum()), 5000
-    assert abs(hits - n * p) <= SEVEN_SIGMA * np.sqrt(n * p * (1 - p))
+    accepts_only(rate(hits, n), p, of_another=q, more=min(1.15 * p, 1.0), less=0.85 * p)
     rest, others = int(bits.sum()) - hits, n * 998
-    assert abs(rest - others * q) <= SEVEN_SIGMA * np.sqrt(others * q * (1 - q))
-    assert abs(float(bits.sum(axis=1).std()) - np.sqrt(998 * q * (1 - q) + p * (1 - p))) < 0.2
+    off = 10 / np.sqrt(others * q)  # deviations
+    accepts_only(rate(rest, others), q, of_the_true_one=p, less=q / (1 + off), more=q * (1 + off))
+    mean, variance = 998 * q + p, 998 * q * (1 - q) + p * (1 - p)
+    have_moments(bits.sum(axis=1) - mean, variance, tells=0.2)
 
 
 def test_large_domains_are_refused_and_told_where_to_go() -> None:

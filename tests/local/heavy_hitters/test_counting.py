@@ -24,7 +24,7 @@ from sfumato.local.heavy_hitters.judging import judged
 from sfumato.privacy import Neighboring
 from sfumato.privacy.nodes.shuffled import Shuffled
 from tests.cases import cases
-from tests.local.laws import SEVEN_SIGMA
+from tests.chance import accepts_only, at_most
 
 KINDS: list[Any] = [PrefixExtending, TreeHist, Bitstogram, SequenceFragmentPuzzle]
 STRINGS = Strings(length=4, alphabet="abcd")
@@ -192,8 +192,7 @@ def test_without_that_small_sketches_would_make_strings_up() -> None:
         deviation = np.sqrt(whole.support.variance(np.zeros(1))[0] / len(pieces))
         others = np.array([text != "abba" for text in told.candidates])
         raw_false += bool((raw[others] > 4 * deviation).any())
-    assert raw_false > 20
-    assert false <= 40 * 0.05 + SEVEN_SIGMA * np.sqrt(40 * 0.05 * 0.95)
+    accepts_only(lambda count: at_most(count, 40)(0.05), false, without_collisions=raw_false)
 
 
 def test_a_spread_is_an_inner_one_and_more() -> None:

@@ -12,6 +12,8 @@ from sfumato.local import Bitstogram, PrefixExtending, SequenceFragmentPuzzle, S
 from sfumato.local.device import OneBitHadamard, OptimalLocalHashing
 from sfumato.local.device.hadamard import parity
 from sfumato.local.device.local_hashing import hashed, keys_of
+from tests.chance import accepts_only
+from tests.local.laws import audited
 
 PAIR = ("aa", "bb")
 SKETCH: dict[str, Any] = {"size": 64, "hashes": 4}
@@ -74,4 +76,4 @@ def test_the_bytes_keep_epsilon_and_use_it(kind: Any, weight: int, shape: Any, e
         confidence=CERTAIN,
     )
     assert not found.violated
-    assert 0.9 * epsilon <= found.epsilon_lower <= epsilon
+    accepts_only(audited(found), epsilon, nine_tenths=0.9 * epsilon)

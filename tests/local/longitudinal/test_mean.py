@@ -9,7 +9,8 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local import MemoizedOneBitMean, OneBitMean
-from tests.local.laws import SEVEN_SIGMA
+from tests.chance import accepts_only, at_least, at_most
+from tests.local.laws import have_moments, within
 
 NUMBERS = np.array([0.0, 1.2, 5.5, 8.0])
 
@@ -23,12 +24,10 @@ def test_reports_and_simulated_ones_have_the_stated_moments(steps: int) -> None:
     totals = batch.records[:, 0].reshape(repeats, n) & 1
     found = np.array([protocol.estimate(np.array([one, one]), n).mean for one in totals.sum(axis=1)])
     stated = np.mean([protocol.variance(n, float(value)) for value in NUMBERS])
-    assert abs(found.mean() - NUMBERS.mean()) <= SEVEN_SIGMA * np.sqrt(stated / repeats)
-    assert abs(found.var() / stated - 1) <= SEVEN_SIGMA * np.sqrt(2 / repeats)
+    have_moments(found - NUMBERS.mean(), stated, tells=0.3)
     generator = np.random.default_rng(3)
     drawn = np.array([protocol.simulate(NUMBERS, np.full(4, n // 4), generator).mean for _ in range(repeats)])
-    assert abs(drawn.mean() - NUMBERS.mean()) <= SEVEN_SIGMA * np.sqrt(stated / repeats)
-    assert abs(drawn.var() / stated - 1) <= SEVEN_SIGMA * np.sqrt(2 / repeats)
+    have_moments(drawn - NUMBERS.mean(), stated, tells=0.3)
     assert protocol.variance(1) == OneBitMean(epsilon=1.0, bounds=(0.0, 8.0)).variance(1)
 
 
@@ -70,13 +69,12 @@ def test_rounds_that_are_told_again_share_their_memos() -> None:
         np.mean([each.variance(n, float(value)) for value in NUMBERS])
         for each in (protocol, protocol.permanent)
     )
-    slack = SEVEN_SIGMA * np.sqrt(2 / repeats)
+    whole = memo + (one_round - memo) / 3
     for means in (found, drawn):
-        assert abs(means.mean() - NUMBERS.mean()) <= SEVEN_SIGMA * np.sqrt(one_round / repeats)
-        assert (abs(means.var(axis=1) / one_round - 1) <= slack).all()
-        assert abs(np.cov(means[0], means[2])[0, 1] / memo - 1) <= slack * one_round / memo
-        whole = memo + (one_round - memo) / 3
-        assert abs(means.mean(axis=0).var() / whole - 1) <= slack
+        have_moments(means.T - NUMBERS.mean(), one_round, tells=0.2)
+        covariance = within(np.cov(means[0], means[2])[0, 1], one_round * np.sqrt(2 / repeats))
+        accepts_only(covariance, memo, independent=0.0, the_same_reports=one_round)
+        have_moments(means.mean(axis=0) - NUMBERS.mean(), whole, tells=0.2)
     # Of numbers that are alike the bound on the mean over rounds is exact, but for one part in n.
     alike = protocol.rounds(protocol.simulate_rounds([3.0], [10**6], 3, 1)).mean().variances[0]
     ends = [each.variance(10**6, 3.0) for each in (protocol, protocol.permanent)]
@@ -91,8 +89,8 @@ def test_intervals_hold_for_numbers_that_are_alike() -> None:
     for _ in range(repeats):
         lower, upper, _ = protocol.rounds([protocol.simulate([3.0], [10_000], generator)]).mean().interval()
         held += bool(lower[0] <= 3.0 <= upper[0])
-    slack = SEVEN_SIGMA * np.sqrt(0.05 * 0.95 / repeats)
-    assert 0.95 - slack <= held / repeats <= 0.96 + slack
+    accepts_only(at_least(held, repeats), 0.95, as_of_99=0.99)
+    accepts_only(at_most(held, repeats), 0.96, as_of_87=0.87)
 
 
 def test_odd_questions_are_refused() -> None:

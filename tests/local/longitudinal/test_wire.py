@@ -18,6 +18,8 @@ from sfumato.local import (
     MemoizedOneBitMean,
 )
 from sfumato.local.device.local_hashing import bucket_of
+from tests.chance import accepts_only
+from tests.local.laws import audited
 
 CERTAIN = 1 - 1e-11
 """Some twenty audits give a false alarm with probability below 1e-9."""
@@ -54,7 +56,7 @@ def sent(protocol: Any, rounds: int, seed: int) -> Callable[[int, int], Any]:
     return reports
 
 
-def audited(protocol: Any, rounds: int, epsilon: float, trials: int) -> Any:
+def audit_of(protocol: Any, rounds: int, epsilon: float, trials: int) -> Any:
     return audit(
         sent(protocol, rounds, 7),
         epsilon=epsilon,
@@ -70,9 +72,9 @@ def audited(protocol: Any, rounds: int, epsilon: float, trials: int) -> Any:
 )
 @pytest.mark.parametrize("epsilon", TRIALS)
 def test_the_bytes_of_one_report_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
-    found = audited(made(kind, epsilon), 1, epsilon, TRIALS[epsilon])
+    found = audit_of(made(kind, epsilon), 1, epsilon, TRIALS[epsilon])
     assert not found.violated
-    assert 0.9 * epsilon <= found.epsilon_lower <= epsilon
+    accepts_only(audited(found), epsilon, nine_tenths=0.9 * epsilon)
 
 
 @pytest.mark.parametrize(
@@ -84,11 +86,11 @@ def test_the_bytes_of_many_reports_keep_the_permanent_epsilon_and_pass_that_of_o
 ) -> None:
     # The permanent epsilon is the one in question; three reports of a memo tell nearly all of it.
     protocol = made(kind, 0.75 * epsilon, permanent_epsilon=epsilon)
-    found = audited(protocol, 3, epsilon, TRIALS[epsilon])
+    found = audit_of(protocol, 3, epsilon, TRIALS[epsilon])
     assert not found.violated
     exact = protocol.same_memo_loss(3).epsilon(0.0)
-    assert found.epsilon_lower <= exact <= epsilon
-    assert found.epsilon_lower > 0.85 * epsilon > protocol.epsilon  # more than one report
+    assert exact <= epsilon
+    accepts_only(audited(found), exact, nearly_all=0.85 * epsilon, of_one_report=protocol.epsilon)
 
 
 @pytest.mark.parametrize("kind", LAYERED, ids=lambda kind: kind.__name__)

@@ -10,6 +10,8 @@ import pytest
 
 from sfumato.audit import audit
 from sfumato.local import HybridMean, LaplaceMean, OneBitMean, PiecewiseMean, PlaceMean, SquareWave
+from tests.chance import accepts_only
+from tests.local.laws import audited
 
 KINDS: list[Any] = [LaplaceMean, OneBitMean, PiecewiseMean, HybridMean, PlaceMean, SquareWave]
 CERTAIN = 1 - 1e-11
@@ -32,7 +34,7 @@ def test_the_bytes_keep_epsilon_and_use_it(kind: Any, epsilon: float) -> None:
         sent(protocol), epsilon=epsilon, pairs=[(0.0, 1.0)], trials=trials, batch=True, confidence=CERTAIN
     )
     assert not found.violated
-    assert 0.9 * epsilon <= found.epsilon_lower <= epsilon
+    accepts_only(audited(found), epsilon, nine_tenths=0.9 * epsilon)
 
 
 def test_an_audit_sees_a_report_that_tells_too_much() -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
+from collections.abc import Sequence
+from itertools import permutations, product
 from pathlib import Path
 from typing import Any
 
@@ -235,37 +238,41 @@ def test_keys_follow_from_their_seed_for_good() -> None:
     assert key.public.point != SecretKey("shuffler", bytes(range(32))).public.point
 
 
-def test_every_order_is_equally_likely() -> None:
-    # 24 orders, 24,000 draws: chi-square with 23 degrees of freedom is below 89.2 but with probability 1e-9.
-    source, draws = random_source(5), 24_000
-    orders = [tuple(random_order(4, source).tolist()) for _ in range(draws)]
-    counts = np.unique(np.array(orders), axis=0, return_counts=True)[1]
-    assert len(counts) == 24
-    assert ((counts - draws / 24) ** 2 / (draws / 24)).sum() < 89.2
-
-
-class Sparse:
-    """A source of words of few values: two of them are often alike."""
+class Scripted:
+    """A source of the words that a test gives it."""
 
     simulated = True
 
-    def __init__(self) -> None:
-        self._words = np.random.default_rng(1)
+    def __init__(self, *given: Sequence[int]) -> None:
+        self.left = list(given)
 
     def words(self, count: int) -> np.ndarray[Any, np.dtype[np.uint64]]:
-        return self._words.integers(0, 5, count).astype(np.uint64)
+        return np.array(self.left.pop(0), np.uint64)
 
     def bytes(self, count: int) -> bytes:
         raise NotImplementedError
 
 
+def test_every_order_is_equally_likely() -> None:
+    """All orders of four words, which are as likely as one another, give another order each."""
+    for words in ((0, 1, 2, 3), (5, 1 << 40, 2**63, 2**64 - 1)):
+        orders = Counter(tuple(random_order(4, Scripted(each)).tolist()) for each in permutations(words))
+        assert orders == Counter(permutations(range(4)))
+
+
 def test_words_that_are_alike_are_drawn_anew() -> None:
-    sparse = Sparse()
-    # Ties broken by place would give the order of arrival more than its sixth: 60 of 125, and not 10 of 60.
-    orders = [tuple(random_order(3, sparse).tolist()) for _ in range(6000)]
-    counts = np.unique(np.array(orders), axis=0, return_counts=True)[1]
-    # Chi-square with 5 degrees of freedom is below 51 but with probability 1e-9.
-    assert ((counts - 1000) ** 2 / 1000).sum() < 51
+    """Ties broken by place would give the order of arrival more than its sixth: 35 of 125, and not 1 of 6."""
+    after: Counter[tuple[int, ...]] = Counter()
+    for words in product(range(5), repeat=3):
+        source = Scripted(words, (7, 9, 8))
+        order = tuple(random_order(3, source).tolist())
+        alike = len(set(words)) < 3
+        assert len(source.left) == (not alike)
+        if alike:
+            assert order == (0, 2, 1)
+        else:
+            after[order] += 1
+    assert after == dict.fromkeys(permutations(range(3)), 10)
 
 
 @cases("told", [None, [], "collection", 5, float("nan")])

@@ -18,7 +18,7 @@ from sfumato.local.shuffle.mixing import _beyond, _recursion, fewest_shares, log
 from sfumato.local.shuffle.split import mixed_loss
 from sfumato.numerics.source import SimulatedSource
 from tests.cases import cases
-from tests.local.laws import SEVEN_SIGMA
+from tests.chance import accepts_only, frequencies, rate
 
 Counts = tuple[int, ...]
 SMALL = [(2, 3, 4), (2, 5, 2), (3, 3, 2), (2, 4, 4), (3, 3, 4), (4, 3, 2), (2, 3, 8)]
@@ -239,11 +239,12 @@ def test_shares_add_up_and_are_even_but_for_that() -> None:
     part = part_of_noise(split, Fraction(1, 3))
     sums = shares.sum(axis=1) % 4
     for noise, chance in enumerate(part):
-        found = (sums == (1 + noise) % 4).mean()
-        assert abs(found - chance) <= SEVEN_SIGMA * math.sqrt(chance * (1 - chance) / n)
+        hits, other = int((sums == (1 + noise) % 4).sum()), part[(noise + 1) % 4]
+        accepts_only(rate(hits, n), chance, of_the_next=other, of_no_noise=float(noise == 0))
     for two in itertools.combinations(range(3), 2):
-        cells = np.bincount((shares[:, two[0]] * 4 + shares[:, two[1]]).astype(np.int64), minlength=16)
-        assert (abs(cells / n - 1 / 16) <= SEVEN_SIGMA * math.sqrt(15 / 256 / n)).all()
+        cells = Counter((shares[:, two[0]] * 4 + shares[:, two[1]]).tolist())
+        even, odd = dict.fromkeys(range(16), 1 / 16), {cell: (15 + cell % 2 * 2) / 256 for cell in range(16)}
+        accepts_only(frequencies(cells), even, odd_ones_an_eighth_more=odd)
     wide = Split(1000, 5, 40).shared(np.arange(50) << 30, Fraction(1, 40), SimulatedSource(1))
     assert (wide.sum(axis=1) % (1 << 40) == np.arange(50) << 30).all()
 

@@ -26,6 +26,7 @@ from sfumato.local.surveys import (
 )
 from sfumato.privacy import Neighboring, PrivacyLoss, PureDP, RandomizedResponse, loss_from_json
 from tests.cases import cases
+from tests.chance import accepts_only, rate
 from tests.local.surveys.catalogue import BINARY, DESIGNS, SEVERAL
 
 ALL = cases("design", DESIGNS.values(), ids=DESIGNS)
@@ -125,8 +126,7 @@ def test_two_fair_coins_say_yes_for_a_quarter_and_half_of_the_prevalence() -> No
     for theta in (0.0, 0.1, 0.5, 1.0):
         assert design.yes_rate(theta) == 0.25 + theta / 2
     said = design.respond(np.arange(400_000) < 80_000, rng=7)
-    # 6.2 standard deviations: a false alarm has a chance below 1e-9.
-    assert abs(said.mean() - 0.35) < 6.2 * np.sqrt(0.25 * 0.75 / 400_000)
+    accepts_only(rate(int(said.sum()), 400_000), 0.35, of_the_truth=0.2, of_the_coins=0.25, off=0.357)
 
 
 def test_the_closed_forms_of_the_literature() -> None:
@@ -288,7 +288,7 @@ def test_answers_in_two_samples_follow_the_question_that_was_drawn() -> None:
     size = 40_000
     for sample, p in enumerate((0.7, 0.3), 1):
         said = design.respond(np.ones(size, bool), np.zeros(size, bool), sample=sample, rng=5)
-        assert abs(said.mean() - p) < 6.2 * np.sqrt(0.21 / size)
+        accepts_only(rate(int(said.sum()), size), p, of_the_other=1 - p, off=p + 0.03)
     assert design.respond(True, True, sample=1) is True
     with pytest.raises(ParameterError, match="sample must be 1 or 2"):
         design.respond(True, True, sample=0)

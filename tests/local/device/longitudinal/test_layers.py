@@ -23,8 +23,9 @@ from sfumato.local.device import (
     Randomizer,
 )
 from tests.cases import cases
+from tests.chance import accepts_only, rate
 from tests.local.device.longitudinal.histories import law_of_one_value, law_of_rounds, permanent
-from tests.local.laws import below_exponential, worst_odds
+from tests.local.laws import below_exponential, reports, worst_odds
 
 CHAINS = ["SUE", "OUE", "OSUE", "SOUE"]
 LAYERED: list[Any] = [
@@ -119,7 +120,8 @@ def test_bits_that_are_told_again_are_of_one_memo(device: Any) -> None:
     memo, kept = float(layers.memo.chance), float(layers.again.chance)
     right = (first == true) & (second == true)
     chance = memo * kept**2 + (1 - memo) * (1 - kept) ** 2
-    assert abs(right.mean() - chance) <= 6.2 * np.sqrt(chance * (1 - chance) / right.size)
+    anew = (memo * kept + (1 - memo) * (1 - kept)) ** 2
+    accepts_only(rate(int(right.sum()), right.size), chance, memos_drawn_anew=anew)
     assert (first != second).any()
 
 
@@ -159,35 +161,34 @@ def test_histories_alike_in_their_changes_lose_one_epsilon_for_each_value() -> N
 
 @cases("device", ALL, ids=name)
 def test_what_is_drawn_in_two_rounds_is_the_law(device: Any) -> None:
-    n = 60_000
+    n, true, other = 60_000, 1, 0
     first, second = device.randomize_rounds([np.full(n, 1)] * 2, 3)
     pairs = Counter(map(b"".join, zip(first, second, strict=True)))
-    if isinstance(device, MemoizedBitFlip | MemoizedOneBitMean):
-        law = {2 * row: chance for row, chance in device.probabilities(1).items()}
-    elif isinstance(device, LongitudinalLocalHashing):
+    if isinstance(device, LongitudinalLocalHashing):
         seeds = device.opened(first.records)[0]
         assert (seeds == device.opened(second.records)[0]).all()
-        true = device.keys(np.full(n, 1), seeds.astype("<u4").view(np.uint8).reshape(n, 4))
+        buckets = device.keys(np.full(n, 1), seeds.astype("<u4").view(np.uint8).reshape(n, 4))
         # Which bucket it is, counted from the true one on.
         rows = list(device.inner.probabilities(0))
-        told = (((device.opened(batch.records)[1] - true) % 3).tolist() for batch in (first, second))
+        told = (((device.opened(batch.records)[1] - buckets) % 3).tolist() for batch in (first, second))
         pairs = Counter(rows[one] + rows[two] for one, two in zip(*told, strict=True))
-        law = law_of_rounds(device.inner, (0, 0))
+        device, true, other = device.inner, 0, 1
+    if isinstance(device, MemoizedBitFlip | MemoizedOneBitMean):
+        law, wrong = ({2 * row: p for row, p in device.probabilities(x).items()} for x in (true, other))
     else:
-        law = law_of_rounds(device, (1, 1))
+        law, wrong = (law_of_rounds(device, (value, value)) for value in (true, other))
     assert set(pairs) <= set(law)
-    square = sum((pairs[seen] - n * chance) ** 2 / float(n * chance) for seen, chance in law.items())
-    freedom = len(law) - 1
-    assert square < freedom + 8.5 * np.sqrt(2 * freedom) + 20  # chi-square: false alarms below 1e-9
+    alone = device.probabilities(true).items()
+    anew = {one + two: p * q for one, p in alone for two, q in alone}
+    accepts_only(reports(pairs, law), law, of_another_value=wrong, with_two_memos=anew)
 
 
 def test_memos_of_different_values_are_independent() -> None:
     device, n = LAYERED[0], 60_000
     first, second = device.randomize_rounds([np.full(n, 0), np.full(n, 1)], 5)
-    law = law_of_rounds(device, (0, 1))
     pairs = Counter(map(b"".join, zip(first, second, strict=True)))
-    square = sum((pairs[seen] - n * chance) ** 2 / float(n * chance) for seen, chance in law.items())
-    assert square < 8 + 8.5 * 4 + 20
+    law, one, swapped = (law_of_rounds(device, values) for values in ((0, 1), (0, 0), (1, 0)))
+    accepts_only(reports(pairs, law), law, one_memo=one, swapped=swapped)
 
 
 def test_chances_of_hashed_reports_are_those_of_local_hashing() -> None:

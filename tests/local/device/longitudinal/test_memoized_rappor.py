@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local.device import MemoizedRappor, MemoStore, Randomizer, Rappor
-from tests.local.laws import SEVEN_SIGMA
+from tests.chance import accepts_only
+from tests.local.laws import reports, within
 
 SMALL: dict[str, Any] = {"bits": 8, "cohorts": 2, "permanent": 0.4, "instantaneous": (0.2, 0.8)}
 
@@ -25,8 +27,8 @@ def test_one_report_has_the_law_of_rappor() -> None:
     for batch in (made.randomize_batch(["a"] * n, 9), made.randomize_rounds([["b"] * n, ["a"] * n], 9)[1]):
         seen = Counter(batch)
         assert set(seen) <= set(law)
-        square = sum((seen[row] - n * chance) ** 2 / float(n * chance) for row, chance in law.items())
-        assert square < len(law) - 1 + 8.5 * np.sqrt(2 * (len(law) - 1))
+        even = dict.fromkeys(law, Fraction(1, len(law)))
+        accepts_only(reports(seen, law), law, of_another=made.probabilities("b"), even=even)
 
 
 @pytest.mark.parametrize("both", [(0.2, 0.8), None])
@@ -44,11 +46,11 @@ def test_two_reports_are_of_one_memo(both: Any) -> None:
     for cohort in range(2):
         own = cohorts[0] == cohort
         memo = np.where(held[cohort], 1 - flip, flip)
+        found, told = (first[own] & second[own]).mean(axis=0), memo * high + (1 - memo) * low
         both_set = memo * high**2 + (1 - memo) * low**2
-        found = (first[own] & second[own]).mean(axis=0)
-        assert (abs(found - both_set) <= SEVEN_SIGMA * 0.5 / np.sqrt(own.sum())).all()
-        # Independent reports would be both set far less often.
-        assert (both_set - (memo * high + (1 - memo) * low) ** 2 > SEVEN_SIGMA / np.sqrt(own.sum())).all()
+        for bit in range(8):
+            check = within(found[bit], np.sqrt(both_set[bit] / own.sum()))
+            accepts_only(check, both_set[bit], of_two_memos=told[bit] ** 2)
 
 
 def test_keys_are_filters() -> None:

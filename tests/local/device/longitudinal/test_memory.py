@@ -17,6 +17,8 @@ from sfumato.local.device import (
 )
 from sfumato.local.device.longitudinal.memory import Memory
 from sfumato.numerics.source import SimulatedSource
+from tests.chance import accepts_only, rate
+from tests.local.laws import within
 
 
 def used(protocol: Any, history: tuple[Any, ...]) -> list[int]:
@@ -76,7 +78,7 @@ def test_keys_are_no_finer_than_they_have_to_be() -> None:
     fixed = hashed.fixed(4000, source)
     keys = np.array([hashed.keys(np.full(4000, value), fixed) for value in range(50)])
     assert set(keys.ravel().tolist()) == {0, 1}
-    assert abs((keys[0] == keys[1]).mean() - 0.5) < 6.2 * 0.5 / np.sqrt(4000)
+    accepts_only(rate(int((keys[0] == keys[1]).sum()), 4000), 0.5, a_tenth_more=0.6, a_quarter=0.25)
     flips = MemoizedBitFlip(epsilon=1.0, domain=Domain(range(100)), asked=2, max_memos=50)
     assert flips.most_memos == 3
     drawn = flips.fixed(500, source)
@@ -92,10 +94,10 @@ def test_numbers_are_rounded_at_a_point_that_stays() -> None:
     low, again, high = (made.keys(np.full(40_000, x), fixed) for x in (2.9, 2.9, 3.1))
     assert (low == again).all()
     assert set(low.tolist()) == {1, 2}
-    assert abs(low.mean() - 1.45) < 6.2 * 0.5 / 200
+    accepts_only(within(low.mean(), 0.5 / 200), 1.45, rounded=1.0, a_twentieth_more=1.5)
     assert (low <= high).all()
     # A small change moves few devices: as many as it is long.
-    assert abs((low != high).mean() - 0.1) < 6.2 * 0.3 / 200
+    accepts_only(within((low != high).mean(), 0.3 / 200), 0.1, drawn_anew=0.5, never=0.0)
     assert set(made.keys(np.full(40_000, 8.0), fixed).tolist()) == {4}
     assert set(made.keys(np.full(40_000, 0.0), fixed).tolist()) == {0}
 

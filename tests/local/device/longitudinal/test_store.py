@@ -24,6 +24,7 @@ from sfumato.local.device import (
     RandomizedResponse,
 )
 from sfumato.numerics.source import SimulatedSource
+from tests.chance import accepts_only, rate
 
 KEY = bytes(range(32))
 CITIES = Domain([f"city {place}" for place in range(20)])
@@ -336,8 +337,6 @@ def test_memos_of_many_devices_have_the_law_of_one_report(tmp_path: Path) -> Non
         reports = [client.report(1, np.random.default_rng(seed)) for seed in range(80)]
         assert client.memory is not None
         memoized = int(asked.permanent.layout.unpack(client.memory.memos[0, :1])[0])
-    rate = np.mean(
-        [record == asked.layout.pack(np.array([memoized], np.uint64)).tobytes() for record in reports]
-    )
-    chance = float(asked.again.chance)
-    assert abs(rate - chance) < 6.2 * np.sqrt(chance * (1 - chance) / 80)
+    told = asked.layout.pack(np.array([memoized], np.uint64)).tobytes()
+    chance = asked.again.chance
+    accepts_only(rate(reports.count(told), 80), chance, memos_told=1.0, of_the_other=1 - chance)

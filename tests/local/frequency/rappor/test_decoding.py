@@ -11,6 +11,8 @@ from scipy.sparse import csr_matrix
 from sfumato.errors import ParameterError
 from sfumato.local import Rappor
 from sfumato.local.frequency.rappor.lasso import Design, lasso, nonnegative
+from tests.chance import accepts_only, at_most
+from tests.local.laws import covers, have_moments, within
 
 ORACLE = Rappor(bits=64, cohorts=16, permanent=0.25, instantaneous=(0.25, 0.75))
 COUNTS = {"red": 60_000, "green": 25_000, "blue": 10_000, "black": 5000}
@@ -21,7 +23,7 @@ def test_strings_are_found_with_their_frequencies() -> None:
     found = ORACLE.simulate(COUNTS, 1).decode(NAMES)
     assert found.detected == ["red", "green", "blue", "black"]
     shares = np.array([COUNTS[name] for name in COUNTS]) / 100_000
-    assert (abs(found.frequencies[:4] - shares) <= 6.2 * found.stddev[:4]).all()
+    accepts_only(within(found.frequencies[:4], found.stddev[:4]), shares, in_another_order=shares[::-1])
     assert found.counts[0] == pytest.approx(60_000, rel=0.1)
     lower, upper, _ = found.interval(0.999_999)
     assert ((lower[:4] <= shares) & (shares <= upper[:4])).all()
@@ -42,10 +44,11 @@ def test_errors_and_false_alarms_are_as_stated() -> None:
         right += int(((lower <= shares[0]) & (shares[0] <= upper))[0])
     score = np.array(scores)
     # The three most frequent ones are always found, so nothing is selected.
-    assert (abs(score.mean(axis=0)) <= 6.2 / np.sqrt(repeats)).all()
-    assert (abs((score**2).mean(axis=0) - 1) <= 6.2 * np.sqrt(2 / repeats)).all()
-    assert right >= 0.95 * repeats - 6.2 * np.sqrt(repeats * 0.0475)
-    assert alarms <= 0.05 * repeats + 6.2 * np.sqrt(repeats * 0.0475)
+    have_moments(score, 1.0, tells=0.86)
+    square = within((score**2).mean(), np.sqrt(2 / repeats / 3))
+    accepts_only(square, 1.0, of_two_thirds_of_the_deviation=9 / 4, of_half_more=4 / 9)
+    covers(right, repeats, claimed=0.9999)
+    accepts_only(at_most(alarms, repeats), 0.05, never=0.0)
 
 
 def test_strings_that_are_no_candidates_do_no_harm() -> None:
@@ -55,7 +58,8 @@ def test_strings_that_are_no_candidates_do_no_harm() -> None:
     assert set(found.detected) <= set(COUNTS)
     assert found.detected[:2] == ["red", "green"]
     total = 160_000
-    assert abs(found.frequencies[0] - 60_000 / total) <= 6.2 * found.stddev[0]
+    share = within(found.frequencies[0], found.stddev[0])
+    accepts_only(share, 60_000 / total, without_the_tail=0.6)
     # More is named where only a share of the named has to be right.
     assert set(estimate.decode(NAMES, correction="fdr").detected) >= set(found.detected)
 
@@ -71,7 +75,7 @@ def test_nothing_is_found_where_nothing_is() -> None:
 def test_a_single_candidate_and_bytes_are_decoded() -> None:
     found = ORACLE.simulate({"red": 20_000}, 1).decode(["red"])
     assert found.detected == ["red"]
-    assert found.frequencies[0] == pytest.approx(1.0, abs=6.2 * float(found.stddev[0]))
+    accepts_only(within(found.frequencies[0], found.stddev[0]), 1.0, of_a_sixth_less=5 / 6)
     reports = ORACLE.randomize_batch([b"red"] * 4000, 1)
     aggregator = ORACLE.aggregator()
     aggregator.add_batch(reports)
@@ -116,7 +120,7 @@ def test_hash_functions_that_agree_set_one_bit() -> None:
     oracle = Rappor(bits=8, hashes=3, cohorts=64, permanent=0.25, instantaneous=None)
     found = oracle.simulate({"red": 300_000, "blue": 100_000}, 1).decode(["red", "green", "blue"])
     assert found.detected == ["red", "blue"]
-    assert abs(found.frequencies[0] - 0.75) <= 6.2 * found.stddev[0] <= 0.05
+    accepts_only(within(found.frequencies[0], found.stddev[0]), 0.75, a_fifteenth_less=0.7, more=0.8)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,17 @@ from sfumato.errors import ParameterError
 from sfumato.local import Bins, Domain, HaarGrid, RandomizedResponse
 from sfumato.local.device import Grid, Randomizer
 from tests.cases import cases
-from tests.local.laws import SEVEN_SIGMA, below_exponential, worst_odds
+from tests.chance import accepts_only
+from tests.local.laws import (
+    SEVEN_SIGMA,
+    audited,
+    below_exponential,
+    covers,
+    of_more_epsilon,
+    reports,
+    within,
+    worst_odds,
+)
 
 CERTAIN = 1 - 1e-11
 
@@ -65,9 +75,9 @@ def test_the_odds_are_those_of_epsilon_and_the_law_is_drawn(epsilon: float) -> N
         drawn: dict[bytes, int] = dict.fromkeys(laws[person], 0)
         for report in records:
             drawn[report] += 1
-        expected = np.array([float(mass) for mass in laws[person].values()]) * n
-        found = np.array(list(drawn.values()))
-        assert (abs(found - expected) <= SEVEN_SIGMA * np.sqrt(expected + 1)).all()
+        law, another = laws[person], laws[person[0], (person[1] + 1) % 3]
+        sharper = of_more_epsilon(law, 1.5)
+        accepts_only(reports(drawn, law), law, of_another=another, of_half_more_epsilon=sharper)
 
 
 @cases("sizes", [(2, 2), (5, 3), (4, 7)])
@@ -137,7 +147,7 @@ def test_no_bias_on_the_wire_and_ranges_by_name() -> None:
                 for (a, b), (c, d) in zip(lower, upper, strict=True)
             ]
         )
-        assert (abs(found.share - truth) <= SEVEN_SIGMA * found.stddev + 1e-12).all()
+        accepts_only(within(found.share, found.stddev), truth, in_another_order=truth[::-1], half=truth / 2)
         one = told.range((10, 2000), (29, 4000))
         assert one.share == pytest.approx(told.raw[10:30, 5:10].sum())
         assert told.of(7, 123.0) == told.raw[7, 0]
@@ -175,10 +185,15 @@ def test_spread_and_coverage(repeats: int) -> None:
         hits += (low <= truth) & (truth <= high)
         low, high, _ = told.bands()
         whole += bool(((low <= truth) & (truth <= high)).all())
-    assert (abs(square / stated - 1) <= SEVEN_SIGMA * np.sqrt(2 / repeats)).all()
-    assert square.sum() / stated.sum() == pytest.approx(1, abs=0.03 * np.sqrt(1500 / repeats))
-    assert abs(hits.mean() / asked - 0.955) <= 0.01 * np.sqrt(500 / asked)
-    assert whole / asked >= 0.95 - SEVEN_SIGMA * np.sqrt(0.05 * 0.95 / asked)
+
+    def check(variances: Any) -> None:
+        assert (abs(square / variances - 1) <= SEVEN_SIGMA * np.sqrt(2 / repeats)).all()
+        assert square.sum() / variances.sum() == pytest.approx(1, abs=0.03 * np.sqrt(1500 / repeats))
+
+    accepts_only(check, stated, a_fifth_less=0.8 * stated, a_fifth_more=1.2 * stated)
+    level = within(hits.mean() / asked, 0.01 * np.sqrt(500 / asked) / SEVEN_SIGMA)
+    accepts_only(level, 0.955, as_of_92=0.92, as_of_99=0.99)
+    covers(whole, asked, claimed=1.0)
 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
@@ -195,7 +210,7 @@ def test_the_bytes_keep_epsilon_and_use_it(epsilon: float) -> None:
         confidence=CERTAIN,
     )
     assert not found.violated
-    assert 0.9 * epsilon <= found.epsilon_lower <= epsilon
+    accepts_only(audited(found), epsilon, nine_tenths=0.9 * epsilon)
 
 
 def test_a_specification_makes_the_same_randomizer() -> None:

@@ -20,7 +20,8 @@ from sfumato.local.device import (
     SignedHadamard,
 )
 from tests.cases import cases
-from tests.local.laws import SEVEN_SIGMA, below_exponential, worst_odds
+from tests.chance import accepts_only
+from tests.local.laws import below_exponential, of_more_epsilon, reports, worst_odds
 
 SIZE = 6
 CUTS = ((1, 0), (3, 2**64 // 7))
@@ -85,9 +86,8 @@ def test_what_is_drawn_is_the_law(make: Any, weights: Any) -> None:
         law = law_of(made, value)
         found = Counter(made.randomize_batch(np.full(n, value), rng=11))
         assert found.keys() <= law.keys()
-        expected = np.array([float(mass) for mass in law.values()]) * n
-        drawn = np.array([found[report] for report in law])
-        assert (abs(drawn - expected) <= SEVEN_SIGMA * np.sqrt(expected + 1)).all()
+        another, sharper = law_of(made, (value + 1) % SIZE), of_more_epsilon(law, 1.25)
+        accepts_only(reports(found, law), law, of_another=another, of_epsilon_5_4=sharper)
     if weights is not None:
         assert made.chances[:2] == tuple(Fraction(2**64 * top // 7 - before, 2**64) for top, before in CUTS)
         assert sum(made.chances) == 1
