@@ -11,7 +11,7 @@ import mpmath
 import numpy as np
 import numpy.typing as npt
 
-from tests.chance import accepts_only, at_least, at_most, frequencies, moments
+from tests.chance import accepts_only, at_least, at_most, frequencies, moments, unrefuted
 
 __all__ = [
     "SEVEN_SIGMA",
@@ -21,6 +21,8 @@ __all__ = [
     "covers",
     "have_moments",
     "named_alike",
+    "of_more_epsilon",
+    "reports",
     "within",
     "worst_odds",
 ]
@@ -123,11 +125,7 @@ def have_moments(
 
 def audited(found: Any) -> Callable[[float], None]:
     """Return a check of an epsilon that is claimed against the least one that an audit allows."""
-
-    def check(epsilon: float) -> None:
-        assert found.epsilon_lower <= epsilon, f"at least {found.epsilon_lower}"
-
-    return check
+    return unrefuted(found.epsilon_lower)
 
 
 def alike(one: npt.ArrayLike, *, off: float = 0.0) -> Callable[[npt.ArrayLike], None]:
