@@ -124,7 +124,7 @@ def test_a_true_law_is_refused_as_rarely_as_promised(n: int) -> None:
         seen = int((values <= level).sum())
         at_most(seen, runs)(level)
         if n > 1:
-            accepts_only(at_most(seen, runs), level, far_rarer=level / 4)
+            accepts_only(at_most(seen, runs), level, far_rarer=level / 20)
             accepts_only(at_least(seen, runs), 0.5 * level, as_often_as_not=0.5)
     wrong = query.test(measurement.release(np.linspace(0, 0.5, n), rng)).p_value
     assert wrong < 1e-4 or n == 1
