@@ -16,12 +16,11 @@ from sfumato.mechanisms import Gaussian, Grid
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
+from tests.chance import FALSE_ALARM, accepts_only
 
 Pmf = dict[int, mpmath.mpf]
 GaussianPmf = Callable[[Fraction, int], Pmf]
 HockeyStick = Callable[[Pmf, tuple[int, ...], float], float]
-
-FALSE_ALARM = 1e-9
 
 
 @cases("stddev", [Fraction(1, 2), Fraction(1), Fraction(7, 2)])
@@ -107,12 +106,16 @@ def test_norm_over_all_entries() -> None:
 def test_draws_follow_the_law(stddev: Fraction, gaussian_pmf: GaussianPmf) -> None:
     draws = Gaussian(sensitivity=1, stddev=stddev).release(np.full(100_000, -5), rng=20261121).value + 5
     reach = math.ceil(Fraction(7, 2) * stddev)
-    pmf = np.array([float(p) for p in gaussian_pmf(stddev, reach).values()])
-    expected = np.append(pmf, 1 - pmf.sum()) * draws.size
     inside = np.abs(draws) <= reach
-    observed = np.append(np.bincount(draws[inside] + reach, minlength=pmf.size), (~inside).sum())
-    chi_square = float(((observed - expected) ** 2 / expected).sum())
-    assert gammaincc((expected.size - 1) / 2, chi_square / 2) > FALSE_ALARM
+    observed = np.append(np.bincount(draws[inside] + reach, minlength=2 * reach + 1), (~inside).sum())
+
+    def check(stddev: Fraction) -> None:
+        pmf = np.array([float(p) for p in gaussian_pmf(stddev, reach).values()])
+        expected = np.append(pmf, 1 - pmf.sum()) * draws.size
+        chi_square = float(((observed - expected) ** 2 / expected).sum())
+        assert gammaincc((expected.size - 1) / 2, chi_square / 2) > FALSE_ALARM
+
+    accepts_only(check, stddev, wider=stddev * Fraction(11, 10), narrower=stddev * Fraction(9, 10))
 
 
 def test_real_values_land_on_the_grid() -> None:

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +22,8 @@ from sfumato.privacy.leaves import gaussian_sparse_vector as leaves
 from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies, rate
+from tests.numerics.enumeration import WORDS, enumerated
 from tests.numerics.sources import ListedSource
 
 Z = np.linspace(-9, 9, 6001)
@@ -89,10 +92,46 @@ def test_runs_come_as_often_as_the_law_says(
         told = mechanism.answers(queries, rng=rng) if by_one else mechanism.release(queries, rng).value
         seen[tuple(bool(answer) for answer in told)] += 1
     assert set(seen) <= set(runs(3, 2))
-    for answers in runs(3, 2):
-        p = probability(mechanism, queries.tolist(), answers)
-        # Bernstein at 7 standard deviations: a false alarm in fewer than one of 1e9 seeds.
-        assert abs(seen[answers] - count * p) < 7 * math.sqrt(count * p * (1 - p)) + 17
+
+    def law(query_stddev: int) -> dict[tuple[bool, ...], float]:
+        other = replace(mechanism, query_stddev=query_stddev)
+        return {answers: probability(other, queries.tolist(), answers) for answers in runs(3, 2)}
+
+    accepts_only(frequencies(seen), law(3), steadier=law(1), noisier=law(9))
+
+
+@pytest.mark.parametrize("by_one", [False, True])
+@pytest.mark.parametrize(("sign", "signed"), [(1, 1), (0, -1)])
+def test_all_coins_together_follow_the_law_given_the_threshold(by_one: bool, sign: int, signed: int) -> None:
+    """A threshold of known words; one word for each answer: every run, with its exact share."""
+    mechanism = GaussianSparseVector(
+        sensitivity=1, threshold_stddev=2, query_stddev=3, length=3, positives=2, threshold=0.5
+    )
+    queries, rest = np.array([0, -1, 2]), WORDS // 3
+    # Sign; no whole part; the rest of the magnitude; both coins that accept it; then the answers.
+    known = [sign, WORDS - 1, 0, rest, 0, 0, 0, 0, 0]
+
+    def told(*coins: int) -> tuple[bool, ...]:
+        source = ListedSource([*known, *coins, *[1 << 63] * 8])
+        given = mechanism.answers(queries, rng=source) if by_one else mechanism.release(queries, source).value
+        return tuple(bool(answer) for answer in given)
+
+    noise = signed * rest / WORDS
+    chances = [float(ndtr((query - 0.5 - 2 * noise) / 3)) for query in queries]
+    found = enumerated(
+        told,
+        *(
+            [
+                ((0, int(p * WORDS) - (1 << 20)), Fraction(p)),
+                ((int(p * WORDS) + (1 << 20), WORDS - 1), 1 - Fraction(p)),
+            ]
+            for p in chances
+        ),
+    )
+    for answers, share in found.items():
+        parts = [p if answer else 1 - p for p, answer in zip(chances, answers, strict=False)]
+        assert float(share) == pytest.approx(math.prod(parts), rel=1e-12)
+    assert set(found) == set(runs(3, 2))
 
 
 @pytest.mark.parametrize(("step", "stddev"), [(1, Fraction(1, 50)), (1 << 60, 1 << 39)])
@@ -108,7 +147,7 @@ def test_far_and_fine_thresholds_are_compared_to_the_last_digit(step: int, stdde
     )
     hits = sum(next(mechanism.answers([step], rng=seed)) for seed in range(600))
     p = float(ndtr(-1 / math.sqrt(2)))
-    assert abs(hits - 600 * p) < 7 * math.sqrt(600 * p * (1 - p)) + 17
+    accepts_only(rate(hits, 600), p, half_as_often=p / 2, even=0.5)
 
 
 def test_a_run_ends_with_its_length() -> None:

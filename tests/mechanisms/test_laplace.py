@@ -18,12 +18,11 @@ from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Grid, Laplace
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
+from tests.chance import FALSE_ALARM, accepts_only
 
 Pmf = dict[int, mpmath.mpf]
 LaplacePmf = Callable[[Fraction, int], Pmf]
 HockeyStick = Callable[[Pmf, tuple[int, ...], float], float]
-
-FALSE_ALARM = 1e-9
 
 
 def worst_log_ratio(pmf: Pmf, shift: int) -> float:
@@ -147,12 +146,16 @@ def test_no_output_gives_the_low_bits_away() -> None:
 def test_draws_follow_the_law(scale: Fraction, laplace_pmf: LaplacePmf) -> None:
     draws = Laplace(sensitivity=1, scale=scale).release(np.full(100_000, 17), rng=20261121).value - 17
     reach = math.ceil(6 * scale) + 1
-    pmf = np.array([float(p) for p in laplace_pmf(scale, reach).values()])
-    expected = np.append(pmf, 1 - pmf.sum()) * draws.size
     inside = np.abs(draws) <= reach
-    observed = np.append(np.bincount(draws[inside] + reach, minlength=pmf.size), (~inside).sum())
-    chi_square = float(((observed - expected) ** 2 / expected).sum())
-    assert gammaincc((expected.size - 1) / 2, chi_square / 2) > FALSE_ALARM
+    observed = np.append(np.bincount(draws[inside] + reach, minlength=2 * reach + 1), (~inside).sum())
+
+    def check(scale: Fraction) -> None:
+        pmf = np.array([float(p) for p in laplace_pmf(scale, reach).values()])
+        expected = np.append(pmf, 1 - pmf.sum()) * draws.size
+        chi_square = float(((observed - expected) ** 2 / expected).sum())
+        assert gammaincc((expected.size - 1) / 2, chi_square / 2) > FALSE_ALARM
+
+    accepts_only(check, scale, wider=scale * Fraction(5, 4), narrower=scale * Fraction(9, 10))
 
 
 def test_scalars_arrays_and_types() -> None:

@@ -16,6 +16,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanisms import RandomizedResponse
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies, moments
 
 ABC = ("a", "b", "c")
 
@@ -65,9 +66,15 @@ def test_reports_come_as_often_as_the_law_says(as_array: bool) -> None:
         answers: Any = [answer] * each
         release = mechanism.release(np.array(answers) if as_array else answers, rng=4)
         assert [release.value.count(c) for c in ABC] == release.counts.tolist()
-        for seen, p in zip(release.counts, row, strict=True):
-            # Bernstein at 7 standard deviations: a false alarm in fewer than one of 1e9 seeds.
-            assert abs(seen - each * p) < 7 * math.sqrt(each * p * (1 - p)) + 17
+        place = (*ABC, "none of them").index(answer)
+        wrong = {"another answer": rows(mechanism)[(place + 1) % 4]}
+        if answer in ABC:
+            wrong["more truth"] = rows(replace(mechanism, truth=Fraction(2, 3)))[place]
+        accepts_only(
+            frequencies(dict(zip(ABC, release.counts.tolist(), strict=True))),
+            dict(zip(ABC, row, strict=True)),
+            **{name: dict(zip(ABC, law, strict=True)) for name, law in wrong.items()},
+        )
 
 
 def test_estimates_are_unbiased_by_enumeration() -> None:
@@ -101,8 +108,14 @@ def test_standard_deviations_match_the_spread_of_estimates() -> None:
     mechanism = RandomizedResponse.calibrated(categories=ABC, epsilon=1.0)
     rng = np.random.default_rng(2)
     drawn = [mechanism.release(rng.choice(ABC, 500, p=[0.5, 0.3, 0.2]), rng) for _ in range(600)]
-    spread = np.std([release.frequencies for release in drawn], axis=0)
-    assert spread == pytest.approx(np.mean([release.stddev for release in drawn], axis=0), rel=0.25)
+    stated = np.mean([release.stddev for release in drawn], axis=0)
+    accepts_only(
+        moments([release.frequencies for release in drawn]),
+        ([0.5, 0.3, 0.2], stated**2),
+        larger=([0.5, 0.3, 0.2], (1.25 * stated) ** 2),
+        smaller=([0.5, 0.3, 0.2], (0.8 * stated) ** 2),
+        moved=([0.45, 0.35, 0.2], stated**2),
+    )
 
 
 def test_one_respondent_none_and_strange_answers() -> None:

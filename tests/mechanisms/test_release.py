@@ -21,6 +21,7 @@ from sfumato.numerics.laws import DiscreteLaplaceLaw
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
+from tests.chance import accepts_only, rate
 
 PmfOf = Callable[[Fraction, int], dict[int, mpmath.mpf]]
 
@@ -59,9 +60,8 @@ def test_intervals_cover_as_often_as_they_say(level: float) -> None:
     draws = 100_000
     release = Gaussian(sensitivity=1, stddev=3).release(np.full(draws, 7), rng=20261121)
     interval, coverage = release.interval(level), release.coverage(level)
-    share = np.mean((interval.lower <= 7) & (interval.upper >= 7))
-    # Hoeffding: beyond this with probability below 1e-9.
-    assert abs(share - coverage) < math.sqrt(math.log(2e9) / (2 * draws))
+    inside = int(np.count_nonzero((interval.lower <= 7) & (interval.upper >= 7)))
+    accepts_only(rate(inside, draws), coverage, wider=coverage + 0.02, narrower=coverage - 0.02)
 
 
 @given(st.integers(-(2**62), 2**62), st.fractions(Fraction(1, 10**6), 10**6))

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -16,6 +17,7 @@ from sfumato.errors import ParameterError, SfumatoError
 from sfumato.mechanisms import Grid, SparseVector
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies
 
 REACH = 400
 
@@ -100,10 +102,18 @@ def test_runs_come_as_often_as_the_law_says(noise: Any, by_one: bool) -> None:
         told = mechanism.answers(queries, rng=rng) if by_one else mechanism.release(queries, rng).value
         seen[tuple(bool(answer) for answer in told)] += 1
     assert set(seen) <= set(runs(3, 2))
-    for answers in runs(3, 2):
-        p = probability(mechanism, queries.tolist(), answers)
-        # Bernstein at 7 standard deviations: a false alarm in fewer than one of 1e9 seeds.
-        assert abs(seen[answers] - count * p) < 7 * math.sqrt(count * p * (1 - p)) + 17
+
+    def law(threshold_scale: Any, query_scale: Any) -> dict[tuple[bool, ...], float]:
+        other = replace(mechanism, threshold_scale=threshold_scale, query_scale=query_scale)
+        return {answers: probability(other, queries.tolist(), answers) for answers in runs(3, 2)}
+
+    accepts_only(
+        frequencies(seen),
+        law(2, 3),
+        steady_threshold=law(Fraction(1, 10), 3),
+        noisier_queries=law(2, 5),
+        less_noisy_queries=law(2, 2),
+    )
 
 
 @cases(("positives", "monotone", "numbers"), [(1, False, False), (5, True, True), (9, False, True)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -14,21 +15,23 @@ from sfumato.errors import ParameterError
 from sfumato.numerics.source import random_source
 from sfumato.numerics.staircase import StaircaseLaw
 from sfumato.numerics.truncated import TruncatedLaplaceLaw, bounded_laplace
+from tests.chance import accepts_only, frequencies
 
 REACH = 3000
 COUNT = 400_000
-LAWS: list[Any] = [
-    TruncatedLaplaceLaw(10, 20),
-    TruncatedLaplaceLaw(Fraction(1, 3), 4),
-    TruncatedLaplaceLaw(100, 5),
-    TruncatedLaplaceLaw(7, 1),
-    TruncatedLaplaceLaw(20, 2000),
-    StaircaseLaw(1, 5, 2),
-    StaircaseLaw(Fraction(1, 3), 7, 7),
-    StaircaseLaw(2, 6, 1),
-    StaircaseLaw(Fraction(1, 20), 3, 1),
-    StaircaseLaw(40, 2, 1),
-]
+# Each with one that it could be mistaken for.
+LAWS: dict[Any, Any] = {
+    TruncatedLaplaceLaw(10, 20): TruncatedLaplaceLaw(10, 21),
+    TruncatedLaplaceLaw(Fraction(1, 3), 4): TruncatedLaplaceLaw(Fraction(7, 20), 4),
+    TruncatedLaplaceLaw(100, 5): TruncatedLaplaceLaw(100, 6),
+    TruncatedLaplaceLaw(7, 1): TruncatedLaplaceLaw(5, 1),
+    TruncatedLaplaceLaw(20, 2000): TruncatedLaplaceLaw(22, 2000),
+    StaircaseLaw(1, 5, 2): StaircaseLaw(1, 5, 3),
+    StaircaseLaw(Fraction(1, 3), 7, 7): StaircaseLaw(Fraction(1, 3), 7, 6),
+    StaircaseLaw(2, 6, 1): StaircaseLaw(2, 6, 2),
+    StaircaseLaw(Fraction(1, 20), 3, 1): StaircaseLaw(Fraction(1, 20), 4, 1),
+    StaircaseLaw(40, 2, 1): StaircaseLaw(40, 2, 2),
+}
 
 
 def weight(law: Any, k: int) -> mpmath.mpf:
@@ -41,12 +44,16 @@ def weight(law: Any, k: int) -> mpmath.mpf:
     return mpmath.exp(-fallen * mpmath.mpf(exact.numerator) / exact.denominator)
 
 
+def masses(law: Any) -> dict[int, mpmath.mpf]:
+    weights = {k: weight(law, k) for k in range(-REACH, REACH + 1)}
+    total = mpmath.fsum(weights.values())
+    return {k: w / total for k, w in weights.items()}
+
+
 @pytest.fixture(scope="module", params=LAWS, ids=repr)
 def known(request: pytest.FixtureRequest) -> tuple[Any, dict[int, mpmath.mpf]]:
     with mpmath.workdps(40):
-        weights = {k: weight(request.param, k) for k in range(-REACH, REACH + 1)}
-        total = mpmath.fsum(weights.values())
-        return request.param, {k: w / total for k, w in weights.items()}
+        return request.param, masses(request.param)
 
 
 def test_probabilities_hold_the_sums(known: tuple[Any, dict[int, mpmath.mpf]]) -> None:
@@ -68,10 +75,13 @@ def test_standard_deviation(known: tuple[Any, dict[int, mpmath.mpf]]) -> None:
 def test_draws_follow_the_law(known: tuple[Any, dict[int, mpmath.mpf]]) -> None:
     law, pmf = known
     drawn = law.sample(COUNT, rng=12)
-    for k in range(-25, 26):
-        p = float(pmf[k])
-        # Bernstein at 7 standard deviations: a false alarm in fewer than one of 1e9 seeds, for each of 51.
-        assert abs(int((drawn == k).sum()) - COUNT * p) < 7.6 * math.sqrt(COUNT * p * (1 - p)) + 20
+    near = range(-25, 26)
+    accepts_only(
+        frequencies(Counter(drawn.tolist())),
+        {k: pmf[k] for k in near},
+        zero_left_out={k: pmf[k] if k else 0.0 for k in near},
+        like_it={k: mass for k, mass in masses(LAWS[law]).items() if k in near},
+    )
     assert law.sample().__class__ is int
     assert law.sample((3, 0)).shape == (3, 0)
 
@@ -102,9 +112,17 @@ def test_standard_deviation_of_wide_laws(limit: int, scale: int) -> None:
 @pytest.mark.parametrize("centre", [-3, 0, 6])
 def test_bounded_draws_follow_their_law(scale: Fraction, centre: int) -> None:
     drawn = bounded_laplace(scale, np.full(COUNT, centre), -3, 6, random_source(3))
-    weights = np.exp(-np.abs(np.arange(-3, 7) - centre) / float(scale))
-    for k, p in zip(range(-3, 7), weights / weights.sum(), strict=True):
-        assert abs(int((drawn == k).sum()) - COUNT * p) < 7.6 * math.sqrt(COUNT * p * (1 - p)) + 20
+    values = np.arange(-3, 7)
+
+    def bounded(scale: float, centre: int) -> dict[int, float]:
+        weights = np.exp(-np.abs(values - centre) / scale)
+        return dict(zip(values.tolist(), weights / weights.sum(), strict=True))
+
+    right = bounded(float(scale), centre)
+    wrong = {"narrower": bounded(float(scale) / 8, centre), "without one": right | {1: 0.0}}
+    if scale < 400:
+        wrong["moved"] = bounded(float(scale), 3 - centre)
+    accepts_only(frequencies(Counter(drawn.tolist())), right, **wrong)
 
 
 @pytest.mark.parametrize("scale", [Fraction(5), Fraction(400)])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +13,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import gammaincc
 
 from sfumato.errors import ParameterError
 from sfumato.numerics import choice
@@ -20,9 +21,10 @@ from sfumato.numerics.powers import RELATIVE_ERROR, powers
 from sfumato.numerics.source import SimulatedSource
 from sfumato.numerics.uniform import UniformBits, uniform_integers
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies, rate
+from tests.numerics.enumeration import enumerated, residues
 from tests.numerics.sources import ListedSource
 
-FALSE_ALARM = 1e-10
 TOP = 2**64 - 1
 
 
@@ -52,11 +54,6 @@ def joined(words: list[int]) -> int:
     for word in words:
         value = value << 64 | word
     return value
-
-
-def alarm(observed: np.ndarray, expected: np.ndarray) -> bool:
-    chi_square = float(((observed - expected) ** 2 / expected).sum())
-    return bool(gammaincc((expected.size - 1) / 2, chi_square / 2) <= FALSE_ALARM)
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 10**6), Fraction(1, 3), Fraction(50), Fraction(1, 2**70)])
@@ -132,25 +129,33 @@ def test_choices_follow_the_law(size: int) -> None:
     generator = np.random.default_rng(size)
     gaps, counts = generator.integers(0, 50, size), generator.integers(0, 4, size)
     counts[0] = 1
-    law = counts * np.exp(-gaps / 20.0)
     draws = choose(gaps, Fraction(1, 20), multiplicity=counts, size=(1000, 200), rng=11)
     assert draws.shape == (1000, 200)
-    observed, expected = np.bincount(draws.ravel(), minlength=size).astype(float), law / law.sum() * 200_000
-    assert observed[expected == 0].sum() == 0
-    busy = expected > 20
-    assert busy.any()
-    if size > 1:
-        pooled = [np.append(x[busy], x[~busy & (expected > 0)].sum() + 1e-9) for x in (observed, expected)]
-        assert not alarm(*(x if pooled[1][-1] > 20 else x[:-1] for x in pooled))
+
+    def law(counts: np.ndarray, rate: float) -> dict[int, float]:
+        weights = counts * np.exp(-gaps * rate)
+        return dict(enumerate(weights / weights.sum()))
+
+    check = frequencies(Counter(draws.ravel().tolist()))
+    if size == 1:
+        accepts_only(check, {0: 1.0}, never={0: 0.0})
+        return
+    accepts_only(
+        check,
+        law(counts, 1 / 20),
+        twice_the_rate=law(counts, 1 / 10),
+        a_place_off=law(np.roll(counts, 1), 1 / 20),
+        one_of_each=law(np.ones_like(counts), 1 / 20),
+    )
 
 
 def test_coins_follow_their_law() -> None:
     gaps = np.repeat(np.arange(0, 60, 6), 100_000)
     heads = flip(gaps, Fraction(1, 10), rng=4).reshape(10, -1).sum(axis=1)
-    chances = np.exp(-np.arange(0, 60, 6) / 10)
     assert heads[0] == 100_000
-    spread = np.sqrt(100_000 * chances * (1 - chances))
-    assert (np.abs(heads - 100_000 * chances)[1:] < 7 * spread[1:]).all()
+    for gap, hits in zip(range(6, 60, 6), heads[1:].tolist(), strict=True):
+        chance = math.exp(-gap / 10)
+        accepts_only(rate(hits, 100_000), chance, more=1.5 * chance, fewer=chance / 1.5)
 
 
 @pytest.mark.parametrize("gap", [1, 3, 40])
@@ -168,8 +173,8 @@ def test_coins_at_their_border_are_decided_exactly(gap: int) -> None:
 
 
 def test_uniform_integers_are_even() -> None:
-    draws = uniform_integers(7, 700_000, SimulatedSource(2))
-    assert not alarm(np.bincount(draws, minlength=7).astype(float), np.full(7, 100_000.0))
+    law = enumerated(lambda word: int(uniform_integers(7, 1, ListedSource([word]))[0]), residues(7))
+    assert law == dict.fromkeys(range(7), Fraction(1, 7))
     bound = 3 * 2**60
     refused = (1 << 64) - (1 << 64) % bound
     assert uniform_integers(bound, 2, ListedSource([refused, 5, 8])).tolist() == [8, 5]

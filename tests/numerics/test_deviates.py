@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
@@ -16,6 +17,8 @@ from sfumato.numerics import deviates
 from sfumato.numerics.deviates import Draw, exponential, normal, rounded, student
 from sfumato.numerics.source import SimulatedSource
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies, rate
+from tests.numerics.enumeration import WORDS, enumerated, pieces
 from tests.numerics.sources import ListedSource
 
 LAWS: dict[str, tuple[Draw, Callable[[Any], Any]]] = {
@@ -25,26 +28,91 @@ LAWS: dict[str, tuple[Draw, Callable[[Any], Any]]] = {
     "student 2": (student(2), stats.t(2).cdf),
     "student 3": (student(3), stats.t(3).cdf),
 }
+# With which law each could be mistaken.
+OTHERS = {"normal": "laplace", "cauchy": "student 2", "student 2": "cauchy", "student 3": "normal"}
 
 
-@pytest.mark.parametrize("name", LAWS)
-@pytest.mark.parametrize(("scale", "words"), [(Fraction(2, 7), 2), (Fraction(40), 2), (Fraction(5, 2), 0)])
-def test_integers_come_as_often_as_the_law_says(
-    name: str, scale: Fraction, words: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("words", [2, 0])
+@pytest.mark.parametrize("scale", [Fraction(2, 7), Fraction(40)])
+def test_all_words_together_give_the_law_of_laplace(
+    scale: Fraction, words: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # From no known bits, every decision is open at first.
     monkeypatch.setattr(deviates, "_WORDS", words)
-    draw, cdf = LAWS[name]
-    source, count = SimulatedSource(11), 3000
-    drawn = np.array([rounded(draw, scale, 1 << 62, source) for _ in range(count)])
-    # Dvoretzky, Kiefer, Wolfowitz: both distances are above this in fewer than one of 1e10 runs.
-    most = math.sqrt(math.log(4e10) / (2 * count))
-    points = np.arange(-400, 401)
-    signed = np.searchsorted(np.sort(drawn), points, side="right") / count
-    assert np.abs(signed - cdf((points + 0.5) / float(scale))).max() < most
-    points = np.arange(401)
-    folded = np.searchsorted(np.sort(np.abs(drawn)), points, side="right") / count
-    assert np.abs(folded - (2 * cdf((points + 0.5) / float(scale)) - 1)).max() < most
+    limit = 12
+
+    for sign, signed in ((1, 1), (0, -1)):
+
+        def drawn(word: int, sign: int = sign) -> int:
+            return rounded(exponential, scale, limit, ListedSource([sign, word, *[1 << 63] * 4]))
+
+        found = enumerated(drawn, pieces(drawn))
+        with mp.workdps(40):
+            above = [
+                mp.exp(-(k - mp.mpf(1) / 2) * scale.denominator / scale.numerator)
+                for k in range(1, limit + 1)
+            ]
+            law = [x - y for x, y in zip([mp.mpf(1), *above], [*above, mp.mpf(0)], strict=True)]
+            for k, chance in enumerate(law):
+                share = found.get(signed * k, Fraction(0))
+                # A word that holds a border is decided by further ones.
+                assert abs(mp.mpf(share.numerator) / share.denominator - chance) <= mp.mpf(2) ** -63
+        assert sum(found.values()) == 1
+
+
+@cases("part", [1 << 59, WORDS // 3, WORDS // 2])
+@cases("degrees", [1, 2, 3])
+def test_a_point_of_the_ball_is_told_by_its_direction(
+    degrees: int, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where the first coordinate changes what is told, the others given: all borders, to the last digits."""
+    monkeypatch.setattr(deviates, "_WORDS", 1)
+    scale, limit = Fraction(5, 2), 9
+    others = [part - (place << 58) for place in range(degrees)]
+
+    def told(word: int) -> int | None:
+        # Words of ones decide what is open; a point that is refused is followed by none in the ball.
+        source = ListedSource([1, word, *others, *[WORDS - 1] * (degrees + 1)])
+        try:
+            return rounded(student(degrees), scale, limit, source)
+        except StopIteration:
+            return None
+
+    found = enumerated(told, pieces(told))
+    assert None in found
+    length = math.sqrt(sum((other / WORDS) ** 2 for other in others))
+    ball = math.sqrt(1 - length**2)
+    for k in range(limit + 1):
+        at, after = (
+            min(ball, max(0.0, j - 0.5) / float(scale) * length / math.sqrt(degrees)) for j in (k, k + 1)
+        )
+        assert float(found.get(k, 0)) == pytest.approx((ball if k == limit else after) - at, abs=1e-14)
+
+
+EDGES = [-8.0, -4.0, -2.0, -1.0, -0.5, 0.5, 1.0, 2.0, 4.0, 8.0]
+
+
+@pytest.mark.parametrize("name", ["cauchy", "normal", "student 2", "student 3"])
+@pytest.mark.parametrize(("scale", "words"), [(Fraction(40), 2), (Fraction(5, 2), 0)])
+def test_integers_come_as_often_as_the_law_says(
+    name: str, scale: Fraction, words: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(deviates, "_WORDS", words)
+    source = SimulatedSource(11)
+    drawn = np.array([rounded(LAWS[name][0], scale, 1 << 62, source) for _ in range(3000)])
+    edges = np.floor(np.array(EDGES) * float(scale)) + 0.5
+
+    def law(cdf: Callable[[Any], Any], width: float, shift: float = 0.0) -> dict[int, float]:
+        return dict(enumerate(np.diff([0.0, *cdf((edges + shift) / width), 1.0])))
+
+    width, other = float(scale), OTHERS[name]
+    accepts_only(
+        frequencies(Counter(np.searchsorted(edges, drawn).tolist())),
+        law(LAWS[name][1], width),
+        wider=law(LAWS[name][1], 1.5 * width),
+        narrower=law(LAWS[name][1], width / 1.5),
+        **{other: law(LAWS[other][1], width)},
+    )
 
 
 @cases("name", LAWS)
@@ -53,8 +121,7 @@ def test_large_scales_keep_their_low_digits(name: str) -> None:
     source = SimulatedSource(2)
     drawn = np.array([rounded(draw, Fraction(1 << 50), 1 << 62, source) for _ in range(600)])
     for digit in range(40):
-        # 7.5 standard deviations of a fair coin.
-        assert abs(int((drawn >> digit & 1).sum()) - 300) < 7.5 * 600**0.5 / 2
+        accepts_only(rate(int((drawn >> digit & 1).sum()), 600), 0.5, mostly_even=0.3, mostly_odd=0.7)
 
 
 def test_beyond_the_limit_is_the_limit() -> None:
@@ -87,7 +154,6 @@ def test_what_is_known_to_be_nothing_yet_is_drawn_further(name: str, zeros: int,
     assert abs(drawn) >= least
 
 
-WORDS = 1 << 64
 SURE, NEVER = 0, WORDS - 1
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Callable
 from fractions import Fraction
 
 import mpmath
@@ -16,9 +19,9 @@ from sfumato.errors import ParameterError
 from sfumato.numerics import _kernels
 from sfumato.numerics.keyed_normal import add_normals, keystream, rounded_normals
 from sfumato.numerics.keyed_rounding import exactly_rounded
+from tests.chance import FALSE_ALARM, accepts_only, frequencies, rate
 
 KEY = bytes(range(32))
-FALSE_ALARM = 1e-9
 STREAM = (7, 11)
 
 
@@ -152,15 +155,29 @@ def test_variants_agree_at_the_corners() -> None:
 
 def test_the_law_is_normal() -> None:
     """Kolmogorov and Smirnov's distance, moments, and the tails, in two million numbers."""
-    z = normals(2_000_000)
-    assert stats.kstest(z, "norm").pvalue > FALSE_ALARM
-    n = z.size
-    for power, variance in ((1, 1), (2, 2), (3, 15), (4, 96)):
-        moment = {1: 0, 2: 1, 3: 0, 4: 3}[power]
-        assert abs((z**power).mean() - moment) < 6.2 * np.sqrt(variance / n)
+    z = np.sort(normals(2_000_000))
+    steps = np.arange(z.size + 1) / z.size
+
+    def distance(scale: float) -> None:
+        below = stats.norm.cdf(z / scale)
+        far = max((below - steps[:-1]).max(), (steps[1:] - below).max())
+        assert stats.kstwobign.sf(far * math.sqrt(z.size)) > FALSE_ALARM
+
+    accepts_only(distance, 1.0, wider=1.02)
+    # Of each power: the mean and the variance.
+    for power, mean, variance in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96)):
+        found, spread = (z**power).mean(), math.sqrt(variance)
+
+        def mean_of_power(truth: float, found: float = found, spread: float = spread) -> None:
+            assert abs(found - truth) < 6.2 * spread / math.sqrt(z.size)
+
+        accepts_only(mean_of_power, mean, more=mean + 0.01 * spread, less=mean - 0.01 * spread)
     for edge in (3.0, 4.0, 4.5):
-        for count in (int((z > edge).sum()), int((z < -edge).sum())):
-            assert stats.binomtest(count, n, stats.norm.sf(edge)).pvalue > FALSE_ALARM
+        for side in (z, -z):
+            chance = stats.norm.sf(edge)
+            accepts_only(
+                rate(int((side > edge).sum()), z.size), chance, none=0.0, wider=stats.norm.sf(edge / 1.4)
+            )
 
 
 def test_pairs_are_independent() -> None:
@@ -170,7 +187,12 @@ def test_pairs_are_independent() -> None:
     for x, y in ((halves[:, 0].ravel(), halves[:, 1].ravel()), (z[:-1], z[1:]), (z[:-128], z[128:])):
         places = [np.minimum((stats.norm.cdf(part) * 24).astype(int), 23) for part in (x[::2], y[::2])]
         counts = np.bincount(24 * places[0] + places[1], minlength=576)
-        assert stats.chisquare(counts).pvalue > FALSE_ALARM
+
+        def cells(law: np.ndarray, counts: np.ndarray = counts) -> None:
+            assert stats.chisquare(counts, law * counts.sum()).pvalue > FALSE_ALARM
+
+        same = np.full((24, 24), 0.98 / 576) + np.eye(24) * 0.02 / 24
+        accepts_only(cells, np.full(576, 1 / 576), in_fifty_the_same=same.ravel())
 
 
 def test_streams_keys_and_places_are_independent() -> None:
@@ -183,8 +205,12 @@ def test_streams_keys_and_places_are_independent() -> None:
         normals(count, stream=(0, 0), start=count),
         normals(count, stream=(0, 0), key=KEY[::-1]),
     ]
-    correlations = np.corrcoef(drawn) - np.eye(len(drawn))
-    assert np.abs(correlations).max() < 6.5 / np.sqrt(count)
+    found = np.corrcoef(drawn)[~np.eye(len(drawn), dtype=bool)]
+
+    def correlated(coefficient: float) -> None:
+        assert np.abs(found - coefficient).max() < 6.5 / np.sqrt(count)
+
+    accepts_only(correlated, 0.0, a_twentieth=0.05, opposed=-0.05)
     assert np.unique(np.concatenate(drawn)).size == len(drawn) * count
 
 
@@ -201,14 +227,22 @@ def test_noise_in_float32_is_rounded_once() -> None:
 @pytest.mark.parametrize("scale", [0.0, 0.3, 1.7, 6.0])
 def test_rounded_numbers_have_the_law_of_rounding(scale: float) -> None:
     whole = rounded_normals(400_000, KEY, scale=scale, stream=STREAM)
-    reach = int(np.ceil(5 * scale))
-    edges = np.arange(-reach, reach + 2) - 0.5
-    p = np.diff(stats.norm.cdf(edges / scale)) if scale else np.array([1.0])
-    counts = np.bincount(np.clip(whole, -reach, reach) + reach, minlength=p.size)
-    p[0] += 1 - p.sum() if p.size == 1 else (1 - p.sum()) / 2
-    p[-1] += 1 - p.sum()
-    assert p.size == 1 or stats.chisquare(counts, p * whole.size).pvalue > FALSE_ALARM
-    assert counts.sum() == whole.size
+    if not scale:
+        assert not whole.any()
+        return
+    values = range(-math.ceil(5 * scale), math.ceil(5 * scale) + 1)
+    edges = np.array([value - 0.5 for value in (*values, values[-1] + 1)])
+
+    def rounding(cdf: Callable[[np.ndarray], np.ndarray]) -> dict[int, float]:
+        return dict(zip(values, np.diff(cdf(edges)).tolist(), strict=True))
+
+    accepts_only(
+        frequencies(Counter(whole.tolist())),
+        rounding(lambda x: stats.norm.cdf(x / scale)),
+        wider=rounding(lambda x: stats.norm.cdf(x / (1.03 * scale))),
+        narrower=rounding(lambda x: stats.norm.cdf(x / (0.97 * scale))),
+        rounded_down=rounding(lambda x: stats.norm.cdf((x + 0.5) / scale)),
+    )
 
 
 def test_rounded_numbers_are_those_of_the_same_place() -> None:

@@ -13,6 +13,8 @@ from sfumato.numerics import normal_tail
 from sfumato.numerics.normal_tail import flip_normal, tail_bounds
 from sfumato.numerics.source import SimulatedSource
 from tests.cases import cases
+from tests.numerics.enumeration import enumerated, pieces
+from tests.numerics.sources import ListedSource
 
 
 def tail(x: Fraction) -> mpmath.mpf:
@@ -38,19 +40,24 @@ def test_coins_show_the_tail(margin: float, monkeypatch: pytest.MonkeyPatch) -> 
     # With the wide margin every coin is open; its distance is known to a quarter at first.
     monkeypatch.setattr(normal_tail, "_MARGIN", margin)
     for x in (Fraction(-2), Fraction(-1, 7), Fraction(0), Fraction(3, 2)):
-        known = [Fraction(1, 4)]
 
-        def exact(at: int, x: Fraction = x, known: list[Fraction] = known) -> tuple[Fraction, Fraction]:
-            return x - known[0], x + known[0]
+        def heads(word: int, x: Fraction = x) -> bool:
+            known = [Fraction(1, 4)]
 
-        def extend(known: list[Fraction] = known) -> None:
-            known[0] /= 1 << 20
+            def exact(at: int) -> tuple[Fraction, Fraction]:
+                return x - known[0], x + known[0]
 
-        count = 2000
-        heads = flip_normal(np.full(count, float(x)), exact, extend, SimulatedSource(7))
-        p = float(ndtr(-float(x)))
-        # Bernstein at 7 standard deviations.
-        assert abs(int(heads.sum()) - count * p) < 7 * (count * p * (1 - p)) ** 0.5 + 17
+            def extend() -> None:
+                known[0] /= 1 << 20
+
+            # A word next to the border is decided by further ones.
+            source = ListedSource([word, *[1 << 63] * 4])
+            return bool(flip_normal(np.array([float(x)]), exact, extend, source)[0])
+
+        law = enumerated(heads, pieces(heads))
+        with mpmath.workdps(40):
+            assert abs(law[True] - Fraction(int(tail(x) * 2**80), 2**80)) <= Fraction(1, 2**63)
+        assert law[True] + law[False] == 1
 
 
 def test_open_coins_agree_with_the_float_ones(monkeypatch: pytest.MonkeyPatch) -> None:

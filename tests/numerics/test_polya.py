@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import math
+from collections import Counter
 from fractions import Fraction
 
 import mpmath
@@ -16,9 +16,9 @@ from sfumato.numerics.plans import polya_plan
 from sfumato.numerics.samplers import LARGEST_POLYA, polya
 from sfumato.numerics.source import SimulatedSource
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies, moments
 from tests.numerics.sources import ListedSource
 
-SIGMAS = 6.2
 CASES = [
     (Fraction(1, 3), 1),
     (Fraction(5, 2), 3),
@@ -67,24 +67,39 @@ def test_parts_add_up_to_geometric_noise_and_differences_to_laplace(scale: Fract
 
 @pytest.mark.parametrize(("scale", "parts"), [(Fraction(5, 2), 3), (Fraction(40), 7)])
 def test_draws_follow_the_table(scale: Fraction, parts: int) -> None:
-    n = 200_000
-    drawn = polya(scale, parts, n, rng=4)
+    drawn = polya(scale, parts, 200_000, rng=4)
     assert drawn.min() == 0
-    for k, mass in enumerate(masses(scale, parts, 12)):
-        chance = float(mass)
-        assert abs((drawn == k).mean() - chance) <= SIGMAS * math.sqrt(chance * (1 - chance) / n)
+
+    def part(scale: Fraction, parts: int) -> dict[int, float]:
+        return {k: float(mass) for k, mass in enumerate(masses(scale, parts, 12))}
+
+    accepts_only(
+        frequencies(Counter(drawn.tolist())),
+        part(scale, parts),
+        wider=part(scale * Fraction(6, 5), parts),
+        one_part_fewer=part(scale, parts - 1),
+        one_part_more=part(scale, parts + 1),
+    )
     # parts draws at a time: a geometric number, twice: the discrete Laplace law.
-    sums = drawn[: n // (2 * parts) * 2 * parts].reshape(-1, 2, parts).sum(axis=2)
-    noise, law = sums[:, 0] - sums[:, 1], DiscreteLaplaceLaw(scale)
-    for d in range(-5, 6):
-        chance = law.pmf(d).upper
-        assert abs((noise == d).mean() - chance) <= SIGMAS * math.sqrt(chance * (1 - chance) / len(noise))
+    sums = drawn[: drawn.size // (2 * parts) * 2 * parts].reshape(-1, 2, parts).sum(axis=2)
+
+    def difference(scale: Fraction) -> dict[int, float]:
+        return {d: DiscreteLaplaceLaw(scale).pmf(d).upper for d in range(-5, 6)}
+
+    accepts_only(
+        frequencies(Counter((sums[:, 0] - sums[:, 1]).tolist())),
+        difference(scale),
+        wider=difference(scale * Fraction(5, 4)),
+        narrower=difference(scale * Fraction(4, 5)),
+    )
 
 
 def test_the_largest_scale_is_drawn() -> None:
     drawn = polya(LARGEST_POLYA, 1, 100_000, rng=5)
-    # A geometric number: mean and deviation are nearly the scale.
-    assert abs(drawn.mean() / LARGEST_POLYA - 1) <= SIGMAS / math.sqrt(100_000)
+    # A geometric number: mean and deviation are nearly the scale, and its kurtosis is 9.
+    accepts_only(
+        moments(drawn / LARGEST_POLYA, kurtosis=9.0), (1, 1), wider=(1.05, 1.05**2), a_half_off=(0.97, 1)
+    )
 
 
 def test_work_does_not_depend_on_what_is_drawn() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import math
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.special import gammaincc
 
 from sfumato.errors import ParameterError
 from sfumato.numerics.race import choose_distinct
 from sfumato.numerics.source import SimulatedSource
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies
 from tests.numerics.sources import ListedSource
 
 TOP = 2**64 - 1
@@ -33,26 +33,30 @@ def time_of(word: int, further: int, gap: int, rate: Fraction, factor: int) -> m
 @pytest.mark.parametrize("factors", [[1, 1, 1, 1], [1, 7, 2, 10**15]])
 def test_orders_have_the_law_of_peeling(rate: Fraction, factors: list[int]) -> None:
     gaps, trials = np.array([0, 2, 1, 1]), 8_000
-    law = np.array(factors) * np.exp(-float(rate) * gaps)
-    expected = {}
-    for order in itertools.permutations(range(4), 3):
-        left, chance = list(range(4)), 1.0
-        for index in order:
-            chance *= law[index] / law[left].sum()
-            left.remove(index)
-        expected[order] = trials * chance
     source = SimulatedSource(9)
-    observed = dict.fromkeys(expected, 0)
+    observed = Counter[tuple[int, ...]]()
     for _ in range(trials):
         drawn = choose_distinct(gaps, rate, 3, multiplicity=np.array(factors), rng=source)
         observed[tuple(drawn.tolist())] += 1
-    pairs = np.array([(observed[order], expected[order]) for order in expected])
-    busy = pairs[:, 1] > 15
-    rest = pairs[~busy].sum(axis=0)
-    assert rest[0] <= rest[1] + 10 * math.sqrt(rest[1]) + 10
-    if busy.sum() > 1:
-        statistic = float(((pairs[busy, 0] - pairs[busy, 1]) ** 2 / pairs[busy, 1]).sum())
-        assert gammaincc((busy.sum() - 1) / 2, statistic / 2) > 1e-10
+
+    def peeling(rate: float, factors: list[int]) -> dict[tuple[int, ...], float]:
+        weights = np.array(factors) * np.exp(-rate * gaps)
+        law: dict[tuple[int, ...], float] = {}
+        for order in itertools.permutations(range(4), 3):
+            left, chance = list(range(4)), 1.0
+            for index in order:
+                chance *= weights[index] / weights[left].sum()
+                left.remove(index)
+            law[order] = chance
+        return law
+
+    accepts_only(
+        frequencies(observed),
+        peeling(float(rate), factors),
+        slower=peeling(float(rate) / 4, factors),
+        more_of_the_second=peeling(float(rate), [factors[0], 10**9, *factors[2:]]),
+        backwards={tuple(reversed(order)): p for order, p in peeling(float(rate), factors).items()},
+    )
 
 
 @settings(max_examples=80, deadline=None)

@@ -9,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import mpmath as mp
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -59,6 +60,34 @@ def test_agrees_with_reference_draw_by_draw(law: str, scale: int | float | Fract
     words = SimulatedSource(seed).words(100).tolist()
     expected = reference.sample(law, Fraction(scale), 32, words)
     assert SAMPLERS[law](scale, 32, rng=seed).tolist() == expected
+
+
+@pytest.mark.usefixtures("variant")
+@cases("law", SAMPLERS)
+@cases("scale", [Fraction(3, 10), Fraction(1), Fraction(2)])
+def test_all_words_together_give_the_law(law: str, scale: Fraction) -> None:
+    """How many of all words give each magnitude or a larger one, by bisection, for both signs."""
+    further = [1 << 63] * 1024
+
+    def drawn(words: list[int]) -> list[int]:
+        # A word next to a border leaves its draw open, and further ones decide it.
+        return list(SAMPLERS[law](scale, len(words), ListedSource([*words, *further])).tolist())
+
+    with mp.workdps(reference.DIGITS):
+        tails = list[mp.mpf]()
+        while not tails or tails[-1] > 1:
+            k = len(tails) + 1
+            tails.append(reference.magnitude_tail(law, scale, k, folded=True) * mp.mpf(2) ** 63)
+        for sign in (0, 1):
+            low, high = [-1] * len(tails), [1 << 63] * len(tails)
+            while high[0] - low[0] > 1:
+                middle = [(x + y) // 2 for x, y in zip(low, high, strict=True)]
+                told = drawn([word << 1 | sign for word in middle])
+                for place, value in enumerate(told):
+                    assert value * (1 - 2 * sign) >= 0
+                    (low if abs(value) > place else high)[place] = middle[place]
+            # At most the one word that holds the border is decided by further ones.
+            assert all(abs(x + 1 - tail) <= 1 for x, tail in zip(low, tails, strict=True))
 
 
 @given(

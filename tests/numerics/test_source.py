@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from sfumato.errors import ParameterError
 from sfumato.numerics.source import RandomSource, SecureSource, SimulatedSource, random_source
 from tests.cases import cases
+from tests.chance import accepts_only, rate
 from tests.numerics.sources import ListedSource
 
 # 2^17 honest 64-bit words hold a repeated one with probability 2^-31 < 1e-9.
@@ -86,10 +87,10 @@ def test_no_word_twice_in_one_process() -> None:
 
 
 def test_bits_are_even() -> None:
-    # 2^22 bits in each of 64 places... one place off by 6.8 standard deviations is a false alarm of 64e-11.
     words = np.concatenate([random_source().words(1000) for _ in range(60)] + [random_source().words(60_000)])
-    ones = np.array([int((words >> np.uint64(place) & np.uint64(1)).sum()) for place in range(64)])
-    assert (np.abs(ones - words.size / 2) < 6.8 * np.sqrt(words.size) / 2).all()
+    for place in range(64):
+        ones = int((words >> np.uint64(place) & np.uint64(1)).sum())
+        accepts_only(rate(ones, words.size), 0.5, mostly_zeros=0.48, mostly_ones=0.52)
 
 
 def test_no_word_twice_across_threads() -> None:

@@ -1,12 +1,13 @@
-"""Large samples against the laws' certified probabilities.
+"""Large samples against the laws' certified probabilities, of scales whose words are too many to enumerate.
 
-Seeds are fixed, so a test passes always or never; over the choice of seed each threshold would raise a false
-alarm with probability at most 1e-10, the whole file with at most 1e-8.
+Over the choice of seed each check would raise a false alarm with probability at most 1e-9.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,18 +16,15 @@ from numpy.typing import NDArray
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SymmetricLaw
 from sfumato.numerics.samplers import geometric
 from tests.cases import cases
+from tests.chance import accepts_only, moments
 
-FALSE_ALARM_SDS = 6.5
 COUNT = 1_000_000
 LAWS: list[SymmetricLaw] = [
-    DiscreteLaplaceLaw(0.3),
-    DiscreteLaplaceLaw(1),
     DiscreteLaplaceLaw(99.9),
     DiscreteLaplaceLaw(200),
     DiscreteLaplaceLaw(10**6),
     DiscreteLaplaceLaw(2**40),
-    DiscreteGaussianLaw(0.4),
-    DiscreteGaussianLaw(1),
+    DiscreteGaussianLaw(5),
     DiscreteGaussianLaw(1000),
     DiscreteGaussianLaw(1025),
     DiscreteGaussianLaw(10**6),
@@ -34,12 +32,16 @@ LAWS: list[SymmetricLaw] = [
 ]
 
 
-def chi_square_alarm(observed: NDArray[np.float64], expected: NDArray[np.float64]) -> bool:
-    """Wilson and Hilferty's cube root, normal to good accuracy from a few degrees of freedom on."""
-    freedom = observed.size - 1
-    statistic = float(((observed - expected) ** 2 / expected).sum())
-    spread = 2 / (9 * freedom)
-    return bool(((statistic / freedom) ** (1 / 3) - (1 - spread)) / math.sqrt(spread) > 7)
+def chi_square(observed: NDArray[np.float64]) -> Callable[[NDArray[np.float64]], None]:
+    """Return a check of counts against expected ones, by the cube root of Wilson and Hilferty."""
+
+    def check(expected: NDArray[np.float64]) -> None:
+        freedom = observed.size - 1
+        statistic = float(((observed - expected) ** 2 / expected).sum())
+        spread = 2 / (9 * freedom)
+        assert ((statistic / freedom) ** (1 / 3) - (1 - spread)) / math.sqrt(spread) <= 7
+
+    return check
 
 
 @pytest.fixture(scope="module", params=LAWS, ids=repr)
@@ -48,42 +50,59 @@ def drawn(request: pytest.FixtureRequest) -> tuple[SymmetricLaw, NDArray[np.int6
     return request.param, sample
 
 
+def narrower(law: SymmetricLaw) -> SymmetricLaw:
+    """A law of the same kind with a fiftieth less spread."""
+    if isinstance(law, DiscreteLaplaceLaw):
+        return DiscreteLaplaceLaw(Fraction(law.scale) * Fraction(49, 50))
+    assert isinstance(law, DiscreteGaussianLaw)
+    return DiscreteGaussianLaw(Fraction(law.sigma) * Fraction(49, 50))
+
+
 def test_bins_hold_what_the_law_says(drawn: tuple[SymmetricLaw, NDArray[np.int64]]) -> None:
     law, sample = drawn
     edges = sorted({law.quantile_above(p) for p in np.linspace(0.01, 0.99, 99)} | {law.quantile_above(1e-4)})
-    above = [1.0, *[law.upper_tail(edge).upper for edge in edges], 0.0]
-    expected = -np.diff(above) * COUNT
     observed = np.histogram(sample, [-np.inf, *[e - 0.5 for e in edges], np.inf])[0].astype(np.float64)
-    busy = expected > 20
-    pooled = [np.append(x[busy], x[~busy].sum()) for x in (observed, expected)]
-    if pooled[1][-1] < 20:
-        pooled = [np.append(x[:-2], x[-2:].sum()) for x in pooled]
-    assert pooled[0].sum() == COUNT
-    assert not chi_square_alarm(*pooled)
+    assert observed.sum() == COUNT
+
+    def expected(law: SymmetricLaw) -> NDArray[np.float64]:
+        return np.asarray(-np.diff([1.0, *[law.upper_tail(edge).upper for edge in edges], 0.0]) * COUNT)
+
+    assert expected(law).min() > 20
+    accepts_only(chi_square(observed), expected(law), narrower=expected(narrower(law)))
 
 
 def test_moments(drawn: tuple[SymmetricLaw, NDArray[np.int64]]) -> None:
     law, sample = drawn
-    standard = sample / law.stddev
-    assert abs(standard.mean()) < FALSE_ALARM_SDS / math.sqrt(COUNT)
-    square = standard**2
-    assert abs(square.mean() - 1) < FALSE_ALARM_SDS * square.std() / math.sqrt(COUNT)
+    accepts_only(
+        moments(sample / law.stddev, kurtosis=6.0 if isinstance(law, DiscreteLaplaceLaw) else 3.0),
+        (0, 1),
+        to_the_right=(0.02, 1),
+        narrower=(0, (narrower(law).stddev / law.stddev) ** 2),
+    )
 
 
 @cases("law", [law for law in LAWS if law.stddev > 50], ids=repr)
 def test_low_bits_are_even(law: SymmetricLaw) -> None:
     sample = np.asarray(law.sample(COUNT, 7))
     # Beyond a standard deviation of 50 the remainder by 16 is uniform to far less than one draw here.
-    observed = np.bincount(sample & 15, minlength=16).astype(np.float64)
-    assert not chi_square_alarm(observed, np.full(16, COUNT / 16))
+    accepts_only(
+        chi_square(np.bincount(sample & 15, minlength=16).astype(np.float64)),
+        np.full(16, COUNT / 16),
+        odd_ones_too_often=np.tile([0.98, 1.02], 8) * COUNT / 16,
+    )
 
 
 def test_draws_are_independent_of_their_neighbours(drawn: tuple[SymmetricLaw, NDArray[np.int64]]) -> None:
     law, sample = drawn
     standard = sample / law.stddev
     for x, y in ((standard[:-1], standard[1:]), (np.abs(standard[:-256]), np.abs(standard[256:]))):
-        product = (x - x.mean()) * (y - y.mean())
-        assert abs(product.mean()) < FALSE_ALARM_SDS * product.std() / math.sqrt(product.size)
+        # Of independent draws, the products have the product of the variances, which these are near to.
+        product = (x - x.mean()) * (y - y.mean()) / (x.std() * y.std())
+
+        def correlated(coefficient: float, product: NDArray[np.float64] = product) -> None:
+            assert abs(product.mean() - coefficient) < 6.5 * product.std() / math.sqrt(product.size)
+
+        accepts_only(correlated, 0.0, correlated=0.02, opposed=-0.02)
 
 
 @cases("scale", [0.3, 1, 99.9, 200, 10**6, 2**40])
@@ -92,9 +111,14 @@ def test_geometric_bins_hold_what_the_law_says(scale: float) -> None:
     assert sample.min() >= 0
     edges = np.unique(np.ceil(-scale * np.log(np.linspace(0.01, 0.99, 99)))).astype(np.int64)
     edges = edges[edges > 0]
-    above = np.exp(-np.concatenate([[0], edges, [math.inf]]) / scale)
     observed = np.histogram(sample, [-0.5, *(edges - 0.5), np.inf])[0].astype(np.float64)
-    assert not chi_square_alarm(observed, -np.diff(above) * COUNT)
+
+    def expected(scale: float) -> NDArray[np.float64]:
+        return np.asarray(-np.diff(np.exp(-np.concatenate([[0], edges, [math.inf]]) / scale)) * COUNT)
+
+    accepts_only(
+        chi_square(observed), expected(scale), wider=expected(1.02 * scale), narrower=expected(0.98 * scale)
+    )
 
 
 def test_a_geometric_draw_of_any_shape() -> None:

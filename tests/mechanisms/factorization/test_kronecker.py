@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from functools import reduce
 
 import numpy as np
@@ -14,6 +13,7 @@ from sfumato.mechanisms import KroneckerMechanism, optimal_strategy
 from sfumato.mechanisms.factorization.optimal import error_of
 from sfumato.privacy import DiscreteGaussianVector, Neighboring
 from tests.cases import cases
+from tests.chance import accepts_only, moments, rate
 
 PREFIXES = np.tril(np.ones((5, 5)))
 TOTAL = np.ones((1, 4))
@@ -72,7 +72,6 @@ def test_the_product_of_the_best_strategies_is_best(name: str) -> None:
 
 @cases("name", CASES)
 def test_noise_has_no_bias_and_the_stated_spread(name: str) -> None:
-    """600 releases; 7 standard errors: false alarm < 1e-9."""
     mechanism = KroneckerMechanism.calibrated(factors=CASES[name], epsilon=1.0, delta=1e-6)
     assert mechanism.privacy_loss.epsilon(1e-6) <= 1.0
     shape = tuple(np.shape(factor)[1] for factor in CASES[name])
@@ -82,11 +81,16 @@ def test_noise_has_no_bias_and_the_stated_spread(name: str) -> None:
     releases = [mechanism.release(counts, generator) for _ in range(600)]
     noise = np.array([release.value for release in releases]) - truth
     deviation = mechanism.stddevs
-    assert (np.abs(noise.mean(axis=0)) < 7 * deviation / math.sqrt(600)).all()
-    assert (np.abs(np.square(noise).mean(axis=0) / deviation**2 - 1) < 7 * math.sqrt(2 / 600)).all()
+    accepts_only(
+        moments(noise),
+        (0, deviation**2),
+        moved=(deviation / 2, deviation**2),
+        wider=(0, 2 * deviation**2),
+        narrower=(0, deviation**2 / 2),
+    )
     lower, upper, _ = releases[0].interval(0.9)
-    inside = (np.abs(noise) <= (upper - lower) / 2).mean(axis=0)
-    assert (np.abs(inside - 0.9) < 7 * math.sqrt(0.09 / 600)).all()
+    for held in (np.abs(noise) <= (upper - lower) / 2).sum(axis=0).ravel().tolist():
+        accepts_only(rate(held, 600), 0.9, always=1.0, rarer=0.75)
 
 
 def test_measurements_are_exact_whole_numbers() -> None:

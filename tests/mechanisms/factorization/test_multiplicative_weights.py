@@ -14,6 +14,7 @@ from sfumato.mechanisms import Histogram, Laplace, LinearWorkload, Multiplicativ
 from sfumato.mechanisms.factorization.multiplicative_weights import WeightsRelease
 from sfumato.privacy import DiscreteLaplace, Exponential, Neighboring
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies
 
 RANGES = LinearWorkload(
     matrix=[[float(i <= k <= j) for k in range(16)] for i in range(16) for j in range(i, 16)]
@@ -69,22 +70,25 @@ def test_a_unit_moves_no_score_and_no_answer_by_more_than_is_paid_for(
 
 @pytest.mark.parametrize("runs", [600, 3_000])
 def test_the_first_choice_follows_the_law_that_is_priced(runs: int) -> None:
-    """Given the totals that the runs told: 6.5 standard errors, false alarm < 1e-9."""
+    """Given the totals that the runs told, which set the scores of each."""
     workload = LinearWorkload(matrix=[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     mechanism = MultiplicativeWeights(workload=workload, rounds=1, scale=3)
     data = np.array([0] * 9 + [1])
     generator = np.random.default_rng(7)
     found: Counter[int] = Counter()
-    expected = np.zeros(3)
+    expected = {scale: np.zeros(3) for scale in (1, 6)}
     for _ in range(runs):
         release = mechanism.release(data, generator)
         found[release.measured[0][0]] += 1
         total = float(release.cells.sum())
         off = np.abs(np.array([9, 1, 10]) - np.rint(np.array([total / 2, total / 2, total])))
-        weights = np.exp(off / 6)
-        expected += weights / weights.sum()
-    error = 6.5 * np.sqrt(expected)
-    assert (np.abs(np.array([found[i] for i in range(3)]) - expected) < error).all()
+        for scale in expected:
+            weights = np.exp(off / scale)
+            expected[scale] += weights / weights.sum()
+
+    # Counts of choices with unlike chances are nearer to their mean than those with their mean chance.
+    laws = {scale: dict(enumerate(counts / runs)) for scale, counts in expected.items()}
+    accepts_only(frequencies(found), laws[6], steeper=laws[1])
 
 
 def test_it_learns_the_data() -> None:

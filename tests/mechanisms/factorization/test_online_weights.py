@@ -15,6 +15,7 @@ from sfumato.errors import ParameterError
 from sfumato.mechanisms import Grid, Histogram, OnlineMultiplicativeWeights, WeightsRelease
 from sfumato.privacy import DiscreteLaplace, Neighboring, SparseVector
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies
 
 TWO = Histogram(categories=(0, 1))
 SMALL = OnlineMultiplicativeWeights(
@@ -102,30 +103,27 @@ def test_its_exact_law_keeps_its_loss(first: list[int], second: list[int]) -> No
 
 @pytest.mark.parametrize("runs", [2_000, 12_000])
 def test_what_is_drawn_follows_the_exact_law(runs: int) -> None:
-    """In classes of 60 or more expected: 7 standard errors, false alarm < 1e-9."""
     data = [0, 0, 0, 0, 0, 1]
     generator = np.random.default_rng(20261121)
     found = Counter(told(SMALL.release((np.array(data), QUERIES), generator)) for _ in range(runs))
-    exact = law(data)
-    # The total is seen from 1 on, where a run tells it.
-    merged: dict[Told, float] = defaultdict(float)
-    for (total, outcome, number), chance in exact.items():
-        merged[max(1, total), outcome, number] += chance
-    for coarse in (
-        lambda key: key[1],
-        lambda key: (min(12, key[0]), key[1]),
-        lambda key: (key[1], min(12, max(-4, key[2]))),
-    ):
-        expected: dict[Any, float] = defaultdict(float)
-        seen: Counter[Any] = Counter()
-        for key, chance in merged.items():
-            expected[coarse(key)] += runs * chance
-        for key, count in found.items():
-            seen[coarse(key)] += count
-        large = [key for key, count in expected.items() if count >= 60]
-        assert sum(expected[key] for key in large) > 0.5 * runs
-        for key in large:
-            assert abs(seen[key] - expected[key]) < 7 * math.sqrt(expected[key])
+
+    def follows(data: list[int]) -> None:
+        exact = law(data)
+        for coarse in (
+            lambda key: key[1],
+            # The total is seen from 1 on, where a run tells it.
+            lambda key: (min(12, max(1, key[0])), key[1]),
+            lambda key: (key[1], min(12, max(-4, key[2]))),
+        ):
+            expected: dict[Any, float] = defaultdict(float)
+            seen: Counter[Any] = Counter()
+            for key, chance in exact.items():
+                expected[coarse(key)] += chance
+            for key, count in found.items():
+                seen[coarse(key)] += count
+            frequencies(seen)(expected)
+
+    accepts_only(follows, data, of_fewer_records=[0, 0, 0, 1], of_others=[1, 1, 1, 1, 1, 0])
 
 
 @pytest.mark.parametrize("neighboring", list(Neighboring))

@@ -17,6 +17,7 @@ from sfumato.mechanisms.factorization.strategy import Array, Strategy
 from sfumato.mechanisms.factorization.tree import Tree
 from sfumato.privacy import Neighboring, matrix_mechanism
 from tests.cases import cases
+from tests.chance import accepts_only
 
 STEPS = (1, 2, 3, 7, 8, 13)
 PARTICIPATIONS = [
@@ -234,9 +235,19 @@ def test_noise_has_the_covariance_of_its_factor(strategy: Strategy) -> None:
     stream = strategy.noise()
     noise = np.cumsum([stream.send(lambda: generator.normal(size=runs)) for _ in range(8)], axis=0)
     spread = decoded(strategy)
+
+    def covariance(truth: np.ndarray) -> None:
+        error = np.sqrt((np.outer(np.diag(truth), np.diag(truth)) + truth**2) / runs)
+        assert (np.abs(noise @ noise.T / runs - truth) < 7 * error).all()
+
     truth = spread @ spread.T
-    error = np.sqrt((np.outer(np.diag(truth), np.diag(truth)) + truth**2) / runs)
-    assert (np.abs(noise @ noise.T / runs - truth) < 7 * error).all()
+    accepts_only(
+        covariance,
+        truth,
+        wider=1.1 * truth,
+        one_step_late=truth[::-1, ::-1],
+        independent=np.diag(np.diag(truth)),
+    )
 
 
 @cases(

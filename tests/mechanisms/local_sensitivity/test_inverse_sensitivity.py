@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +16,7 @@ from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Grid, InverseSensitivity
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies
 
 TOP = 4
 Data = tuple[int, ...]
@@ -95,9 +97,13 @@ def test_releases_follow_the_law(kind: dict[str, Any]) -> None:
     data, count = (0, 1, 1, 3, 4, 4, 4), 3000
     rng = np.random.default_rng(3)
     seen = Counter(mechanism.release(np.array(data), rng).value for _ in range(count))
-    for key, p in enumerate(law(mechanism, data)):
-        # Bernstein at 7 standard deviations: a false alarm in fewer than one of 1e9 seeds.
-        assert abs(seen[key] - count * p) < 7 * math.sqrt(count * p) + 17
+
+    def probabilities(epsilon: float) -> dict[int, float]:
+        return dict(enumerate(law(replace(mechanism, epsilon=epsilon), data)))
+
+    accepts_only(
+        frequencies(seen), probabilities(2.0), flatter=probabilities(1.0), steeper=probabilities(4.0)
+    )
 
 
 def test_answers_are_close() -> None:
@@ -119,11 +125,15 @@ def test_the_length_bound_holds() -> None:
     mechanism = InverseSensitivity(bounds=(0, 1000), epsilon=0.2)
     rng = np.random.default_rng(9)
     data = np.sort(rng.integers(0, 1001, 500))
-    bound, misses = mechanism.length_bound(0.2), 0
-    for _ in range(400):
-        answer = mechanism.release(data, rng).value
-        misses += max(0, int((data < answer).sum()) - 249, int((data > answer).sum()) - 250) > bound
-    assert misses <= 80
+    answers = np.array([mechanism.release(data, rng).value for _ in range(400)])
+    below, above = np.searchsorted(data, answers), 500 - np.searchsorted(data, answers, side="right")
+    far = np.maximum(0, np.maximum(below - 249, above - 250))
+
+    def held(bound: float) -> None:
+        assert np.count_nonzero(far > bound) <= 80
+
+    bound = mechanism.length_bound(0.2)
+    accepts_only(held, bound, tenth=bound / 10)
 
 
 def test_sums_of_far_more_steps_than_fit_are_exact() -> None:

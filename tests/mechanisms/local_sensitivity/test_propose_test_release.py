@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -15,6 +16,7 @@ from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import ProposeTestRelease, StableQuantile
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies
 
 TOP, REACH = 6, 90
 MEDIAN = StableQuantile(bounds=(0, TOP))
@@ -56,9 +58,19 @@ def test_releases_follow_the_law() -> None:
     data, count = (3, 3, 4, 4, 5), 3000
     rng = np.random.default_rng(4)
     seen = Counter(mechanism.release(np.array(data), rng).value for _ in range(count))
-    for key, p in zip([None, *range(-REACH, REACH + 1)], law(mechanism, data), strict=True):
-        # Bernstein at 7 standard deviations: a false alarm in fewer than one of 1e9 seeds.
-        assert abs(seen[key] - count * p) < 7 * math.sqrt(count * p) + 17
+    keys = [None, *range(-REACH, REACH + 1)]
+
+    def probabilities(test_scale: Any, scale: Any) -> dict[int | None, float]:
+        other = replace(mechanism, test_scale=test_scale, scale=scale)
+        return dict(zip(keys, law(other, data).tolist(), strict=True))
+
+    accepts_only(
+        frequencies(seen),
+        probabilities(2, 1),
+        less_noise=probabilities(2, Fraction(1, 2)),
+        more_noise=probabilities(2, 2),
+        steadier_test=probabilities(1, 1),
+    )
     assert 0.2 < seen[None] / count < 0.8
 
 

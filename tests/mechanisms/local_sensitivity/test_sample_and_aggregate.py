@@ -15,6 +15,7 @@ from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Measurement, SampleAndAggregate
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies
 
 TOP = 4
 
@@ -69,9 +70,12 @@ def test_releases_follow_the_law() -> None:
     mechanism, data, count = largest(blocks=3, epsilon=4.0), (1, 2, 4, 4), 3000
     rng = np.random.default_rng(6)
     seen = Counter(mechanism.release(np.array(data), rng).value for _ in range(count))
-    for key, p in enumerate(law(mechanism, data)):
-        # Bernstein at 7 standard deviations: a false alarm in fewer than one of 1e9 seeds.
-        assert abs(seen[key] - count * p) < 7 * math.sqrt(count * p) + 17
+    accepts_only(
+        frequencies(seen),
+        dict(enumerate(law(mechanism, data))),
+        less_noise=dict(enumerate(law(largest(blocks=3, epsilon=8.0), data))),
+        more_noise=dict(enumerate(law(largest(blocks=3, epsilon=2.0), data))),
+    )
 
 
 @pytest.mark.parametrize("aggregate", ["median", "mean"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +18,7 @@ from sfumato.mechanisms import Grid, SmoothQuantile, SmoothTrimmedMean
 from sfumato.mechanisms.local_sensitivity.smooth_noise import SmoothStatistic
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies
 
 TOP = 4
 NOISES = ["student", "cauchy", "laplace", "gaussian"]
@@ -103,9 +105,17 @@ def test_releases_follow_the_law(noise: Any) -> None:
     mechanism = SmoothQuantile.calibrated(quantile=0.3, bounds=(-3, 9), epsilon=4.0, delta=delta, noise=noise)
     rng = np.random.default_rng(8)
     seen = np.bincount([mechanism.release(np.array(data), rng).value + 3 for _ in range(count)], minlength=13)
-    expected = count * law(mechanism, data)
-    # Bernstein at 7 standard deviations: a false alarm in fewer than one of 1e9 seeds.
-    assert (np.abs(seen - expected) < 7 * np.sqrt(expected) + 17).all()
+
+    def probabilities(times: Fraction) -> dict[int, float]:
+        other = replace(mechanism, noise_multiplier=Fraction(mechanism.noise_multiplier) * times)
+        return dict(enumerate(law(other, data)))
+
+    accepts_only(
+        frequencies(dict(enumerate(seen.tolist()))),
+        probabilities(Fraction(1)),
+        less_noise=probabilities(Fraction(1, 2)),
+        more_noise=probabilities(Fraction(2)),
+    )
 
 
 def test_reals_are_released_on_the_grid() -> None:

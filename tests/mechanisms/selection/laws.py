@@ -7,11 +7,9 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from scipy.special import gammaincc
 
 Law = Callable[[Sequence[int], float], np.ndarray]
 
-FALSE_ALARM = 1e-10
 REACH = 300
 
 
@@ -73,16 +71,3 @@ def moves(size: int, *, monotone: bool, sensitivity: int = 1) -> Iterator[np.nda
 
 def hockey_stick(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
     return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
-
-
-def alarm(observed: np.ndarray, expected: np.ndarray) -> bool:
-    """A chi-square test; outcomes that are too rare for it are pooled."""
-    rare = expected < 10
-    if rare.any():
-        observed = np.append(observed[~rare], observed[rare].sum())
-        expected = np.append(expected[~rare], expected[rare].sum())
-        if expected[-1] < 10:
-            assert observed[-1] < 60
-            observed, expected = observed[:-1], expected[:-1]
-    chi_square = float(((observed - expected) ** 2 / expected).sum())
-    return expected.size > 1 and bool(gammaincc((expected.size - 1) / 2, chi_square / 2) <= FALSE_ALARM)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import Gaussian, GaussianNoisyMax, Laplace
+from tests.chance import accepts_only, frequencies
 from tests.mechanisms.selection import laws
 
 REACH = 60
@@ -42,9 +44,12 @@ def test_the_loss_covers_the_exact_law() -> None:
 def test_choices_follow_the_law() -> None:
     mechanism = GaussianNoisyMax(mechanism=Gaussian(sensitivity=1, stddev=2, l0=3))
     source = np.random.default_rng(3)
-    draws = [mechanism.release([0, 1, 2], rng=source).value for _ in range(6_000)]
-    observed = np.bincount(draws, minlength=3).astype(float)
-    assert not laws.alarm(observed, 6_000 * gaussian_max([0, 1, 2], 2.0))
+    draws = Counter(mechanism.release([0, 1, 2], rng=source).value for _ in range(6_000))
+
+    def law(sigma: float) -> dict[int, float]:
+        return dict(enumerate(gaussian_max([0, 1, 2], sigma)))
+
+    accepts_only(frequencies(draws), law(2.0), flatter=law(2.8), steeper=law(1.5))
 
 
 @pytest.mark.parametrize("beta", [0.5, 0.05, 1e-6])

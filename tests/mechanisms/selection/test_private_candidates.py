@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,8 @@ from sfumato.numerics.source import RandomSource
 from sfumato.privacy import Gaussian, Neighboring, PoissonStopping, PureDP, RandomStopping
 from tests.cases import cases
 from tests.mechanisms.selection import laws
+from tests.numerics.enumeration import WORDS, enumerated, pieces, residues
+from tests.numerics.sources import ListedSource
 
 Stopping = RandomStopping | PoissonStopping
 BASE = math.log(3)
@@ -68,18 +70,44 @@ def test_the_loss_covers_the_exact_law(loss: Stopping) -> None:
         assert laws.hockey_stick(there, here, epsilon) <= loss.delta(epsilon)
 
 
-@pytest.mark.parametrize("loss", LAWS, ids=repr)
-def test_releases_follow_the_law(loss: Stopping) -> None:
+@cases("loss", LAWS, ids=repr)
+def test_all_words_together_follow_the_law(loss: Stopping) -> None:
+    """The first word tells how often to run, and one each the score of a run: all of up to three runs."""
     mechanism = PrivateCandidates(run=run, loss=loss)
-    source = np.random.default_rng(4)
-    values = [mechanism.release("here", rng=source).value for _ in range(1_500)]
-    counts = Counter(-1 if value is None else int(value.score) for value in values)
-    law = best(np.array(WEIGHTS["here"]) / 10, number_of_runs(loss))
-    observed = np.array([counts[score] for score in range(-1, 3)], float)
-    kept = law > 0
-    assert observed[~kept].sum() == 0
-    assert not laws.alarm(observed[kept], 1_500 * law[kept])
-    assert all(value is None or value.output == "abc"[int(value.score)] for value in values)
+    score = [
+        ((0, (WORDS * 6 // 10) - 1), Fraction(6, 10)),
+        ((WORDS * 6 // 10 + 1, WORDS * 9 // 10 - 1), Fraction(3, 10)),
+    ]
+    score.append(((WORDS * 9 // 10 + 1, WORDS - 1), Fraction(1, 10)))
+
+    def runs(word: int) -> int:
+        """How many words of scores are read before a result is told, at most 4."""
+        source = ListedSource([word, *[1] * 3])
+        try:
+            mechanism.release("here", rng=source)
+        except StopIteration:
+            return 4
+        return len(source.requests) - 1
+
+    law = number_of_runs(loss)
+    one = np.array(WEIGHTS["here"]) / 10
+    found_pieces = pieces(runs)
+    assert sum(share for _, share in found_pieces) == 1
+    for ends, share in found_pieces:
+        count = runs(sum(ends) // 2)
+        if count == 4:
+            continue
+        assert float(share) == pytest.approx(law[count], rel=1e-9)
+
+        def told(*words: int, first: int = sum(ends) // 2) -> int:
+            value = mechanism.release("here", rng=ListedSource([first, *words, *[1 << 63] * 4])).value
+            assert value is None or value.output == "abc"[int(value.score)]
+            return -1 if value is None else int(value.score)
+
+        found = enumerated(told, *[score] * count)
+        reached = np.cumsum([0.0, *one]) ** count
+        expected = dict(enumerate(np.diff(reached))) if count else {-1: 1.0}
+        assert {key: float(chance) for key, chance in found.items()} == pytest.approx(expected)
 
 
 @cases("loss", LAWS, ids=repr)
@@ -101,10 +129,14 @@ def test_candidates_are_taken_at_random() -> None:
     mechanism = PrivateCandidates(
         run=told, loss=RandomStopping(PureDP(0.1), 1.0, 0.5), candidates=["a", "b", "c"]
     )
-    source = np.random.default_rng(1)
     # All scores are equal: the first run wins, so that each candidate is as likely.
-    counts = Counter(mechanism.release(7, rng=source).value.candidate for _ in range(3_000))
-    assert not laws.alarm(np.array([counts[name] for name in "abc"], float), np.full(3, 1_000.0))
+    for first in (0, WORDS // 2 + 5):  # one run, or two
+
+        def candidate(*words: int, first: int = first) -> str:
+            return str(mechanism.release(7, rng=ListedSource([first, *words])).value.candidate)
+
+        law = enumerated(candidate, *[residues(3)] * (1 if not first else 2))
+        assert law == dict.fromkeys("abc", Fraction(1, 3))
     assert mechanism.mean_runs == pytest.approx(2, rel=1e-9)
     assert PrivateCandidates(run=run, loss=LAWS[-1]).mean_runs == 3.0
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
 from typing import Any
 
@@ -18,7 +19,10 @@ from sfumato.mechanisms.selection.selection import Selection
 from sfumato.privacy import loss_from_json
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies
 from tests.mechanisms.selection import laws
+from tests.numerics.enumeration import WORDS, enumerated, pieces, residues
+from tests.numerics.sources import ListedSource
 
 KINDS: dict[str, tuple[Any, dict[str, Any], laws.Law]] = {
     "exponential": (Exponential, {}, laws.exponential),
@@ -60,13 +64,55 @@ def test_the_loss_covers_the_exact_law(kind: str, monotone: bool, sensitivity: i
     assert 0.9 * claimed < worst <= claimed * (1 + 1e-9)
 
 
-@kinds
-def test_choices_follow_the_law(kind: str) -> None:
+@pytest.mark.parametrize("kind", ["exponential", "gumbel noise"])
+def test_all_words_together_choose_by_the_law(kind: str) -> None:
+    """One word tells the choice; where it lies next to a border, further ones do."""
+    make, parameters, law = KINDS[kind]
+    mechanism = make(sensitivity=1, scale=Fraction(7, 4), **parameters)
+
+    def chosen(word: int) -> int:
+        return index_of(mechanism.release(SCORES, rng=ListedSource([word, *[1 << 63] * 4])))
+
+    found = enumerated(chosen, pieces(chosen))
+    assert [float(found[i]) for i in range(5)] == pytest.approx(law(SCORES, 1.75).tolist(), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["permute-and-flip", "exponential noise"])
+def test_all_coins_together_choose_by_the_law(kind: str) -> None:
+    """A word for each candidate's coin, and one for which of the heads."""
+    make, parameters, law = KINDS[kind]
+    mechanism, scale = make(sensitivity=1, scale=Fraction(7, 4), **parameters), Fraction(7, 4)
+
+    def chosen(*words: int) -> int:
+        return index_of(mechanism.release(SCORES, rng=ListedSource(words)))
+
+    coins = []
+    for score in SCORES:
+        gap = max(SCORES) - score
+        with mpmath.workdps(60):
+            border = int(
+                mpmath.exp(-mpmath.mpf(gap) / scale.numerator * scale.denominator) * mpmath.mpf(WORDS)
+            )
+        heads, tails = (
+            ((0, border - 1), Fraction(border, WORDS)),
+            ((border + 1, WORDS - 1), 1 - Fraction(border, WORDS)),
+        )
+        coins.append([heads, tails] if gap else [((0, WORDS - 1), Fraction(1))])
+    found = enumerated(chosen, *coins, residues(math.lcm(1, 2, 3, 4, 5)))
+    assert [float(found[i]) for i in range(5)] == pytest.approx(law(SCORES, 1.75).tolist(), rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["top one", "laplace"])
+def test_choices_of_many_words_follow_the_law(kind: str) -> None:
     make, parameters, law = KINDS[kind]
     mechanism = make(sensitivity=1, scale=Fraction(7, 4), **parameters)
     source = np.random.default_rng(20261121)
-    draws = [index_of(mechanism.release(SCORES, rng=source)) for _ in range(8_000)]
-    assert not laws.alarm(np.bincount(draws, minlength=5).astype(float), 8_000 * law(SCORES, 1.75))
+    draws = Counter(index_of(mechanism.release(SCORES, rng=source)) for _ in range(8_000))
+
+    def choices(scale: float) -> dict[int, float]:
+        return dict(enumerate(law(SCORES, scale)))
+
+    accepts_only(frequencies(draws), choices(1.75), flatter=choices(2.5), steeper=choices(1.25))
 
 
 @each_kind

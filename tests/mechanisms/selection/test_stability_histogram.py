@@ -13,6 +13,8 @@ from sfumato.errors import ParameterError
 from sfumato.mechanisms import Gaussian, Laplace, StabilityHistogram
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
+from tests.numerics.enumeration import WORDS, enumerated, pieces
+from tests.numerics.sources import ListedSource
 
 REACH = 120
 
@@ -87,24 +89,48 @@ def test_the_exact_threshold_for_one_key() -> None:
     assert math.exp(-14) / (1 + math.exp(-1)) <= 1e-6 < math.exp(-13) / (1 + math.exp(-1))
 
 
-def test_shown_keys_follow_the_law() -> None:
+def test_all_words_together_show_a_key_by_the_law() -> None:
+    mechanism = StabilityHistogram(noise=Laplace(sensitivity=1, scale=1), threshold=8)
+
+    def shown(word: int, sign: int) -> int:
+        """What a key of 6 is shown with: 0 if it is hidden, 12 for all numbers from there on."""
+        source = ListedSource([word << 1 | sign, *[1 << 63] * 600])
+        return int(min(12, mechanism.release({"a": 6}, rng=source).value.get("a", 0)))
+
+    law = pmf("laplace", 1.0)
+    found: dict[int, Fraction] = {}
+    for sign in (0, 1):
+        part = pieces(lambda word, sign=sign: shown(word, sign), end=1 << 63)  # type: ignore[misc]
+        for value, share in enumerated(lambda word, sign=sign: shown(word, sign), part).items():
+            found[value] = found.get(value, Fraction(0)) + share / 2
+    expected = {k: float(law[REACH + k - 6]) for k in range(8, 12)}
+    expected |= {12: float(law[REACH + 6 :].sum()), 0: float(law[: REACH + 2].sum())}
+    assert {value: float(share) for value, share in found.items()} == pytest.approx(expected, rel=1e-12)
+
+
+def test_what_is_shown_is_at_least_the_threshold_and_no_absent_key() -> None:
     mechanism = StabilityHistogram(noise=Laplace(sensitivity=1, scale=3), threshold=8)
-    source = np.random.default_rng(11)
-    keys = dict.fromkeys(range(5000), 6) | {-1 - index: -(index % 3) for index in range(2000)}
-    value = mechanism.release(keys, rng=source).value
-    chance = float(pmf("laplace", 3.0)[2 + REACH :].sum())
-    assert abs(len(value) - 5_000 * chance) < 7 * math.sqrt(5_000 * chance)
+    keys = dict.fromkeys(range(500), 6) | {-1 - index: -(index % 3) for index in range(200)}
+    value = mechanism.release(keys, rng=np.random.default_rng(11)).value
     assert min(value.values()) >= 8
     assert min(value) >= 0
     assert list(value.values()) == sorted(value.values(), reverse=True)
 
 
-def test_the_order_tells_nothing_of_the_data() -> None:
-    """Equal noisy counts come in random order, not in that of the data."""
+@cases("other", [0, 1, 12345, 1 << 63, WORDS - 1])
+def test_the_order_tells_nothing_of_the_data(other: int) -> None:
+    """Of equal noisy counts the one with the lesser word is first: a random order, not the data's."""
     mechanism = StabilityHistogram(noise=Laplace(sensitivity=1, scale=Fraction(1, 30)), threshold=2)
-    source = np.random.default_rng(2)
-    firsts = [next(iter(mechanism.release({"a": 9, "b": 9}, rng=source).value)) for _ in range(400)]
-    assert 100 < firsts.count("a") < 300
+    noise = [WORDS - 1] * 256  # none at all
+
+    def first(word: int) -> str:
+        return str(
+            next(iter(mechanism.release({"a": 9, "b": 9}, rng=ListedSource([*noise, word, other])).value))
+        )
+
+    found = enumerated(first, pieces(first))
+    # Equal words keep the order of the data.
+    assert found.get("a", 0) == Fraction(other + 1, WORDS)
 
 
 def test_a_key_of_that_count_is_shown() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import TopK
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies
 from tests.mechanisms.selection import laws
 
 
@@ -35,13 +37,15 @@ def test_the_loss_covers_the_exact_law(monotone: bool, count: int) -> None:
 def test_releases_follow_peeling() -> None:
     scores = [4, 0, 3, 3]
     mechanism = TopK(sensitivity=1, scale=2, count=2)
-    law = laws.peeling(scores, 2.0, 2)
     source = np.random.default_rng(7)
-    observed = dict.fromkeys(law, 0)
-    for _ in range(8_000):
-        observed[mechanism.release(scores, rng=source).value] += 1
-    assert not laws.alarm(
-        np.array(list(observed.values()), float), 8_000 * np.array([law[order] for order in observed])
+    observed = Counter(mechanism.release(scores, rng=source).value for _ in range(8_000))
+    right = laws.peeling(scores, 2.0, 2)
+    accepts_only(
+        frequencies(observed),
+        right,
+        flatter=laws.peeling(scores, 4.0, 2),
+        steeper=laws.peeling(scores, 1.2, 2),
+        backwards={order[::-1]: chance for order, chance in right.items()},
     )
 
 

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections import Counter, defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +18,7 @@ from sfumato.mechanisms import UnknownDomainTopK
 from sfumato.privacy import loss_from_json
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
-from tests.mechanisms.selection import laws
+from tests.chance import accepts_only, frequencies
 
 KEYS = "abcd"
 
@@ -97,14 +98,19 @@ def test_the_loss_covers_the_exact_law(count: int, domain: int, l0: int | None, 
 )
 def test_lists_follow_their_law(counts: list[int], threshold: int, domain: int) -> None:
     mechanism = UnknownDomainTopK(scale=2, threshold=threshold, count=2, domain=domain)
-    law = exact(counts, mechanism)
     source = np.random.default_rng(5)
     named = dict(zip(KEYS, counts, strict=True))
     observed = Counter(mechanism.release(named, rng=source).value for _ in range(4_000))
-    assert set(observed) <= set(law)
-    told = list(law)
-    assert not laws.alarm(
-        np.array([observed[key] for key in told], float), 4_000 * np.array([law[key] for key in told])
+    assert set(observed) <= set(exact(counts, mechanism))
+
+    def law(**changed: Any) -> dict[tuple[str, ...], float]:
+        return exact(counts, replace(mechanism, **changed))
+
+    accepts_only(
+        frequencies(observed),
+        law(),
+        steeper=law(scale=1),
+        two_thresholds_more=law(threshold=threshold + 2),
     )
 
 

@@ -17,6 +17,7 @@ from sfumato.mechanisms.statistics.noisy_tail import noisy_tail
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SymmetricLaw
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
+from tests.chance import accepts_only, at_least, at_most
 
 N = 12
 COUNT = Laplace(sensitivity=1, scale=1.5, neighboring=Neighboring.REPLACE_ONE)
@@ -120,11 +121,11 @@ def test_a_true_law_is_refused_as_rarely_as_promised(n: int) -> None:
     rng, runs = np.random.default_rng(n), 500
     values = np.array([query.test(measurement.release(rng.random(n), rng)).p_value for _ in range(runs)])
     for level in (0.05, 0.2):
-        # Bernstein at 6 standard deviations.
         seen = int((values <= level).sum())
-        assert seen <= runs * level + 6 * math.sqrt(runs * level) + 12
+        at_most(seen, runs)(level)
         if n > 1:
-            assert seen >= 0.5 * runs * level - 12
+            accepts_only(at_most(seen, runs), level, far_rarer=level / 20)
+            accepts_only(at_least(seen, runs), 0.5 * level, as_often_as_not=0.5)
     wrong = query.test(measurement.release(np.linspace(0, 0.5, n), rng)).p_value
     assert wrong < 1e-4 or n == 1
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +18,7 @@ from sfumato.mechanisms import Extreme, Gaussian, LeastSquares, Norm, TheilSen, 
 from sfumato.mechanisms.statistics.ranks import RankDraw
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
+from tests.chance import accepts_only, frequencies
 
 TOP = 4
 
@@ -49,9 +51,13 @@ def test_extremes_follow_their_law_at_their_cost(side: Any, left_out: int) -> No
     data, count = (0, 1, 1, 4, 3), 4000
     rng = np.random.default_rng(1)
     seen = np.bincount([mechanism.release(np.array(data), rng).value for _ in range(count)], minlength=5)
-    expected = count * extreme_law(mechanism, data)
-    # Bernstein at 7 standard deviations: a false alarm in fewer than one of 1e9 seeds.
-    assert (np.abs(seen - expected) < 7 * np.sqrt(expected) + 17).all()
+    accepts_only(
+        frequencies(dict(enumerate(seen.tolist()))),
+        dict(enumerate(extreme_law(mechanism, data))),
+        flatter=dict(enumerate(extreme_law(replace(mechanism, epsilon=1.0), data))),
+        steeper=dict(enumerate(extreme_law(replace(mechanism, epsilon=2.25), data))),
+        one_more_left_out=dict(enumerate(extreme_law(replace(mechanism, left_out=left_out + 1), data))),
+    )
 
 
 def test_extremes_leave_out_about_as_many_as_they_say() -> None:

@@ -22,16 +22,11 @@ from sfumato.mechanisms import (
 )
 from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.privacy import Neighboring
+from tests.chance import accepts_only, at_most, rate
 
 RUNS = 300
 COUNTS = Laplace.calibrated(sensitivity=1, l0=2, epsilon=1.0, neighboring=Neighboring.REPLACE_ONE)
 JOINING = Laplace.calibrated(sensitivity=1, epsilon=0.5)  # the same noise under add/remove
-
-
-def alarms(values: list[float], level: float) -> tuple[int, float, float]:
-    """How many are refused, and between which numbers nearly all seeds would have it (six deviations)."""
-    mean, spread = RUNS * level, math.sqrt(RUNS * level)
-    return sum(value <= level for value in values), mean - 6 * spread - 2, mean + 6 * spread + 2
 
 
 @pytest.mark.parametrize("n", [30, 2000])
@@ -45,8 +40,8 @@ def test_a_true_law_is_refused_as_rarely_as_promised(n: int) -> None:
         for _ in range(RUNS)
     ]
     for level in (0.05, 0.5):
-        seen, least, most = alarms(values, level)
-        assert least <= seen <= most
+        seen = sum(value <= level for value in values)
+        accepts_only(rate(seen, RUNS), level, rarer=level / 20, more_often=level**0.5)
     release = COUNTS.release(rng.multinomial(n, shares[::-1]), rng)
     assert goodness_of_fit(release, n=n, shares=shares, rng=1).p_value < 0.01
 
@@ -65,7 +60,7 @@ def test_a_true_law_of_a_private_number_of_records_is_refused_as_rarely(
     ]
     for level in (0.05, 0.5):
         seen = sum(value.p_value <= level for value in values)
-        assert seen <= runs * level + 6 * math.sqrt(runs * level) + 2
+        accepts_only(at_most(seen, runs), level, never=0.0)
     assert sum(value.p_value <= 0.5 for value in values) > 0.25 * runs
 
 
@@ -120,8 +115,7 @@ def test_independence_is_refused_as_rarely_as_promised(private: bool) -> None:
         ).p_value
         for _ in range(RUNS)
     ]
-    seen, _, most = alarms(values, 0.05)
-    assert seen <= most
+    accepts_only(at_most(sum(value <= 0.05 for value in values), RUNS), 0.05, never=0.0)
     assert sum(value <= 0.5 for value in values) > 0.25 * RUNS
     far = noisy.release(np.array([[200, 0], [0, 200]]), rng)
     assert independence_test(far, n=None if private else 400, rng=1).p_value < 0.001
@@ -139,8 +133,7 @@ def test_true_means_are_refused_as_rarely_as_promised(kind: Any) -> None:
         one.append(t_test(first, query=query, mean=1.5, draws=199, rng=rng).p_value)
         two.append(t_test(first, second, query=query, draws=199, rng=rng).p_value)
     for values in (one, two):
-        seen, _, most = alarms(values, 0.05)
-        assert seen <= most
+        accepts_only(at_most(sum(value <= 0.05 for value in values), RUNS), 0.05, never=0.0)
         assert sum(value <= 0.5 for value in values) > 0.25 * RUNS
     far = noisy.release(rng.normal(4, 2, 2000), rng)
     near = noisy.release(rng.normal(1.5, 2, 2000), rng)
