@@ -143,3 +143,12 @@ def test_a_function_of_a_release_costs_nothing_more_and_cannot_write_into_it() -
         release.map(write)
     with pytest.raises(ValueError, match="read-only"):
         mapped.value[0] = 1
+
+
+@cases("mechanism", [Laplace(sensitivity=1, scale=40), Gaussian(sensitivity=1, stddev=40)], ids=repr)
+def test_a_seed_simulates_the_same_noise_on_one_number_as_on_an_array_of_it(
+    mechanism: AdditiveMechanism,
+) -> None:
+    for seed in range(5):
+        alone, listed = mechanism.release(9, rng=seed), mechanism.release(np.array([9]), rng=seed)
+        assert [alone.value] == listed.value.tolist()

@@ -397,3 +397,11 @@ def test_rows_in_several_bins_tell_no_more_than_rows_in_one(spread: float, *, ga
         assert (sticks(split) <= together + 1e-7).all()
     # what the proof needs is that the moves add up: in the L2 norm alone more numbers tell more
     assert not gaussian or (sticks((2, 2, 2, 2)) > together + 1e-3).any()
+
+
+def test_half_the_share_of_a_measure_without_bounds_pays_for_the_search() -> None:
+    options = "epsilon=1, delta=1e-8, max_groups_contributed=1, group_selection_strategy=LAPLACE_THRESHOLD"
+    priced = _priced("SUM(x) AS s", options)
+    (search,) = priced.searches
+    spent = [mechanism.privacy_loss.epsilon() for mechanism in (*priced.mechanisms, search.mechanism)]
+    assert spent == pytest.approx([0.5, 0.25, 0.25], rel=1e-6)  # the count of units, the sum, the search

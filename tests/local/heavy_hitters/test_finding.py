@@ -311,3 +311,9 @@ def test_a_plan_names_the_parameter_that_is_wrong() -> None:
         given: Any = {"epsilon": 4.0, "strings": Strings(length=4), "n": 1000} | wrong
         with pytest.raises(ParameterError, match=rule):
             choose_strings(**given)
+
+
+def test_of_short_fragments_no_more_buckets_are_tried_than_serve() -> None:
+    choice = choose_strings(2.0, Strings(length=1, alphabet="01"), 100_000)
+    (bitstogram,) = (plan.protocol for plan in choice.plans if isinstance(plan.protocol, Bitstogram))
+    assert bitstogram.buckets == 4096
