@@ -152,3 +152,9 @@ def test_a_seed_simulates_the_same_noise_on_one_number_as_on_an_array_of_it(
     for seed in range(5):
         alone, listed = mechanism.release(9, rng=seed), mechanism.release(np.array([9]), rng=seed)
         assert [alone.value] == listed.value.tolist()
+
+
+@cases("mechanism", [Laplace(sensitivity=1, scale=2), Gaussian(sensitivity=0.5, stddev=2)], ids=repr)
+def test_a_mechanism_shows_its_grid_and_not_what_follows_from_it(mechanism: AdditiveMechanism) -> None:
+    assert f"grid={mechanism.grid!r}" in repr(mechanism)
+    assert "integral" not in repr(mechanism)

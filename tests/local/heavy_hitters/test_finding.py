@@ -313,7 +313,12 @@ def test_a_plan_names_the_parameter_that_is_wrong() -> None:
             choose_strings(**given)
 
 
-def test_of_short_fragments_no_more_buckets_are_tried_than_serve() -> None:
-    choice = choose_strings(2.0, Strings(length=1, alphabet="01"), 100_000)
-    (bitstogram,) = (plan.protocol for plan in choice.plans if isinstance(plan.protocol, Bitstogram))
-    assert bitstogram.buckets == 4096
+def test_fragments_have_as_many_buckets_as_there_is_room_for_and_serve() -> None:
+    for strings, n, buckets in (
+        (Strings(length=1, alphabet="01"), 100_000, 4096),
+        (Strings(length=3, alphabet="abcdefgh"), 10_000, 256),  # of 9^3 fragments each: within 2^18 codes
+    ):
+        choice = choose_strings(4.0, strings, n)
+        (bitstogram,) = (plan.protocol for plan in choice.plans if isinstance(plan.protocol, Bitstogram))
+        assert bitstogram.buckets == buckets
+        assert buckets * strings.base**bitstogram.fragment <= 2**18
