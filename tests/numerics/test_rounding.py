@@ -114,3 +114,8 @@ def test_ends_of_the_line() -> None:
 def test_an_interval_is_a_triple() -> None:
     assert Interval(0.0, 1.0) == (0.0, 1.0, True)
     assert not Interval(lower=0.0, upper=1.0, tight=False).tight
+
+
+def test_the_lower_bound_of_expm1_is_never_below_minus_one() -> None:
+    for x in (-1e300, -800.0, -50.0, -37.5):
+        assert r.expm1_down(x) == -1.0

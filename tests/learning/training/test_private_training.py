@@ -634,3 +634,27 @@ def test_an_exported_model_is_the_weights_alone(make: Make) -> None:
     exported = made.engine.export_model()
     assert exported.keys() == made.module.state_dict().keys()
     assert all(exported[name] is not tensor for name, tensor in made.module.state_dict().items())
+
+
+def test_a_criterion_comes_back_with_ghost_clipping_and_only_then() -> None:
+    criterion = nn.MSELoss()
+    for mode, given, returned in (
+        ("ghost", criterion, [criterion]),
+        ("ghost", None, []),
+        ("auto", criterion, []),
+    ):
+        module = nn.Linear(3, 1)
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+        first, second, *more = PrivacyEngine().make_private(
+            module=module,
+            optimizer=optimizer,
+            data_loader=DataLoader(make_data(), batch_size=10),
+            noise_multiplier=1.0,
+            max_grad_norm=1.0,
+            criterion=given,
+            grad_sample_mode=mode,
+            self_test=False,
+            noise_generator=7,
+        )
+        assert (first, second) == (module, optimizer)
+        assert more[:-1] == returned
