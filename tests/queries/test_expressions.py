@@ -237,7 +237,7 @@ def test_every_listed_function_is_in_the_documentation(pytestconfig: pytest.Conf
     assert [name for name in FUNCTION_NAMES if f"`{name}(" not in page] == []
 
 
-@cases(("name", "moment"), [("DATE", "d"), ("TIMESTAMP", "m")])
+@cases(("name", "moment"), [("DATE", "d"), ("TIMESTAMP", "m"), ("DATETIME", "m")])
 def test_what_is_subtracted_is_added_with_the_other_sign(name: str, moment: str) -> None:
     for count in (1, 5):
         less = expression(f"{name}_SUB({moment}, INTERVAL {count} DAY)")
