@@ -293,3 +293,10 @@ def test_an_interval_up_to_infinity_is_never_narrow_enough() -> None:
     assert loss.epsilon_interval(1e-7) == Interval(math.inf, math.inf)
     assert loss.epsilon(1e-6) == loss.epsilon() == math.inf
     assert loss.epsilon(2e-6) < 10
+
+
+def test_where_no_delta_is_given_nothing_may_fail() -> None:
+    loss = PureDP(0.5) * 3
+    assert loss.quick_epsilon() == loss.quick_epsilon(0.0) == 1.5
+    assert loss.epsilon() == loss.epsilon(0.0) == 1.5
+    assert Gaussian(1.0).quick_epsilon() == math.inf

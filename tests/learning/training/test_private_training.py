@@ -658,3 +658,12 @@ def test_a_criterion_comes_back_with_ghost_clipping_and_only_then() -> None:
         )
         assert (first, second) == (module, optimizer)
         assert more[:-1] == returned
+
+
+def test_no_count_of_a_run_becomes_less(make: Callable[..., Made]) -> None:
+    wired = make().engine._wired
+    assert wired is not None
+    run = wired.run
+    for told, known in (((3, 2), (3, 2)), ((1, 1), (3, 2)), ((5, 0), (5, 2)), ((0, 4), (5, 4))):
+        run.go_on(cursor=told[0], foreign_steps=told[1])
+        assert (run.cursor, run.foreign_steps) == known
