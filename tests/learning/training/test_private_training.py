@@ -667,3 +667,13 @@ def test_no_count_of_a_run_becomes_less(make: Callable[..., Made]) -> None:
     for told, known in (((3, 2), (3, 2)), ((1, 1), (3, 2)), ((5, 0), (5, 2)), ((0, 4), (5, 4))):
         run.go_on(cursor=told[0], foreign_steps=told[1])
         assert (run.cursor, run.foreign_steps) == known
+
+
+def test_one_example_from_elsewhere_is_a_batch_from_elsewhere(make: Callable[..., Made]) -> None:
+    made = make()
+    made.loss(torch.ones(1, 3), torch.zeros(1, 1)).backward()
+    with pytest.warns(UserWarning, match="did not come from the loader"):
+        made.optimizer.step()
+    wired = made.engine._wired
+    assert wired is not None
+    assert wired.run.foreign_steps == 1
