@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import signal
 import subprocess
@@ -15,10 +16,11 @@ import pytest
 from typer.testing import CliRunner
 
 from sfumato.cli.main import app
-from sfumato.cli.shuffle import _reader
+from sfumato.cli.shuffle import _grouped, _reader
 from sfumato.errors import ParameterError
 from sfumato.local.shuffle import Collection, SecretKey
 from sfumato.server import Shuffler
+from tests.cases import cases
 
 COLOURS = ("RandomizedResponse", "--epsilon", "20", "--domain", "red,green,blue")
 
@@ -242,3 +244,11 @@ def test_protocols_that_are_not(folder: Path, protocol: tuple[str, ...], told: s
     assert result.exit_code == 1, result.output
     assert told in result.stderr
     assert not (folder / "bad.json").exists()
+
+
+@cases(("width", "most"), [(80, 256), (4096, 256), (5000, 209), (100_000, 10), (1 << 20, 1), (1 << 21, 1)])
+def test_requests_have_as_many_envelopes_as_a_mebibyte_holds(width: int, most: int) -> None:
+    envelopes = [bytes([i % 256]) for i in range(2 * most + 1)]
+    groups = list(_grouped(iter(envelopes), width))
+    assert [len(group) for group in groups] == [most, most, 1]
+    assert list(itertools.chain(*groups)) == envelopes

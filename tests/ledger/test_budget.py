@@ -178,3 +178,13 @@ def test_budgets_differ_by_what_they_promise() -> None:
     assert Budget.approximate(epsilon=1.0, delta=0.0) == Budget.pure(epsilon=1.0)
     assert BUDGETS[0].guarantee(Neighboring.REPLACE_ONE).epsilon == 2.0
     assert BUDGETS[0] != "budget"
+
+
+@cases(("epsilon", "delta"), [(0.1, 1e-9), (1.0, 1e-6), (2.0, 1e-6), (10.0, 1e-5), (20.0, 0.1)])
+def test_orders_are_refused_with_the_least_that_would_do(epsilon: float, delta: float) -> None:
+    with pytest.raises(ParameterError, match=r"orders must reach [\d.]+ at this") as told:
+        Budget.rdp(epsilon=epsilon, delta=delta, orders=[1 + 1e-9])
+    least = float(str(told.value).split()[3])
+    assert Budget.rdp(epsilon=epsilon, delta=delta, orders=[least]).epsilon == epsilon
+    with pytest.raises(ParameterError, match=str(least)):
+        Budget.rdp(epsilon=epsilon, delta=delta, orders=[1 + (least - 1) * 0.99])

@@ -94,3 +94,18 @@ def test_bad_arguments_are_refused() -> None:
     approximate = PrivacyFilter(Budget.approximate(epsilon=1.0, delta=1e-6))
     with pytest.raises(ParameterError, match="delta must be one at which the loss has a finite epsilon"):
         approximate.charge(Gaussian(100.0))
+
+
+def test_the_steps_that_fit_are_all_that_the_budget_has_room_for() -> None:
+    dataset = Dataset(schema="t(id BIGINT)", fingerprint=lambda key: key.hex())
+    for room in range(9):
+        with Ledger.open(
+            None,
+            budget=Budget.pure(epsilon=room + 0.5),
+            privacy_unit="id",
+            neighboring=Neighboring.ADD_REMOVE,
+            dataset=dataset,
+        ) as ledger:
+            for most in range(11):
+                fitting = ledger.steps_that_fit(lambda steps: PureDP(1.0) * steps, most=most, delta=0.0)
+                assert fitting == min(room, most), (room, most)

@@ -378,3 +378,9 @@ def test_unbounded_sensitivity_is_refused(make: Any) -> None:
 def test_bad_parameters_are_refused(make: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         make()
+
+
+@cases("constant", [Fraction(1), Fraction(3, 2), Fraction(1, 1000), Fraction(700)])
+def test_a_map_is_rounded_to_a_millionth_of_what_it_stretches_a_step_by(constant: Fraction) -> None:
+    made = LipschitzMap(query=Count(), function=float, constant=constant, norm=Norm.L1)
+    assert constant / 2_100_000 < made.grid.step <= constant / 1_000_000

@@ -182,3 +182,18 @@ def test_ends_of_arrays_are_outward_and_exact_where_the_grid_is_of_floats(
     # Two floats outward from what is less than 2 ulp off, or not at all.
     held = middle < 2**50 and Fraction(float(exact)) == exact
     assert abs(Fraction(end) - exact) <= (2 if held else 4) * Fraction(math.ulp(end))
+
+
+@cases("mechanism", [Laplace(sensitivity=1, scale=40), Gaussian(sensitivity=1, stddev=40)], ids=repr)
+def test_a_seed_simulates_the_same_noise_on_one_number_as_on_an_array_of_it(
+    mechanism: AdditiveMechanism,
+) -> None:
+    for seed in range(5):
+        alone, listed = mechanism.release(9, rng=seed), mechanism.release(np.array([9]), rng=seed)
+        assert [alone.value] == listed.value.tolist()
+
+
+@cases("mechanism", [Laplace(sensitivity=1, scale=2), Gaussian(sensitivity=0.5, stddev=2)], ids=repr)
+def test_a_mechanism_shows_its_grid_and_not_what_follows_from_it(mechanism: AdditiveMechanism) -> None:
+    assert f"grid={mechanism.grid!r}" in repr(mechanism)
+    assert "integral" not in repr(mechanism)

@@ -134,3 +134,8 @@ def test_a_ratio_of_enclosures_is_bounded_by_the_closest_floats() -> None:
         assert tight
     # What a float holds stays exact.
     assert r.ratio_bounds(Interval(3.0, 5.0), Interval(2.0, 4.0)) == (0.75, 2.5, True)
+
+
+def test_the_lower_bound_of_expm1_is_never_below_minus_one() -> None:
+    for x in (-1e300, -800.0, -50.0, -37.5):
+        assert r.expm1_down(x) == -1.0

@@ -9,6 +9,7 @@ import mpmath
 import pytest
 
 from sfumato.errors import NeighboringMismatch, ParameterError, PrecisionWarning
+from sfumato.numerics.interval import Interval
 from sfumato.privacy import (
     ApproximateDP,
     Gaussian,
@@ -279,3 +280,23 @@ def test_bad_parameters_are_refused() -> None:
     with pytest.raises(ParameterError, match="relative must"):
         Precision(relative=0.0)
     assert math.isinf(Gaussian(1.0).epsilon_interval(0.0).lower)
+
+
+def test_an_interval_up_to_infinity_is_never_narrow_enough() -> None:
+    assert not Precision().met(3.0, math.inf)
+    assert Precision().met(math.inf, math.inf)
+    loss = ApproximateDP(0.0, 1e-6) + Gaussian(1.0)
+    with pytest.warns(PrecisionWarning, match="wider than asked"):
+        lower, upper, _ = loss.epsilon_interval(1e-6)  # all of which the part that fails wholly takes
+    assert 9 < lower < upper == math.inf
+    # Where no epsilon is enough for certain there is nothing to warn of, and infinity alone says enough.
+    assert loss.epsilon_interval(1e-7) == Interval(math.inf, math.inf)
+    assert loss.epsilon(1e-6) == loss.epsilon() == math.inf
+    assert loss.epsilon(2e-6) < 10
+
+
+def test_where_no_delta_is_given_nothing_may_fail() -> None:
+    loss = PureDP(0.5) * 3
+    assert loss.quick_epsilon() == loss.quick_epsilon(0.0) == 1.5
+    assert loss.epsilon() == loss.epsilon(0.0) == 1.5
+    assert Gaussian(1.0).quick_epsilon() == math.inf

@@ -133,3 +133,15 @@ def test_bad_ranges_are_refused() -> None:
     with pytest.raises(NeighboringMismatch):
         _ = Exponential(1.0) + PureDP(1.0, neighboring=Neighboring.REPLACE_ONE)
     assert Exponential(0.0).epsilon(0.0) == 0.0
+
+
+@cases("epsilon", [1e-300, 1e-12, 1e-3, 1.0, 30.0])
+def test_masses_between_cuts_are_known_to_their_stated_error(epsilon: float) -> None:
+    pair = Exponential(epsilon).dominating_pair()
+    cuts = np.sort(epsilon * np.random.default_rng(3).uniform(-1, 1, 400))
+    points = pair.bins(cuts, swapped=False).points
+    with mpmath.workdps(400):
+        whole = mpmath.log(-mpmath.expm1(-mpmath.mpf(epsilon)))
+        for k, (low, high) in enumerate(itertools.pairwise(map(mpmath.mpf, cuts.tolist()))):
+            exact = (high - epsilon) / 2 + mpmath.log(-mpmath.expm1((low - high) / 2)) - whole
+            assert abs(points.log_p[k] - exact) <= points.mass_error[k], k

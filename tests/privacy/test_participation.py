@@ -129,3 +129,9 @@ def test_what_needs_later_inputs_or_makes_no_sense_is_refused() -> None:
     for strategy, schema in wrong:
         with pytest.raises(ParameterError, match="must be"):
             participation_sensitivity(strategy, **schema)  # type: ignore[arg-type]
+
+
+@cases("size", [1e-300, 1e-200, 1.0, 1e200, 1e300])
+def test_strategies_of_any_size_have_their_sensitivity(size: float) -> None:
+    lower, upper, _ = participation_sensitivity(size * np.eye(6), separation=2)
+    assert lower < size * math.sqrt(3) < upper < lower * (1 + 1e-9)

@@ -145,3 +145,11 @@ def test_names_come_from_the_first_line(tmp_path: Path) -> None:
             Delimited(path).read()
     path.write_bytes(b"a,b")
     assert Delimited(path).read().read_all().to_pydict() == {"a": [], "b": []}
+
+
+def test_a_first_line_without_an_end_within_the_longest_is_refused_and_not_cut() -> None:
+    head = b"id,city,salary"
+    assert _read(head + b"\n1,a,2", longest=len(head) + 1) == [("1", "a", "2")]
+    for longest in (len(head) - 1, len(head)):
+        with pytest.raises(SourceError, match="must be the names of the columns"):
+            _read(head + b"_in_thousands\n1,a,2", longest=longest)

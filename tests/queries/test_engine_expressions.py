@@ -206,3 +206,11 @@ def test_unknown_nodes_are_refused() -> None:
     tree = sqlglot.parse_one("SELECT RAND()", read="bigquery").expressions[0]
     with pytest.raises(UnsupportedSql, match="Rand"):
         render(Expression(tree, ColumnType.FLOAT), {}, DUCKDB)
+
+
+@cases(
+    ("text", "value"),
+    [("-(2 + 3)", "-5"), ("-(0)", "0"), ("-(-(9223372036854775807))", "9223372036854775807")],
+)
+def test_minus_an_integer_is_zero_less_it(engine: DuckDBEngine, text: str, value: str) -> None:
+    assert _values(engine, "one", text) == [value]

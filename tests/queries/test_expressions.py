@@ -235,3 +235,12 @@ def test_random_expressions_are_canonical_and_closed(texts: tuple[str, str, str]
 def test_every_listed_function_is_in_the_documentation(pytestconfig: pytest.Config) -> None:
     page = (pytestconfig.rootpath / "docs" / "sql.md").read_text(encoding="utf-8")
     assert [name for name in FUNCTION_NAMES if f"`{name}(" not in page] == []
+
+
+@cases(("name", "moment"), [("DATE", "d"), ("TIMESTAMP", "m"), ("DATETIME", "m")])
+def test_what_is_subtracted_is_added_with_the_other_sign(name: str, moment: str) -> None:
+    for count in (1, 5):
+        less = expression(f"{name}_SUB({moment}, INTERVAL {count} DAY)")
+        assert less == expression(f"{name}_ADD({moment}, INTERVAL -{count} DAY)")
+        assert less == expression(f"{moment} - INTERVAL {count} DAY")
+        assert less != expression(f"{name}_ADD({moment}, INTERVAL {count} DAY)")

@@ -397,3 +397,17 @@ def test_rows_in_several_bins_tell_no_more_than_rows_in_one(spread: float, *, ga
         assert (sticks(split) <= together + 1e-7).all()
     # what the proof needs is that the moves add up: in the L2 norm alone more numbers tell more
     assert not gaussian or (sticks((2, 2, 2, 2)) > together + 1e-3).any()
+
+
+def test_half_the_share_of_a_measure_without_bounds_pays_for_the_search() -> None:
+    options = "epsilon=1, delta=1e-8, max_groups_contributed=1, group_selection_strategy=LAPLACE_THRESHOLD"
+    priced = _priced("SUM(x) AS s", options)
+    (search,) = priced.searches
+    spent = [mechanism.privacy_loss.epsilon() for mechanism in (*priced.mechanisms, search.mechanism)]
+    assert spent == pytest.approx([0.5, 0.25, 0.25], rel=1e-6)  # the count of units, the sum, the search
+
+
+def test_counts_of_at_most_one_row_a_group_are_counts_of_units() -> None:
+    columns = "COUNT(*, contribution_bounds_per_group => (0, 1)) AS n, COUNT(DISTINCT id) AS u"
+    priced = _priced(columns, "epsilon=1, delta=1e-8, max_groups_contributed=1")
+    assert [measure.kind for measure in priced.measures] == [MeasureKind.UNITS]

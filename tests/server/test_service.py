@@ -395,3 +395,16 @@ def killed_while_many_send(tmp_path: Path) -> None:
     found = sum(parts, Counter[int]())
     assert max(found.values()) == 1
     assert answered <= set(found)
+
+
+def test_waits_between_attempts_double_up_to_two_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))  # and does not listen: nobody answers there
+        waits: list[float] = []
+        monkeypatch.setattr("time.sleep", waits.append)
+        with (
+            Visitor(f"http://127.0.0.1:{taken.getsockname()[1]}", attempts=7) as visitor,
+            pytest.raises(SourceError, match="must answer, got ConnectionRefusedError"),
+        ):
+            visitor.status()
+    assert waits == pytest.approx([0.2, 0.4, 0.8, 1.6, 2.0, 2.0])

@@ -18,6 +18,7 @@ from sfumato.ledger.filters import (
     ZCDPFilter,
     filter_from_json,
 )
+from sfumato.privacy._outward import text_above
 from sfumato.privacy.conversion import rdp_for, rho_for
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.neighboring import Neighboring
@@ -184,10 +185,8 @@ class Budget:
             _check.refuse("orders", "be numbers above 1", orders, "leave them out")
         limits = _rdp_limits(fixed, epsilon, delta / 2)
         if not limits:
-            least = 1 - math.log(delta) / epsilon
-            _check.refuse(
-                "orders", f"reach above {least:.4g} at this epsilon and delta", orders, "leave them out"
-            )
+            least = text_above(_least_order(epsilon, delta / 2))
+            _check.refuse("orders", f"reach {least} at this epsilon and delta", orders, "leave them out")
         members = tuple(RDPFilter(limit, delta / 2, order) for order, limit in limits.items())
         return cls(kind="rdp", epsilon=epsilon, delta=delta, filters=Filters(members))
 
@@ -259,6 +258,15 @@ class Budget:
 
     def _promise(self) -> tuple[object, ...]:
         return (self.kind, self.epsilon, self.delta, self.rho, self.mu)
+
+
+def _least_order(epsilon: float, delta: float) -> float:
+    """Return an order of which something is left, less than a thousandth beyond the least one's gap to 1."""
+    low, high = 0.0, -math.log(delta) / epsilon
+    while high - low > 2.0**-10 * high:
+        gap = (low + high) / 2
+        low, high = (low, gap) if rdp_for(1 + gap, epsilon, delta) else (gap, high)
+    return 1 + high
 
 
 def _rdp_limits(orders: Sequence[float], epsilon: float, delta: float) -> dict[float, float]:

@@ -31,3 +31,9 @@ def test_bad_gamma_is_told() -> None:
         Automatic(gamma=0.0)
     with pytest.raises(ParameterError, match=r"gamma must be at least 2\*\*-40"):
         Automatic(gamma=1e-30)
+
+
+def test_the_least_gamma_is_what_the_refusal_says() -> None:
+    assert Automatic(gamma=2.0**-40).gamma == 2.0**-40
+    with pytest.raises(ParameterError, match=r"gamma must be at least 2\*\*-40"):
+        Automatic(gamma=2.0**-40 * (1 - 2.0**-53))

@@ -179,3 +179,12 @@ def test_losses_are_the_published_ones() -> None:
 def test_bad_parameters(make: Any, name: str) -> None:
     with pytest.raises(ParameterError, match=f"^{name} must"):
         make()
+
+
+def test_a_label_that_hardly_any_noise_can_give_has_next_to_no_chance() -> None:
+    # About 38 standard deviations behind, where the noise that is followed ends.
+    for behind in range(30, 90):
+        law = label_law(GNMax(stddev=1), np.array([0, behind]))
+        assert law[0] <= math.exp(-(behind**2) / 4), behind
+    for behind in range(700, 760):
+        assert label_law(LNMax(scale=1), np.array([0, behind]))[0] <= behind * math.exp(-behind), behind

@@ -177,3 +177,16 @@ def test_bad_parameters() -> None:
     }.items():
         with pytest.raises(ParameterError, match=f"^{name} must"):
             make()  # type: ignore[no-untyped-call]
+
+
+def test_a_check_at_its_threshold_passes_no_more_often_than_half_the_time_and_a_tie() -> None:
+    aggregator = ConfidentGNMax(threshold=3, check_stddev=40, stddev=0.8)
+    owner = Consensus(aggregator=aggregator, teachers=25, classes=3, order=3.0)
+    # The law of the class's notes: the check misses by passing, with the chance of noise of 0 or more.
+    lack = -_log_tails((40 * (1 + 2.0**-52)) ** 2, 25)[:1]
+    assert lack[0] == pytest.approx(math.log(2), abs=0.01)
+    rho = aggregator.check.privacy_loss.zcdp().rho
+    hit, missed = owner._hit(lack, rho), owner._missed(lack, rho)
+    bound = np.logaddexp(hit, missed + 2 * owner._answer) / 2
+    assert (owner.table[3] <= bound * (1 + 1e-6)).all()
+    assert (owner.table[3] < owner.worst / 2).any()

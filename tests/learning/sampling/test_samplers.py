@@ -343,3 +343,17 @@ def test_a_rested_batch_size_is_that_of_the_long_run() -> None:
     assert sampler.expected_batch_size == pytest.approx(20)
     with pytest.raises(ParameterError, match="batch_size must be at most population / separation"):
         SeparatedSampler.of_batch_size(population=100, batch_size=20, separation=10, steps=5)
+
+
+@cases("name", NAMES)
+def test_the_seed_is_never_shown(name: str) -> None:
+    shown = repr(make(name, seed=Seed(bytes(range(32)))))
+    assert "seed" not in shown
+    assert "Seed" not in shown
+
+
+def test_an_example_may_be_in_each_step_of_a_round_and_in_no_more() -> None:
+    every = AllocationSampler(population=5, round_steps=2, selected=2, steps=2, seed=1)
+    assert [every.batch(step).tolist() for step in range(2)] == [[0, 1, 2, 3, 4]] * 2
+    with pytest.raises(ParameterError, match="selected must be at most round_steps, got 3"):
+        AllocationSampler(population=5, round_steps=2, selected=3, steps=2, seed=1)

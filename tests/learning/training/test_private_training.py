@@ -642,3 +642,46 @@ def test_an_exported_model_is_the_weights_alone(make: Make) -> None:
     exported = made.engine.export_model()
     assert exported.keys() == made.module.state_dict().keys()
     assert all(exported[name] is not tensor for name, tensor in made.module.state_dict().items())
+
+
+def test_a_criterion_comes_back_with_ghost_clipping_and_only_then() -> None:
+    criterion = nn.MSELoss()
+    for mode, given, returned in (
+        ("ghost", criterion, [criterion]),
+        ("ghost", None, []),
+        ("auto", criterion, []),
+    ):
+        module = nn.Linear(3, 1)
+        optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
+        first, second, *more = PrivacyEngine().make_private(
+            module=module,
+            optimizer=optimizer,
+            data_loader=DataLoader(make_data(), batch_size=10),
+            noise_multiplier=1.0,
+            max_grad_norm=1.0,
+            criterion=given,
+            grad_sample_mode=mode,
+            self_test=False,
+            noise_generator=7,
+        )
+        assert (first, second) == (module, optimizer)
+        assert more[:-1] == returned
+
+
+def test_no_count_of_a_run_becomes_less(make: Callable[..., Made]) -> None:
+    wired = make().engine._wired
+    assert wired is not None
+    run = wired.run
+    for told, known in (((3, 2), (3, 2)), ((1, 1), (3, 2)), ((5, 0), (5, 2)), ((0, 4), (5, 4))):
+        run.go_on(cursor=told[0], foreign_steps=told[1])
+        assert (run.cursor, run.foreign_steps) == known
+
+
+def test_one_example_from_elsewhere_is_a_batch_from_elsewhere(make: Callable[..., Made]) -> None:
+    made = make()
+    made.loss(torch.ones(1, 3), torch.zeros(1, 1)).backward()
+    with pytest.warns(UserWarning, match="did not come from the loader"):
+        made.optimizer.step()
+    wired = made.engine._wired
+    assert wired is not None
+    assert wired.run.foreign_steps == 1

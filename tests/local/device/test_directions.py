@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from functools import partial
 from typing import Any
 
@@ -156,3 +157,9 @@ def test_huge_numbers_are_refused_as_any_others(value: list[float]) -> None:
     for radius in (1.0, 1e-300):
         with pytest.raises(ParameterError, match="values must be vectors"):
             PrivUnit(epsilon=1.0, dimension=3, radius=radius).randomize(value)
+
+
+def test_candidates_are_the_least_power_of_two_from_eight_times_the_odds() -> None:
+    for epsilon in (0.5, 2.0, 2.2, 3.0, 4.0, 5.5, 6.0, 9.0):
+        chosen, wanted = PrivUnit(epsilon=epsilon, dimension=3).candidates, 8 * math.exp(epsilon)
+        assert chosen == min(max(64, next(1 << bits for bits in range(20) if 1 << bits >= wanted)), 4096)

@@ -167,3 +167,10 @@ def test_other_values_and_keys_are_refused_without_being_shown() -> None:
         with pytest.raises(ParameterError, match="key must be 32 secret bytes"):
             made.client(key)  # type: ignore[arg-type]
     assert len(made.randomize_batch([])) == 0
+
+
+def test_the_longest_filters_have_memos_of_all_their_bits() -> None:
+    device = Rappor(bits=4096, permanent=0.3)
+    client = device.client(bytes(32))
+    assert client.memo("red").shape == (1, 512)
+    assert len(client.report("red", 1)) == device.width

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -110,3 +111,13 @@ def test_intervals_of_many_reports_hold_as_often_as_they_say(kind: Any) -> None:
         lower, upper, _ = oracle.simulate(COUNTS * 1000, generator).interval(0.95)
         held += (lower <= shares) & (shares <= upper)
     covers(held, repeats, most=0.96)
+
+
+@cases("kind", [local.OptimizedUnaryEncoding, local.SymmetricUnaryEncoding], ids=ids)
+def test_unary_reports_cost_what_the_drawn_chances_let_through(kind: Any) -> None:
+    for epsilon in (0.1, 1.0, 6.0, 12.0):
+        oracle = kind(epsilon=epsilon, domain=Domain(range(4)))
+        p, q = oracle.device.true.chance, oracle.device.other.chance
+        exact = math.log(p / q * ((1 - q) / (1 - p)))
+        assert oracle.privacy_loss.epsilon() == pytest.approx(exact, rel=1e-12)
+        assert exact < epsilon * (1 - 1e-6)  # coins are of few bits, rounded down

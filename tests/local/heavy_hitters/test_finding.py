@@ -329,3 +329,14 @@ def test_a_plan_names_the_parameter_that_is_wrong() -> None:
         given: Any = {"epsilon": 4.0, "strings": Strings(length=4), "n": 1000} | wrong
         with pytest.raises(ParameterError, match=rule):
             choose_strings(**given)
+
+
+def test_fragments_have_as_many_buckets_as_there_is_room_for_and_serve() -> None:
+    for strings, n, buckets in (
+        (Strings(length=1, alphabet="01"), 100_000, 4096),
+        (Strings(length=3, alphabet="abcdefgh"), 10_000, 256),  # of 9^3 fragments each: within 2^18 codes
+    ):
+        choice = choose_strings(4.0, strings, n)
+        (bitstogram,) = (plan.protocol for plan in choice.plans if isinstance(plan.protocol, Bitstogram))
+        assert bitstogram.buckets == buckets
+        assert buckets * strings.base**bitstogram.fragment <= 2**18

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.local import MemoizedRappor, Rappor
+from sfumato.local import MemoizedRappor, Rappor, device
 from tests.cases import cases
 from tests.chance import accepts_only
 from tests.local.laws import within
@@ -68,3 +68,8 @@ def test_rounds_are_decoded_and_simulated() -> None:
     assert drawn.decode(["blue", "green", "red"]).detected == ["red", "blue"]
     assert np.isfinite(drawn.shares).all()
     assert protocol.aggregator().add_batch(Rappor(bits=32, cohorts=8).randomize_batch(["a"], 1)) == 0
+
+
+def test_devices_and_servers_agree_where_nothing_is_said() -> None:
+    assert MemoizedRappor().device == device.MemoizedRappor()
+    assert Rappor().device == device.Rappor()

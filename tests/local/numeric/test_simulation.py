@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local import HybridMean, LaplaceMean, OneBitMean, PiecewiseMean, PlaceMean, SquareWave
-from sfumato.local.numeric.simulation import drawn_reports, even_windows
+from sfumato.local.numeric.simulation import at_places, drawn_reports, even_windows
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies
 from tests.local.laws import alike, covers, have_moments, within
@@ -124,3 +124,11 @@ def test_odd_people_are_refused() -> None:
         protocol.simulate([0.5, 0.7], [1 << 32, 1 << 32])
     with pytest.raises(ParameterError, match="values must be numbers"):
         protocol.simulate([1.5])
+
+
+def test_as_many_people_are_simulated_as_the_refusal_says() -> None:
+    device, most = PiecewiseMean(epsilon=1.0, bounds=(0.0, 1.0), steps=100).device, 2**62 // 200**2
+    found = at_places(device, [0.0, 1.0], [most - 1, 1], np.random.default_rng(1))
+    assert (found[0], found[-1], found.sum()) == (most - 1, 1, most)
+    with pytest.raises(ParameterError, match=f"counts must add up to at most {most}, got 'more'"):
+        at_places(device, [0.0, 1.0], [most, 1], np.random.default_rng(1))

@@ -255,3 +255,11 @@ def test_what_cannot_be_is_refused(told: tuple[int, int, int]) -> None:
         Split(*told)
     with pytest.raises(ParameterError):
         Split.from_told(list(told))
+
+
+def test_nothing_is_proven_where_either_condition_of_the_induction_fails() -> None:
+    for shares, bits in ((3, 11), (4, 21), (4, 22), (5, 32)):
+        whole = _recursion(1026, shares, bits)[1]
+        assert whole[513:].max() > math.log(2)  # and the first bound of the induction holds all the same
+        assert _beyond(1026, shares, bits, whole) <= 0
+        assert log_excess(2000, shares, bits) == math.inf

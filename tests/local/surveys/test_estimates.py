@@ -15,6 +15,7 @@ from sfumato.local.surveys import (
     ForcedCategory,
     ForcedResponse,
     Prevalence,
+    Shares,
     TwoCoins,
     UnrelatedQuestionTwoSamples,
     Warner,
@@ -245,3 +246,11 @@ def test_weights_of_answers_that_are_all_alike_leave_the_devices_error() -> None
         found = weighted(TwoCoins(), [said] * 40, np.linspace(1, 3, 40))
         # An answer has the variance 3/16, four times that for the truth, over the effective respondents.
         assert found.stddev == pytest.approx(np.sqrt(3 / 16 * 4 / found.effective))
+
+
+def test_where_nobody_answered_every_share_is_possible() -> None:
+    design = ForcedCategory(names=("never", "once", "often"), truth="3/5")
+    methods: tuple[Any, ...] = ("clopper-pearson", "wilson", "wald")
+    for method in methods:
+        lower, upper, _ = Shares(design=design, counts=np.zeros(3, np.int64)).interval(0.95, method)
+        assert (lower.tolist(), upper.tolist()) == ([0, 0, 0], [1, 1, 1])

@@ -198,3 +198,13 @@ def test_two_samples_meet_a_margin_whatever_is_answered(chances: tuple[str, str]
         # No other split of as many has a narrower interval.
         splits = [(n, first + second - n) for n in range(5, first + second - 5, 7)]
         assert min(design.half_width(one, 0.95, method) for one in splits) >= plan.achieved * 0.995
+
+
+def test_of_many_respondents_none_of_the_next_thrice_the_root_misses() -> None:
+    asked: dict[str, Any] = {"null": 0.5, "prevalence": 0.475, "two_sided": False}
+    plan = respondents_to_tell(TwoCoins(), power=0.5, **asked)
+    after = [
+        power(TwoCoins(), respondents=plan.respondents + more, **asked)
+        for more in range(-1, round(3 * plan.respondents**0.5))
+    ]
+    assert after[0] < 0.5 <= min(after[1:])

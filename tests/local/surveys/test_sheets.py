@@ -26,11 +26,12 @@ from sfumato.local.surveys import (
     instruction_sheet,
     respondents_for_margin,
 )
-from sfumato.local.surveys.sheets.blocks import Spinner, Table
+from sfumato.local.surveys.sheets.blocks import Page, Spinner, Table, Text
 from sfumato.local.surveys.sheets.devices import instructions
 from sfumato.local.surveys.sheets.english import ENGLISH
 from sfumato.local.surveys.sheets.french import FRENCH
 from sfumato.local.surveys.sheets.german import GERMAN
+from sfumato.local.surveys.sheets.html import html_text
 from sfumato.local.surveys.sheets.spanish import SPANISH
 from tests.cases import cases
 from tests.local.surveys.catalogue import DESIGNS
@@ -211,3 +212,9 @@ def test_the_risk_of_two_samples_is_that_of_the_worse_share_for_each_answer() ->
     assert (f"{100 * float(yes):.1f}", f"{100 * float(no):.1f}") == ("73.0", "1.1")
     assert "gives it 73 in 100 after “yes”, and 1.1 in 100 after “no”" in plain
     assert "whose true answer is no, about 3 - 22.5 tick “yes”" in plain
+
+
+def test_on_a_page_a_loud_text_stands_out_and_a_formula_keeps_its_spaces() -> None:
+    texts = Text("Did you?", loud=True), Text("Throw a\ndie."), Text("x  =\n1", formula=True)
+    page = html_text((Page("A sheet", texts),), language="en")
+    assert '<p class="loud">Did you?</p>\n<p>Throw a<br>die.</p>\n<p class="formula">x  =\n1</p>' in page

@@ -10,6 +10,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import CoinPress, Gaussian, Mean
+from sfumato.privacy.loss import compose
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only
@@ -85,3 +86,20 @@ def test_bad_parameters_are_refused(change: dict[str, Any], message: str) -> Non
     good: dict[str, Any] = {"bounds": (0.0, 1.0), "stddev": 1.0, "noise": 3}
     with pytest.raises(ParameterError, match=message):
         CoinPress(**good | change)
+
+
+@cases("steps", [1, 2, 3, 5])
+def test_what_a_release_measures_costs_what_is_stated(steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    mechanism = CoinPress.calibrated(epsilon=1.0, delta=1e-6, bounds=(-9, 9), stddev=1.0, steps=steps)
+    measure, spent = CoinPress._measurement, []
+
+    def measured(self: CoinPress, query: Mean, *, last: bool) -> Any:
+        spent.append(measure(self, query, last=last).privacy_loss)
+        return measure(self, query, last=last)
+
+    loss = mechanism.privacy_loss
+    with monkeypatch.context() as patched:
+        patched.setattr(CoinPress, "_measurement", measured)
+        mechanism.release(np.zeros(100), 1)
+    # The first measurements are a release's own; its statement of the loss looks at others after them.
+    assert compose(spent[:steps]) == loss

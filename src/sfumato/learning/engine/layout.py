@@ -40,8 +40,7 @@ class Layout:
 
     def examples(self, tensor: Tensor, count: int) -> Tensor:
         """Return a view of shape (count, ...) with an example's own places left along `dim`."""
-        each = tensor.shape[self.dim] // count
-        parts = (each, count) if self.minor else (count, each)
+        parts = (-1, count) if self.minor else (count, -1)
         apart: Tensor = tensor.unflatten(self.dim, parts)
         return apart.movedim(self.dim + int(self.minor), 0)
 

@@ -103,10 +103,8 @@ class Replay(Rerun):
         return [leaf for leaf in pytree.tree_leaves(self._form) if isinstance(leaf, Tensor)]
 
     def _values(self, start: int) -> list[Tensor]:
-        stop = min(start + self._few, self.count)
-        return [
-            self._layout.examples(self._tensors[k], self.count)[start:stop].detach() for k in self._places
-        ]
+        few = slice(start, start + self._few)  # or those that are left
+        return [self._layout.examples(self._tensors[k], self.count)[few].detach() for k in self._places]
 
     def _chunk_outputs(self, start: int) -> list[Tensor]:
         """Return the outputs of one chunk, each of shape (examples, ...)."""

@@ -147,7 +147,7 @@ class Consensus:
         distance = self.aggregator.threshold - np.arange(self.teachers + 1)
         size = max(self.teachers, self.aggregator.threshold) + 1
         tails = _log_tails(rounded**2, size)
-        rarely = -np.where(distance > 0, tails[np.maximum(distance, 0)], 0.0)[:, None]
+        rarely = -np.where(distance >= 0, tails[np.maximum(distance, 0)], 0.0)[:, None]
         mostly = -np.where(distance < 1, tails[np.maximum(1 - distance, 0)], 0.0)[:, None]
         branch = slope * answer[None, :]
         joint = [

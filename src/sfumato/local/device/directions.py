@@ -223,8 +223,8 @@ class CapRandomizer(DirectionRandomizer):
     epsilon, dimension, radius
         See `DirectionRandomizer`.
     candidates : int, optional
-        Vectors that a seed makes, from 2 to 2^12; left out, 64 or a power of two near :math:`8 e^\epsilon`. A
-        device makes them all, the server only the one that is told.
+        Vectors that a seed makes, from 2 to 2^12; left out, the least power of two that is at least :math:`8
+        e^\epsilon`, and from 64 to 2^12. A device makes them all, the server only the one that is told.
     """
 
     candidates: int | None = None

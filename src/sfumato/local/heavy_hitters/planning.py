@@ -107,7 +107,7 @@ def choose_strings(
     Notes
     -----
     Tried are several weights of the whole string, levels of prefixes that the server needs at most some
-    seconds for, and fragments with at most 2^18 codes. Nobody's data are used; see
+    seconds for, and fragments with at most 2^18 codes, in at most 4096 buckets. Nobody's data are used; see
     `StringsProtocol.smallest_share`.
 
     Examples

@@ -49,8 +49,8 @@ class Precision:
         return replace(self, absolute=_NOTHING)
 
     def met(self, lower: float, upper: float) -> bool:
-        """Whether an interval is narrow enough."""
-        return upper - lower <= self.width(upper)
+        """Whether an interval is narrow enough: one with a finite end alone never is."""
+        return lower == upper or upper - lower <= self.width(upper) < math.inf
 
     def width(self, upper: float) -> float:
         """Return the width that is narrow enough below ``upper``."""

@@ -160,7 +160,7 @@ class RangeEstimate(Shares):
         smooth = self if self.steps else self.consistent("isotonic")
         reach = np.maximum.accumulate(_reach(smooth.frequencies))
         reach[-1] = max(float(reach[-1]), 1.0)
-        place = min(int(np.searchsorted(reach[1:], share)), len(self.raw) - 1)
+        place = int(np.searchsorted(reach[1:], share))
         if isinstance(self.domain, Bins):
             start, stop = self.domain.edges[place : place + 2].tolist()
             inside = reach[place + 1] - reach[place]

@@ -53,8 +53,8 @@ def instructions(tasks: Tasks, words: Words, device: Device = "auto") -> tuple[s
         return _coins(tasks, words, tosses)
     if device != "spinner" and _fits(tasks, _FACES):
         return words.die, [_table(tasks, words, [str(face) for face in range(1, _FACES + 1)])]
-    letters = [chr(ord("A") + place % 26) + (str(place // 26) if place > 25 else "") for place in range(99)]
-    areas = tuple((letter, part) for letter, (part, _) in zip(letters, tasks, strict=False))
+    letters = [chr(ord("A") + at % 26) + (str(at // 26) if at > 25 else "") for at in range(len(tasks))]
+    areas = tuple((letter, part) for letter, (part, _) in zip(letters, tasks, strict=True))
     rows = tuple(
         (words.area.format(letter=area[0]), task) for area, (_, task) in zip(areas, tasks, strict=True)
     )
