@@ -253,13 +253,20 @@ def test_verify_refuses_damage_and_what_is_no_head(ledger: Path, tmp_path: Path)
     assert run("ledger", "verify", torn).exit_code == 1
 
 
-def test_the_installed_command() -> None:
+def _installed(query: str) -> subprocess.CompletedProcess[str]:
     command = Path(sys.executable).with_name("sfumato")
-    asked = [str(command), "sql", str(ACS), *BUDGET, "--format", "csv", COUNT]
-    done = subprocess.run(asked, capture_output=True, text=True, check=True)
+    asked = [str(command), "sql", str(ACS), *BUDGET, "--format", "csv", query]
+    return subprocess.run(asked, capture_output=True, text=True, check=False)
+
+
+def test_the_installed_command_answers() -> None:
+    done = _installed(COUNT)
+    assert done.returncode == 0, done.stderr
     assert done.stdout.startswith('"n","n_lower","n_upper"\n')
-    asked[-1] = COUNT.replace("0.5", "3")
-    refused = subprocess.run(asked, capture_output=True, text=True, check=False)
+
+
+def test_the_installed_command_refuses() -> None:
+    refused = _installed(COUNT.replace("0.5", "3"))
     assert refused.returncode == 3
     assert "Traceback" not in refused.stderr
 

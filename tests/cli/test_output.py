@@ -124,7 +124,9 @@ def _shell(folder: Path, query: str, redirect: str, *more: str) -> subprocess.Co
 
 @pytest.mark.parametrize("redirect", ["> /dev/full", "| sh -c 'exec <&-'"])
 @pytest.mark.parametrize("style", ["table", "csv"])
-def test_standard_output_that_fails_is_an_error_in_words(folder: Path, redirect: str, style: str) -> None:
+def test_standard_output_that_fails_is_an_error_in_words(
+    folder: Path, redirect: str, style: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     if not Path("/dev/full").exists():
         pytest.skip("this system has no /dev/full")
     query = COUNT.replace("0.5", "0.25")
@@ -134,7 +136,10 @@ def test_standard_output_that_fails_is_an_error_in_words(folder: Path, redirect:
     assert line.endswith("is charged and stored: asking again with this --ledger shows it and costs nothing")
     with Ledger.read(folder / "l") as ledger:
         assert [entry.committed for entry in ledger.entries()] == [True, True]
-    again = _shell(folder, query, "", "--ledger", "l", "--format", style)
+    monkeypatch.chdir(folder)
+    again = CliRunner().invoke(
+        app, ["sql", "people.parquet", *UNIT, "--ledger", "l", "--format", style, query]
+    )
     assert "cost nothing" in again.stderr
 
 
@@ -144,16 +149,16 @@ def test_an_answer_that_is_lost_is_told_how_to_be_kept(folder: Path) -> None:
     assert "pass --ledger" in lost
 
 
-def test_commands_that_spend_nothing_fail_in_words_too(folder: Path) -> None:
-    command = str(Path(sys.executable).with_name("sfumato"))
+@pytest.mark.parametrize("words", ["ledger show l", "--version", "ledger head l"])
+def test_commands_that_spend_nothing_fail_in_words_too(folder: Path, words: str) -> None:
+    command = [str(Path(sys.executable).with_name("sfumato")), *words.split()]
     with Path("/dev/full").open("w") as full:
-        for words in (["--version"], ["ledger", "show", "l"], ["ledger", "head", "l"]):
-            done = subprocess.run(
-                [command, *words], cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False
-            )
-            assert done.returncode == 1
-            (line,) = done.stderr.splitlines()
-            assert line.startswith("sfumato: standard output must")
+        done = subprocess.run(
+            command, cwd=folder, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("sfumato: standard output must")
 
 
 @pytest.mark.parametrize("style", ["table", "csv", "json", "parquet"])

@@ -188,6 +188,7 @@ def verdicts(mutants: list[dict[str, Any]]) -> dict[str, str]:
     return {f"{m['original']} -> {m['mutated']}": m["verdict"] for m in mutants}
 
 
+@pytest.mark.exhaustive  # some forty mutants
 def test_each_planted_mutant_ends_as_planted(tmp_path: Path) -> None:
     done, mutants = mutate(project(tmp_path), "--files", "src/demo/plain.py", "--count", "100")
     found = {f"{m['name'].removeprefix('demo.plain')} {m['original']} -> {m['mutated']}": m for m in mutants}
@@ -219,6 +220,7 @@ def test_each_planted_mutant_ends_as_planted(tmp_path: Path) -> None:
     assert "test_that_fails_without_a_mutant is not used" in done.stdout
 
 
+@pytest.mark.exhaustive  # they take their time
 def test_a_mutant_without_end_or_measure_is_killed(tmp_path: Path) -> None:
     done, mutants = mutate(
         project(tmp_path), "--files", "src/demo/loops.py", "--count", "100", "--memory", "1024"

@@ -156,7 +156,8 @@ def test_wrong_parameters_are_refused() -> None:
         Engine(nn.ReLU(), Flat(clip_norm=1.0)).attach()
 
 
-@pytest.mark.filterwarnings("ignore")  # the compiler traces, and warns of, what it then leaves alone
+@pytest.mark.exhaustive  # the compiler takes seconds to load
+@pytest.mark.filterwarnings("ignore")  # it traces, and warns of, what it then leaves alone
 def test_a_compiled_module_trains_uncompiled() -> None:
     module, batch = mlp(), torch.randn(8, 5)
     engine = attached(module)

@@ -51,6 +51,7 @@ _TRIED = dedent(
 )
 
 
+@pytest.mark.exhaustive  # a process that loads torch
 def test_a_batch_that_does_not_fit_is_told_with_the_remedy_and_leaves_nothing_behind() -> None:
     done = subprocess.run([sys.executable, "-c", _TRIED], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

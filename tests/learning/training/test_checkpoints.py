@@ -319,6 +319,7 @@ def trained(folder: Path, *words: str) -> tuple[int, dict[str, str]]:
     return done.returncode, dict(line.split() for line in done.stdout.splitlines())
 
 
+@pytest.mark.exhaustive  # processes that load torch
 @pytest.mark.parametrize("mode", ["fresh", "replay"])
 def test_a_killed_process_is_taken_up_by_the_next(tmp_path: Path, mode: str) -> None:
     code, before = trained(tmp_path, "begin", "9", mode)

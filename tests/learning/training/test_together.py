@@ -164,6 +164,7 @@ def assert_same(ours: list[torch.Tensor], theirs: list[Any]) -> None:
         )
 
 
+@pytest.mark.exhaustive  # processes that load torch
 @pytest.mark.parametrize("kind", ["own", "torch", "sharded"])
 def test_two_processes_compute_what_one_does(tmp_path: Path, make: Callable[..., Made], kind: str) -> None:
     told, apart = run_two(tmp_path, kind)

@@ -6,9 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 PAGE = (Path(__file__).parents[3] / "docs" / "shuffle.md").read_text(encoding="utf-8")
 
 
+@pytest.mark.exhaustive  # plans for a hundred thousand clients
 def test_the_guide_runs_and_its_table_is_right() -> None:
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
     assert len(blocks) == 5
