@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
+import numpy as np
 import pytest
 
 from sfumato import local
 from sfumato.errors import ParameterError
+from sfumato.local import planning
+from sfumato.local.planning import _tried
 from tests.cases import cases
 
 
@@ -42,15 +47,21 @@ def test_the_best_is_nearly_as_exact_as_any_and_short(epsilon: float, size: int,
     assert (type(oracle).__name__, oracle.epsilon) == (best, epsilon)
 
 
-def test_limits_rule_out_with_the_reason() -> None:
+def test_limits_rule_out_with_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     choice = local.choose(1.0, 300, 1000, 8)
     assert all(plan.bytes <= 8 for plan in choice.plans)
     assert choice.ruled_out["OptimizedUnaryEncoding"] == "38 bytes a report"
     assert "38 bytes a report" in str(choice)
     assert choice.best.name in str(choice)
+    # Which oracle takes longer than a limit is a matter of the machine.
+    seconds = {"OptimalLocalHashing": 200.0}
+    monkeypatch.setattr(
+        planning, "trial_seconds", lambda oracle, *_: (1.0, seconds.get(type(oracle).__name__, 30.0))
+    )
     slow = local.choose(1.0, 300, 10**9, 8, max_seconds=40)
-    assert slow.ruled_out["OptimalLocalHashing"].endswith("seconds of the server")
+    assert slow.ruled_out["OptimalLocalHashing"] == "200 seconds of the server"
     assert slow.plans
+    assert {plan.server_seconds for plan in slow.plans} == {30.0}
 
 
 @cases(
@@ -70,3 +81,13 @@ def test_limits_rule_out_with_the_reason() -> None:
 def test_wrong_parameters_are_named(given: dict[str, float], rule: str) -> None:
     with pytest.raises(ParameterError, match=rule):
         local.choose(**({"epsilon": 1.0, "domain_size": 10, "n": 10} | given))  # type: ignore[arg-type]
+
+
+def test_a_trial_takes_no_longer_than_what_holds_it() -> None:
+    oracle = local.RandomizedResponse(epsilon=1.0, domain=local.Domain(range(4)))
+    start = time.process_time()
+    client, server = _tried(oracle, np.arange(4), 100)
+    whole = time.process_time() - start
+    assert client >= 0
+    assert server >= 0
+    assert client + server <= whole + 1e-9

@@ -253,3 +253,10 @@ def test_infinite_sensitivity_is_refused(name: str) -> None:
         Laplace(scale=1.0, **{name: math.inf})  # type: ignore[arg-type]
     with pytest.raises(UnboundedSensitivity, match=f"{name} must be finite"):
         Laplace.calibrated(epsilon=1.0, **{name: math.inf})  # type: ignore[arg-type]
+
+
+def test_a_mechanism_shows_what_was_given_and_chosen() -> None:
+    shown = repr(Laplace(sensitivity=1, scale=3))
+    assert shown.startswith("Laplace(sensitivity=1, scale=3, l0=")
+    assert "grid=Grid(exponent=0)" in shown
+    assert "integral" not in shown

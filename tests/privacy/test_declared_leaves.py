@@ -318,3 +318,8 @@ def test_the_worse_order_is_followed_where_the_other_one_ends() -> None:
     truth = 0.6 * top**8 * -math.expm1(41.0 - 40.0 - math.log(6.0))
     assert lower <= truth * (1 + 1e-9)
     assert truth * (1 - 1e-9) <= upper <= truth * (1 + 1e-3)
+
+
+def test_reports_that_lose_as_much_in_either_order_are_priced_once() -> None:
+    for loss in (RandomizedResponse(1.0, 3), SupportResponse(1.0, Fraction(1, 4), overlap=Fraction(1, 16))):
+        assert loss.dominating_pair().symmetric

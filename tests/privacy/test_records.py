@@ -262,3 +262,9 @@ def test_text_and_refusals() -> None:
             PoissonRecords(Gaussian(1.0), 0.1, records)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="sampling_probability must be from 0 to 1"):
         PoissonRecords(Gaussian(1.0), 1.1, 2)
+
+
+def test_a_group_fails_with_a_probability_of_at_most_1() -> None:
+    loss = PoissonRecords(ApproximateDP(1.0, 1e-3), 0.5, 50)
+    assert loss.pure().delta == 1
+    assert loss.quick_delta(100.0) == 1

@@ -372,3 +372,16 @@ def test_before_the_first_period_there_are_the_same_columns_and_no_rows(*, group
     assert none.num_rows == 0
     assert some.num_rows == (3 if grouped else 1)
     assert none.schema == some.schema
+
+
+def test_a_sum_of_nothing_but_zeros_gets_its_noise_as_any_other() -> None:
+    with session(visits(units=10)) as book:
+        rows = book.table().group_by("place", public_groups={"place": GROUPS})
+        query = rows.agg(none=sf.sum("spent", bounds=(0, 0))).options(max_groups_contributed=2)
+        counter = book.counter(
+            query, moment="day", start=START, every="day", steps=4, epsilon=2.0, delta=1e-7, max_periods=2
+        )
+        with counter:
+            noise = told(counter.refresh(START + dt.timedelta(4)), "none")
+    assert noise.shape == (4, 3)
+    assert len(set(noise.ravel().tolist())) > 6

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections import Counter, defaultdict
@@ -268,3 +269,17 @@ def test_every_group_and_row_has_the_same_chance() -> None:
         even = dict.fromkeys(range(keys), 1 / keys)
         found = frequencies(dict(enumerate(counts)))
         accepts_only(found, even, mostly_the_first=first, never_the_first=one_less)
+
+
+def test_terms_of_moments_have_the_least_and_the_greatest_of_all_values() -> None:
+    for lower, upper, center, offset in itertools.product((-7, -2, 0, 3), (3, 5, 9), (-4, 0, 4, 8), (0, 6)):
+        one, other = Factor(_X, 0, lower, upper, center), Factor(_X, 0, -3, 2, 1)
+        mine, others = range(lower - center, upper - center + 1), range(-4, 2)
+        values = {
+            (one,): [x - offset for x in mine],
+            (one, one): [x * x - offset for x in mine],
+            (one, other): [x * y - offset for x in mine for y in others],
+        }
+        for factors, possible in values.items():
+            measure = Measure(MeasureKind.MOMENT, _X, factors=factors, offset=offset)
+            assert measure.terms == (min(possible), max(possible))

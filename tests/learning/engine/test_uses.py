@@ -18,7 +18,9 @@ if run_time(__name__):
     from sfumato.learning.clipping.flat import Flat
     from sfumato.learning.engine.arena import Arena
     from sfumato.learning.engine.engine import Engine
+    from sfumato.learning.engine.gather import Gather
     from sfumato.learning.engine.outer import Outer
+    from sfumato.learning.engine.totals import _norms_of
     from sfumato.learning.engine.uses import squares
     from tests.learning.engine.test_rules import Body
 
@@ -160,3 +162,13 @@ def test_squares_of_millions_of_numbers_lose_less_than_the_slack(entries: int, f
         values.fill_(fill)
     true = values.double().square().sum(1)
     assert squares(values).double() == pytest.approx(true, rel=2.0**-13)
+
+
+def test_a_look_up_and_a_product_that_cancel_out_are_both_dropped() -> None:
+    looked_up = Gather(torch.tensor([[0], [1]]), torch.tensor([[[1.0, 0.0]], [[1.0, 0.0]]]), (2, 2))
+    left, right = torch.tensor([[[-1.0, 0.0]], [[0.0, 1.0]]]), torch.tensor([[[1.0, 0.0]], [[1.0, 0.0]]])
+    right[0, 0, 0] += 2.0**-20
+    multiplied = Outer(left, right, kept=0, arena=Arena(0, 0))
+    assert _norms_of([looked_up, multiplied]).tolist() == [0.0, 4.0]
+    for use in (looked_up, multiplied):
+        assert use.per_example(0, 2).tolist() == [[[0.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy import stats
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import BandedToeplitz, BufferedToeplitz, Participation, SquareRoot, Tree
 from sfumato.mechanisms.factorization.strategy import Strategy
+from sfumato.numerics.keyed_normal import add_normals
 from sfumato.privacy.leaves.gaussian import Gaussian
 from tests.cases import cases
 from tests.chance import FALSE_ALARM, accepts_only
@@ -20,6 +22,7 @@ from tests.run_time import run_time
 if run_time(__name__):
     import torch
 
+    from sfumato.learning.noise import correlated
     from sfumato.learning.noise.correlated import CorrelatedNoise
 
 
@@ -193,3 +196,22 @@ def test_wrong_use_is_told() -> None:
     assert noise.simulated
     assert not CorrelatedNoise(SquareRoot(steps=3)).simulated
     assert not CorrelatedNoise(SquareRoot(steps=3)).float_safe
+
+
+def test_steps_in_order_draw_each_row_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[int] = []
+
+    def recorded(entries: np.ndarray, key: bytes, *, stream: tuple[int, int], **more: Any) -> None:
+        drawn.append(stream[0])
+        add_normals(entries, key, stream=stream, **more)
+
+    monkeypatch.setattr(correlated, "add_normals", recorded)
+    noise = CorrelatedNoise(STRATEGIES["banded"](STEPS), seed=3)
+    whole = run(noise, 2)
+    assert drawn == list(range(STEPS))
+    # The last step is given again as it is; an earlier one is drawn anew from the first.
+    again = np.zeros((2, 2))
+    for place, step in enumerate((STEPS - 1, 3)):
+        noise.add_([torch.from_numpy(again[place])], step=step, stddevs=[1.0])
+    assert (again == whole[[STEPS - 1, 3]]).all()
+    assert drawn == [*range(STEPS), *range(4)]

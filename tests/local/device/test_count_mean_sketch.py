@@ -95,3 +95,8 @@ def test_functions_beyond_the_last_are_not_well_formed(kind: Any) -> None:
     last = 8 if kind is CountMeanSketch else 4
     records[:, last // 8] |= np.uint8(3 << last % 8)  # function 3 of 3
     assert not made.well_formed(records).any()
+
+
+@cases("size", [8, 1 << 16])
+def test_the_least_and_the_greatest_size_are_taken(size: int) -> None:
+    assert HadamardCountMeanSketch(epsilon=1.0, domain=Domain(range(4)), size=size).size == size

@@ -213,7 +213,8 @@ class PrivUnit(DirectionProtocol[client.PrivUnit]):
     epsilon, dimension, radius, pairs
         See `DirectionProtocol`.
     candidates : int, optional
-        Vectors that a seed makes, from 2 to 2^12; left out, 64 or a power of two near :math:`8 e^\epsilon`.
+        Vectors that a seed makes, from 2 to 2^12; left out, the least power of two that is at least :math:`8
+        e^\epsilon`, and from 64 to 2^12.
 
     Notes
     -----
