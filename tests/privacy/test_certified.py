@@ -246,6 +246,7 @@ def test_mixed_jobs_lie_between_their_parts_and_their_sum() -> None:
     assert step.epsilon_interval(1e-6).lower < both.lower <= both.upper < step.epsilon(1e-6) + 0.8
 
 
+@pytest.mark.exhaustive
 def test_what_cannot_be_narrow_warns_and_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certified, "_MOST_COST", 1e6)
     loss = sgd(1e-5, 0.5, 1_000_001)
