@@ -68,13 +68,13 @@ def test_a_greatest_loss_above_a_pure_view_is_told_of() -> None:
 def test_one_computation_whose_ends_exclude_each_other_proves_nothing(lower: float, upper: float) -> None:
     reading = intervals._EPSILON._replace(certified=lambda *_: Interval(lower, upper))
     with pytest.warns(ContradictionWarning, match=MESSAGE):
-        assert intervals._attempt(reading, [], 1e-5, STANDARD)[:2] == (0.0, math.inf)
+        assert intervals._attempt(reading, [], 1e-5, STANDARD, math.inf)[:2] == (0.0, math.inf)
 
 
 @pytest.mark.parametrize("ends", [(math.nan, 1.0), (0.5, math.nan), (math.nan, math.nan)])
 def test_what_leaves_the_range_of_floats_proves_nothing(ends: tuple[float, float]) -> None:
     reading = intervals._EPSILON._replace(certified=lambda *_: Interval(*ends))
-    assert intervals._attempt(reading, [], 1e-5, STANDARD)[:2] == (0.0, math.inf)
+    assert intervals._attempt(reading, [], 1e-5, STANDARD, math.inf)[:2] == (0.0, math.inf)
 
 
 def test_shares_that_exclude_each_other_are_told_of(monkeypatch: pytest.MonkeyPatch) -> None:

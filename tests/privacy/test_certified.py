@@ -271,6 +271,13 @@ def test_a_line_that_is_cut_short_is_right(most: int, monkeypatch: pytest.Monkey
     assert delta.lower <= sgd(0.01, 1.0, steps).delta(6.0)
 
 
+def test_where_delta_is_used_up_by_what_fails_for_certain_the_closed_bound_is_met() -> None:
+    # With no delta to spare nothing finite follows from the pairs, but the lower end does.
+    found = (Laplace(1.0) * 3 + ApproximateDP(0.0, 1e-6)).epsilon_interval(1e-6)
+    assert found.tight
+    assert 3.0 * (1 - 1e-3) <= found.lower <= 3.0 <= found.upper <= 3.0 * (1 + 1e-12)
+
+
 def test_bad_parameters_are_refused() -> None:
     with pytest.raises(ParameterError, match="sampling_probability must be from 0 to 1"):
         PoissonSubsampled(Gaussian(1.0), 1.5)

@@ -69,7 +69,7 @@ class _Order:
         )
 
 
-def epsilon_interval(pairs: Pairs, delta: float, precision: Precision) -> Interval:
+def epsilon_interval(pairs: Pairs, delta: float, precision: Precision, known: float = math.inf) -> Interval:
     """Return bounds on the epsilon of the composed pairs at ``delta``, strictly between 0 and 1.
 
     Parameters
@@ -77,6 +77,9 @@ def epsilon_interval(pairs: Pairs, delta: float, precision: Precision) -> Interv
     pairs : sequence of (Pair, int)
     delta : float
     precision : Precision
+    known : float, optional
+        An upper bound that is proven otherwise. Where none is found here, as what fails for certain takes up
+        delta, the search ends as soon as the lower bound is close to it.
 
     Returns
     -------
@@ -98,11 +101,12 @@ def epsilon_interval(pairs: Pairs, delta: float, precision: Precision) -> Interv
         lambda bound, enough: _upper_epsilon(bound, delta, enough),
         lambda bound: _lower_epsilon(bound, delta),
         precision,
+        known,
         symmetric=_symmetric(pairs),
     )
 
 
-def delta_interval(pairs: Pairs, epsilon: float, precision: Precision) -> Interval:
+def delta_interval(pairs: Pairs, epsilon: float, precision: Precision, known: float = math.inf) -> Interval:
     """Return bounds on the delta of the composed pairs at a non-negative ``epsilon``.
 
     The greater of both orders' hockey-stick divergences lies inside; see `epsilon_interval`.
@@ -130,6 +134,7 @@ def delta_interval(pairs: Pairs, epsilon: float, precision: Precision) -> Interv
         lambda bound, enough: _upper_delta(bound, epsilon, enough),
         lambda bound: _lower_delta(bound, epsilon),
         precision,
+        known,
         symmetric=_symmetric(pairs),
     )
 
@@ -144,6 +149,7 @@ def _refined(
     upper_bound: Callable[[Bound, float], float],
     lower_bound: Callable[[Bound], float],
     precision: Precision,
+    known: float,
     *,
     symmetric: bool,
 ) -> Interval:
@@ -162,7 +168,7 @@ def _refined(
         worst = orders[uppers.index(upper)]
         if worst is not first:
             lower = max(lower, lower_bound(worst.bound(error, upper=False)))
-        if precision.met(lower, upper):
+        if precision.met(lower, known if upper == math.inf else upper):
             return Interval(lower, upper)
         wanted = precision.width(upper) / (upper - lower) if math.isfinite(upper) else 0.5
         error *= min(0.5, max(0.8 * wanted, 0.05))

@@ -47,7 +47,7 @@ class _Reading(NamedTuple):
 
     name: str
     closed: Callable[..., float]
-    certified: Callable[[Pairs, float, Precision], Interval]
+    certified: Callable[[Pairs, float, Precision, float], Interval]
     worst: float
 
 
@@ -116,7 +116,7 @@ def _proven(reading: _Reading, loss: Composition, argument: float, precision: Pr
         return intersection(reading.name, Interval(0.0, quick), Interval(greatest, math.inf, tight))
     if not tight and _has_profile(loss.terms):
         return Interval(0.0, quick, tight=False)
-    found = _attempt(reading, pairs, argument, precision)
+    found = _attempt(reading, pairs, argument, precision, quick)
     pair = Interval(found.lower if tight else 0.0, found.upper, tight)
     return intersection(reading.name, Interval(0.0, quick), pair)
 
@@ -150,11 +150,13 @@ def _has_profile(terms: Terms) -> bool:
     return True
 
 
-def _attempt(reading: _Reading, pairs: Pairs, argument: float, precision: Precision) -> Interval:
+def _attempt(
+    reading: _Reading, pairs: Pairs, argument: float, precision: Precision, known: float
+) -> Interval:
     """Search, and know nothing where numbers leave the range of floats on the way."""
     try:
         with np.errstate(all="ignore", over="raise", invalid="raise"):
-            found = reading.certified(pairs, argument, precision)
+            found = reading.certified(pairs, argument, precision, known)
     except (ArithmeticError, ValueError):
         return Interval(0.0, reading.worst)
     if math.isnan(found.lower) or math.isnan(found.upper):
