@@ -13,6 +13,7 @@ from sfumato.numerics.interval import Interval
 from sfumato.privacy import (
     ApproximateDP,
     Gaussian,
+    GaussianDP,
     Laplace,
     Neighboring,
     PoissonSubsampled,
@@ -276,6 +277,14 @@ def test_where_delta_is_used_up_by_what_fails_for_certain_the_closed_bound_is_me
     found = (Laplace(1.0) * 3 + ApproximateDP(0.0, 1e-6)).epsilon_interval(1e-6)
     assert found.tight
     assert 3.0 * (1 - 1e-3) <= found.lower <= 3.0 <= found.upper <= 3.0 * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("mu", [1e-17, 1e-14, 1e-15, 1e-16, 1e-100])
+def test_no_lower_end_is_above_a_delta_that_is_next_to_nothing(mu: float) -> None:
+    with mpmath.workdps(400):
+        truth = 2 * mpmath.ncdf(mpmath.mpf(mu) / 2) - 1
+        found = certified.delta_interval([(GaussianDP(mu).dominating_pair(), 1)], 0.0, Precision().of_delta())
+        assert found.lower <= truth <= found.upper
 
 
 def test_bad_parameters_are_refused() -> None:

@@ -27,7 +27,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -158,14 +158,17 @@ class Line(Bound):
         decay = -0.5 * variance * times * times
         z = c + 1j * times
         kernel = 1 / (z * (z + 1))
+        kernel_size = np.abs(kernel)
         if not self._upper:
-            kernel *= (1 + z) - z * np.exp(v * (1 + z))
+            # (1 + z) - z exp(v (1 + z)), which differs from 1 by little where the smoothing is small
+            less = z * _expm1(v * (1 + z))
+            kernel, kernel_size = kernel * (1 - less), kernel_size * (1 + np.abs(less))
         weight = np.full(self.points, self._step / math.pi)
         weight[0] *= 0.5
         self._points, self._z = times, z
         self._terms = np.exp(log + decay) * kernel * weight
         # Of exp(log + decay): the error of the rays, of these sums and of their exponential.
-        sizes = np.exp(log_size + decay) * np.abs(kernel) * weight
+        sizes = np.exp(log_size + decay) * kernel_size * weight
         rounding = UNIT * (64 - 8 * decay + (8 + len(scales)) * touched)
         self._error = float(sizes @ (error + rounding)) * _SLACK + self._end()
         self._reach = float(sizes.sum()), float(sizes @ times)
@@ -253,6 +256,12 @@ class Line(Bound):
 
 def _spread(laws: Sequence[tuple[Tilted, _Array]]) -> float:
     return math.fsum(float(np.sum(count * law.variance())) for law, count in laws)
+
+
+def _expm1(w: NDArray[Any]) -> NDArray[Any]:
+    """Return ``exp(w) - 1`` to the last digits near 0, too, which older versions of NumPy do not."""
+    real = np.expm1(w.real) * np.cos(w.imag) - 2 * np.sin(0.5 * w.imag) ** 2
+    return np.asarray(real + 1j * np.exp(w.real) * np.sin(w.imag))
 
 
 def _log_less(value: float, taken: float) -> float:
