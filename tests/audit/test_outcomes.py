@@ -60,6 +60,15 @@ def test_what_is_made_of_an_outcome_does_not_depend_on_what_came_beside_it(
         assert alone.keys[0] == encoded.keys[place]
 
 
+def test_numbers_as_far_apart_as_floats_are_learned_in_silence() -> None:
+    far = np.array([1.7e308, -1.7e308, 1.0])
+    first, second = Encoder(2.0**-20).learn(far, far[::-1].copy())
+    assert sorted(first.keys.tolist()) == sorted(second.keys.tolist())
+    assert len(set(first.keys.tolist())) >= 2
+    mixed: list[Any] = [None, 8.988465674996504e307]
+    Encoder(2.0**-20).learn(as_raw(mixed), as_raw([None, -8.988465673626654e307]))
+
+
 @cases(
     ("one", "other"),
     [

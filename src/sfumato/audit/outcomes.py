@@ -150,10 +150,11 @@ class Encoder:
         finite = column[np.isfinite(column)]
         if not finite.size:
             return 0.0
-        low, below, above, high = np.quantile(finite, (0.001, 0.25, 0.75, 0.999))
-        spread = next((s for s in (above - below, high - low, float(np.ptp(finite))) if s > 0), 0.0)
-        spread = float(spread) or abs(float(finite[0]))
-        scaled = spread * self.resolution
+        quarters = finite / 4  # whose differences are floats, always
+        low, below, above, high = np.quantile(quarters, (0.001, 0.25, 0.75, 0.999))
+        spread = next((s for s in (above - below, high - low, float(np.ptp(quarters))) if s > 0), 0.0)
+        spread = float(spread) or abs(float(quarters[0]))
+        scaled = 4 * (spread * self.resolution)
         return 2.0 ** math.floor(math.log2(scaled)) if 1e-300 < scaled < 1e300 else 0.0
 
     def _name(self, column: int) -> str:
