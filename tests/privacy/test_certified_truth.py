@@ -82,7 +82,8 @@ def test_both_intervals_hold_the_truth(job: Job, share: float) -> None:
         lower, upper, tight = loss.delta_interval(epsilon)
         assert tight
         assert lower <= truth <= upper
-        if truth > 1e-290:
+        # Next to the greatest loss, how far it is off is known to a few digits of the loss only.
+        if truth > 1e-290 and (job.gaussians or share < 1 - 1e-11):
             assert upper - lower <= 1.0001e-3 * upper
         if 1e-290 < truth < 0.5 and share > 0.02:
             # A delta as a float on either side of the truth bounds epsilon from the other side.
