@@ -1,0 +1,300 @@
+"""What every stored or sent document has in common: a format with a version, and wire names of its own.
+
+A serialised value must be readable for as long as anybody keeps it, however the code is renamed. So nothing
+that is written is named after Python: each kind of value states its wire name and, field by field, the name
+and the codec that stand for an attribute. Renaming a class or an attribute changes the right-hand side of such
+a table and never the bytes.
+
+>>> from dataclasses import dataclass
+>>> @dataclass(frozen=True)
+... class Point:
+...     x: int
+...     label: str | None
+>>> point = Record("a point", Point, {"x": INTEGER, "name": Field("label", optional(TEXT))})
+>>> point.encode(Point(3, None))
+{'x': 3, 'name': None}
+>>> point.decode("given", {"x": 3, "name": "here"})
+Point(x=3, label='here')
+>>> canonical(Format("sfumato.example", 1).wrap({"x": 3}))
+'{"format":"sfumato.example","version":1,"x":3}'
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, Generic, NoReturn, TypeVar
+
+from sfumato._check import refuse
+
+__all__ = [
+    "BOOLEAN",
+    "BYTES",
+    "INTEGER",
+    "NUMBER",
+    "RATIONAL",
+    "TEXT",
+    "Codec",
+    "Field",
+    "Format",
+    "Names",
+    "Record",
+    "canonical",
+    "optional",
+    "parse",
+    "sequence",
+]
+
+_REMEDY: Final = "pass what sfumato wrote, in this or an earlier version"
+_MAX_RATIONAL: Final = 2600
+"""Characters of the longest rational that is read."""
+
+T = TypeVar("T")
+
+
+def canonical(document: object) -> str:
+    """Return the one JSON text of a document: sorted keys, no white space, ASCII only, no NaN or infinity.
+
+    >>> canonical({"b": 0.1, "a": [1, "x"]})
+    '{"a":[1,"x"],"b":0.1}'
+    """
+    return json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+
+
+def parse(name: str, text: str | bytes) -> Any:
+    """Return the document of a JSON text, each key of it once and each number finite.
+
+    Parameters
+    ----------
+    name : str
+        The parameter that holds the text, for messages.
+    text : str or bytes
+
+    Raises
+    ------
+    ParameterError
+        If it is no such text; nothing of it is quoted.
+    """
+    if not isinstance(text, str | bytes):
+        refuse(name, "be JSON text", type(text).__name__, _REMEDY)
+    try:
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_constant)
+    except (ValueError, RecursionError):
+        refuse(name, "be well-formed JSON with each key once and finite numbers", "other text", _REMEDY)
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    document = dict(pairs)
+    if len(document) != len(pairs):
+        raise ValueError
+    return document
+
+
+def _constant(constant: str) -> NoReturn:
+    raise ValueError(constant)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """The name of a kind of document and the newest version of it that is written and read here.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``sfumato.loss``; never changed once a document was written.
+    version : int
+        From 1; each later one reads what all earlier ones wrote.
+    """
+
+    name: str
+    version: int = 1
+
+    def wrap(self, fields: Mapping[str, object]) -> dict[str, object]:
+        """Return the document: the fields after the format and its version."""
+        return {"format": self.name, "version": self.version, **fields}
+
+    def unwrap(self, name: str, document: object) -> tuple[int, dict[str, Any]]:
+        """Return a document's version and its fields.
+
+        Parameters
+        ----------
+        name : str
+            The parameter that holds the document, for messages.
+        document : object
+            What `wrap` made, perhaps by way of JSON.
+
+        Raises
+        ------
+        ParameterError
+            If it is of another format, or of a version that is not known here.
+        """
+        if not isinstance(document, dict) or document.get("format") != self.name:
+            refuse(name, f"be a document of the format {self.name}", _shown(document), _REMEDY)
+        version = document.get("version")
+        if type(version) is not int or not 1 <= version <= self.version:
+            rule = f"have a version of {self.name} from 1 to {self.version}"
+            refuse(name, rule, _shown(version), "install a newer sfumato")
+        return version, {key: value for key, value in document.items() if key not in ("format", "version")}
+
+
+def _shown(value: object) -> object:
+    """Return a number as it is, and only the type of anything else."""
+    return value if value is None or isinstance(value, bool | int | float) else type(value).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[T]):
+    """How one kind of value is written as a part of a JSON document, and read back.
+
+    Parameters
+    ----------
+    encode : callable
+        From the value to what JSON can hold.
+    decode : callable
+        From ``(name, written)`` to the value; raises `ParameterError` for what was never written.
+    """
+
+    encode: Callable[[T], object]
+    decode: Callable[[str, Any], T]
+
+
+def _typed(kind: type[T], rule: str) -> Codec[T]:
+    def checked(name: str, written: Any) -> T:
+        if type(written) is not kind:
+            refuse(name, rule, _shown(written), _REMEDY)
+        value: T = written
+        return value
+
+    return Codec(lambda value: value, checked)
+
+
+def _read_number(name: str, written: Any) -> float:
+    if written not in ("inf", "-inf") and (type(written) not in (int, float) or not math.isfinite(written)):
+        refuse(name, "be a number", _shown(written), _REMEDY)
+    return float(written)
+
+
+def _read_rational(name: str, written: Any) -> Fraction:
+    top, _, bottom = written.partition("/") if isinstance(written, str) else ("", "", "")
+    digits = top.removeprefix("-"), bottom
+    if len(top + bottom) > _MAX_RATIONAL or not all(part.isascii() and part.isdigit() for part in digits):
+        refuse(name, "be written as p/q", _shown(written), _REMEDY)
+    return Fraction(int(top), int(bottom)) if int(bottom) else refuse(name, "have a denominator", 0, _REMEDY)
+
+
+def _read_bytes(name: str, written: Any) -> bytes:
+    try:
+        return bytes.fromhex(written)
+    except (TypeError, ValueError):
+        refuse(name, "be hexadecimal digits", _shown(written), _REMEDY)
+
+
+INTEGER: Final[Codec[int]] = _typed(int, "be an integer")
+BOOLEAN: Final[Codec[bool]] = _typed(bool, "be true or false")
+TEXT: Final[Codec[str]] = _typed(str, "be a text")
+NUMBER: Final[Codec[float]] = Codec(lambda v: float(v) if math.isfinite(v) else str(float(v)), _read_number)
+"""A float; an infinite one as ``"inf"`` or ``"-inf"``, which JSON does not have."""
+RATIONAL: Final[Codec[Fraction]] = Codec(lambda v: f"{v.numerator}/{v.denominator}", _read_rational)
+BYTES: Final[Codec[bytes]] = Codec(lambda value: value.hex(), _read_bytes)
+
+
+def optional(codec: Codec[T]) -> Codec[T | None]:
+    """Return the codec of a value that may be missing, which JSON's null stands for."""
+    return Codec(
+        lambda value: None if value is None else codec.encode(value),
+        lambda name, written: None if written is None else codec.decode(name, written),
+    )
+
+
+def sequence(codec: Codec[T]) -> Codec[tuple[T, ...]]:
+    """Return the codec of a tuple of values of one kind."""
+
+    def decode(name: str, written: Any) -> tuple[T, ...]:
+        if not isinstance(written, list | tuple):
+            refuse(name, "be a list", _shown(written), _REMEDY)
+        return tuple(codec.decode(name, item) for item in written)
+
+    return Codec(lambda values: [codec.encode(value) for value in values], decode)
+
+
+class Names(Codec[T]):
+    """The codec of one of several values by name: members of an enumeration, classes.
+
+    Parameters
+    ----------
+    what : str
+        What is named, for messages.
+    names : mapping of str to value
+        By wire name; each value once.
+
+    Examples
+    --------
+    >>> answer = Names("an answer", {"yes": True, "no": False})
+    >>> answer.encode(True), answer.decode("given", "no")
+    ('yes', False)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, what: str, names: Mapping[str, T]) -> None:
+        by_value = {value: name for name, value in names.items()}
+        if len(by_value) != len(names):
+            raise ValueError(f"each of {what} needs one wire name")
+
+        def decode(name: str, written: Any) -> T:
+            if not isinstance(written, str) or written not in names:
+                known = written[:40] if isinstance(written, str) else _shown(written)
+                refuse(name, f"name {what} that is known here", known, "install a newer sfumato")
+            return names[written]
+
+        super().__init__(by_value.__getitem__, decode)
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A field whose wire name is not the attribute's.
+
+    Parameters
+    ----------
+    attribute : str
+        What it is called in Python: of the object, and of its constructor.
+    codec : Codec
+        How its value is written.
+    """
+
+    attribute: str
+    codec: Codec[Any]
+
+
+class Record(Codec[T]):
+    """The codec of one class, field by field: an object of exactly these wire names.
+
+    Parameters
+    ----------
+    what : str
+        What it is, with an article, for messages.
+    kind : callable
+        The constructor, which takes the attributes by keyword.
+    fields : mapping of str to Codec or Field
+        By wire name; a codec alone is of the attribute of the same name.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, what: str, kind: Callable[..., T], fields: Mapping[str, Codec[Any] | Field]) -> None:
+        table = {
+            wire: part if isinstance(part, Field) else Field(wire, part) for wire, part in fields.items()
+        }
+
+        def encode(value: T) -> dict[str, object]:
+            return {wire: part.codec.encode(getattr(value, part.attribute)) for wire, part in table.items()}
+
+        def decode(name: str, written: Any) -> T:
+            if not isinstance(written, dict) or written.keys() != table.keys():
+                refuse(name, f"be {what} with {', '.join(table)}", _shown(written), _REMEDY)
+            return kind(**{p.attribute: p.codec.decode(wire, written[wire]) for wire, p in table.items()})
+
+        super().__init__(encode, decode)
