@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from tools.house import House, Module
+from tools.measures.source import Module
+from tools.measures.source import modules as modules_of
 from tools.mutation.drawing import drawn
 from tools.mutation.equivalents import listed
 from tools.mutation.kernels import kernel_mutants
@@ -302,7 +303,7 @@ def test_a_change_of_one_file_leaves_the_draw_of_the_others(tmp_path: Path) -> N
     folder = project(tmp_path) / "src"
 
     def found(seed: str, count: int = 1000) -> list[Mutant]:
-        modules = House(folder / "demo", frozenset()).modules
+        modules = modules_of(folder / "demo")
         return drawn([m for module in modules.values() for m in mutants_of(module)], count, seed)
 
     before = found("7")

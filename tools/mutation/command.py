@@ -12,7 +12,8 @@ from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
-from tools.house import House, Module
+from tools.measures.source import Module
+from tools.measures.source import modules as modules_of
 from tools.mutation.collecting import TIERS, markers_for
 from tools.mutation.drawing import changed_lines, drawn, touched
 from tools.mutation.equivalents import listed, stale
@@ -68,7 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     markers = markers_for(arguments.tier)
     if arguments.trace is not None:
         return _trace(graph, reach, arguments.trace or [arguments.tests], markers)
-    modules = House(arguments.package, frozenset()).modules
+    modules = modules_of(arguments.package)
     kernels = kernel_mutants()
     entries = listed(arguments.equivalents)
     chosen = _chosen(arguments, modules, kernels, {entry.key for entry in entries})

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from tools.house import Function, Module
+from tools.measures.source import Function, Module
 from tools.mutation.mutants import Mutant, mutants
 
 __all__ = ["changed_lines", "drawn", "touched"]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from tools.house import Module, is_type_checking
+from tools.measures.source import Module, is_type_checking
 
 __all__ = ["CACHE", "Graph", "Near"]
 

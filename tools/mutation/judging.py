@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from tools.house import Module
+from tools.measures.source import Module
 from tools.mutation.graph import Graph
 from tools.mutation.host import Host, Outcome, OutOfTime
 from tools.mutation.kernels import DoesNotCompile, KernelMutant

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType
 
-from tools.house import Function, Module, is_type_checking
+from tools.measures.source import Function, Module, is_type_checking
 from tools.mutation.operators import changes
 
 __all__ = ["REACHED", "Mutant", "compiled", "mutants"]

@@ -14,7 +14,7 @@ from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 
-from tools.house import Module
+from tools.measures.source import Module
 from tools.mutation.mutants import REACHED, compiled
 
 __all__ = ["Importer", "Loaded", "NoSuchFunction", "on_reaching"]

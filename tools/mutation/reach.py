@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from tools.house import Function, Module
+from tools.measures.source import Function, Module
 
 __all__ = ["Reach", "names_near"]
 

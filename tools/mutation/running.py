@@ -27,7 +27,7 @@ from typing import Any, TextIO
 
 import pytest
 
-from tools.house import Module
+from tools.measures.source import Module
 from tools.mutation.planting import Importer, Loaded, NoSuchFunction, on_reaching
 
 __all__ = ["Collected", "limit_memory", "quiet_hypothesis", "ranked"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from tools.house import House, main, optional_libraries
+from tools.measures.command import House, Limits, main
+from tools.measures.imports import optional_libraries
+from tools.measures.sizes import code_lines
 
 FACE = '''"""A face."""
 from typing import TYPE_CHECKING
@@ -99,9 +102,65 @@ def test_a_circle_through_a_lazy_face_is_found(tmp_path: Path) -> None:
     assert any(fault.startswith("circle of imports: ") for fault in faults)
 
 
-def test_what_only_a_type_checker_reads_closes_no_circle(tmp_path: Path) -> None:
+def test_what_only_a_type_checker_reads_closes_a_circle_too(tmp_path: Path) -> None:
     lazy = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from demo import _b\n"
-    assert house(tmp_path, {"_a.py": lazy, "_b.py": "from demo import _a\n"}).faults() == []
+    faults = house(tmp_path, {"_a.py": lazy, "_b.py": "from demo import _a\n"}).faults()
+    assert [fault.partition(":")[0] for fault in faults] == ["circle of imports"]
+
+
+def test_a_crowded_folder_is_named_unless_it_is_a_family(tmp_path: Path) -> None:
+    many = {f"room/_m{n}.py": "" for n in range(21)} | {"room/__init__.py": '"""A room."""\n'}
+    crowded = house(tmp_path, many)
+    assert crowded.faults() == ["demo.room: 21 modules in one folder, over 20"]
+    assert replace(crowded, limits=Limits(families=["demo.room"])).faults() == []
+
+
+def test_a_name_stands_once_in_a_room_but_for_parallel_folders(tmp_path: Path) -> None:
+    part = '"""D."""\nclass Part:\n    """D."""\n'
+    made = {f"room/{name}": '"""D."""\n' for name in ("__init__.py", "a/__init__.py", "b/__init__.py")}
+    twice = house(tmp_path, made | {"room/a/part.py": part, "room/b/part.py": part, "part.py": part})
+    modules = "demo.room: one name for demo.room.a.part, demo.room.b.part"
+    classes = "demo.room: one name for demo.room.a.part.Part, demo.room.b.part.Part"
+    assert twice.faults() == [modules, classes]
+    assert replace(twice, limits=Limits(parallel=["demo.room.b"])).faults() == [classes]
+    assert replace(twice, limits=Limits(modules_twice=1, classes_twice=1)).faults() == []
+
+
+def test_a_folder_without_tests_and_tests_without_a_folder_are_named(tmp_path: Path) -> None:
+    room = {"room/__init__.py": '"""D."""\n', "room/a.py": '"""D."""\n'}
+    tests = tmp_path / "tests"
+    (tests / "room" / "gone").mkdir(parents=True)
+    (tests / "room" / "gone" / "test_x.py").write_text("")
+    mirrored = replace(house(tmp_path, room), tests=tests)
+    missing = "room: no tests in a folder of this name"
+    assert mirrored.faults() == [missing, "tests/room/gone: no source in a folder of this name"]
+    (tests / "room" / "gone" / "test_x.py").rename(tests / "room" / "test_a.py")
+    assert mirrored.faults() == []
+
+
+def test_a_word_of_our_own_is_counted_as_a_whole_word_and_in_names(tmp_path: Path) -> None:
+    said = house(tmp_path, {"_a.py": "told = 1\nas_told = 2  # told, untold\n"})
+    assert replace(said, limits=Limits(words={"told": 3})).faults() == []
+    assert replace(said, limits=Limits(words={"told": 2})).faults() == [
+        "the word 'told' stands in the source 3 times, over 2"
+    ]
+
+
+def test_what_public_documentation_lacks_is_measured(tmp_path: Path) -> None:
+    poor = house(tmp_path, {})
+    assert list(poor.undocumented()) == [
+        "demo.leaf.Leaf: no Examples",
+        "demo.leaf.Leaf.grow: no Parameters, Returns",
+    ]
+    assert poor.measures()["documented"] == 0.4
+    assert replace(poor, limits=Limits(documented=0.5)).faults() == [
+        "40.0% of what public names need is documented, under 50.0%"
+    ]
+
+
+def test_lines_of_code_are_neither_blank_nor_comment_nor_docstring(tmp_path: Path) -> None:
+    text = '"""One.\n\nTwo."""\n\n# why\ndef f():\n    """D."""\n    return (\n        1  # one\n    )\n'
+    assert code_lines(text) == 4
 
 
 def test_a_face_may_compute_its_mapping(tmp_path: Path) -> None:
