@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import importlib
 import re
+import sys
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import sfumato
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from docs.pictures import concepts, structure
+from tools.walks.scenes import SCENES
 
 if TYPE_CHECKING:
     from sphinx.application import Sphinx
@@ -47,7 +53,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
 ]
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "pictures"]
 templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
@@ -67,6 +73,18 @@ def setup(app: Sphinx) -> None:
     """Leave out the methods that scikit-learn makes, and fold what a page's sidebar does not need."""
     app.connect("autodoc-skip-member", _made_for_routing)
     app.connect("html-page-context", _fold, priority=400)  # before the theme's own, at 500
+    app.connect("builder-inited", _draw)
+
+
+def _draw(app: Sphinx) -> None:
+    """Draw the pictures of the code as it is, and of the concepts."""
+    folder = Path(app.srcdir) / "_pictures"
+    structure.rooms(folder / "rooms.svg")
+    for scene, walked in SCENES.items():
+        structure.walk(folder / f"walk_{scene}.svg", walked())
+    concepts.noise(folder / "noise.svg")
+    concepts.trade_off(folder / "trade_off.svg")
+    concepts.epsilon_over_steps(folder / "epsilon_over_steps.svg")
 
 
 def _made_for_routing(

@@ -9,7 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 
 from tools.measures.source import Module, statements
 
-__all__ = ["circles", "inner_imports", "optional_libraries"]
+__all__ = ["circles", "import_graph", "inner_imports", "optional_libraries"]
 
 TEST_EXTRA = "test"
 
@@ -29,11 +29,15 @@ def optional_libraries(project: Mapping[str, object]) -> frozenset[str]:
 
 def circles(modules: Mapping[str, Module]) -> Iterator[str]:
     """Yield a circle of imports, if there is one; those for type checkers count, but for lazy faces."""
-    graph = {name: _targets(modules, module) - {name} for name, module in modules.items()}
     try:
-        TopologicalSorter(graph).prepare()
+        TopologicalSorter(import_graph(modules)).prepare()
     except CycleError as error:
         yield "circle of imports: " + " <- ".join(error.args[1])
+
+
+def import_graph(modules: Mapping[str, Module]) -> dict[str, set[str]]:
+    """Return for each module those of the package that it imports."""
+    return {name: _targets(modules, module) - {name} for name, module in modules.items()}
 
 
 def _targets(modules: Mapping[str, Module], module: Module) -> set[str]:
