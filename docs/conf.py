@@ -47,16 +47,21 @@ copyright = "2026, The sfumato founders"
 version = release = sfumato.__version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
 ]
-exclude_patterns = ["_build", "pictures"]
+exclude_patterns = ["_build", "pictures", "**.ipynb_checkpoints"]
 templates_path = ["_templates"]
 myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
+
+# The notebooks run when the site is built; one that fails, fails the build.
+nb_execution_mode = "force"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 120
 
 # The reference is written from the rooms' faces: a page for each name in __all__, under its public path.
 autosummary_generate = True
