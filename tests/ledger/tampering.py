@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sfumato.ledger.chain import GENESIS, canonical, link
+from sfumato.ledger.log.hash_chain import GENESIS, canonical, link
 
 
 def execute(path: Path, *statements: str) -> list[Any]:

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from sfumato.ledger import Budget, Dataset, Head, Ledger, LedgerExport, LedgerView
+from sfumato.ledger import Budget, ChainHead, Dataset, Ledger, LedgerExport, LedgerView
 from sfumato.privacy import ApproximateDP, Gaussian, Laplace
 from tests.ledger.tampering import execute
 
 DUMP = Path(__file__).with_name("first_format.sql")
 BUDGET = Budget.approximate(epsilon=2.0, delta=1e-7)
-HEAD = Head(
+HEAD = ChainHead(
     ledger="b6ac3221087aae4b36c157e56a15f524",
     position=6,
     charges=3,

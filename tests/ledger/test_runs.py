@@ -25,7 +25,7 @@ from sfumato.errors import (
     RunExhausted,
     SimulatedCharge,
 )
-from sfumato.ledger import Budget, Head, Ledger, LedgerExport, LedgerView, Run
+from sfumato.ledger import Budget, ChainHead, Ledger, LedgerExport, LedgerView, Run
 from sfumato.privacy import Gaussian, Laplace, PoissonSubsampled, PrivacyLoss
 from tests.ledger.conftest import dataset
 from tests.ledger.tampering import execute, tamper
@@ -249,7 +249,7 @@ def test_steps_that_were_claimed_show_against_an_exported_head(open_anywhere: Op
     runs = reserved(ledger), reserved(ledger, 50)
     runs[0].claim(7)
     runs[1].claim(3)
-    head = Head.from_json(ledger.head().to_json())
+    head = ChainHead.from_json(ledger.head().to_json())
     assert (head.steps, head) == (10, ledger.head())
     runs[0].claim(1)
     assert ledger.verify(head).sound

@@ -12,12 +12,12 @@ from rich.text import Text
 from sfumato import _check
 from sfumato.cli.tables import plain_table, printable, wide_console
 from sfumato.ledger.accounts import AnalystAccount
-from sfumato.ledger.budget import Budget
-from sfumato.ledger.entry import Entry
-from sfumato.ledger.export import LedgerExport
-from sfumato.ledger.head import Head
+from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.verification import Verification
+from sfumato.ledger.log.chain_head import ChainHead
+from sfumato.ledger.log.entries import Entry
+from sfumato.ledger.log.export import LedgerExport
+from sfumato.ledger.log.verification import Verification
 from sfumato.privacy._outward import text_above
 
 __all__ = ["accounts", "app", "export", "grant", "head", "key", "show", "verify"]
@@ -115,7 +115,7 @@ def verify(
         if public_key is not None or earlier is not None or receipt:
             rule = f"be the file of an export (*{EXPORTED}) for --public-key, --earlier and --receipt"
             _check.refuse("ledger", rule, ledger, "export the ledger first")
-        latest = None if head is None else Head.from_json(_text_of(head))
+        latest = None if head is None else ChainHead.from_json(_text_of(head))
         with Ledger.read(ledger) as book:
             found = book.verify(latest)
         _tell(found, stored="stored release")

@@ -13,19 +13,19 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.ledger.accounts import AnalystAccount
-    from sfumato.ledger.budget import Budget
-    from sfumato.ledger.entry import Entry
-    from sfumato.ledger.export import LedgerExport
-    from sfumato.ledger.filters import Spent
-    from sfumato.ledger.head import Head
+    from sfumato.ledger.budget.budget import Budget
+    from sfumato.ledger.budget.filters import Spent
+    from sfumato.ledger.budget.individual_filter import IndividualFilter
+    from sfumato.ledger.budget.odometer import Odometer
+    from sfumato.ledger.budget.privacy_filter import PrivacyFilter
+    from sfumato.ledger.budget.renewal import Renewal
     from sfumato.ledger.identity import Dataset
-    from sfumato.ledger.in_memory import PrivacyFilter
-    from sfumato.ledger.individual import IndividualFilter
     from sfumato.ledger.ledger import Ledger
-    from sfumato.ledger.odometer import Odometer
-    from sfumato.ledger.renewal import Renewal
+    from sfumato.ledger.log.chain_head import ChainHead
+    from sfumato.ledger.log.entries import Entry
+    from sfumato.ledger.log.export import LedgerExport
+    from sfumato.ledger.log.verification import Verification
     from sfumato.ledger.runs import Run
-    from sfumato.ledger.verification import Verification
     from sfumato.ledger.view import LedgerView
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
     "Budget",
     "Dataset",
     "Entry",
-    "Head",
+    "ChainHead",
     "IndividualFilter",
     "Ledger",
     "LedgerExport",
@@ -50,19 +50,19 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "AnalystAccount": "sfumato.ledger.accounts",
-        "LedgerExport": "sfumato.ledger.export",
+        "LedgerExport": "sfumato.ledger.log.export",
         "LedgerView": "sfumato.ledger.view",
-        "Budget": "sfumato.ledger.budget",
+        "Budget": "sfumato.ledger.budget.budget",
         "Dataset": "sfumato.ledger.identity",
-        "Entry": "sfumato.ledger.entry",
-        "Head": "sfumato.ledger.head",
-        "IndividualFilter": "sfumato.ledger.individual",
+        "Entry": "sfumato.ledger.log.entries",
+        "ChainHead": "sfumato.ledger.log.chain_head",
+        "IndividualFilter": "sfumato.ledger.budget.individual_filter",
         "Ledger": "sfumato.ledger.ledger",
-        "Odometer": "sfumato.ledger.odometer",
-        "PrivacyFilter": "sfumato.ledger.in_memory",
-        "Renewal": "sfumato.ledger.renewal",
+        "Odometer": "sfumato.ledger.budget.odometer",
+        "PrivacyFilter": "sfumato.ledger.budget.privacy_filter",
+        "Renewal": "sfumato.ledger.budget.renewal",
         "Run": "sfumato.ledger.runs",
-        "Spent": "sfumato.ledger.filters",
-        "Verification": "sfumato.ledger.verification",
+        "Spent": "sfumato.ledger.budget.filters",
+        "Verification": "sfumato.ledger.log.verification",
     },
 )

@@ -10,23 +10,32 @@ from typing import Any, Self
 
 from sfumato import _check
 from sfumato.ledger.accounts import AnalystAccount, Books, Key, check_analyst, keys_of
-from sfumato.ledger.budget import Budget
-from sfumato.ledger.chain import Event, canonical
-from sfumato.ledger.claims import claimed_in_all
-from sfumato.ledger.entry import Entry, entry_of
-from sfumato.ledger.export import export_lines, public_key_of
-from sfumato.ledger.filters import Spent
-from sfumato.ledger.head import Head
+from sfumato.ledger.budget.budget import Budget
+from sfumato.ledger.budget.budget_check import Holding, all_hold, remaining_of
+from sfumato.ledger.budget.filters import Spent
+from sfumato.ledger.budget.price import price_of
+from sfumato.ledger.budget.renewal import Renewal, check_period
 from sfumato.ledger.identity import keyed
-from sfumato.ledger.log import CHARGE, COMMIT, State, corrupt, event_at, events_after, last_state, walk
-from sfumato.ledger.pricing import price_of
-from sfumato.ledger.refusal import Holding, all_hold, remaining_of
+from sfumato.ledger.log.chain_head import ChainHead
+from sfumato.ledger.log.entries import Entry, entry_of
+from sfumato.ledger.log.event_log import (
+    CHARGE,
+    COMMIT,
+    State,
+    corrupt,
+    event_at,
+    events_after,
+    last_state,
+    walk,
+)
+from sfumato.ledger.log.export import export_lines, public_key_of
+from sfumato.ledger.log.hash_chain import Event, canonical
+from sfumato.ledger.log.releases import find_release
+from sfumato.ledger.log.step_claims import claimed_in_all
+from sfumato.ledger.log.verification import Verification, verify_log
 from sfumato.ledger.registration import check_text, read_identity
-from sfumato.ledger.releases import find_release
-from sfumato.ledger.renewal import Renewal, check_period
-from sfumato.ledger.schema import RUNS
-from sfumato.ledger.store import Store, Transaction
-from sfumato.ledger.verification import Verification, verify_log
+from sfumato.ledger.store.base import Store, Transaction
+from sfumato.ledger.store.sqlite_schema import RUNS
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -186,12 +195,12 @@ class Account:
         charges = (event for event in events if event.kind == CHARGE)
         return tuple(entry_of(event, self.budget, committed=event.charge in committed) for event in charges)
 
-    def verify(self, head: Head | None = None) -> Verification:
+    def verify(self, head: ChainHead | None = None) -> Verification:
         """Check the whole file and price every loss again.
 
         Parameters
         ----------
-        head : Head, optional
+        head : ChainHead, optional
             The latest exported head: only against it does a file that was put back as it once was show.
 
         Returns
@@ -210,7 +219,7 @@ class Account:
             self._state(connection)
             return verify_log(connection, self._identity, self._key, head)
 
-    def head(self) -> Head:
+    def head(self) -> ChainHead:
         """Return where the chain stands, to be kept where those who can write the file cannot.
 
         With it, how many steps of training runs were claimed: their record is beside the chain.
@@ -218,7 +227,7 @@ class Account:
         with self._store.transaction(write=False) as connection:
             state = self._state(connection)
             steps = claimed_in_all(connection) if connection.format() >= RUNS else 0
-        return Head.signed(
+        return ChainHead.signed(
             self._key,
             ledger=self.ledger_id,
             position=state.event.position,

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 
 from sfumato import _check
 from sfumato.errors import LedgerMismatch
-from sfumato.ledger.budget import Budget
-from sfumato.ledger.chain import GENESIS, Event
+from sfumato.ledger.budget.budget import Budget
+from sfumato.ledger.budget.budget_check import Holding
+from sfumato.ledger.budget.filters import Filters, Spent
 from sfumato.ledger.failures import NOTHING_CHARGED
-from sfumato.ledger.filters import Filters, Spent
-from sfumato.ledger.log import ACCOUNT, CHARGE, content_of, corrupt, decode_spent
-from sfumato.ledger.refusal import Holding
+from sfumato.ledger.log.event_log import ACCOUNT, CHARGE, content_of, corrupt, decode_spent
+from sfumato.ledger.log.hash_chain import GENESIS, Event
 
 __all__ = ["AnalystAccount", "Books", "Key", "account_content", "check_analyst", "check_budget", "keys_of"]
 

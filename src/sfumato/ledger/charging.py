@@ -8,14 +8,14 @@ from typing import Any
 from sfumato import _check
 from sfumato.errors import LedgerUnavailable, SimulatedCharge
 from sfumato.ledger.account import Account
-from sfumato.ledger.chain import Event, encode_number
-from sfumato.ledger.log import CHARGE, append, encode_spent
-from sfumato.ledger.offer import LossAt, Question
-from sfumato.ledger.pricing import price_of
-from sfumato.ledger.refusal import all_hold, refusal
+from sfumato.ledger.budget.budget_check import all_hold, refusal
+from sfumato.ledger.budget.price import price_of
+from sfumato.ledger.budget.refused_question import LossAt, Question
+from sfumato.ledger.log.event_log import CHARGE, append, encode_spent
+from sfumato.ledger.log.hash_chain import Event, encode_number
 from sfumato.ledger.registration import check_text
-from sfumato.ledger.schema import RUNS
-from sfumato.ledger.store import Store
+from sfumato.ledger.store.base import Store
+from sfumato.ledger.store.sqlite_schema import RUNS
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.receipt import Receipt
 from sfumato.privacy.serial import loss_from_json

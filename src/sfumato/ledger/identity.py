@@ -17,8 +17,8 @@ from typing import Any
 
 from sfumato import _check
 from sfumato.errors import LedgerMismatch
-from sfumato.ledger.budget import Budget
-from sfumato.ledger.renewal import Renewal
+from sfumato.ledger.budget.budget import Budget
+from sfumato.ledger.budget.renewal import Renewal
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["Dataset", "Identity", "draw_id", "draw_key", "keyed"]

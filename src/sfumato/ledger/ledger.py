@@ -9,13 +9,14 @@ from typing import final
 from sfumato import _check
 from sfumato.errors import LedgerMismatch
 from sfumato.ledger.accounts import account_content, check_analyst
-from sfumato.ledger.budget import Budget
+from sfumato.ledger.budget.budget import Budget
+from sfumato.ledger.budget.refused_question import LossAt
+from sfumato.ledger.budget.renewal import Renewal
 from sfumato.ledger.charging import Charging
 from sfumato.ledger.failures import outcome
 from sfumato.ledger.identity import Dataset, Identity
-from sfumato.ledger.log import ACCOUNT, append
-from sfumato.ledger.offer import LossAt
-from sfumato.ledger.places import Place, made_store, opened_store
+from sfumato.ledger.log.event_log import ACCOUNT, append
+from sfumato.ledger.log.releases import check_payload, store_release
 from sfumato.ledger.registration import (
     admit,
     check_opening,
@@ -24,10 +25,9 @@ from sfumato.ledger.registration import (
     known_versions,
     read_identity,
 )
-from sfumato.ledger.releases import check_payload, store_release
-from sfumato.ledger.renewal import Renewal
 from sfumato.ledger.runs import Run
-from sfumato.ledger.schema import APART
+from sfumato.ledger.store.location import Place, made_store, opened_store
+from sfumato.ledger.store.sqlite_schema import APART
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
@@ -48,8 +48,8 @@ class Ledger(Charging):
     Guarantee: whatever is charged here, by whom and in whatever order, however each charge depends on
     earlier answers, and whatever crashes in between, all answers together satisfy the budget's guarantee,
     for the ledger's privacy unit and neighboring relation. Conditions: every answer is charged before it is
-    computed, with a loss that is true of it; the file is not rolled back (see :class:`Head`) nor written by
-    other programs. How charges add up, and by which theorems, is said in `sfumato.ledger.filters`.
+    computed, with a loss that is true of it; the file is not rolled back (see :class:`ChainHead`) nor written by
+    other programs. How charges add up, and by which theorems, is said in `sfumato.ledger.budget.filters`.
 
     Examples
     --------

@@ -8,9 +8,10 @@ from typing import Any
 
 from sfumato import _check
 from sfumato.errors import LedgerMismatch
-from sfumato.ledger.budget import Budget
+from sfumato.ledger.budget.budget import Budget
+from sfumato.ledger.budget.renewal import Renewal
 from sfumato.ledger.identity import Dataset, Identity, draw_key, keyed
-from sfumato.ledger.log import (
+from sfumato.ledger.log.event_log import (
     OPENED,
     VERSION,
     append,
@@ -20,9 +21,8 @@ from sfumato.ledger.log import (
     last_state,
     walk,
 )
-from sfumato.ledger.renewal import Renewal
-from sfumato.ledger.schema import APART
-from sfumato.ledger.store import Fill, Store, Transaction
+from sfumato.ledger.store.base import Fill, Store, Transaction
+from sfumato.ledger.store.sqlite_schema import APART
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = [

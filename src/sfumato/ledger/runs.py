@@ -14,9 +14,9 @@ from typing import Any, final
 from sfumato import _check
 from sfumato.errors import LedgerMismatch, RunExhausted
 from sfumato.ledger.charging import Charging
-from sfumato.ledger.claims import reserved_by
-from sfumato.ledger.log import CHARGE, content_of, corrupt, event_of_charge, events_after
-from sfumato.ledger.store import Transaction
+from sfumato.ledger.log.event_log import CHARGE, content_of, corrupt, event_of_charge, events_after
+from sfumato.ledger.log.step_claims import reserved_by
+from sfumato.ledger.store.base import Transaction
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.receipt import Receipt
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Self, final
 
 from sfumato.errors import LedgerMismatch
-from sfumato.ledger.budget import Budget
-from sfumato.ledger.entry import Entry
+from sfumato.ledger.budget.budget import Budget
+from sfumato.ledger.budget.refused_question import LossAt
+from sfumato.ledger.budget.renewal import check_period
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.offer import LossAt
-from sfumato.ledger.renewal import check_period
+from sfumato.ledger.log.entries import Entry
 from sfumato.ledger.runs import Run
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
