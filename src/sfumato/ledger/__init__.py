@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AnalystAccount",
     "Budget",
+    "ChainHead",
     "Dataset",
     "Entry",
-    "ChainHead",
     "IndividualFilter",
     "Ledger",
     "LedgerExport",

@@ -11,17 +11,18 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Final
 
 from sfumato import _check
+from sfumato._wire import BOOLEAN, TEXT, Names, Record, optional
 from sfumato.errors import LedgerMismatch
-from sfumato.ledger.budget.budget import Budget
-from sfumato.ledger.budget.renewal import Renewal
+from sfumato.ledger.budget.budget import BUDGET, Budget
+from sfumato.ledger.budget.renewal import RENEWAL, Renewal
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Dataset", "Identity", "draw_id", "draw_key", "keyed"]
+__all__ = ["IDENTITY", "Dataset", "Identity", "draw_id", "draw_key", "keyed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,35 +147,32 @@ class Identity:
     def require_same_use(self, other: Identity) -> None:
         """Refuse to be opened for another unit, relation, budget or kind of noise than it was made for."""
         for name in ("privacy_unit", "neighboring", "budget", "simulated", "renewal"):
-            kept, given = getattr(self, name), getattr(other, name)
-            if kept != given:
+            made, given = getattr(self, name), getattr(other, name)
+            if made != given:
                 raise LedgerMismatch(
-                    f"{name} must be the one that the ledger was made with, {kept}, got {given}; "
+                    f"{name} must be the one that the ledger was made with, {made}, got {given}; "
                     "pass that one, or give another dataset its own ledger"
                 )
 
-    def to_json(self) -> dict[str, object]:
-        """Return the identity as plain values."""
-        renewal = {} if self.renewal is None else {"renewal": self.renewal.to_json()}
-        return {
-            **renewal,
-            "ledger": self.ledger,
-            "dataset": self.dataset,
-            "privacy_unit": self.privacy_unit,
-            "neighboring": self.neighboring.value,
-            "budget": self.budget.to_json(),
-            "simulated": self.simulated,
-        }
 
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> Identity:
-        """Return the identity that `to_json` wrote."""
-        return cls(
-            ledger=fields["ledger"],
-            dataset=fields["dataset"],
-            privacy_unit=fields["privacy_unit"],
-            neighboring=Neighboring(fields["neighboring"]),
-            budget=Budget.from_json(fields["budget"]),
-            simulated=fields["simulated"],
-            renewal=None if "renewal" not in fields else Renewal.from_json(fields["renewal"]),
-        )
+IDENTITY: Final[Record[Identity]] = Record(
+    "a ledger's identity",
+    Identity,
+    {
+        "ledger": TEXT,
+        "dataset": TEXT,
+        "privacy_unit": TEXT,
+        "neighboring": Names(
+            "a neighboring relation",
+            {
+                "add-remove": Neighboring.ADD_REMOVE,
+                "replace-one": Neighboring.REPLACE_ONE,
+                "zero-out": Neighboring.ZERO_OUT,
+            },
+        ),
+        "budget": BUDGET,
+        "simulated": BOOLEAN,
+        "renewal": optional(RENEWAL),
+    },
+)
+"""What a ledger was made for, as its first event holds it."""

@@ -1,27 +1,26 @@
-"""A ledger as it is asked: on behalf of one analyst, about one period; nothing of the others'."""
+"""A ledger as one analyst sees it, about one period: their charges and what is left for them."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Self, final
+from typing import Self, Unpack, final
 
 from sfumato.errors import LedgerMismatch
 from sfumato.ledger.budget.budget import Budget
-from sfumato.ledger.budget.refused_question import LossAt
 from sfumato.ledger.budget.renewal import check_period
+from sfumato.ledger.charging import ChargeDetails
+from sfumato.ledger.facts import LedgerFacts
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.log.entries import Entry
 from sfumato.ledger.runs import Run
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
 
 __all__ = ["LedgerView"]
 
 
 @final
-class LedgerView:
+class LedgerView(LedgerFacts):
     """A ledger for one who asks: their charges, and what is left for them.
 
     An analyst's charge is added to the dataset's account and to theirs, in one transaction, and must fit into
@@ -47,13 +46,14 @@ class LedgerView:
     Notes
     -----
     Guarantee: that of the dataset's budget holds whoever asks. The analyst's own budget bounds what they
-    learn alone; analysts who tell each other their answers together learn what the dataset's budget allows.
-    In a Python process this face separates nobody from the data: only a service that holds the ledger does.
+    learn alone; analysts who share their answers together learn what the dataset's budget allows.
+    In a Python process this class separates nobody from the data: only a service that holds the ledger does.
     """
 
     __slots__ = ("_analyst", "_ledger", "_period")
 
     def __init__(self, ledger: Ledger, analyst: str = "", *, period: str = "") -> None:
+        super().__init__(ledger._identity, ledger._store, ledger.version)  # noqa: SLF001 - its other face
         self._ledger = ledger
         self._analyst = analyst
         self._period = period
@@ -74,64 +74,22 @@ class LedgerView:
     @property
     def budget(self) -> Budget:
         """What may be spent, by the analyst or in all; in each period, where it renews."""
-        return self._ledger.budget_of(self._analyst) if self._analyst else self._ledger.budget
+        return self._ledger.budget_of(self._analyst) if self._analyst else super().budget
 
-    @property
-    def privacy_unit(self) -> str:
-        """What one unit is; where the budget renews, ``(unit, period)``."""
-        return self._ledger.privacy_unit
+    def charge(self, loss: PrivacyLoss, *, delta: float, **details: Unpack[ChargeDetails]) -> Receipt:
+        """Record a charge to the dataset and the analyst, or refuse it; as `Ledger.charge`.
 
-    @property
-    def neighboring(self) -> Neighboring:
-        """How two datasets that must look alike may differ."""
-        return self._ledger.neighboring
-
-    @property
-    def ledger_id(self) -> str:
-        """The random id that receipts carry."""
-        return self._ledger.ledger_id
-
-    @property
-    def version(self) -> int:
-        """Version of the dataset that the ledger was opened with, from 1."""
-        return self._ledger.version
-
-    @property
-    def simulated(self) -> bool:
-        """Whether the ledger takes simulated noise and so protects nobody."""
-        return self._ledger.simulated
-
-    @property
-    def path(self) -> Path | None:
-        """The file, or None in memory or on a server."""
-        return self._ledger.path
-
-    @property
-    def durable(self) -> bool:
-        """Whether the ledger is still there when the process ends."""
-        return self._ledger.durable
-
-    def charge(
-        self,
-        loss: PrivacyLoss,
-        *,
-        delta: float,
-        request: str = "",
-        description: str = "",
-        simulated: bool = False,
-        loss_at: LossAt | None = None,
-    ) -> Receipt:
-        """Record a charge to the dataset and the analyst, or refuse it; as `Ledger.charge`."""
-        return self._ledger.charge(
-            loss,
-            delta=delta,
-            request=request,
-            description=description,
-            simulated=simulated,
-            loss_at=loss_at,
-            analyst=self._analyst,
-            period=self._period,
-        )
+        Parameters
+        ----------
+        loss : PrivacyLoss
+            What will be run.
+        delta : float
+            Where the charge's own guarantee is read.
+        **details
+            ``request``, ``description``, ``simulated`` and ``loss_at``, as for `Ledger.charge`.
+        """
+        account = {"analyst": self._analyst, "period": self._period}
+        return self._ledger.charge(loss, delta=delta, **account, **details)
 
     def reserve(
         self,

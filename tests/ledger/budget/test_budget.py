@@ -13,7 +13,7 @@ from mpmath import mp
 
 from sfumato.errors import ParameterError
 from sfumato.ledger import Budget
-from sfumato.ledger.budget.filters import BasicFilter, Filters, RDPFilter, Spent, ZCDPFilter
+from sfumato.ledger.budget.filters import FILTERS, BasicFilter, Filters, RDPFilter, Spent, ZCDPFilter
 from sfumato.privacy import Neighboring, zcdp_epsilon
 from tests.cases import cases
 
@@ -55,7 +55,7 @@ def test_the_orders_together_promise_no_more_than_the_budget(epsilon: float, del
 
 def test_orders_of_which_nothing_is_left_are_dropped_or_refused() -> None:
     budget = Budget.rdp(epsilon=1.0, delta=1e-6, orders=(1.5, 64.0, 32.0))
-    assert [member.to_json()["order"] for member in budget.filters.members] == [32.0, 64.0]
+    assert [member["order"] for member in budget.to_json()["filters"]] == [32.0, 64.0]
     for orders in ((2.0,), (1.0, 64.0), ()):
         with pytest.raises(ParameterError, match="orders must"):
             Budget.rdp(epsilon=1.0, delta=1e-6, orders=orders)
@@ -80,7 +80,7 @@ def test_a_budget_is_remade_alike(budget: Budget) -> None:
 def test_a_stored_split_outlives_a_better_conversion() -> None:
     fields = Budget.approximate(epsilon=2.0, delta=1e-7).to_json()
     kept = Budget.from_json(
-        fields | {"filters": [BasicFilter(2.0, 5e-8).to_json(), ZCDPFilter(0.01, 2.5e-8).to_json()]}
+        fields | {"filters": FILTERS.encode(Filters((BasicFilter(2.0, 5e-8), ZCDPFilter(0.01, 2.5e-8))))}
     )
     assert kept == Budget.approximate(epsilon=2.0, delta=1e-7)
     assert kept.filters.members[1].limit == 0.01
@@ -101,7 +101,7 @@ PURE = Budget.pure(epsilon=1.0).to_json()
         {"kind": "zcdp"},
         {"delta": 0.5},
         {"filters": []},
-        {"filters": [ZCDPFilter(1.0, 0.0).to_json()]},
+        {"filters": FILTERS.encode(Filters((ZCDPFilter(1.0, 0.0),)))},
         {"filters": PURE["filters"] * 2},  # type: ignore[operator]
         {"filters": [{"kind": "none", "limit": 1.0, "delta": 0.0}]},
         {"filters": [{"kind": "pure", "limit": "nan", "delta": 0.0}]},
@@ -111,7 +111,7 @@ PURE = Budget.pure(epsilon=1.0).to_json()
 )
 def test_a_stored_budget_that_no_constructor_makes_is_refused(altered: dict[str, Any]) -> None:
     assert Budget.from_json(PURE) == Budget.pure(epsilon=1.0)
-    with pytest.raises((KeyError, TypeError, ValueError)):
+    with pytest.raises(ParameterError):
         Budget.from_json(PURE | altered)
 
 
@@ -125,7 +125,7 @@ def test_no_limit_and_no_mass_is_raised_by_those_of_today() -> None:
     budget = Budget.approximate(epsilon=2.0, delta=1e-7)
     basic, zcdp = budget.filters.members
     less = Filters((BasicFilter(1.0, 1e-8), ZCDPFilter(zcdp.limit / 2, zcdp.delta / 2)))
-    kept = Budget.from_json(budget.to_json() | {"filters": [member.to_json() for member in less.members]})
+    kept = Budget.from_json(budget.to_json() | {"filters": FILTERS.encode(less)})
     assert kept.weakest(budget.filters) == less
     mixed = Filters((BasicFilter(basic.limit, 1e-8), ZCDPFilter(zcdp.limit / 2, zcdp.delta)))
     assert budget.weakest(mixed) == mixed

@@ -107,5 +107,5 @@ def test_the_steps_that_fit_are_all_that_the_budget_has_room_for() -> None:
             dataset=dataset,
         ) as ledger:
             for most in range(11):
-                fitting = ledger.steps_that_fit(lambda steps: PureDP(1.0) * steps, most=most, delta=0.0)
+                fitting = ledger.steps_that_fit(lambda steps: PureDP(1.0) * steps, maximum=most, delta=0.0)
                 assert fitting == min(room, most), (room, most)

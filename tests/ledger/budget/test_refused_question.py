@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.ledger import Budget
 from sfumato.ledger.budget.filters import Filters, Spent
-from sfumato.ledger.budget.refused_question import Question, typed
+from sfumato.ledger.budget.refused_question import RefusedQuestion, round_down
 from sfumato.privacy import ZCDP, ApproximateDP, PrivacyLoss, PureDP
 
 BUDGETS = {
@@ -21,13 +21,13 @@ BUDGETS = {
 }
 
 
-def asked(filters: Filters, epsilon: float, delta: float) -> Question:
+def asked(filters: Filters, epsilon: float, delta: float) -> RefusedQuestion:
     """Ask for what is (epsilon, delta)-DP, all of whose delta is mass."""
 
     def loss_at(smaller: float) -> PrivacyLoss:
         return ApproximateDP(smaller, delta)
 
-    return Question(loss_at, epsilon, delta, filters.price(loss_at(epsilon), delta))
+    return RefusedQuestion(loss_at, epsilon, delta, filters.price(loss_at(epsilon), delta))
 
 
 def fits(filters: Filters, totals: tuple[Spent, ...], epsilon: float, delta: float) -> bool:
@@ -51,7 +51,7 @@ def test_a_smaller_delta_is_offered_where_only_the_mass_is_too_much(kind: str, a
         offered = asked(filters, epsilon, asked_delta).smaller_delta(filters, totals)
         assert offered is not None
         assert 0 < offered < asked_delta
-        assert offered == typed(offered, 3)
+        assert offered == round_down(offered, 3)
         assert fits(filters, totals, epsilon, offered)
         assert not fits(filters, totals, epsilon, offered * 1.011)
 
@@ -76,7 +76,7 @@ def test_a_mass_that_just_fits_is_not_what_is_too_much() -> None:
     # What costs infinitely much in every unit has no delta that it did not ask for.
     filters = BUDGETS["approximate"].filters
     cost = tuple(Spent(math.inf, 0.0) for _ in filters.members)
-    question = Question(PureDP, 1.0, 0.0, cost)
+    question = RefusedQuestion(PureDP, 1.0, 0.0, cost)
     assert question.smaller_delta(filters, filters.nothing) is None
 
 
@@ -86,7 +86,7 @@ def test_a_question_that_costs_several_times_its_delta_is_offered_a_share() -> N
     def cost(delta: float) -> tuple[Spent, ...]:
         return filters.price(ApproximateDP(0.05, delta) * 4, delta)
 
-    offered = Question(PureDP, 0.2, 1e-6, cost(1e-6)).smaller_delta(filters, filters.nothing)
+    offered = RefusedQuestion(PureDP, 0.2, 1e-6, cost(1e-6)).smaller_delta(filters, filters.nothing)
     assert offered is not None
     assert filters.hold(cost(offered))
     assert not filters.hold(cost(offered * 1.011))
@@ -114,7 +114,7 @@ def test_the_largest_epsilon_found_fits_and_is_near(kind: str, epsilon: float, d
     for totals in (filters.nothing, spent(filters, PureDP(0.3), PureDP(0.2))):
         offered = asked(filters, epsilon, delta).largest_epsilon(filters, totals)
         assert 0 < offered < epsilon
-        assert offered == typed(offered)
+        assert offered == round_down(offered)
         assert fits(filters, totals, offered, delta)
         # From far away, four probes along power laws may end below.
         assert epsilon > 3 or not fits(filters, totals, offered * 1.1, delta)
@@ -128,8 +128,8 @@ def test_what_cannot_be_asked_at_all_is_offered_nothing() -> None:
         raise AssertionError("nothing is left to price")
 
     for question in (
-        Question(refused, math.inf, 0.0, cost),  # type: ignore[arg-type]
-        Question(refused, 9.0, 0.0, tuple(Spent(part.amount, 1.0) for part in cost)),  # type: ignore[arg-type]
+        RefusedQuestion(refused, math.inf, 0.0, cost),  # type: ignore[arg-type]
+        RefusedQuestion(refused, 9.0, 0.0, tuple(Spent(part.amount, 1.0) for part in cost)),  # type: ignore[arg-type]
     ):
         assert question.largest_epsilon(filters, filters.nothing) == 0.0
 
@@ -141,7 +141,7 @@ def test_the_offer_comes_close_whatever_the_price_grows_like(power: float) -> No
     def loss_at(epsilon: float) -> ZCDP:
         return ZCDP(epsilon**power)
 
-    question = Question(loss_at, 2.0, 0.0, filters.price(loss_at(2.0), 0.0))
+    question = RefusedQuestion(loss_at, 2.0, 0.0, filters.price(loss_at(2.0), 0.0))
     offered = question.largest_epsilon(filters, filters.nothing)
     assert 0.998 < offered <= 1
     assert filters.hold(filters.after(filters.nothing, filters.price(loss_at(offered), 0.0)))

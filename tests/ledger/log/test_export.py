@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from sfumato._wire import canonical
 from sfumato.errors import LedgerCorrupt, LedgerError, LedgerMismatch, LedgerUnavailable, ParameterError
 from sfumato.ledger import Budget, Ledger, LedgerExport, LedgerView, Renewal
-from sfumato.ledger.log.hash_chain import GENESIS, canonical, link
+from sfumato.ledger.log.hash_chain import EVENT, GENESIS, link
 from sfumato.ledger.log.releases import payload_digest
 from sfumato.privacy import PureDP, Receipt
 from tests.cases import cases
@@ -95,7 +96,7 @@ def rewritten(text: str, change: Callable[[int, dict[str, Any]], None]) -> str:
         content = json.loads(fields["body"])
         change(place, content)
         event = link(fields["position"], fields["kind"], fields["charge"], canonical(content), previous)
-        previous, lines[place] = event.digest, event._asdict()
+        previous, lines[place] = event.digest, EVENT.encode(event)
     lines[-1]["head"]["digest"] = previous
     return "\n".join(map(json.dumps, lines))
 
@@ -140,7 +141,7 @@ def test_files_that_cannot_be_read_and_later_formats_are_named(open_ledger: Open
         with pytest.raises(LedgerUnavailable, match="export must be a readable file"):
             LedgerExport.read(path)
     with pytest.raises(LedgerUnavailable, match="upgrade sfumato"):
-        LedgerExport.parse(open_ledger().export().replace('"export":1', '"export":2', 1))
+        LedgerExport.parse(open_ledger().export().replace('"version":1', '"version":2', 1))
 
 
 def test_a_renewing_ledger_is_exported_with_its_periods(open_anywhere: Open) -> None:
@@ -153,6 +154,6 @@ def test_a_renewing_ledger_is_exported_with_its_periods(open_anywhere: Open) -> 
     assert exported.identity.protects == "(id, month of t)"
 
 
-def test_an_old_plain_ledger_is_exported_too(open_ledger: Open) -> None:
+def test_a_ledger_without_charges_is_exported_too(open_ledger: Open) -> None:
     ledger = open_ledger(budget=Budget.zcdp(rho=1.0))
     assert LedgerExport.parse(ledger.export()).verify().events == 1

@@ -14,6 +14,7 @@ import pytest
 
 from sfumato.errors import LedgerCorrupt, LedgerMismatch, LedgerUnavailable, ParameterError
 from sfumato.ledger import Budget, ChainHead, Ledger, Spent
+from sfumato.ledger.budget.filters import COST
 from sfumato.ledger.log.hash_chain import GENESIS
 from sfumato.privacy import PureDP
 from tests.cases import cases
@@ -73,7 +74,7 @@ def test_swapped_rows_are_found_when_opening(path: Path, open_ledger: Open) -> N
 RELEASES = {
     "payload": "UPDATE release SET payload = x'00' WHERE charge = 1",
     "request": "UPDATE release SET request = (SELECT request FROM release WHERE charge = 2) WHERE charge = 1",
-    "version": "UPDATE release SET version = 2 WHERE charge = 1",
+    "version": "UPDATE release SET dataset_version = 2 WHERE charge = 1",
     "deleted": "DELETE FROM release WHERE charge = 1",
     "added": "INSERT INTO release VALUES (3, 'x', 1, x'00')",
     "moved": "UPDATE release SET charge = 3 WHERE charge = 2",
@@ -142,7 +143,7 @@ def test_a_forged_log_is_found_against_an_exported_head(path: Path, open_ledger:
 def test_totals_that_are_not_the_sum_are_found(path: Path, open_ledger: Open) -> None:
     def hide(position: int, content: dict[str, Any]) -> None:
         if position == 6:
-            content["totals"] = [[0.1, 0.0]]
+            content["totals"] = [{"amount": 0.1, "delta": 0.0}]
 
     rewrite(path, hide)
     with pytest.raises(LedgerCorrupt, match="add up"):
@@ -194,13 +195,15 @@ def test_texts_that_are_no_heads_are_refused(text: Any) -> None:
 def test_a_price_that_was_mended_upward_is_flagged(path: Path, open_ledger: Open) -> None:
     """The log as an earlier version would have left it, that thought the second charge cheaper."""
 
+    spent = Spent(0.1, 0.0).plus(Spent(0.05, 0.0))
+
     def cheap(position: int, content: dict[str, Any]) -> None:
         if position == 3:
-            content["costs"] = [[0.05, 0.0]]
+            content["costs"] = COST.encode((Spent(0.05, 0.0),))
         if position >= 3:
-            content["totals"] = [Spent(0.1, 0.0).plus(Spent(0.05, 0.0))]
+            content["totals"] = COST.encode((spent,))
         if position >= 4:
-            content["totals"] = [content["totals"][0].plus(Spent(0.1, 0.0))]
+            content["totals"] = COST.encode((spent.plus(Spent(0.1, 0.0)),))
 
     rewrite(path, cheap)
     ledger = open_ledger(path)
@@ -230,8 +233,8 @@ def test_a_split_that_is_too_generous_today_is_flagged(open_ledger: Open, tmp_pa
 
     def generous(position: int, content: dict[str, Any]) -> None:
         if position == 1:
-            content["budget"]["filters"][0]["limit"] = 0.5
-            content["budget"]["filters"][1]["limit"] = 5.0
+            content["identity"]["budget"]["filters"][0]["limit"] = 0.5
+            content["identity"]["budget"]["filters"][1]["limit"] = 5.0
 
     rewrite(tmp_path / "l", generous)
     assert open_ledger(tmp_path / "l", budget=budget).verify().overdrawn
@@ -251,12 +254,18 @@ def test_a_loss_of_a_later_version_is_named(path: Path, open_ledger: Open) -> No
 
 @pytest.mark.parametrize("field", ["budget", "neighboring", "ledger", "schema", "totals", "charges", "key"])
 def test_a_forged_log_without_a_field_is_damage(path: Path, open_ledger: Open, field: str) -> None:
-    rewrite(path, lambda _, content: content.pop(field, None))
+    def drop(_: int, content: dict[str, Any]) -> None:
+        content.pop(field, None)
+        content.get("identity", {}).pop(field, None)
+
+    rewrite(path, drop)
     with pytest.raises((LedgerCorrupt, LedgerMismatch)):
         open_ledger(path)
 
 
-@pytest.mark.parametrize("field", ["costs", "loss", "delta", "epsilon", "time", "version", "description"])
+@pytest.mark.parametrize(
+    "field", ["costs", "loss", "delta", "epsilon", "time", "dataset_version", "description"]
+)
 def test_a_forged_charge_without_a_field_is_damage(path: Path, open_ledger: Open, field: str) -> None:
     def drop(position: int, content: dict[str, Any]) -> None:
         if position == 3:

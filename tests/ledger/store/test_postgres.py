@@ -25,7 +25,7 @@ from sfumato.errors import (
     ParameterError,
 )
 from sfumato.ledger import Budget, Ledger
-from sfumato.ledger.log.event_log import append
+from sfumato.ledger.log.event_log import append_event
 from sfumato.privacy import PureDP, Receipt
 from tests.postgres import Cluster
 
@@ -187,10 +187,10 @@ def test_a_connection_lost_in_a_charge_charges_nothing(
 ) -> None:
     def lose(*arguments: Any, **more: Any) -> Any:
         cut(postgres_url)
-        return append(*arguments, **more)
+        return append_event(*arguments, **more)
 
     with monkeypatch.context() as patched:
-        patched.setattr("sfumato.ledger.charging.append", lose)
+        patched.setattr("sfumato.ledger.log.event_log.append_event", lose)
         with pytest.raises(LedgerUnavailable, match="nothing was charged") as told:
             ledger.charge(PureDP(0.1), delta=0.0)
     assert "perhaps" not in str(told.value)
@@ -203,11 +203,11 @@ def test_a_connection_lost_in_storing_the_answer_says_that_the_charge_stays(
 ) -> None:
     def lose(*arguments: Any, **more: Any) -> Any:
         cut(postgres_url)
-        return append(*arguments, **more)
+        return append_event(*arguments, **more)
 
     receipt = ledger.charge(PureDP(0.1), delta=0.0, request="d")
     with monkeypatch.context() as patched:
-        patched.setattr("sfumato.ledger.log.releases.append", lose)
+        patched.setattr("sfumato.ledger.log.event_log.append_event", lose)
         with pytest.raises(LedgerUnavailable, match="charge 4 stays, and its answer is not safely stored"):
             ledger.commit(receipt, b"answer")
     assert ledger.find("d") is None, "asking again is a new charge"
@@ -292,8 +292,8 @@ def test_an_empty_schema_made_beforehand_is_used(postgres_url: str, open_ledger:
 
 def test_a_format_of_a_later_version_is_named(ledger: Ledger, postgres_url: str) -> None:
     del ledger
-    run(postgres_url, "UPDATE head SET format = 4")
-    with pytest.raises(LedgerUnavailable, match=r"got 4 in .*; upgrade sfumato"):
+    run(postgres_url, "UPDATE head SET version = 2")
+    with pytest.raises(LedgerUnavailable, match=r"got 2 in .*; upgrade sfumato"):
         Ledger.read(postgres_url)
 
 
@@ -303,7 +303,7 @@ def test_a_format_of_a_later_version_is_named(ledger: Ledger, postgres_url: str)
         "UPDATE event SET body = body",
         "DELETE FROM event",
         "TRUNCATE event",
-        "UPDATE release SET version = 2",
+        "UPDATE release SET dataset_version = 2",
         "DELETE FROM release WHERE charge = 1",
         "TRUNCATE release",
         "UPDATE secret SET key = key",
@@ -313,7 +313,7 @@ def test_a_format_of_a_later_version_is_named(ledger: Ledger, postgres_url: str)
         "TRUNCATE head",
         "UPDATE head SET position = position - 1",
         "UPDATE head SET position = position + 2",
-        "UPDATE head SET format = 0",
+        "UPDATE head SET version = 0",
         "UPDATE head SET application = 'x'",
         "INSERT INTO event VALUES (3, 'charge', 9, '', '', '')",
         "INSERT INTO event VALUES (99, 'charge', 9, '', '', '')",
@@ -327,7 +327,16 @@ def test_the_tables_are_append_only(ledger: Ledger, postgres_url: str, statement
     assert ledger.verify().sound
 
 
-TRIGGERS = ("event_refused", "release_refused", "secret_refused", "head_refused", "head_advanced")
+TRIGGERS = (
+    "event_refused",
+    "release_refused",
+    "secret_refused",
+    "head_refused",
+    "head_advanced",
+    "claim_appended",
+    "claim_grown",
+    "claim_refused",
+)
 
 
 @pytest.mark.parametrize(

@@ -96,8 +96,8 @@ def test_a_database_that_is_no_ledger_is_refused(tmp_path: Path, open_ledger: Op
 
 
 def test_a_format_of_a_later_version_is_named(path: Path, open_ledger: Open) -> None:
-    execute(path, "PRAGMA user_version = 4")
-    with pytest.raises(LedgerUnavailable, match=r"got 4 in .*; upgrade sfumato"):
+    execute(path, "PRAGMA user_version = 2")
+    with pytest.raises(LedgerUnavailable, match=r"got 2 in .*; upgrade sfumato"):
         open_ledger(path)
 
 

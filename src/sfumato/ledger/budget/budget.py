@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from sfumato import _check
+from sfumato._wire import NUMBER, Codec, Names, Record, optional
 from sfumato.ledger.budget.filters import (
+    FILTERS,
     BasicFilter,
-    Filter,
     Filters,
     GDPFilter,
     PureFilter,
     RDPFilter,
     ZCDPFilter,
-    filter_from_json,
 )
+from sfumato.ledger.fields import fields_of
 from sfumato.privacy._outward import text_above
 from sfumato.privacy.conversion import rdp_for, rho_for
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Budget"]
+__all__ = ["BUDGET", "Budget"]
 
 LIMITS = ("epsilon", "delta", "rho", "mu")
 
 _GAPS = (1.1, 1.35, 1.65, 2.0, 2.5, 3.2, 4.5, 8.0)
-"""Where the orders of a Rényi budget lie. ``log(1/delta) / epsilon`` is the least ``order - 1`` at which
+"""Where the orders of a Rényi budget lie. ``log(1/delta) / epsilon`` is the smallest ``order - 1`` at which
 anything is left for a divergence; twice that suits one that grows with its order, as of Gaussian noise."""
 
-_EPSILON: Final = "use 1.0, say: what all answers together may tell of one unit"
+_EPSILON: Final = "use 1.0, say: what all answers together may reveal of one unit"
 _DELTA: Final = "use 1e-7, say: well below one over the number of units"
 
 
@@ -40,7 +41,7 @@ class Budget:
     """A total that all answers together must not pass; made by one of the five constructors.
 
     Two budgets are equal if what they promise is equal. How an (epsilon, delta) budget is split between its
-    filters is decided once, when the budget is made, and kept with the ledger: a later version of this
+    filters is decided once, when the budget is made, and stored with the ledger: a later version of this
     library with a better conversion leaves the split of an existing ledger alone.
 
     Attributes
@@ -167,7 +168,8 @@ class Budget:
         Notes
         -----
         Guarantee: (epsilon, delta)-DP of everything that is ever answered, under full adaptivity: the proof
-        is in :class:`~sfumato.ledger.budget.filters.RDPFilter` and :class:`~sfumato.ledger.budget.filters.Filters`.
+        is in :class:`~sfumato.ledger.budget.filters.RDPFilter` and
+        :class:`~sfumato.ledger.budget.filters.Filters`.
 
         Examples
         --------
@@ -185,8 +187,8 @@ class Budget:
             _check.refuse("orders", "be numbers above 1", orders, "leave them out")
         limits = _rdp_limits(fixed, epsilon, delta / 2)
         if not limits:
-            least = text_above(_least_order(epsilon, delta / 2))
-            _check.refuse("orders", f"reach {least} at this epsilon and delta", orders, "leave them out")
+            smallest = text_above(_smallest_order(epsilon, delta / 2))
+            _check.refuse("orders", f"reach {smallest} at this epsilon and delta", orders, "leave them out")
         members = tuple(RDPFilter(limit, delta / 2, order) for order, limit in limits.items())
         return cls(kind="rdp", epsilon=epsilon, delta=delta, filters=Filters(members))
 
@@ -237,31 +239,33 @@ class Budget:
 
     def to_json(self) -> dict[str, object]:
         """Return the budget and its split as plain values."""
-        fields: dict[str, object] = {name: getattr(self, name) for name in ("kind", *LIMITS)}
-        return fields | {"filters": [member.to_json() for member in self.filters.members]}
+        return fields_of(_RECORD, self)
 
     @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> Budget:
+    def from_json(cls, written: object) -> Budget:
         """Return the budget that `to_json` wrote, split as it was then.
 
         Raises
         ------
-        KeyError, TypeError, ValueError
+        ParameterError
             If no constructor makes such a budget, or its filters are of other kinds.
         """
-        members: tuple[Filter, ...] = tuple(filter_from_json(member) for member in fields["filters"])
-        budget = cls(**{name: fields[name] for name in ("kind", *LIMITS)}, filters=Filters(members))
-        made = budget.remade()
-        if budget != made or [type(member) for member in members] != [type(m) for m in made.filters.members]:
-            _check.refuse("budget", "be one that its constructor makes, with its filters", str(budget.kind))
-        return budget
+        return BUDGET.decode("budget", written)
+
+    def _is_made_by_its_constructor(self) -> bool:
+        try:
+            made = self.remade()
+        except TypeError:
+            return False
+        kinds, expected = ([type(member) for member in each.filters.members] for each in (self, made))
+        return self == made and kinds == expected
 
     def _promise(self) -> tuple[object, ...]:
         return (self.kind, self.epsilon, self.delta, self.rho, self.mu)
 
 
-def _least_order(epsilon: float, delta: float) -> float:
-    """Return an order of which something is left, less than a thousandth beyond the least one's gap to 1."""
+def _smallest_order(epsilon: float, delta: float) -> float:
+    """Return an order at which something is left; its gap to 1 is at most a thousandth above the smallest."""
     low, high = 0.0, -math.log(delta) / epsilon
     while high - low > 2.0**-10 * high:
         gap = (low + high) / 2
@@ -278,3 +282,29 @@ def _rdp_limits(orders: Sequence[float], epsilon: float, delta: float) -> dict[f
             return limits
         orders = [order for order, limit in limits.items() if limit]
     return {}
+
+
+_KINDS: Final = ("approximate", "pure", "zcdp", "gaussian", "rdp")
+_RECORD: Final[Record[Budget]] = Record(
+    "a budget",
+    Budget,
+    {
+        "kind": Names("a kind of budget", {kind: kind for kind in _KINDS}),
+        "epsilon": optional(NUMBER),
+        "delta": NUMBER,
+        "rho": optional(NUMBER),
+        "mu": optional(NUMBER),
+        "filters": FILTERS,
+    },
+)
+
+
+def _read(name: str, written: Any) -> Budget:
+    budget = _RECORD.decode(name, written)
+    if not budget._is_made_by_its_constructor():  # noqa: SLF001 - a part of reading one
+        _check.refuse(name, "be one that its constructor makes, with its filters", budget.kind)
+    return budget
+
+
+BUDGET: Final[Codec[Budget]] = Codec(_RECORD.encode, _read)
+"""A budget with the split between its filters that it was made with."""

@@ -27,11 +27,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, NamedTuple, final
+from typing import Any, ClassVar, Final, NamedTuple, final
 
 from sfumato import _check
+from sfumato._wire import NUMBER, Codec, Names, Record, sequence
 from sfumato.errors import UnsupportedView
-from sfumato.ledger.budget.largest_epsilon import SHY, largest_epsilon
+from sfumato.ledger.budget.largest_epsilon import ROUNDING_MARGIN, largest_epsilon
+from sfumato.ledger.fields import fields_of
 from sfumato.numerics.rounding import add_up, mul_down, mul_up, sqrt_down, sqrt_up, sub_down
 from sfumato.privacy.accountant.intervals import epsilon_interval
 from sfumato.privacy.accountant.moments import RDPView, approximate_rdp
@@ -40,6 +42,8 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = [
+    "COST",
+    "FILTERS",
     "NOTHING",
     "BasicFilter",
     "Filter",
@@ -49,7 +53,6 @@ __all__ = [
     "RDPFilter",
     "Spent",
     "ZCDPFilter",
-    "filter_from_json",
     "own_epsilon",
 ]
 
@@ -66,6 +69,11 @@ class Spent(NamedTuple):
 
 
 NOTHING = Spent(0.0, 0.0)
+
+COST: Final[Codec[tuple[Spent, ...]]] = sequence(
+    Record("an amount with its delta", Spent, {"amount": NUMBER, "delta": NUMBER})
+)
+"""What a charge adds to each filter, or what all have added up, in the order of the filters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +97,8 @@ class Filter(ABC):
         """What tells the filter from the others of its budget."""
         return self.kind
 
-    def share(self, spent: Spent) -> float:
-        """Return by how much an alternative is used, to tell which of several of one kind to show."""
+    def used(self, spent: Spent) -> float:
+        """Return how much of the filter is used, which decides which of several of one kind is shown."""
         del spent
         return 0.0
 
@@ -118,10 +126,6 @@ class Filter(ABC):
 
         return largest_epsilon(fits, delta, neighboring)
 
-    def to_json(self) -> dict[str, object]:
-        """Return the filter as plain values."""
-        return {"kind": self.kind, "limit": self.limit, "delta": self.delta}
-
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,7 @@ class BasicFilter(Filter):
         """Return the epsilon left, if a charge at ``delta`` still fits."""
         del neighboring
         left = self.left(spent)
-        return left.amount * SHY if delta <= left.delta else 0.0
+        return left.amount * ROUNDING_MARGIN if delta <= left.delta else 0.0
 
 
 @final
@@ -260,8 +264,8 @@ class RDPFilter(Filter):
         """The kind and the order."""
         return f"{self.kind} {self.order!r}"
 
-    def share(self, spent: Spent) -> float:
-        """Return the amount as a share of the limit."""
+    def used(self, spent: Spent) -> float:
+        """Return the amount as a fraction of the limit."""
         if spent.amount == 0:
             return 0.0
         return spent.amount / self.limit if self.limit else math.inf
@@ -280,10 +284,6 @@ class RDPFilter(Filter):
         """Return the divergence as an epsilon with its order, and delta."""
         del up
         return {"epsilon": spent.amount, "delta": spent.delta, "order": self.order}
-
-    def to_json(self) -> dict[str, object]:
-        """Return the filter as plain values."""
-        return {"kind": self.kind, "limit": self.limit, "delta": self.delta, "order": self.order}
 
 
 @lru_cache(maxsize=4096)
@@ -307,20 +307,6 @@ def _viewed(view: Callable[[], Spent]) -> Spent:
         return Spent(math.inf, 0.0)
 
 
-KINDS: Mapping[str, type[Filter]] = {
-    kind.kind: kind for kind in (BasicFilter, PureFilter, ZCDPFilter, GDPFilter, RDPFilter)
-}
-
-
-def filter_from_json(fields: Mapping[str, object]) -> Filter:
-    """Return the filter that `Filter.to_json` wrote; an unknown kind raises `KeyError`."""
-    limit = _check.non_negative("limit", fields["limit"])
-    delta = _check.probability("delta", fields["delta"])
-    if fields["kind"] == RDPFilter.kind:
-        return RDPFilter(limit, delta, _check.finite("order", fields["order"]))
-    return KINDS[str(fields["kind"])](limit, delta)
-
-
 @final
 @dataclass(frozen=True, slots=True)
 class Filters:
@@ -332,13 +318,13 @@ class Filters:
     filter B alone (epsilon, delta_B)-DP. Then both together promise (epsilon, delta_A + delta_B)-DP.
 
     Fix two neighboring datasets and an adversary who picks each charge from the answers so far; P and Q are
-    the laws of the transcript on the two. Charges, prices, totals and refusals are functions of the
+    the distributions of the transcript on the two. Charges, prices, totals and refusals are functions of the
     transcript. Totals never fall, so a filter that holds for the whole transcript held all along; and the
     last accepted charge left at least one of the two holding. So every set S of transcripts splits into S_A,
     those at whose end A holds, and S_B, the rest, at whose end B holds.
 
     Now let the same adversary play a second game, cut short as soon as a charge would be accepted with which
-    A no longer holds. In this game A is never passed, so by A's theorem its laws satisfy
+    A no longer holds. In this game A is never passed, so by A's theorem its distributions satisfy
     P'(S_A) <= e^epsilon Q'(S_A) + delta_A. No transcript in S_A is ever cut, so P' = P and Q' = Q on S_A:
     P(S_A) - e^epsilon Q(S_A) <= delta_A. In the same way P(S_B) - e^epsilon Q(S_B) <= delta_B. Adding the
     two gives P(S) - e^epsilon Q(S) <= delta_A + delta_B, for every S.
@@ -377,7 +363,7 @@ class Filters:
         Of several Rényi orders it is the one that costs the least share of its limit, or has most left.
         """
         pairs = list(zip(self.members, parts, strict=True))
-        pairs.sort(key=lambda pair: pair[0].share(pair[1]), reverse=not up)
+        pairs.sort(key=lambda pair: pair[0].used(pair[1]), reverse=not up)
         numbers: dict[str, float] = {}
         for member, part in pairs:
             numbers = member.in_unit(part, up=up) | numbers
@@ -396,3 +382,40 @@ class Filters:
     def nothing(self) -> tuple[Spent, ...]:
         """The totals before the first charge."""
         return tuple(NOTHING for _ in self.members)
+
+
+_LIMITS: Final[Mapping[str, Codec[Any]]] = {"limit": NUMBER, "delta": NUMBER}
+_KIND: Final[Names[type[Filter]]] = Names(
+    "a kind of filter",
+    {"basic": BasicFilter, "pure": PureFilter, "zcdp": ZCDPFilter, "gdp": GDPFilter, "rdp": RDPFilter},
+)
+_RECORDS: Final[Mapping[type[Filter], Record[Any]]] = {
+    BasicFilter: Record("a basic filter", BasicFilter, _LIMITS),
+    PureFilter: Record("a filter of pure epsilons", PureFilter, _LIMITS),
+    ZCDPFilter: Record("a zCDP filter", ZCDPFilter, _LIMITS),
+    GDPFilter: Record("a Gaussian-DP filter", GDPFilter, _LIMITS),
+    RDPFilter: Record("a Rényi filter", RDPFilter, {**_LIMITS, "order": NUMBER}),
+}
+
+
+def _write(member: Filter) -> dict[str, object]:
+    return {"kind": _KIND.encode(type(member)), **fields_of(_RECORDS[type(member)], member)}
+
+
+def _read(name: str, written: Any) -> Filter:
+    if not isinstance(written, dict):
+        _check.refuse(name, "be an object for each filter", type(written).__name__)
+    fields = dict(written)
+    kind = _KIND.decode("kind", fields.pop("kind", None))
+    member: Filter = _RECORDS[kind].decode(name, fields)
+    _check.non_negative("limit", member.limit)
+    _check.probability("delta", member.delta)
+    return member
+
+
+_MEMBERS: Final[Codec[tuple[Filter, ...]]] = sequence(Codec(_write, _read))
+FILTERS: Final[Codec[Filters]] = Codec(
+    lambda filters: _MEMBERS.encode(filters.members),
+    lambda name, written: Filters(_MEMBERS.decode(name, written)),
+)
+"""Filters as a list of objects, each with its kind."""

@@ -1,16 +1,17 @@
-r"""Individual accounting: each record pays for what it contributes, and leaves when it has paid its share.
+r"""Individual accounting: each record pays for what it contributes, until its budget is used up.
 
 A sum over records with Gaussian noise costs every record the square of the norm that *it* contributes,
-not the largest norm that any could. A record whose share is used up is left out of later sums; the others
+not the largest norm that any could. A record whose budget is used up is left out of later sums; the others
 go on.
 
 Proof. Two neighbors differ in one record, which is in the one dataset and not in the other. Whether another
 record takes part, and with what, depends on that record, on the earlier answers and on public parameters
 alone, so given the earlier answers the two sums of a round differ by the contribution of the one record, or
-not at all where it is left out. The round's two laws are then the same noise a distance apart that is the
-contribution's norm: :math:`\rho_t`-zCDP with :math:`\rho_t = \|q_t(x)\|_2^2 / (2\sigma_t^2)`, or 0. This is a
-function of the earlier answers (and of the record, which is fixed), and the rule keeps :math:`\sum_t \rho_t`
-within the limit: the theorem of the zCDP filter applies to this pair, and so for every record.
+not at all where it is left out. The round's two distributions are then the same noise a distance apart that
+is the contribution's norm: :math:`\rho_t`-zCDP with :math:`\rho_t = \|q_t(x)\|_2^2 / (2\sigma_t^2)`, or 0.
+This is a function of the earlier answers (and of the record, which is fixed), and the rule keeps
+:math:`\sum_t \rho_t` within the limit: the theorem of the zCDP filter applies to this pair, and so for every
+record.
 
 References
 ----------
@@ -37,7 +38,7 @@ __all__ = ["IndividualFilter"]
 
 @final
 class IndividualFilter:
-    """A zCDP budget for each record of one dataset, kept by its curator.
+    """A zCDP budget for each record of one dataset, for its curator.
 
     Parameters
     ----------
@@ -97,7 +98,7 @@ class IndividualFilter:
         return Guarantee(neighboring=self._neighboring, rho=self._limit)
 
     def admit(self, norms: ArrayLike, *, stddev: float) -> NDArray[np.bool_]:
-        """Charge every record that can still pay, and tell which may be summed; for the curator's eyes only.
+        """Charge every record that can still pay, and return which may be summed; for the curator only.
 
         Parameters
         ----------

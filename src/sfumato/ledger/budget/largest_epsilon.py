@@ -10,19 +10,19 @@ from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["SHY", "largest_epsilon"]
+__all__ = ["ROUNDING_MARGIN", "largest_epsilon"]
 
-SHY = 1 - 2**-30
-"""Factor on an epsilon that is offered: a mechanism calibrated to it fits in spite of rounding on its way."""
+ROUNDING_MARGIN = 1 - 2**-30
+"""Factor on a suggested epsilon: a mechanism that is calibrated to it fits in spite of rounding."""
 
-MOST_NOISE = 2.0**100
+LARGEST_NOISE = 2.0**100
 
 
 def largest_epsilon(fits: Callable[[PrivacyLoss], bool], delta: float, neighboring: Neighboring) -> float:
     """Return the largest epsilon, read at ``delta``, of one count with Gaussian or Laplace noise that fits.
 
     The noise is that which is drawn, on the integers. In rho and mu it costs a little more than continuous
-    noise of the same epsilon, and most on a count, where a unit moves the answer by a single step.
+    noise of the same epsilon, above all on a count, where a unit moves the answer by a single step.
 
     Parameters
     ----------
@@ -39,23 +39,23 @@ def largest_epsilon(fits: Callable[[PrivacyLoss], bool], delta: float, neighbori
         Rounded down by one part in a thousand million; 0 if no answer fits.
     """
     leaves = (DiscreteGaussian, DiscreteLaplace)
-    return max(_loosest_epsilon(leaf, fits, delta, neighboring) for leaf in leaves)
+    return max(_largest_epsilon_of(leaf, fits, delta, neighboring) for leaf in leaves)
 
 
-def _loosest_epsilon(
+def _largest_epsilon_of(
     leaf: Callable[..., PrivacyLoss],
     fits: Callable[[PrivacyLoss], bool],
     delta: float,
     neighboring: Neighboring,
 ) -> float:
-    """Return the epsilon at ``delta`` of the least noise that fits, found by bisection.
+    """Return the epsilon at ``delta`` of the smallest noise that fits, found by bisection.
 
     0 if no noise is enough, or if the leaf has no finite epsilon at this delta.
     """
     enough = 1.0
     while not fits(leaf(enough, neighboring=neighboring)):
         enough *= 2
-        if enough > MOST_NOISE:
+        if enough > LARGEST_NOISE:
             return 0.0
     too_little = enough / 2
     while fits(leaf(too_little, neighboring=neighboring)):
@@ -67,4 +67,4 @@ def _loosest_epsilon(
         else:
             too_little = middle
     epsilon = leaf(enough, neighboring=neighboring).quick_epsilon(delta)
-    return epsilon * SHY if math.isfinite(epsilon) else 0.0
+    return epsilon * ROUNDING_MARGIN if math.isfinite(epsilon) else 0.0

@@ -1,9 +1,9 @@
 r"""The odometer: what has been spent so far, at every moment, by an adversary who may stop or go on at will.
 
-A filter enforces a total that was fixed before the first charge. An odometer enforces nothing: it tells a
+A filter enforces a total that was fixed before the first charge. An odometer enforces nothing: it states a
 total that may be read at any time, also to decide from it what to ask next.
 
-What a reading means. Fix two neighbors, with laws P and Q of the transcript, and any rule by which
+What a reading means. Fix two neighbors, with distributions P and Q of the transcript, and any rule by which
 charges are chosen and the interaction stops, from the answers and the readings so far. Let S be a set of
 transcripts at whose end the reading is at most :math:`(\epsilon, \delta + \Delta)`, where :math:`\delta`
 was fixed beforehand and :math:`\Delta` is the sum of the charges' masses. Then :math:`P(S) \le e^\epsilon
@@ -25,7 +25,7 @@ is charged is a function of the past. By Ville's inequality (stop when M first r
 the L at which M would be :math:`1/\delta`: so outside of a set of :math:`P_g`-mass :math:`\delta`, L is
 always at most the reading. On S, then, :math:`P_g(S) \le e^\epsilon Q(S) + \delta`. And :math:`(P -
 P_g)(S) \le E \sum_i \delta_i 1\{\delta_1 + \dots + \delta_i \le \Delta\} \le \Delta`. Where all charges
-are pure, L is at most the sum of their epsilons, with certainty, so the lesser of the two may be read:
+are pure, L is at most the sum of their epsilons, with certainty, so the smaller of the two may be read:
 split S by which one it is. Exchange P and Q for the other order.
 
 References
@@ -69,7 +69,7 @@ class _Price(NamedTuple):
 
 @final
 class Odometer:
-    """Adds up charges and tells, at any time, an (epsilon, delta) bound on all of them.
+    """Adds up charges and states, at any time, an (epsilon, delta) bound on all of them.
 
     Parameters
     ----------
@@ -86,7 +86,8 @@ class Odometer:
     -----
     Guarantee: see the module. Mechanisms and their parameters may be chosen from earlier answers and from
     readings, if each charge is added before its answer is looked at. A charge costs one addition for each
-    order, however many there were; the views of a repeated loss are kept. Nothing is durable: a `Ledger` is.
+    order, however many there were; the views of a repeated loss are cached. Nothing is durable: a `Ledger`
+    is.
 
     Examples
     --------
@@ -171,7 +172,7 @@ class Odometer:
 
 
 def _reading(totals: NDArray[np.float64], gaps: NDArray[np.float64], delta: float) -> float:
-    """Return a loss at which the mixture is at least ``1 / delta``, close to the least one, rounded up."""
+    """Return a loss at which the mixture is at least ``1 / delta``, close to the smallest one, rounded up."""
     if not totals.any():
         return 0.0
     finite = np.isfinite(totals)
@@ -196,7 +197,7 @@ def _reading(totals: NDArray[np.float64], gaps: NDArray[np.float64], delta: floa
         step = over * size / float(weights @ gaps)
         if step <= 1e-9 * abs(point):
             break
-        # Convex in the point: Newton's method from above stays above; a little less keeps rounding out.
+        # Convex in the point: Newton's method from above stays above; a little less absorbs rounding.
         point -= step * (1 - 1e-9)
     if over < 0:
         point = start
@@ -204,6 +205,6 @@ def _reading(totals: NDArray[np.float64], gaps: NDArray[np.float64], delta: floa
 
 
 def _counts(gaps: NDArray[np.float64], totals: NDArray[np.float64], start: float) -> NDArray[np.bool_]:
-    """Tell which exponents can matter to the sum."""
+    """Return which exponents can matter to the sum."""
     exponents = gaps * (start - totals)
     return np.asarray(exponents > exponents.max() - 80.0)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
-from sfumato.ledger.budget.budget_check import Watched
+from sfumato.ledger.budget.budget_check import HasBudget
 from sfumato.ledger.budget.filters import Spent, own_epsilon
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -22,12 +22,12 @@ class Price(NamedTuple):
     cost: tuple[Spent, ...]
 
 
-def price_of(watched: Watched, loss: PrivacyLoss, delta: float) -> Price:
+def price_of(owner: HasBudget, loss: PrivacyLoss, delta: float) -> Price:
     """Return what a charge costs.
 
     Parameters
     ----------
-    watched : Watched
+    owner : HasBudget
         What has the budget and the neighboring relation.
     loss : PrivacyLoss
         What will be run.
@@ -45,14 +45,14 @@ def price_of(watched: Watched, loss: PrivacyLoss, delta: float) -> Price:
     if not isinstance(loss, PrivacyLoss):
         _check.refuse("loss", "be a PrivacyLoss", loss, "pass a mechanism's privacy_loss")
     # The loss of doing nothing holds under every relation.
-    if loss.neighboring not in (None, watched.neighboring):
+    if loss.neighboring not in (None, owner.neighboring):
         raise NeighboringMismatch(
-            f"loss must be about the ledger's relation, {watched.neighboring}, got {loss.neighboring}; "
+            f"loss must be about the ledger's relation, {owner.neighboring}, got {loss.neighboring}; "
             "state the mechanism under the ledger's relation"
         )
-    filters = watched.budget.filters
+    filters = owner.budget.filters
     price = Price(own_epsilon(loss, delta), delta, filters.price(loss, delta))
-    if watched.budget.kind == "approximate" and math.isinf(price.epsilon) and filters.hold(price.cost):
+    if owner.budget.kind == "approximate" and math.isinf(price.epsilon) and filters.hold(price.cost):
         # Accepted by the zCDP filter, it would use up the other one for ever.
         remedy = "pass the delta of the query's own guarantee"
         _check.refuse("delta", "be one at which the loss has a finite epsilon", delta, remedy)

@@ -1,6 +1,7 @@
-"""A filter without a file: for simulations, for training loops, for a service that keeps its own records.
+"""A filter without a file: for simulations, for training loops, for a service that has its own records.
 
-The stopping rules are those of the durable ledger, in `sfumato.ledger.budget.filters`; only the store is left out.
+The stopping rules are those of the durable ledger, in `sfumato.ledger.budget.filters`; only the store is left
+out.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import final
 from sfumato import _check
 from sfumato.errors import LedgerUnavailable
 from sfumato.ledger.budget.budget import Budget
-from sfumato.ledger.budget.budget_check import Holding, refusal, remaining_of
+from sfumato.ledger.budget.budget_check import Balance, budget_exceeded, remaining_of
 from sfumato.ledger.budget.filters import Spent
 from sfumato.ledger.budget.price import price_of
 from sfumato.privacy.guarantee import Guarantee
@@ -36,11 +37,11 @@ class PrivacyFilter:
 
     Notes
     -----
-    Guarantee: whatever is charged, and however mechanisms and their parameters depend on earlier answers,
-    all answers together satisfy the budget's guarantee, if each is charged before it is computed. The
-    theorems are those named in `sfumato.ledger.budget.filters`. A charge costs a few additions, however many there
+    Guarantee: whatever is charged, and however mechanisms and their parameters depend on earlier answers, all
+    answers together satisfy the budget's guarantee, if each is charged before it is computed. The theorems
+    are those named in `sfumato.ledger.budget.filters`. A charge costs a few additions, however many there
     were; what a repeated loss costs is worked out once. Safe between threads; a forked process is refused,
-    which would spend the same budget twice. Where an answer must never be lost sight of, use a `Ledger`.
+    which would spend the same budget twice. Where an answer must be recorded durably, use a `Ledger`.
 
     Examples
     --------
@@ -102,8 +103,8 @@ class PrivacyFilter:
             if self._filters.hold(totals):
                 self._totals, self._charges = totals, self._charges + 1
                 return
-            kept = self._totals
-        raise refusal(self.neighboring, (Holding(self.budget, kept),), cost, delta)
+            spent = self._totals
+        raise budget_exceeded(self.neighboring, (Balance(self.budget, spent),), cost, delta)
 
     def would_accept(self, loss: PrivacyLoss, *, delta: float = 0.0) -> bool:
         """Whether `charge` would accept this loss now."""
@@ -116,7 +117,7 @@ class PrivacyFilter:
     def remaining(self, delta: float = 0.0) -> Guarantee:
         """Return what is left, as `Ledger.remaining` does."""
         return remaining_of(
-            self.neighboring, (Holding(self.budget, self._totals),), _check.probability("delta", delta)
+            self.neighboring, (Balance(self.budget, self._totals),), _check.probability("delta", delta)
         )
 
     def _priced(self, loss: PrivacyLoss, delta: float) -> tuple[Spent, ...]:

@@ -1,4 +1,4 @@
-"""What a refused question could still be asked at: its own loss, priced again at smaller epsilons."""
+"""A question that did not fit, and the largest epsilon at which it would: its loss is priced again."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sfumato.errors import ParameterError, QueryError
 from sfumato.ledger.budget.filters import Filters, Spent
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["LossAt", "Question", "typed"]
+__all__ = ["LossAt", "RefusedQuestion", "round_down"]
 
 LossAt: TypeAlias = Callable[[float], PrivacyLoss]
 """The loss of one question, asked at another epsilon; raises where it cannot be asked so."""
@@ -24,17 +24,17 @@ _POWERS = {"zcdp": 2.0, "gdp": 2.0, "rdp": 2.0}
 """How a filter's price grows with epsilon, about; the others' grow as epsilon does."""
 
 
-def typed(number: float, digits: int = 6) -> float:
-    """Return a number that people can type, rounded down to so many digits.
+def round_down(number: float, digits: int = 6) -> float:
+    """Return a number rounded down to so many decimal digits, for people to type.
 
-    >>> typed(0.123456789), typed(2.0)
+    >>> round_down(0.123456789), round_down(2.0)
     (0.123456, 2.0)
     """
     return float(Context(prec=digits, rounding=ROUND_DOWN).create_decimal(Decimal(repr(number))))
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RefusedQuestion:
     """A question that did not fit.
 
     Parameters
@@ -58,8 +58,8 @@ class Question:
         Every epsilon that is returned was priced by the question's own loss and fits as it is.
         """
         best = 0.0
-        for place in range(len(filters.members)):
-            best = self._within(place, filters, totals, best)
+        for index in range(len(filters.members)):
+            best = self._within(index, filters, totals, best)
         return best
 
     def smaller_delta(self, filters: Filters, totals: tuple[Spent, ...]) -> float | None:
@@ -71,17 +71,17 @@ class Question:
             0 < cost.amount < math.inf and cost.delta <= left.delta for left, cost in pairs if left.amount
         ):
             return None
-        share = [(left.delta, cost.delta) for left, cost in pairs if left.amount and cost.delta]
-        most = max(
-            (mass if asked == self.delta else self.delta * (mass / asked) for mass, asked in share),
+        limits = [(left.delta, cost.delta) for left, cost in pairs if left.amount and cost.delta]
+        largest = max(
+            (mass if asked == self.delta else self.delta * (mass / asked) for mass, asked in limits),
             default=0.0,
         )
-        return typed(most, 3) if most else 0.0
+        return round_down(largest, 3) if largest else 0.0
 
-    def _within(self, place: int, filters: Filters, totals: tuple[Spent, ...], best: float) -> float:
-        """Search below one filter's limit: a power law through the last two prices tells where to look."""
-        member, (left, mass) = filters.members[place], filters.left(totals)[place]
-        power, epsilon, cost = _POWERS.get(member.kind, 1.0), self.epsilon, self.cost[place]
+    def _within(self, index: int, filters: Filters, totals: tuple[Spent, ...], best: float) -> float:
+        """Search below one filter's limit: a power law through the last two prices says where to look."""
+        member, (left, mass) = filters.members[index], filters.left(totals)[index]
+        power, epsilon, cost = _POWERS.get(member.kind, 1.0), self.epsilon, self.cost[index]
         if left <= 0 or cost.delta > mass or not self.epsilon < math.inf:
             return best
         for probe in range(_PROBES):
@@ -90,14 +90,14 @@ class Question:
             aim = left * (_AIM ** (4**probe) if probe else 1.0)
             guess = epsilon * (aim / cost.amount) ** (1 / power)
             # A filter of epsilons needs no guess: a question's loss is within the epsilon it is asked at.
-            tried = typed(left if power == 1 and not probe else guess)
+            tried = round_down(left if power == 1 and not probe else guess)
             price = self.price(tried, filters) if best < tried < self.epsilon else None
             if price is None:
                 break
             if filters.hold(filters.after(totals, price)):
                 best = tried
-            power = _power(power, (epsilon, cost.amount), (tried, price[place].amount))
-            epsilon, cost = tried, price[place]
+            power = _power(power, (epsilon, cost.amount), (tried, price[index].amount))
+            epsilon, cost = tried, price[index]
             if best == tried and cost.amount >= left * _NEAR:
                 break
         return best
@@ -111,7 +111,7 @@ class Question:
 
 
 def _power(before: float, first: tuple[float, float], second: tuple[float, float]) -> float:
-    """Return the exponent of the power law through two prices, kept within reason."""
+    """Return the exponent of the power law through two prices, limited to what is plausible."""
     (near, at_near), (far, at_far) = first, second
     if near == far or not (0 < at_near < math.inf and 0 < at_far < math.inf):
         return before

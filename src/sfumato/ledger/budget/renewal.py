@@ -6,11 +6,13 @@ import datetime as dt
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Final
 
 from sfumato import _check
+from sfumato._wire import TEXT, Names, Record
+from sfumato.ledger.fields import fields_of
 
-__all__ = ["Renewal", "check_period"]
+__all__ = ["RENEWAL", "Renewal", "check_period"]
 
 _PATTERNS = {
     "day": r"(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})",
@@ -41,20 +43,20 @@ class Renewal:
     every : str
         ``"day"``, ``"week"`` (from Monday, ISO 8601), ``"month"``, ``"quarter"`` or ``"year"``.
     column : str
-        The column with a row's date or timestamp; a timestamp is read as it stands, so keep them in UTC.
+        The column with a row's date or timestamp; a timestamp is read as it stands, so store them in UTC.
 
     Notes
     -----
     Guarantee: the budget's, for adding or removing *all rows of one unit within one period*. Condition: a
     charge for a period is for an answer that depends on that period's rows only; rows without a time are in
     none. Then a change within a period changes the answers charged to it and no others, and the filter of
-    that period bounds these, by the same theorems (see `sfumato.ledger.budget.filters`): answers about other periods
-    are a part of what the adversary knows, and of how the next question is chosen. A unit with rows in
-    several periods is protected as a whole only by the sum over all periods, the *lifetime sum*, which has no
-    limit; every receipt shows it.
+    that period bounds these, by the same theorems (see `sfumato.ledger.budget.filters`): answers about other
+    periods are a part of what the adversary knows, and of how the next question is chosen. A unit with rows
+    in several periods is protected as a whole only by the sum over all periods, the *lifetime sum*, which has
+    no limit; every receipt shows it.
 
     Why one period and not several: removing a unit's rows of one period leaves their others, and so may
-    change which of these are kept when contributions are bounded. Such a change could move one answer over
+    change which of these remain when contributions are bounded. Such a change could move one answer over
     two periods by up to twice its epsilon.
 
     Examples
@@ -121,12 +123,28 @@ class Renewal:
 
     def to_json(self) -> dict[str, object]:
         """Return the renewal as plain values."""
-        return {"every": self.every, "column": self.column}
+        return fields_of(RENEWAL, self)
 
     @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> Renewal:
-        """Return the renewal that `to_json` wrote."""
-        return cls(every=fields["every"], column=fields["column"])
+    def from_json(cls, written: object) -> Renewal:
+        """Return the renewal that `to_json` wrote.
+
+        Raises
+        ------
+        ParameterError
+            It is not one.
+        """
+        return RENEWAL.decode("renewal", written)
+
+
+RENEWAL: Final[Record[Renewal]] = Record(
+    "a renewal",
+    Renewal,
+    {
+        "every": Names("a calendar period", {every: every for every in _PATTERNS}),
+        "column": TEXT,
+    },
+)
 
 
 def check_period(renewal: Renewal | None, period: str) -> None:

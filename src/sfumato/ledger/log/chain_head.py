@@ -1,25 +1,27 @@
-"""The exported head: the one thing kept elsewhere that makes a roll-back visible."""
+"""The head of a ledger's hash chain, exported to be stored elsewhere: against it a roll-back is detected."""
 
 from __future__ import annotations
 
 import hmac
-import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from typing import Final
 
-from sfumato import _check
+from sfumato._wire import INTEGER, TEXT, Field, Format, Record, canonical, parse
+from sfumato.ledger.fields import fields_of
 from sfumato.ledger.identity import keyed
-from sfumato.ledger.log.hash_chain import canonical
 
 __all__ = ["ChainHead"]
+
+FORMAT: Final = Format("sfumato.ledger-head", 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChainHead:
     """Where a ledger's chain stood when the head was exported.
 
-    A ledger is one file, and a file can be put back as it was last week, together with everything in it
-    that could tell. Only a value kept outside the file shows that: keep heads where those who can write the
-    ledger cannot, and pass the latest one to `Ledger.verify`.
+    A ledger is one file, and a file can be put back as it was last week, whole and consistent. Only a value
+    stored outside the file shows that: store heads where those who can write the ledger cannot, and pass the
+    latest one to `Ledger.verify`.
 
     Parameters
     ----------
@@ -32,15 +34,17 @@ class ChainHead:
     digest : str
         Hash of the last event, in hexadecimal.
     steps : int
-        How many steps of training runs were claimed in all, which stand beside the chain.
+        How many steps of training runs were claimed in all, which are recorded beside the chain.
     mac : str
         HMAC-SHA-256 of the other fields under the ledger's key: a head that was made up is refused.
 
     Examples
     --------
     >>> head = ChainHead.signed(bytes(32), ledger="ab", position=3, charges=2, digest="cd")
-    >>> ChainHead.from_json(head.to_json()) == head, head.signed_by(bytes(32)), head.signed_by(bytes(31) + b"!")
-    (True, True, False)
+    >>> ChainHead.from_json(head.to_json()) == head
+    True
+    >>> head.signed_by(bytes(32)), head.signed_by(bytes(31) + b"!")
+    (True, False)
     """
 
     ledger: str
@@ -64,7 +68,7 @@ class ChainHead:
 
     def to_json(self) -> str:
         """Return the head as one line of JSON."""
-        return canonical(self._fields())
+        return canonical(FORMAT.wrap(fields_of(_RECORD, self)))
 
     @classmethod
     def from_json(cls, text: str) -> ChainHead:
@@ -75,21 +79,24 @@ class ChainHead:
         ParameterError
             The text is not a head.
         """
-        rule = "be the JSON of an exported head"
-        try:
-            fields = json.loads(text)
-        except (TypeError, ValueError):
-            fields = None
-        shape = {"ledger": str, "position": int, "charges": int, "digest": str, "mac": str}
-        whole = isinstance(fields, dict) and {"steps": 0, **fields}
-        if not whole or {name: type(value) for name, value in whole.items()} != shape | {"steps": int}:
-            _check.refuse("text", rule, text, "pass what ChainHead.to_json() wrote")
-        return cls(**whole)
-
-    def _fields(self) -> dict[str, object]:
-        """Return the fields; a head of a ledger without runs is written as it always was."""
-        return {name: value for name, value in asdict(self).items() if name != "steps" or value}
+        name = "text of an exported head"
+        _, fields = FORMAT.unwrap(name, parse(name, text))
+        return _RECORD.decode(name, fields)
 
     def _mac_under(self, key: bytes) -> str:
-        fields = {name: value for name, value in self._fields().items() if name != "mac"}
-        return keyed(key, "head", canonical(fields))
+        fields = {name: value for name, value in fields_of(_RECORD, self).items() if name != "mac"}
+        return keyed(key, "head", canonical(FORMAT.wrap(fields)))
+
+
+_RECORD: Final[Record[ChainHead]] = Record(
+    "a chain head",
+    ChainHead,
+    {
+        "ledger": TEXT,
+        "position": INTEGER,
+        "charges": INTEGER,
+        "digest": TEXT,
+        "claimed_steps": Field("steps", INTEGER),
+        "mac": TEXT,
+    },
+)

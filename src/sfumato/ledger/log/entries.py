@@ -1,22 +1,22 @@
-"""One recorded charge."""
+"""The entries of a ledger: one recorded charge each."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import MappingProxyType
-from typing import Any
 
 from sfumato.errors import LedgerUnavailable, ParameterError
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.filters import Spent
-from sfumato.ledger.log.event_log import content_of, corrupt, decode_spent
-from sfumato.ledger.log.hash_chain import Event, decode_number
+from sfumato.ledger.failures import unreadable
+from sfumato.ledger.log.events import Charged, Committed, read_event
+from sfumato.ledger.log.hash_chain import Event
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.serial import loss_from_json
 
-__all__ = ["Entry", "entry_of"]
+__all__ = ["Entry", "entries_of", "entry_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class Entry:
     simulated : bool
         Whether the noise was simulated.
     committed : bool
-        Whether its release was stored; if not, the answer never left.
+        Whether its release was stored; if not, the answer was never delivered.
     previous, digest : str
         Hashes of the chain before and with this charge, in hexadecimal.
     analyst : str
@@ -73,32 +73,42 @@ class Entry:
 
 def entry_of(event: Event, budget: Budget, *, committed: bool) -> Entry:
     """Return the entry that a charge's event holds."""
-    content = content_of(event)
-    try:
-        return _read(event, content, budget, committed=committed)
-    except (KeyError, TypeError, ValueError) as error:
-        raise corrupt("hold readable charges", f"an unreadable charge {event.charge}") from error
-
-
-def _read(event: Event, content: Mapping[str, Any], budget: Budget, *, committed: bool) -> Entry:
-    costs = zip(budget.filters.members, decode_spent(content["costs"]), strict=True)
+    body, _, time = read_event(event)
+    if not isinstance(body, Charged) or len(body.costs) != len(budget.filters.members):
+        raise unreadable(event.position)
+    costs = {member.name: cost for member, cost in zip(budget.filters.members, body.costs, strict=True)}
     return Entry(
         sequence=event.charge or 0,
-        time=datetime.fromisoformat(content["time"]),
-        description=content["description"],
-        loss=_known_loss(event, content["loss"]),
-        epsilon=decode_number(content["epsilon"]),
-        delta=decode_number(content["delta"]),
-        costs=MappingProxyType({member.name: cost for member, cost in costs}),
-        version=content["version"],
-        simulated=content["simulated"],
+        time=_time(event, time),
+        description=body.description,
+        loss=_known_loss(event, body.loss),
+        epsilon=body.epsilon,
+        delta=body.delta,
+        costs=MappingProxyType(costs),
+        version=body.dataset_version,
+        simulated=body.simulated,
         committed=committed,
         previous=event.previous,
         digest=event.digest,
-        analyst=content.get("analyst", ""),
-        period=content.get("period", ""),
-        steps=content.get("steps", 0),
+        analyst=body.analyst,
+        period=body.period,
+        steps=body.steps,
     )
+
+
+def entries_of(events: Iterable[Event], budget: Budget) -> tuple[Entry, ...]:
+    """Return the entries of all charges among events, each with whether its release was stored."""
+    events = tuple(events)
+    committed = {event.charge for event in events if event.kind == Committed.kind}
+    charges = (event for event in events if event.kind == Charged.kind)
+    return tuple(entry_of(event, budget, committed=event.charge in committed) for event in charges)
+
+
+def _time(event: Event, time: str) -> datetime:
+    try:
+        return datetime.fromisoformat(time)
+    except ValueError as error:
+        raise unreadable(event.position) from error
 
 
 def _known_loss(event: Event, text: str) -> PrivacyLoss:

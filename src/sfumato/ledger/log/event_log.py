@@ -1,110 +1,140 @@
-"""The log: events in the order in which they happened, each carrying the totals after it.
+"""The log in a store: events in the order in which they happened, read and appended in transactions.
 
-So the last event alone says what has been spent, and a charge costs the same however long the log is.
+Every event has the running totals after it, so the last event alone says what has been spent, and a charge
+costs the same however long the log is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import contextlib
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from sfumato.errors import LedgerCorrupt
 from sfumato.ledger.budget.filters import Spent
-from sfumato.ledger.failures import NOTHING_CHARGED
-from sfumato.ledger.log.hash_chain import GENESIS, Event, canonical, decode_number, encode_number, link
-from sfumato.ledger.store.base import Transaction
+from sfumato.ledger.failures import corrupt
+from sfumato.ledger.fields import fields_of
+from sfumato.ledger.log.events import Body, RunningTotals, totals_of, write_body
+from sfumato.ledger.log.hash_chain import EVENT, GENESIS, Event, link
+from sfumato.ledger.store.base import Store, Transaction
 
 __all__ = [
-    "ACCOUNT",
-    "CHARGE",
-    "COMMIT",
-    "OPENED",
-    "VERSION",
-    "State",
-    "append",
-    "content_of",
-    "corrupt",
-    "decode_spent",
-    "encode_spent",
+    "EventLog",
+    "LogEnd",
+    "Snapshot",
+    "append_event",
     "event_at",
     "event_of_charge",
     "events_after",
-    "last_state",
-    "now",
-    "state_of",
+    "last_event",
+    "utc_now",
     "walk",
 ]
 
-OPENED, VERSION, CHARGE, COMMIT, ACCOUNT = "opened", "version", "charge", "commit", "account"
-"""The kinds of events."""
-
-COLUMNS = "SELECT position, kind, charge, body, previous, digest FROM event"
-LATEST = "(SELECT max(position) FROM event)"
-LAST = f"{COLUMNS} WHERE position = {LATEST} OR position = :seen ORDER BY position DESC"
-INSERT = """INSERT INTO event (position, kind, charge, body, previous, digest)
+COLUMNS: Final = "SELECT position, kind, charge, body, previous, digest FROM event"
+LATEST: Final = "(SELECT max(position) FROM event)"
+LAST: Final = f"{COLUMNS} WHERE position = {LATEST} OR position = :seen ORDER BY position DESC"
+INSERT: Final = """INSERT INTO event (position, kind, charge, body, previous, digest)
     VALUES (:position, :kind, :charge, :body, :previous, :digest)"""
 
 
-class State(NamedTuple):
-    """The last event, and what every event carries: totals, and how many of which events there were."""
+class LogEnd(NamedTuple):
+    """The last event, and the running totals that it states."""
 
     event: Event
-    totals: tuple[Spent, ...]
-    charges: int
-    versions: int
-    accounts: int = 0
+    totals: RunningTotals
+
+    @classmethod
+    def of(cls, event: Event) -> LogEnd:
+        """Return the end of a log whose last event this is."""
+        return cls(event, totals_of(event))
 
 
-def corrupt(rule: str, got: str) -> LedgerCorrupt:
-    """Return the error of a log that breaks a rule."""
-    return LedgerCorrupt(
-        f"ledger must {rule}, got {got}; {NOTHING_CHARGED}; restore the file from a backup and compare it "
-        "with the latest exported head"
-    )
+class Snapshot(NamedTuple):
+    """The log within one transaction: where rows are read and written, and how the log ended at its begin."""
+
+    connection: Transaction
+    end: LogEnd
+
+    def append(
+        self, body: Body, *, charge: int | None = None, spent: tuple[Spent, ...] | None = None
+    ) -> Event:
+        """Write one event after the last.
+
+        Parameters
+        ----------
+        body : Body
+            What happened.
+        charge : int, optional
+            The number of the charge that it records or commits.
+        spent : tuple of Spent, optional
+            What is spent in all with it; as before by default.
+        """
+        before = self.end.totals
+        totals = before.after(body, before.spent if spent is None else spent)
+        return append_event(self.connection, self.end.event, body, totals, charge=charge)
 
 
-def now() -> str:
+class EventLog:
+    """A ledger's log as one process reads it and writes on, with a memory of what was there.
+
+    A log that was put back to an earlier state under this process is refused.
+
+    Parameters
+    ----------
+    store : Store
+        Where the rows are.
+    """
+
+    def __init__(self, store: Store[Any]) -> None:
+        self.store = store
+        self._seen: tuple[int, str] = (0, "")
+        self._claimed: dict[int, int] = {}
+
+    @contextlib.contextmanager
+    def transaction(self, *, write: bool) -> Iterator[Snapshot]:
+        """Run one transaction, after checking that the log still holds what this process has seen."""
+        with self.store.transaction(write=write) as connection:
+            end = last_event(connection, self._seen)
+            self.remember(end.event)
+            yield Snapshot(connection, end)
+
+    def remember(self, event: Event) -> None:
+        """Remember an event that is durable: a log that no longer has it is refused from now on."""
+        if event.position > self._seen[0]:
+            self._seen = (event.position, event.digest)
+
+    def check_claimed(self, run: int, steps: int) -> None:
+        """Remember how many steps of a run are claimed, in a transaction; refuse a record that went back.
+
+        The record of steps is beside the chain, where no later event covers it.
+        """
+        seen = self._claimed.get(run, 0)
+        if steps < seen:
+            raise corrupt("never go back", f"{steps} steps of run {run} claimed where {seen} were before")
+        self._claimed[run] = steps
+
+    def remember_claimed(self, run: int, steps: int) -> None:
+        """Remember a claim that is durable: another thread's later one may have come before."""
+        self._claimed[run] = max(steps, self._claimed.get(run, 0))
+
+
+def utc_now() -> str:
     """Return the time, in UTC, to the microsecond."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-def encode_spent(parts: tuple[Spent, ...]) -> list[list[float | str]]:
-    """Return amounts and masses as plain values."""
-    return [[encode_number(part.amount), encode_number(part.delta)] for part in parts]
-
-
-def decode_spent(parts: list[list[float | str]]) -> tuple[Spent, ...]:
-    """Return what `encode_spent` wrote."""
-    return tuple(Spent(decode_number(amount), decode_number(delta)) for amount, delta in parts)
-
-
-def append(
-    connection: Transaction,
-    before: State | None,
-    kind: str,
-    content: Mapping[str, object],
-    *,
-    totals: tuple[Spent, ...],
-    charge: int | None = None,
+def append_event(
+    connection: Transaction, last: Event | None, body: Body, totals: RunningTotals, *, charge: int | None
 ) -> Event:
-    """Write one event after the last; None is before the first."""
-    position, previous = (1, GENESIS) if before is None else (before.event.position + 1, before.event.digest)
-    carried = {
-        "time": now(),
-        "totals": encode_spent(totals),
-        "charges": (before.charges if before else 0) + (kind == CHARGE),
-        "versions": (before.versions if before else 0) + (kind in (OPENED, VERSION)),
-    }
-    accounts = (before.accounts if before else 0) + (kind == ACCOUNT)
-    if accounts:  # a ledger without accounts is written as it always was
-        carried["accounts"] = accounts
-    event = link(position, kind, charge, canonical({**content, **carried}), previous)
-    connection.execute(INSERT, event._asdict())
+    """Write one event after the last one, None before the first."""
+    position, previous = (1, GENESIS) if last is None else (last.position + 1, last.digest)
+    event = link(position, body.kind, charge, write_body(body, totals, utc_now()), previous)
+    connection.execute(INSERT, fields_of(EVENT, event))
     return event
 
 
-def last_state(connection: Transaction, seen: tuple[int, str] = (0, "")) -> State:
+def last_event(connection: Transaction, seen: tuple[int, str] = (0, "")) -> LogEnd:
     """Read the last event, and nothing else, and check that it is whole.
 
     With ``seen``, position and digest of an event that was there before, also that it still is.
@@ -120,18 +150,7 @@ def last_state(connection: Transaction, seen: tuple[int, str] = (0, "")) -> Stat
         raise corrupt("hold unaltered events", f"an altered event {event.position}")
     if seen[0] and (rows[-1].position, rows[-1].digest) != seen:
         raise corrupt("never go back", f"another event {seen[0]} than was there before")
-    return state_of(event)
-
-
-def state_of(event: Event) -> State:
-    """Return what an event carries."""
-    try:
-        content = event.content
-        totals = decode_spent(content["totals"])
-        accounts = int(content.get("accounts", 0))
-        return State(event, totals, int(content["charges"]), int(content["versions"]), accounts)
-    except (KeyError, TypeError, ValueError) as error:
-        raise corrupt("hold readable events", f"an unreadable event {event.position}") from error
+    return LogEnd.of(event)
 
 
 def event_of_charge(connection: Transaction, kind: str, charge: int) -> Event | None:
@@ -171,11 +190,3 @@ def events_after(connection: Transaction, position: int) -> Iterator[Event]:
         f"{COLUMNS} WHERE position > :position ORDER BY position", {"position": position}
     )
     return (Event(*row) for row in rows)
-
-
-def content_of(event: Event) -> dict[str, Any]:
-    """Return an event's body; a body that is not JSON is damage."""
-    try:
-        return event.content
-    except ValueError as error:
-        raise corrupt("hold readable events", f"an unreadable event {event.position}") from error

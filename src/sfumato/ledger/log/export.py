@@ -9,37 +9,31 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
 from sfumato import _check
-from sfumato.errors import LedgerMismatch, LedgerUnavailable
+from sfumato._wire import Format, canonical, parse
+from sfumato.errors import LedgerMismatch, LedgerUnavailable, ParameterError
+from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import Identity, keyed
 from sfumato.ledger.log.chain_head import ChainHead
-from sfumato.ledger.log.entries import Entry, entry_of
-from sfumato.ledger.log.event_log import CHARGE, COMMIT, OPENED, State, content_of, corrupt, state_of
-from sfumato.ledger.log.hash_chain import GENESIS, Event, canonical
+from sfumato.ledger.log.entries import Entry, entries_of
+from sfumato.ledger.log.event_log import LogEnd
+from sfumato.ledger.log.events import Charged, Committed, Opened, body_of
+from sfumato.ledger.log.hash_chain import EVENT, GENESIS, Event
 from sfumato.ledger.log.verification import Verification, verify_events
 from sfumato.privacy.receipt import Receipt
 
 __all__ = ["LedgerExport", "export_lines", "public_key_of"]
 
-FORMAT = 1
-_FIELDS: Mapping[str, tuple[type, ...]] = {
-    "position": (int,),
-    "kind": (str,),
-    "charge": (int, type(None)),
-    "body": (str,),
-    "previous": (str,),
-    "digest": (str,),
-}
+FORMAT: Final = Format("sfumato.ledger-export", 1)
 
 
 def public_key_of(key: bytes) -> str:
@@ -47,18 +41,22 @@ def public_key_of(key: bytes) -> str:
     return _signer(key).public_key().public_bytes_raw().hex()
 
 
-def export_lines(key: bytes, identity: Identity, events: Iterable[Event], last: State) -> Iterator[str]:
+def export_lines(key: bytes, identity: Identity, events: Iterable[Event], last: LogEnd) -> Iterator[str]:
     """Yield the lines of an export."""
-    yield canonical({"export": FORMAT, "ledger": identity.ledger, "public_key": public_key_of(key)})
+    yield canonical(FORMAT.wrap({"ledger": identity.ledger, "public_key": public_key_of(key)}))
     for event in events:
-        yield canonical(event._asdict())
-    head = {
+        yield canonical(EVENT.encode(event))
+    head = _head(identity, last)
+    yield canonical({"head": head, "signature": _signer(key).sign(_signed(head)).hex()})
+
+
+def _head(identity: Identity, last: LogEnd) -> dict[str, object]:
+    return {
         "ledger": identity.ledger,
         "position": last.event.position,
-        "charges": last.charges,
+        "charges": last.totals.charges,
         "digest": last.event.digest,
     }
-    yield canonical({"head": head, "signature": _signer(key).sign(_signed(head)).hex()})
 
 
 @final
@@ -78,8 +76,8 @@ class LedgerExport:
     Notes
     -----
     Guarantee: what `read` returns is a chain without a break whose head was signed with ``public_key``. That
-    this is the right key, and that nothing was left out since, needs something from elsewhere: the key as the
-    curator told it, an earlier export, or a receipt.
+    this is the right key, and that nothing was left out since, needs something from elsewhere: the key that
+    the curator gave, an earlier export, or a receipt.
     """
 
     identity: Identity
@@ -109,25 +107,20 @@ class LedgerExport:
     def parse(cls, text: str) -> LedgerExport:
         """Read an export from its text; as `read`."""
         lines = [_object(line) for line in text.splitlines()]
-        if len(lines) < 3 or "export" not in lines[0] or "head" not in lines[-1]:
+        if len(lines) < 3 or lines[0].get("format") != FORMAT.name or "head" not in lines[-1]:
             raise _no_export("another text, or one that was cut")
-        if isinstance(lines[0]["export"], int) and lines[0]["export"] > FORMAT:
+        version = lines[0].get("version")
+        if type(version) is int and version > FORMAT.version:
             raise LedgerUnavailable(
-                f"export must have a format up to {FORMAT}, got {lines[0]['export']}; upgrade sfumato"
+                f"export must have a format up to {FORMAT.version}, got {version}; upgrade sfumato"
             )
         events = tuple(_chained(lines[1:-1]))
         identity = _identity_of(events[0])
-        last = state_of(events[-1])
-        head = lines[-1]["head"]
-        told = {
-            "ledger": identity.ledger,
-            "position": last.event.position,
-            "charges": last.charges,
-            "digest": last.event.digest,
-        }
-        if head != told or lines[0].get("ledger") != identity.ledger:
+        head = _head(identity, LogEnd.of(events[-1]))
+        first = FORMAT.wrap({"ledger": identity.ledger, "public_key": lines[0].get("public_key")})
+        if lines[-1].get("head") != head or lines[0] != first or lines[-1].keys() != {"head", "signature"}:
             raise corrupt("end with the head of its chain", "another head")
-        public_key = _check_signature(lines[0].get("public_key"), lines[-1].get("signature"), told)
+        public_key = _check_signature(first["public_key"], lines[-1]["signature"], head)
         return cls(identity=identity, public_key=public_key, events=events)
 
     @property
@@ -142,10 +135,7 @@ class LedgerExport:
 
     def entries(self) -> tuple[Entry, ...]:
         """Return all charges in order."""
-        committed = {event.charge for event in self.events if event.kind == COMMIT}
-        charges = (event for event in self.events if event.kind == CHARGE)
-        budget = self.identity.budget
-        return tuple(entry_of(event, budget, committed=event.charge in committed) for event in charges)
+        return entries_of(self.events, self.identity.budget)
 
     def verify(
         self,
@@ -159,7 +149,7 @@ class LedgerExport:
         Parameters
         ----------
         public_key : str, optional
-            The ledger's key, as the curator told it.
+            The ledger's key, that the curator gave in person.
         earlier : LedgerExport, optional
             An export that this one must continue.
         receipts : iterable of Receipt, or of (number, digest)
@@ -172,7 +162,7 @@ class LedgerExport:
         LedgerMismatch
             The key, the earlier export or a receipt is another ledger's.
         ParameterError
-            What stands among the receipts is none.
+            Something among the receipts is none.
         """
         if public_key is not None and not hmac.compare_digest(
             public_key.strip().lower().encode(), self.public_key.encode()
@@ -185,24 +175,24 @@ class LedgerExport:
         if earlier is not None:
             if (earlier.ledger_id, earlier.public_key) != (self.ledger_id, self.public_key):
                 raise LedgerMismatch("earlier export must be of the same ledger, got another's; pass its own")
-            last = state_of(earlier.events[-1])
+            last = LogEnd.of(earlier.events[-1])
             head = ChainHead(
                 ledger=self.ledger_id,
                 position=last.event.position,
-                charges=last.charges,
+                charges=last.totals.charges,
                 digest=last.event.digest,
                 mac="",
             )
         for receipt in receipts:
             self._require(receipt)
-        return verify_events(self.events, self.identity, state_of(self.events[-1]), head)
+        return verify_events(self.events, self.identity, self.events[-1], head)
 
     def release_digest(self, number: int) -> str | None:
         """Return the SHA-256 of the release that a charge was committed with; None if it has none."""
         for event in self.events:
-            if event.kind == COMMIT and event.charge == number:
-                digest: str = content_of(event)["payload"]
-                return digest
+            if event.kind == Committed.kind and event.charge == number:
+                body = body_of(event)
+                return body.payload if isinstance(body, Committed) else None
         return None
 
     def _require(self, receipt: Receipt | tuple[int, str]) -> None:
@@ -214,8 +204,8 @@ class LedgerExport:
             number, digest = receipt.sequence, receipt.digest
         else:
             number, digest = _claim(receipt)
-        kept = [event.digest for event in self.events if event.kind == CHARGE and event.charge == number]
-        if len(digest) < 12 or not any(known.startswith(digest.lower()) for known in kept):
+        known = [e.digest for e in self.events if e.kind == Charged.kind and e.charge == number]
+        if len(digest) < 12 or not any(each.startswith(digest.lower()) for each in known):
             raise corrupt("hold every charge that it gave a receipt for", f"none for receipt {number}")
 
 
@@ -249,8 +239,8 @@ def _check_signature(public_key: object, signature: object, head: Mapping[str, o
 
 def _object(line: str) -> dict[str, Any]:
     try:
-        content = json.loads(line)
-    except ValueError as error:
+        content = parse("export", line)
+    except ParameterError as error:
         raise _no_export("a line that is not JSON") from error
     if not isinstance(content, dict):
         raise _no_export("a line that is no object")
@@ -260,11 +250,10 @@ def _object(line: str) -> dict[str, Any]:
 def _chained(lines: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
     previous = GENESIS
     for position, fields in enumerate(lines, start=1):
-        right = fields.keys() == _FIELDS.keys() and all(
-            isinstance(fields[name], kinds) and not isinstance(fields[name], bool)
-            for name, kinds in _FIELDS.items()
-        )
-        event = Event(**fields) if right else None
+        try:
+            event = EVENT.decode("event", fields)
+        except ParameterError:
+            event = None
         if event is None or event.position != position or event.previous != previous or not event.intact:
             raise corrupt("be an unbroken chain of events", f"a break at event {position}")
         previous = event.digest
@@ -272,12 +261,10 @@ def _chained(lines: Iterable[Mapping[str, Any]]) -> Iterator[Event]:
 
 
 def _identity_of(first: Event) -> Identity:
-    try:
-        if first.kind == OPENED:
-            return Identity.from_json(content_of(first))
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise corrupt("begin with a readable identity", "another event") from error
-    raise corrupt("begin with its identity", "another event")
+    body = body_of(first) if first.kind == Opened.kind else None
+    if not isinstance(body, Opened):
+        raise corrupt("begin with its identity", "another event")
+    return body.identity
 
 
 def _no_export(got: str) -> Exception:

@@ -1,24 +1,23 @@
-"""The chain: every event of a ledger is hashed together with the hash of the one before it.
+"""The hash chain: every event of a ledger is hashed together with the hash of the one before it.
 
 An event's body is canonical JSON (sorted keys, no white space, ASCII only, no NaN), so equal contents have
-equal bytes and a hash can be computed again by any program. Changing, dropping or swapping events breaks a
-link; dropping events at the end breaks none, which is what an exported :class:`~sfumato.ledger.ChainHead` is for.
+equal bytes and any program can compute a hash again. Changing, dropping or swapping events breaks a link;
+dropping events at the end breaks none, which is what an exported :class:`~sfumato.ledger.ChainHead` is for.
 
-The hash carries no key: whoever can write the file holds the ledger's key as well, so a key would add
-nothing against them.
+The hash has no key: whoever can write the file holds the ledger's key as well, so a key would add nothing
+against them.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-import math
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Final, NamedTuple
 
-__all__ = ["GENESIS", "Event", "canonical", "decode_number", "encode_number", "link"]
+from sfumato._wire import INTEGER, TEXT, Record, optional
 
-GENESIS = "0" * 64
+__all__ = ["EVENT", "GENESIS", "Event", "link"]
+
+GENESIS: Final = "0" * 64
 """What stands for the hash before the first event."""
 
 
@@ -37,24 +36,24 @@ class Event(NamedTuple):
     digest: str
 
     @property
-    def content(self) -> dict[str, Any]:
-        """The body, parsed."""
-        content: dict[str, Any] = json.loads(self.body)
-        return content
-
-    @property
     def intact(self) -> bool:
         """Whether the event still has the hash that it was written with."""
         return self == link(self.position, self.kind, self.charge, self.body, self.previous)
 
 
-def canonical(content: Mapping[str, object]) -> str:
-    """Return the one JSON text of ``content``.
-
-    >>> canonical({"b": 0.1, "a": [1, "x"]})
-    '{"a":[1,"x"],"b":0.1}'
-    """
-    return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+EVENT: Final[Record[Event]] = Record(
+    "an event",
+    Event,
+    {
+        "position": INTEGER,
+        "kind": TEXT,
+        "charge": optional(INTEGER),
+        "body": TEXT,
+        "previous": TEXT,
+        "digest": TEXT,
+    },
+)
+"""An event as an object: the columns of its row, and a line of an export."""
 
 
 def link(position: int, kind: str, charge: int | None, body: str, previous: str) -> Event:
@@ -63,13 +62,3 @@ def link(position: int, kind: str, charge: int | None, body: str, previous: str)
     text = f"{previous}\n{position}\n{kind}\n{'' if charge is None else charge}\n{body}"
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return Event(position, kind, charge, body, previous, digest)
-
-
-def encode_number(value: float) -> float | str:
-    """Return what stands for ``value`` in canonical JSON: itself, or ``"inf"``, which JSON does not have."""
-    return value if math.isfinite(value) else str(value)
-
-
-def decode_number(value: float | str) -> float:
-    """Return the number that `encode_number` wrote."""
-    return float(value)

@@ -3,57 +3,65 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from typing import Any
+from typing import Final
 
 from sfumato import _check
-from sfumato.ledger.log.event_log import CHARGE, COMMIT, State, append, content_of, corrupt, event_of_charge
+from sfumato._wire import canonical
+from sfumato.ledger.accounts import AccountKey
+from sfumato.ledger.failures import corrupt
+from sfumato.ledger.identity import keyed
+from sfumato.ledger.log.event_log import Snapshot, event_of_charge
+from sfumato.ledger.log.events import Charged, Committed, body_of
 from sfumato.ledger.store.base import Transaction
 from sfumato.privacy.receipt import Receipt
 
-__all__ = ["check_payload", "find_release", "payload_digest", "release_of", "store_release"]
+__all__ = ["as_committed", "check_payload", "find_release", "payload_digest", "request_hash", "store_release"]
 
-INSERT = """INSERT INTO release (charge, request, version, payload)
-    VALUES (:charge, :request, :version, :payload)"""
-LATEST = """SELECT charge, payload FROM release
-    WHERE request = :request AND version = :version ORDER BY charge DESC LIMIT 1"""
+INSERT: Final = """INSERT INTO release (charge, request, dataset_version, payload)
+    VALUES (:charge, :request, :dataset_version, :payload)"""
+LATEST: Final = """SELECT charge, payload FROM release
+    WHERE request = :request AND dataset_version = :version ORDER BY charge DESC LIMIT 1"""
 
 
-def check_payload(payload: bytes, most: int) -> None:
-    """Refuse what cannot be stored: no bytes, or more than ``most`` of them."""
+def request_hash(key: bytes, request: str, account: AccountKey) -> str:
+    """Return the keyed hash of a request by one account; "" for a request that is never to be found again."""
+    if not request:
+        return ""
+    asked = {"analyst": account.analyst, "period": account.period, "request": request}
+    return keyed(key, "request", canonical(asked))
+
+
+def check_payload(payload: bytes, maximum: int) -> None:
+    """Refuse what cannot be stored: no bytes, or more than ``maximum`` of them."""
     if not isinstance(payload, bytes):
         _check.refuse("payload", "be bytes", type(payload).__name__)
-    if len(payload) > most:
-        _check.refuse("payload", f"be at most {most} bytes", len(payload), "release fewer groups")
+    if len(payload) > maximum:
+        _check.refuse("payload", f"be at most {maximum} bytes", len(payload), "release fewer groups")
 
 
-def payload_digest(payload: object) -> str | None:
-    """Return the hash under which a release is chained; None for what is no bytes, as only damage leaves."""
-    return hashlib.sha256(payload).hexdigest() if isinstance(payload, bytes) else None
+def payload_digest(payload: bytes) -> str:
+    """Return the hash under which a release is chained."""
+    return hashlib.sha256(payload).hexdigest()
 
 
-def release_of(content: Mapping[str, Any]) -> list[object]:
-    """Return what a commit says of its release: request, dataset version and hash."""
-    return [content.get("request"), content.get("version"), content.get("payload")]
-
-
-def store_release(connection: Transaction, state: State, receipt: Receipt, payload: bytes) -> None:
+def store_release(snapshot: Snapshot, receipt: Receipt, payload: bytes) -> None:
     """Write a release and the event that chains it; the same release a second time changes nothing."""
-    number = receipt.sequence
-    charge = event_of_charge(connection, CHARGE, number) if 0 < number <= state.charges else None
-    if charge is None or charge.digest != receipt.digest:
+    connection, number = snapshot.connection, receipt.sequence
+    charge = None
+    if 0 < number <= snapshot.end.totals.charges:
+        charge = event_of_charge(connection, Charged.kind, number)
+    charged = None if charge is None or charge.digest != receipt.digest else body_of(charge)
+    if not isinstance(charged, Charged):
         raise corrupt("hold every charge that it gave a receipt for", f"none for receipt {number}")
-    charged = content_of(charge)
-    content = {
-        "request": charged["request"],
-        "version": charged["version"],
-        "payload": payload_digest(payload),
-    }
-    committed = event_of_charge(connection, COMMIT, number)
+    release = Committed(
+        request=charged.request, dataset_version=charged.dataset_version, payload=payload_digest(payload)
+    )
+    committed = event_of_charge(connection, Committed.kind, number)
     if committed is None:
-        append(connection, state, COMMIT, content, totals=state.totals, charge=number)
-        connection.execute(INSERT, {**content, "charge": number, "payload": payload})
-    elif release_of(content_of(committed)) != release_of(content):
+        snapshot.append(release, charge=number)
+        row = {"charge": number, "request": release.request, "dataset_version": release.dataset_version}
+        connection.execute(INSERT, {**row, "payload": payload})
+    elif body_of(committed) != release:
         _check.refuse("receipt", "be committed with one release", number, "charge again for fresh noise")
 
 
@@ -62,9 +70,15 @@ def find_release(connection: Transaction, request: str, version: int) -> bytes |
     row = connection.execute(LATEST, {"request": request, "version": version}).fetchone()
     if row is None:
         return None
-    payload: bytes = row[1]
-    committed = event_of_charge(connection, COMMIT, row[0])
-    expected = [request, version, payload_digest(payload)]
-    if committed is None or release_of(content_of(committed)) != expected:
-        raise corrupt("hold each release as it was committed", f"another release of charge {row[0]}")
-    return payload
+    charge, payload = row
+    committed = event_of_charge(connection, Committed.kind, charge)
+    if committed is None or body_of(committed) != as_committed(request, version, payload):
+        raise corrupt("hold each release as it was committed", f"another release of charge {charge}")
+    found: bytes = payload
+    return found
+
+
+def as_committed(request: str, version: int, payload: object) -> Committed:
+    """Return what the commit of a stored release must say; nothing that is no bytes was ever committed."""
+    digest = payload_digest(payload) if isinstance(payload, bytes) else ""
+    return Committed(request=request, dataset_version=version, payload=digest)

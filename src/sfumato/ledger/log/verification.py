@@ -2,45 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Final, TypeAlias
 
+from sfumato._wire import BOOLEAN, INTEGER, Format, Record, canonical, parse, sequence
 from sfumato.errors import LedgerError, LedgerMismatch, ParameterError
-from sfumato.ledger.accounts import Books, check_analyst, check_budget, keys_of
-from sfumato.ledger.budget.budget_check import Holding, all_hold
+from sfumato.ledger.accounts import AccountTotals, check_analyst, check_budget
+from sfumato.ledger.budget.budget_check import Balance, fits_all
 from sfumato.ledger.budget.filters import Spent
 from sfumato.ledger.budget.renewal import check_period
+from sfumato.ledger.failures import corrupt
+from sfumato.ledger.fields import fields_of
 from sfumato.ledger.identity import Identity
+from sfumato.ledger.log.account_book import add_event
 from sfumato.ledger.log.chain_head import ChainHead
 from sfumato.ledger.log.entries import entry_of
-from sfumato.ledger.log.event_log import (
-    ACCOUNT,
-    CHARGE,
-    COMMIT,
-    OPENED,
-    VERSION,
-    State,
-    content_of,
-    corrupt,
-    decode_spent,
-    last_state,
-    state_of,
-    walk,
+from sfumato.ledger.log.event_log import last_event, walk
+from sfumato.ledger.log.events import (
+    AccountSet,
+    Charged,
+    Committed,
+    Opened,
+    RunningTotals,
+    read_event,
 )
 from sfumato.ledger.log.hash_chain import Event
-from sfumato.ledger.log.releases import payload_digest, release_of
-from sfumato.ledger.log.step_claims import check_claims, reserved_by
+from sfumato.ledger.log.releases import as_committed
+from sfumato.ledger.log.step_claims import check_claims, steps_reserved
 from sfumato.ledger.store.base import Transaction
 from sfumato.privacy.serial import loss_from_json
 
 __all__ = ["Verification", "verify_events", "verify_log"]
 
-Stored = Callable[[int], object]
-Price = Callable[[str, float], tuple[Spent, ...]]
+Stored: TypeAlias = Callable[[int], Committed | None]
+Price: TypeAlias = Callable[[str, float], tuple[Spent, ...]]
 
-RELEASE = "SELECT request, version, payload FROM release WHERE charge = :charge"
+FORMAT: Final = Format("sfumato.ledger-verification", 1)
+RELEASE: Final = "SELECT request, dataset_version, payload FROM release WHERE charge = :charge"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +68,36 @@ class Verification:
         """Whether every charge costs at most what was recorded and the budget holds."""
         return not self.underpriced and not self.overdrawn
 
+    def to_json(self) -> str:
+        """Return the report as one line of JSON."""
+        return canonical(FORMAT.wrap(fields_of(_RECORD, self)))
+
+    @classmethod
+    def from_json(cls, text: str) -> Verification:
+        """Read a report that `to_json` wrote.
+
+        Raises
+        ------
+        ParameterError
+            The text is not one.
+        """
+        name = "text of a verification report"
+        _, fields = FORMAT.unwrap(name, parse(name, text))
+        return _RECORD.decode(name, fields)
+
+
+_RECORD: Final[Record[Verification]] = Record(
+    "a verification report",
+    Verification,
+    {
+        "events": INTEGER,
+        "charges": INTEGER,
+        "releases": INTEGER,
+        "underpriced": sequence(INTEGER),
+        "overdrawn": BOOLEAN,
+    },
+)
+
 
 def verify_log(
     connection: Transaction, identity: Identity, key: bytes, head: ChainHead | None
@@ -89,29 +119,25 @@ def verify_log(
         )
     if not connection.check_pages():
         raise corrupt("pass the database's own check", "damaged pages")
-    last = last_state(connection)
+    last = last_event(connection).event
 
-    def stored(charge: int) -> object:
+    def stored(charge: int) -> Committed | None:
         row = connection.execute(RELEASE, {"charge": charge}).fetchone()
-        return None if row is None else [row[0], row[1], payload_digest(row[2])]
+        return None if row is None else as_committed(*row)
 
     reserved: dict[int, int] = {}
-    found = verify_events(_noting(walk(connection), reserved), identity, last, head, stored)
-    seen = 0 if head is None else head.steps
-    if reserved:
-        check_claims(connection, reserved, seen)
-    elif seen:
-        raise corrupt("continue the head", f"no runs where the head has seen {seen} steps")
+    found = verify_events(_adding_steps(walk(connection), reserved), identity, last, head, stored)
+    check_claims(connection, reserved, 0 if head is None else head.steps)
     (releases,) = connection.execute("SELECT count(*) FROM release").fetchone()
     if releases != found.releases:
         raise corrupt("hold one release per commit", f"{releases} releases for {found.releases} commits")
     return found
 
 
-def _noting(events: Iterable[Event], reserved: dict[int, int]) -> Iterable[Event]:
+def _adding_steps(events: Iterable[Event], reserved: dict[int, int]) -> Iterable[Event]:
     """Pass events on, and add up the steps that each run reserved."""
     for event in events:
-        run, steps = reserved_by(event)
+        run, steps = steps_reserved(event)
         if steps and run != event.charge and run not in reserved:
             raise corrupt("extend runs that there are", f"another run at event {event.position}")
         if steps:
@@ -122,7 +148,7 @@ def _noting(events: Iterable[Event], reserved: dict[int, int]) -> Iterable[Event
 def verify_events(
     events: Iterable[Event],
     identity: Identity,
-    last: State,
+    last: Event,
     head: ChainHead | None,
     stored: Stored | None = None,
 ) -> Verification:
@@ -134,7 +160,7 @@ def verify_events(
         All of them in order, each link checked as it is taken.
     identity : Identity
         What the first of them says.
-    last : State
+    last : Event
         The last of them.
     head : ChainHead or None
         What the chain must continue.
@@ -144,16 +170,16 @@ def verify_events(
     audit = _Audit(identity, head, stored)
     for event in events:
         audit.take(event)
-    if head is not None and head.position > last.event.position:
+    if head is not None and head.position > last.position:
         raise corrupt(
             "continue the head",
-            f"{last.event.position} events where the head has seen {head.position}: it was rolled back",
+            f"{last.position} events where the head has seen {head.position}: it was rolled back",
         )
     # Limits no higher than what the budget would be given today.
     limits = identity.budget.weakest(identity.budget.remade().filters)
     return Verification(
-        events=last.event.position,
-        charges=last.charges,
+        events=last.position,
+        charges=audit.charges,
         releases=audit.releases,
         underpriced=tuple(audit.underpriced),
         overdrawn=not audit.repriced.dataset_holds(limits),
@@ -170,75 +196,78 @@ class _Audit:
         self._filters = identity.budget.filters
         self._head = head
         self._stored = stored
-        self._totals = self._filters.nothing
-        self._books, self.repriced = Books(self._filters), Books(self._filters)
-        self._charges = self._versions = self._accounts = 0
+        self._totals = RunningTotals(self._filters.nothing)
+        self._accounts, self.repriced = AccountTotals(self._filters), AccountTotals(self._filters)
         self._committed: set[int] = set()
         # The same query asked a thousand times is priced once.
         self._price: Price = cache(lambda loss, delta: self._filters.price(loss_from_json(loss), delta))
 
+    @property
+    def charges(self) -> int:
+        """How many charges there were."""
+        return self._totals.charges
+
     def take(self, event: Event) -> None:
         """Check one event against those before it."""
-        content = content_of(event)
-        if event.kind == CHARGE:
-            self._take_charge(event, content)
-        elif event.kind == COMMIT:
-            self._take_commit(event, content)
-        elif event.kind == ACCOUNT:
-            self._take_account(event, content)
-        elif event.kind in (OPENED, VERSION) and (event.kind == OPENED) == (event.position == 1):
-            self._versions += 1
-        else:
+        body, totals, _ = read_event(event)
+        spent = self._totals.spent
+        if isinstance(body, Opened) != (event.position == 1):
             raise corrupt("hold events of the kinds it knows, in order", f"another kind at {event.position}")
-        if state_of(event) != State(event, self._totals, self._charges, self._versions, self._accounts):
+        if isinstance(body, Charged):
+            spent = self._take_charge(event, body)
+        elif isinstance(body, Committed):
+            self._take_commit(event, body)
+        elif isinstance(body, AccountSet):
+            self._take_account(event, body)
+        self._totals = self._totals.after(body, spent)
+        if totals != self._totals:
             raise corrupt("add up", f"other totals than the sum of the costs at event {event.position}")
         head = self._head
         if head is not None and event.position == head.position and event.digest != head.digest:
             raise corrupt("continue the head", f"another event {event.position} than the head says")
 
-    def _take_charge(self, event: Event, content: Mapping[str, Any]) -> None:
+    def _take_charge(self, event: Event, body: Charged) -> tuple[Spent, ...]:
+        """Check a charge and return what is spent with it."""
         entry = entry_of(event, self._identity.budget, committed=False)
-        recorded = decode_spent(content["costs"])
-        self._charges += 1
-        if event.charge != self._charges or not self._held(content, recorded):
+        number = self._totals.charges + 1
+        if event.charge != number or not self._fitted(body):
             raise corrupt("hold charges in order and within the budget", f"charge {event.charge} out of it")
-        self._totals = self._filters.after(self._totals, recorded)
-        self._books.take(event, content)
-        today = self._price(content["loss"], entry.delta)
-        self.repriced.add(keys_of(content), today)
+        add_event(self._accounts, body)
+        today = self._price(body.loss, entry.delta)
+        self.repriced.add(body.accounts, today)
         if any(
             now.amount > then.amount or now.delta > then.delta
-            for now, then in zip(today, recorded, strict=True)
+            for now, then in zip(today, body.costs, strict=True)
         ):
-            self.underpriced.append(self._charges)
+            self.underpriced.append(number)
+        return self._filters.after(self._totals.spent, body.costs)
 
-    def _held(self, content: Mapping[str, Any], cost: tuple[Spent, ...]) -> bool:
+    def _fitted(self, body: Charged) -> bool:
         """Whether a charge fitted into every budget that it names, as they were then."""
-        whole, keys = self._identity.budget, keys_of(content)
+        whole = self._identity.budget
         try:
-            check_period(self._identity.renewal, keys[0].period)
-            holdings = [self._books.holding(key, whole) for key in keys]
+            check_period(self._identity.renewal, body.period)
+            balances = [self._accounts.balance(key, whole) for key in body.accounts]
         except (LedgerError, ParameterError):
             return False
         if self._identity.renewal is None:
-            holdings[0] = Holding(whole, self._totals)
-        return all_hold(holdings, cost)
+            balances[0] = Balance(whole, self._totals.spent)
+        return fits_all(balances, body.costs)
 
-    def _take_account(self, event: Event, content: Mapping[str, Any]) -> None:
-        self._accounts += 1
-        self._books.take(event, content)
+    def _take_account(self, event: Event, body: AccountSet) -> None:
         try:
-            budget = self._books.budgets[check_analyst(content["analyst"])]
-            if budget is not None:
-                check_budget(budget, self._identity.budget)
+            check_analyst(body.analyst)
+            if body.budget is not None:
+                check_budget(body.budget, self._identity.budget)
         except ParameterError as error:
             raise corrupt("hold accounts of its kind", f"another one at event {event.position}") from error
+        add_event(self._accounts, body)
 
-    def _take_commit(self, event: Event, content: Mapping[str, Any]) -> None:
+    def _take_commit(self, event: Event, body: Committed) -> None:
         self.releases += 1
         charge = event.charge
-        if charge is None or not 0 < charge <= self._charges or charge in self._committed:
+        if charge is None or not 0 < charge <= self._totals.charges or charge in self._committed:
             raise corrupt("commit what was charged, once", f"a release of charge {charge}")
         self._committed.add(charge)
-        if self._stored is not None and self._stored(charge) != release_of(content):
+        if self._stored is not None and self._stored(charge) != body:
             raise corrupt("hold each release as it was committed", f"another release of charge {charge}")

@@ -1,7 +1,8 @@
-"""The store: where a ledger's rows lie, and transactions on them that survive crashes, threads and forks.
+"""The interface of a store: transactions on a ledger's rows that survive crashes, threads and forks.
 
-One interface, a small implementation for each database: `sfumato.ledger.store.sqlite`, a file or memory, and
-`sfumato.ledger.store.postgres`, a server that a team shares. What is read and written is the same SQL in both.
+Each database has a small implementation: `sfumato.ledger.store.sqlite`, a file or memory, and
+`sfumato.ledger.store.postgres`, a server that a team shares. What is read and written is the same SQL in
+both.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
 from sfumato.errors import LedgerUnavailable
-from sfumato.ledger.failures import PERHAPS_CHARGED, outcome
+from sfumato.ledger.failures import PERHAPS_CHARGED, stating_outcome
 
-__all__ = ["Fill", "Rows", "Store", "Transaction"]
+__all__ = ["SCHEMA_VERSION", "Rows", "Store", "Transaction", "WriteFirst"]
 
 LiveConnection = TypeVar("LiveConnection")
 
 
 class Rows(Iterable[Any], Protocol):
-    """What a statement gives."""
+    """The rows that a statement returns."""
 
     def fetchone(self) -> Any:
         """Return the next row, or None."""
@@ -42,14 +43,12 @@ class Transaction(Protocol):
     def check_pages(self) -> bool:
         """Whether the database finds itself undamaged, as far as it can tell."""
 
-    def format(self) -> int:
-        """Return the format that the ledger is marked with."""
 
-    def require_format(self, version: int) -> None:
-        """Mark the ledger as one that versions of sfumato which only know older formats must refuse."""
+SCHEMA_VERSION = 1
+"""Version of the tables, which a store is marked with; a store of a later version is refused."""
 
-
-Fill: TypeAlias = Callable[[Transaction], None]
+WriteFirst: TypeAlias = Callable[[Transaction], None]
+"""Writes the first rows of a new ledger, in the transaction that makes its tables."""
 
 
 class Store(ABC, Generic[LiveConnection]):
@@ -58,7 +57,7 @@ class Store(ABC, Generic[LiveConnection]):
     Parameters
     ----------
     name : str
-        The place, as error messages call it.
+        Where it is, as error messages say it.
     read_only : bool
         Refuse every writing transaction.
     """
@@ -66,10 +65,10 @@ class Store(ABC, Generic[LiveConnection]):
     path: Path | None = None
     """The file, where it is one."""
 
-    most_bytes: int
+    max_payload_bytes: int
     """The largest release that can be stored."""
 
-    outlives: bool = True
+    durable: bool = True
     """Whether the ledger is still there when the process ends."""
 
     def __init__(self, name: str, *, read_only: bool) -> None:
@@ -138,7 +137,7 @@ class Store(ABC, Generic[LiveConnection]):
         """Whether an error is the database's."""
 
     @abstractmethod
-    def _unsure(self, error: BaseException) -> bool:
+    def _may_have_committed(self, error: BaseException) -> bool:
         """Whether a commit that failed so may have happened."""
 
     def _commit(self, *, write: bool) -> None:
@@ -147,16 +146,16 @@ class Store(ABC, Generic[LiveConnection]):
         except BaseException as error:
             own = self._is_own(error)
             self._undo(failed=own)
-            if not (write and own and self._unsure(error)):
+            if not (write and own and self._may_have_committed(error)):
                 raise
-            with outcome(PERHAPS_CHARGED), self._explained():
+            with stating_outcome(PERHAPS_CHARGED), self._explained():
                 raise
 
     def _require_usable(self) -> None:
         if self._closed:
             raise LedgerUnavailable(f"ledger must be open, got a closed one at {self.name}; open it again")
         if self._process != os.getpid():
-            if not self.outlives:
+            if not self.durable:
                 raise LedgerUnavailable(
                     "ledger must be used in the process that made it, got one in memory after a fork, where "
                     "both processes would spend the same budget; keep the ledger in a file"

@@ -24,16 +24,14 @@ from typing import TYPE_CHECKING, Any, final
 from sfumato import _check
 from sfumato.errors import LedgerUnavailable, MissingExtra
 from sfumato.ledger.failures import NOTHING_CHARGED
-from sfumato.ledger.store.base import Fill, Rows, Store
-from sfumato.ledger.store.postgres_failures import explained, unsure
+from sfumato.ledger.store.base import SCHEMA_VERSION, Rows, Store, WriteFirst
+from sfumato.ledger.store.postgres_failures import explained, may_have_committed
 from sfumato.ledger.store.postgres_schema import (
     APPLICATION,
     FIRST_HEAD,
     check_schema,
-    run_statements,
     statements,
 )
-from sfumato.ledger.store.sqlite_schema import PLAIN, RUNS
 
 if TYPE_CHECKING:
     import sqlalchemy
@@ -42,7 +40,7 @@ __all__ = ["PostgresStore", "is_address"]
 
 SCHEMES = ("postgresql://", "postgres://")
 SCHEMA = "sfumato"
-"""Where the ledger lies if the address does not say ``?schema=``."""
+"""The schema of a ledger whose address does not say ``?schema=``."""
 
 SHORTEST_WAIT, LONGEST_WAIT = 0.001, 2e6
 """Seconds; the server takes 0 for no limit, and counts milliseconds in 31 bits."""
@@ -75,13 +73,13 @@ IS_SYNCED = """SELECT CASE WHEN pg_is_in_recovery() THEN TRUE
 Where commits wait for a standby, the server's own disk is not enough; how far the standby is, few may see."""
 
 
-def is_address(place: object) -> bool:
-    """Whether a ledger's place is the address of a PostgreSQL database and not a path."""
-    return isinstance(place, str) and place.startswith(SCHEMES)
+def is_address(location: object) -> bool:
+    """Whether a ledger's location is the address of a PostgreSQL database and not a path."""
+    return isinstance(location, str) and location.startswith(SCHEMES)
 
 
 @final
-class _Work:
+class _PostgresTransaction:
     """One transaction's statements."""
 
     __slots__ = ("_connection", "_highest", "_text", "writes")
@@ -110,17 +108,6 @@ class _Work:
         # The server checks each page as it reads it, where its cluster has checksums.
         return True
 
-    def format(self) -> int:
-        (version,) = self.execute("SELECT format FROM head WHERE id = 1").fetchone()
-        return int(version)
-
-    def require_format(self, version: int) -> None:
-        marked, schema = self.execute("SELECT format, current_schema() FROM head WHERE id = 1").fetchone()
-        if version >= RUNS > marked:
-            for statement in run_statements(f'"{schema}"'):
-                self._connection.exec_driver_sql(statement)
-        self.execute("UPDATE head SET format = :version WHERE format < :version", {"version": version})
-
 
 @final
 class PostgresStore(Store["sqlalchemy.Connection"]):
@@ -135,7 +122,7 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
         Refuse every writing transaction.
     lock_timeout : float
         Seconds to wait for other processes' locks.
-    fill : callable, optional
+    make_first : callable, optional
         Returns what writes the first rows; without it, a schema without a ledger is refused.
 
     Raises
@@ -144,7 +131,7 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
         SQLAlchemy or psycopg is not installed.
     """
 
-    most_bytes = 400_000_000
+    max_payload_bytes = 400_000_000
     """A value of the server's holds a thousand million, and bytes travel as two digits each."""
 
     def __init__(
@@ -153,7 +140,7 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
         *,
         read_only: bool = False,
         lock_timeout: float = 30.0,
-        fill: Callable[[], Fill] | None = None,
+        make_first: Callable[[], WriteFirst] | None = None,
     ) -> None:
         self._alchemy = _library()
         url, self._schema = _parsed(self._alchemy, address)
@@ -163,14 +150,14 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
         self._text = functools.cache(self._alchemy.text)
         self._lock_timeout = min(max(lock_timeout, SHORTEST_WAIT), LONGEST_WAIT)
         self._shares = False
-        self._work: _Work | None = None
+        self._work: _PostgresTransaction | None = None
         with self._explained():
             self._engine = _engine(self._alchemy, url, self._lock_timeout)
-            if fill is not None:
-                self._make(fill)
+            if make_first is not None:
+                self._make(make_first)
             self._connection = self._open()
 
-    def _begin(self, *, write: bool) -> _Work:
+    def _begin(self, *, write: bool) -> _PostgresTransaction:
         reused = self._connection is not None
         try:
             return self._begun(write=write)
@@ -181,10 +168,10 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
         self._drop_connection()
         return self._begun(write=write)
 
-    def _begun(self, *, write: bool) -> _Work:
+    def _begun(self, *, write: bool) -> _PostgresTransaction:
         if self._connection is None:
             self._connection = self._open()
-        work = _Work(self._connection, self._text)
+        work = _PostgresTransaction(self._connection, self._text)
         if write:
             # Each statement after the lock sees all that was committed before it was had.
             work.execute("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
@@ -199,7 +186,7 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
             self._connection.exec_driver_sql("COMMIT")
             self._sync(self._work, wrote=self._work.writes)
 
-    def _sync(self, work: _Work, *, wrote: bool) -> None:
+    def _sync(self, work: _PostgresTransaction, *, wrote: bool) -> None:
         """Wait until all that a transaction wrote or saw is on the disk, where commits do not."""
         if self._shares and (wrote or not work.execute(IS_SYNCED).fetchone()[0]):
             work.execute(SYNC).fetchone()
@@ -226,13 +213,13 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
     def _is_own(self, error: BaseException) -> bool:
         return isinstance(error, self._own)
 
-    def _unsure(self, error: BaseException) -> bool:
-        return unsure(error)
+    def _may_have_committed(self, error: BaseException) -> bool:
+        return may_have_committed(error)
 
     def _open(self) -> sqlalchemy.Connection:
         connection = self._connected()
         try:
-            work = _Work(connection, self._text)
+            work = _PostgresTransaction(connection, self._text)
             _require_ledger(work, self._schema, self.name)
             check_schema(work, self._schema, self.name)
             self._shares = bool(work.execute(MAY_SYNC).fetchone()[0])
@@ -255,14 +242,14 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
             )
         return connection
 
-    def _make(self, fill: Callable[[], Fill]) -> None:
+    def _make(self, make_first: Callable[[], WriteFirst]) -> None:
         """Make the ledger, whole or not at all, if there is none: of several processes one does."""
         connection = self._connected()
         try:
-            work = _Work(connection, self._text)
+            work = _PostgresTransaction(connection, self._text)
             if _has_ledger(work, self._schema):
                 return
-            write_first = fill()  # may read all of the data: not while others wait
+            write_first = make_first()  # may read all of the data: not while others wait
             work.execute("BEGIN")
             work.execute(
                 "SELECT pg_advisory_xact_lock(hashtextextended(:name, 0))", {"name": f"ledger {self._schema}"}
@@ -272,7 +259,7 @@ class PostgresStore(Store["sqlalchemy.Connection"]):
                     work.execute(f'CREATE SCHEMA "{self._schema}"')
                 for statement in statements(f'"{self._schema}"'):
                     connection.exec_driver_sql(statement)
-                work.execute(FIRST_HEAD, {"application": APPLICATION, "format": PLAIN})
+                work.execute(FIRST_HEAD, {"application": APPLICATION, "version": SCHEMA_VERSION})
                 write_first(work)
             work.execute("COMMIT")
         finally:
@@ -283,12 +270,12 @@ HAS_SCHEMA = "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = :schema"
 HAS_TABLES = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = :schema LIMIT 1"
 
 
-def _has_ledger(work: _Work, schema: str) -> bool:
-    """Whether the schema holds anything: a ledger, or what must not be taken for an empty place."""
+def _has_ledger(work: _PostgresTransaction, schema: str) -> bool:
+    """Whether the schema holds anything: a ledger, or what must not be taken for an empty schema."""
     return work.execute(HAS_TABLES, {"schema": schema}).fetchone() is not None
 
 
-def _require_ledger(work: _Work, schema: str, name: str) -> None:
+def _require_ledger(work: _PostgresTransaction, schema: str, name: str) -> None:
     if not _has_ledger(work, schema):
         raise LedgerUnavailable(
             f"ledger must be in its schema, got none at {name}; {NOTHING_CHARGED}; check the address, or "

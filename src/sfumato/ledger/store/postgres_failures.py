@@ -9,7 +9,7 @@ from typing import Any
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
 from sfumato.ledger.failures import NOTHING_CHARGED
 
-__all__ = ["explained", "state_of", "unsure"]
+__all__ = ["explained", "may_have_committed", "sqlstate_of"]
 
 UNAVAILABLE: Mapping[str, tuple[str, str, str]] = {
     "08": ("be reachable", "a lost connection", "check the network and the server, and try again"),
@@ -43,16 +43,16 @@ BEFORE_COMMIT = ("23", "40", "55")
 """Codes of a commit that did not happen; any other, and a lost connection, may have come after it."""
 
 
-def state_of(error: BaseException) -> str | None:
+def sqlstate_of(error: BaseException) -> str | None:
     """Return the server's code of an error; None where the connection failed and no server spoke."""
     # SQLAlchemy wraps the driver's error.
     state: Any = getattr(getattr(error, "orig", error), "sqlstate", None)
     return state if isinstance(state, str) else None
 
 
-def unsure(error: BaseException) -> bool:
+def may_have_committed(error: BaseException) -> bool:
     """Whether a commit that failed so may have happened."""
-    state = state_of(error)
+    state = sqlstate_of(error)
     return state is None or not state.startswith(BEFORE_COMMIT)
 
 
@@ -63,7 +63,7 @@ def explained(name: str, own: tuple[type[BaseException], ...]) -> Iterator[None]
         yield
     except own as error:
         # The server's own words may hold what was written; they go no further than the cause.
-        raise _of_server(state_of(error), name) from error
+        raise _of_server(sqlstate_of(error), name) from error
     except UnicodeDecodeError as error:
         raise _damaged(name) from error
 

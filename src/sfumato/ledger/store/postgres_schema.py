@@ -7,16 +7,15 @@ owns the tables can drop the triggers, which is found when the ledger is opened,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
-from sfumato.ledger.store.base import Transaction
-from sfumato.ledger.store.sqlite_schema import FORMAT, RUNS
+from sfumato.ledger.store.base import SCHEMA_VERSION, Transaction
 
-__all__ = ["APPLICATION", "FIRST_HEAD", "check_schema", "run_statements", "statements"]
+__all__ = ["APPLICATION", "FIRST_HEAD", "check_schema", "statements"]
 
 APPLICATION = "sfumato ledger"
-FIRST_HEAD = "INSERT INTO head VALUES (1, :application, :format, 0)"
+FIRST_HEAD = "INSERT INTO head VALUES (1, :application, :version, 0)"
 TABLES = ("event", "release", "secret")
 
 REFUSE = "RAISE EXCEPTION 'a ledger is append-only' USING ERRCODE = 'integrity_constraint_violation';"
@@ -24,35 +23,10 @@ REFUSED = f"BEGIN {REFUSE} END"
 ADVANCE = "UPDATE head SET position = NEW.position WHERE id = 1 AND position = NEW.position - 1;"
 APPENDED = f"BEGIN {ADVANCE} IF NOT FOUND THEN {REFUSE} END IF; RETURN NEW; END"
 ADVANCED = f"""BEGIN
-    IF NEW.id <> OLD.id OR NEW.application <> OLD.application OR NEW.format < OLD.format
+    IF NEW.id <> OLD.id OR NEW.application <> OLD.application OR NEW.version < OLD.version
         OR NEW.position NOT IN (OLD.position, OLD.position + 1) THEN {REFUSE} END IF;
     RETURN NEW;
 END"""
-FUNCTIONS = {"refuse_change": REFUSED, "append_event": APPENDED, "advance_head": ADVANCED}
-
-COLUMNS = {
-    "head": """id integer PRIMARY KEY CHECK (id = 1), application text NOT NULL, format integer NOT NULL,
-        position bigint NOT NULL""",
-    "event": """position bigint PRIMARY KEY, kind text NOT NULL, charge bigint, body text NOT NULL,
-        previous text NOT NULL, digest text NOT NULL""",
-    "release": """charge bigint PRIMARY KEY, request text NOT NULL, version bigint NOT NULL,
-        payload bytea NOT NULL""",
-    "secret": "id integer PRIMARY KEY CHECK (id = 1), key bytea NOT NULL",
-}
-INDEXES = {
-    # A charge is recorded once and committed once.
-    "event_of_charge": "CREATE UNIQUE INDEX event_of_charge ON event (kind, charge) WHERE charge IS NOT NULL",
-    "release_of_request": "CREATE INDEX release_of_request ON release (request, version, charge)",
-}
-TRIGGERS = {
-    "event_appended": ("BEFORE INSERT ON event FOR EACH ROW", "append_event"),
-    "head_advanced": ("BEFORE UPDATE ON head FOR EACH ROW", "advance_head"),
-    "head_refused": ("BEFORE DELETE OR TRUNCATE ON head", "refuse_change"),
-} | {
-    f"{table}_refused": (f"BEFORE UPDATE OR DELETE OR TRUNCATE ON {table}", "refuse_change")
-    for table in TABLES
-}
-
 FOLLOWING = "(SELECT coalesce(max(last), -1) + 1 FROM claim WHERE run = NEW.run)"
 IS_LAST = "NOT EXISTS (SELECT 1 FROM claim WHERE run = OLD.run AND first > OLD.first)"
 APPENDED_CLAIM = f"""BEGIN
@@ -64,15 +38,42 @@ GROWN_CLAIM = f"""BEGIN
         OR NOT {IS_LAST} THEN {REFUSE} END IF;
     RETURN NEW;
 END"""
-CLAIM = """run bigint NOT NULL, first bigint NOT NULL, last bigint NOT NULL CHECK (last >= first),
-    digest text NOT NULL CHECK (digest = '' OR first = last), PRIMARY KEY (run, first)"""
-RUN_FUNCTIONS = {"append_claim": APPENDED_CLAIM, "grow_claim": GROWN_CLAIM}
-RUN_TRIGGERS = {
+FUNCTIONS = {
+    "refuse_change": REFUSED,
+    "append_event": APPENDED,
+    "advance_head": ADVANCED,
+    "append_claim": APPENDED_CLAIM,
+    "grow_claim": GROWN_CLAIM,
+}
+
+COLUMNS = {
+    "head": """id integer PRIMARY KEY CHECK (id = 1), application text NOT NULL, version integer NOT NULL,
+        position bigint NOT NULL""",
+    "event": """position bigint PRIMARY KEY, kind text NOT NULL, charge bigint, body text NOT NULL,
+        previous text NOT NULL, digest text NOT NULL""",
+    "release": """charge bigint PRIMARY KEY, request text NOT NULL, dataset_version bigint NOT NULL,
+        payload bytea NOT NULL""",
+    "secret": "id integer PRIMARY KEY CHECK (id = 1), key bytea NOT NULL",
+    # Steps [first, last] of one run, as in a file.
+    "claim": """run bigint NOT NULL, first bigint NOT NULL, last bigint NOT NULL CHECK (last >= first),
+        digest text NOT NULL CHECK (digest = '' OR first = last), PRIMARY KEY (run, first)""",
+}
+INDEXES = {
+    # A charge is recorded once and committed once.
+    "event_of_charge": "CREATE UNIQUE INDEX event_of_charge ON event (kind, charge) WHERE charge IS NOT NULL",
+    "release_of_request": "CREATE INDEX release_of_request ON release (request, dataset_version, charge)",
+}
+TRIGGERS = {
+    "event_appended": ("BEFORE INSERT ON event FOR EACH ROW", "append_event"),
+    "head_advanced": ("BEFORE UPDATE ON head FOR EACH ROW", "advance_head"),
+    "head_refused": ("BEFORE DELETE OR TRUNCATE ON head", "refuse_change"),
     "claim_appended": ("BEFORE INSERT ON claim FOR EACH ROW", "append_claim"),
     "claim_grown": ("BEFORE UPDATE ON claim FOR EACH ROW", "grow_claim"),
     "claim_refused": ("BEFORE DELETE OR TRUNCATE ON claim", "refuse_change"),
+} | {
+    f"{table}_refused": (f"BEFORE UPDATE OR DELETE OR TRUNCATE ON {table}", "refuse_change")
+    for table in TABLES
 }
-"""What a ledger with runs has besides, as in a file."""
 
 
 def statements(schema: str) -> Iterable[str]:
@@ -80,25 +81,13 @@ def statements(schema: str) -> Iterable[str]:
     for name, columns in COLUMNS.items():
         yield f"CREATE TABLE {name} ({columns})"
     yield from INDEXES.values()
-    yield from _guards(schema, FUNCTIONS, TRIGGERS)
-
-
-def run_statements(schema: str) -> Iterable[str]:
-    """Yield what makes the table of the steps of runs, beside the others."""
-    yield f"CREATE TABLE claim ({CLAIM})"
-    yield from _guards(schema, RUN_FUNCTIONS, RUN_TRIGGERS)
-
-
-def _guards(
-    schema: str, functions: Mapping[str, str], triggers: Mapping[str, tuple[str, str]]
-) -> Iterable[str]:
-    for name, body in functions.items():
+    for name, body in FUNCTIONS.items():
         # The path is fixed: what a session's own path begins with must not stand in for the ledger's tables.
         yield (
             f"CREATE FUNCTION {name}() RETURNS trigger LANGUAGE plpgsql "
             f"SET search_path = {schema}, pg_temp AS $body${body}$body$"
         )
-    for name, (event, function) in triggers.items():
+    for name, (event, function) in TRIGGERS.items():
         yield f"CREATE TRIGGER {name} {event} EXECUTE FUNCTION {function}()"
 
 
@@ -112,36 +101,34 @@ def check_schema(transaction: Transaction, schema: str, name: str) -> None:
     LedgerUnavailable
         A ledger of a later version.
     """
-    kept = {row[0] for row in transaction.execute(KEPT_TABLES, {"schema": schema})}
+    tables = {row[0] for row in transaction.execute(EXISTING_TABLES, {"schema": schema})}
     marked = None
-    if "head" in kept:
-        marked = transaction.execute("SELECT application, format FROM head WHERE id = 1").fetchone()
+    if "head" in tables:
+        marked = transaction.execute("SELECT application, version FROM head WHERE id = 1").fetchone()
     if marked is None or marked[0] != APPLICATION:
         raise LedgerCorrupt(f"ledger must be a schema that sfumato made, got {name}; give another schema")
-    if marked[1] > FORMAT:
+    if marked[1] > SCHEMA_VERSION:
         raise LedgerUnavailable(
-            f"ledger must have a format up to {FORMAT}, got {marked[1]} in {name}; upgrade sfumato to open it"
+            f"ledger must have a format up to {SCHEMA_VERSION}, got {marked[1]} in {name}; upgrade sfumato "
+            "to open it"
         )
-    functions = {tuple(row) for row in transaction.execute(KEPT_FUNCTIONS, {"schema": schema})}
-    triggers = {tuple(row) for row in transaction.execute(KEPT_TRIGGERS, {"schema": schema})}
-    has_runs = marked[1] >= RUNS
-    made = (COLUMNS | ({"claim": CLAIM} if has_runs else {})).keys()
-    bodies = FUNCTIONS | (RUN_FUNCTIONS if has_runs else {})
+    functions = {tuple(row) for row in transaction.execute(EXISTING_FUNCTIONS, {"schema": schema})}
+    triggers = {tuple(row) for row in transaction.execute(EXISTING_TRIGGERS, {"schema": schema})}
     expected = {
         (trigger, event.split(" ON ")[1].split()[0], function, "O")
-        for trigger, (event, function) in (TRIGGERS | (RUN_TRIGGERS if has_runs else {})).items()
+        for trigger, (event, function) in TRIGGERS.items()
     }
-    if not (made <= kept and set(bodies.items()) <= functions and triggers == expected):
+    if not (COLUMNS.keys() <= tables and set(FUNCTIONS.items()) <= functions and triggers == expected):
         raise LedgerCorrupt(
             f"ledger must have the tables and triggers it was made with, got an altered {name}; "
             "restore the schema from a backup"
         )
 
 
-KEPT_TABLES = "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = :schema"
-KEPT_FUNCTIONS = """SELECT p.proname, p.prosrc FROM pg_catalog.pg_proc AS p
+EXISTING_TABLES = "SELECT tablename FROM pg_catalog.pg_tables WHERE schemaname = :schema"
+EXISTING_FUNCTIONS = """SELECT p.proname, p.prosrc FROM pg_catalog.pg_proc AS p
     JOIN pg_catalog.pg_namespace AS n ON n.oid = p.pronamespace WHERE n.nspname = :schema"""
-KEPT_TRIGGERS = """SELECT t.tgname, c.relname, p.proname, t.tgenabled
+EXISTING_TRIGGERS = """SELECT t.tgname, c.relname, p.proname, t.tgenabled
     FROM pg_catalog.pg_trigger AS t
     JOIN pg_catalog.pg_class AS c ON c.oid = t.tgrelid
     JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace

@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any, final
 
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
-from sfumato.ledger.failures import NOTHING_CHARGED, explained, unsure
-from sfumato.ledger.store.base import Fill, Rows, Store
-from sfumato.ledger.store.sqlite_schema import check_schema, mark_format, write_schema
+from sfumato.ledger.failures import NOTHING_CHARGED
+from sfumato.ledger.store.base import Rows, Store, WriteFirst
+from sfumato.ledger.store.sqlite_failures import explained, may_have_committed
+from sfumato.ledger.store.sqlite_schema import check_schema, write_schema
 
 __all__ = ["SQLiteStore", "create_file"]
 
@@ -36,7 +37,7 @@ LONGEST_WAIT = 1e6
 
 
 @final
-class _Work:
+class _SQLiteTransaction:
     """One transaction's statements."""
 
     __slots__ = ("_connection",)
@@ -54,13 +55,6 @@ class _Work:
     def check_pages(self) -> bool:
         return [*self._connection.execute("PRAGMA integrity_check(1)")] == [("ok",)]
 
-    def format(self) -> int:
-        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        return int(version)
-
-    def require_format(self, version: int) -> None:
-        mark_format(self._connection, version)
-
 
 @final
 class SQLiteStore(Store[sqlite3.Connection]):
@@ -77,11 +71,11 @@ class SQLiteStore(Store[sqlite3.Connection]):
         Refuse every writing transaction.
     lock_timeout : float
         Seconds to wait for other processes' locks.
-    fill : callable, optional
+    write_first : callable, optional
         Writes the first rows of a database in memory.
     """
 
-    most_bytes = 900_000_000
+    max_payload_bytes = 900_000_000
     """SQLite's own limit is a little above."""
 
     def __init__(
@@ -90,30 +84,30 @@ class SQLiteStore(Store[sqlite3.Connection]):
         *,
         read_only: bool = False,
         lock_timeout: float = 30.0,
-        fill: Fill | None = None,
+        write_first: WriteFirst | None = None,
     ) -> None:
         super().__init__("memory" if path is None else repr(str(path)), read_only=read_only)
         self.path = path
-        self.outlives = path is not None
+        self.durable = path is not None
         self._lock_timeout = lock_timeout
-        self._place: tuple[int, int] | None = None
+        self._file_identity: tuple[int, int] | None = None
         with explained(self.name):
             if path is None:
                 self._connection = _connect(":memory:", lock_timeout)
-                _write_first(self._connection, fill)
+                _write_tables(self._connection, write_first)
             else:
                 _remove_draft_links(path)
                 self._connection = self._open_file(path)
 
-    def _begin(self, *, write: bool) -> _Work:
+    def _begin(self, *, write: bool) -> _SQLiteTransaction:
         if self._connection is None and self.path is not None:
             self._connection = self._open_file(self.path)
         if self._connection is None:
             raise LedgerUnavailable("ledger must be open, got a closed one in memory; open a new one")
         # IMMEDIATE takes the write lock before the totals are read.
         self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
-        self._check_place()
-        return _Work(self._connection)
+        self._check_file()
+        return _SQLiteTransaction(self._connection)
 
     def _finish(self) -> None:
         if self._connection is not None:
@@ -137,8 +131,8 @@ class SQLiteStore(Store[sqlite3.Connection]):
     def _is_own(self, error: BaseException) -> bool:
         return isinstance(error, sqlite3.Error)
 
-    def _unsure(self, error: BaseException) -> bool:
-        return isinstance(error, sqlite3.Error) and unsure(error)
+    def _may_have_committed(self, error: BaseException) -> bool:
+        return isinstance(error, sqlite3.Error) and may_have_committed(error)
 
     def _open_file(self, path: Path) -> sqlite3.Connection:
         status = path.stat()
@@ -147,8 +141,8 @@ class SQLiteStore(Store[sqlite3.Connection]):
             raise LedgerCorrupt(
                 f"ledger must not be empty, got an empty file at {self.name}; restore it from a backup"
             )
-        place = (status.st_dev, status.st_ino)
-        if self._place not in (None, place):
+        identity = (status.st_dev, status.st_ino)
+        if self._file_identity not in (None, identity):
             raise _moved(self.name)
         connection = _connect(f"{path.as_uri()}?mode=rw", self._lock_timeout)
         try:
@@ -158,10 +152,10 @@ class SQLiteStore(Store[sqlite3.Connection]):
         except BaseException:
             connection.close()
             raise
-        self._place = place
+        self._file_identity = identity
         return connection
 
-    def _check_place(self) -> None:
+    def _check_file(self) -> None:
         """Refuse a file that was moved or replaced: charges would go where nobody looks for them."""
         if self.path is None:
             return
@@ -169,11 +163,11 @@ class SQLiteStore(Store[sqlite3.Connection]):
             status = self.path.stat()
         except FileNotFoundError:
             raise _moved(self.name) from None
-        if (status.st_dev, status.st_ino) != self._place:
+        if (status.st_dev, status.st_ino) != self._file_identity:
             raise _moved(self.name)
 
 
-def create_file(path: Path, fill: Fill) -> bool:
+def create_file(path: Path, write_first: WriteFirst) -> bool:
     """Make a ledger's file, whole or not at all; False if there is one already.
 
     The database is made under another name and then linked to its own, which fails if that exists: of
@@ -187,7 +181,7 @@ def create_file(path: Path, fill: Fill) -> bool:
             connection = _connect(f"{draft.as_uri()}?mode=rw", 0.0)
             try:
                 connection.execute("PRAGMA journal_mode = MEMORY")
-                _write_first(connection, fill)
+                _write_tables(connection, write_first)
             finally:
                 connection.close()
             os.link(draft, path)
@@ -213,11 +207,11 @@ def _connect(target: str, lock_timeout: float) -> sqlite3.Connection:
     return connection
 
 
-def _write_first(connection: sqlite3.Connection, fill: Fill | None) -> None:
+def _write_tables(connection: sqlite3.Connection, write_first: WriteFirst | None) -> None:
     connection.execute("BEGIN IMMEDIATE")
     write_schema(connection)
-    if fill is not None:
-        fill(_Work(connection))
+    if write_first is not None:
+        write_first(_SQLiteTransaction(connection))
     connection.execute("COMMIT")
 
 

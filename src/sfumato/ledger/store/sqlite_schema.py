@@ -5,20 +5,9 @@ from __future__ import annotations
 import sqlite3
 
 from sfumato.errors import LedgerCorrupt, LedgerUnavailable
+from sfumato.ledger.store.base import SCHEMA_VERSION
 
-__all__ = ["APART", "FORMAT", "PLAIN", "RUNS", "check_schema", "mark_format", "write_schema"]
-
-PLAIN = 1
-"""Format of a ledger with one budget for all: the one that every version of sfumato reads."""
-
-APART = 2
-"""Format of a ledger that keeps accounts of analysts or periods, which an older version would overdraw."""
-
-RUNS = 3
-"""Format of a ledger with training runs: their steps have a table, made with the first of them."""
-
-FORMAT = RUNS
-"""The latest format known, in the file's header; a file of a later one is refused."""
+__all__ = ["check_schema", "write_schema"]
 
 APPLICATION = 0x53464C47
 """Marks an SQLite file as a ledger ("SFLG")."""
@@ -38,10 +27,10 @@ STATEMENTS = {
     "release": """CREATE TABLE release (
         charge INTEGER PRIMARY KEY,
         request TEXT NOT NULL CHECK (typeof(request) = 'text'),
-        version INTEGER NOT NULL CHECK (typeof(version) = 'integer'),
+        dataset_version INTEGER NOT NULL CHECK (typeof(dataset_version) = 'integer'),
         payload BLOB NOT NULL CHECK (typeof(payload) = 'blob')
     )""",
-    "release_of_request": "CREATE INDEX release_of_request ON release (request, version, charge)",
+    "release_of_request": "CREATE INDEX release_of_request ON release (request, dataset_version, charge)",
     "secret": """CREATE TABLE secret (
         id INTEGER PRIMARY KEY CHECK (id = 1),
         key BLOB NOT NULL CHECK (typeof(key) = 'blob')
@@ -56,14 +45,6 @@ STATEMENTS = {
     "secret_appended": """CREATE TRIGGER secret_appended BEFORE INSERT ON secret
         WHEN EXISTS (SELECT 1 FROM secret)
         BEGIN SELECT raise(ABORT, 'a ledger is append-only'); END""",
-} | {
-    f"{table}_{action}_refused": f"""CREATE TRIGGER {table}_{action}_refused BEFORE {action} ON {table}
-        BEGIN SELECT raise(ABORT, 'a ledger is append-only'); END"""
-    for table in ("event", "release", "secret")
-    for action in ("update", "delete")
-}
-
-RUN_STATEMENTS = {
     # Steps [first, last] of one run, each claimed once, before its noise is drawn. A row grows at its end; a
     # step with a digest of what it will compute has a row of its own.
     "claim": """CREATE TABLE claim (
@@ -82,8 +63,12 @@ RUN_STATEMENTS = {
         BEGIN SELECT raise(ABORT, 'a ledger is append-only'); END""",
     "claim_delete_refused": """CREATE TRIGGER claim_delete_refused BEFORE delete ON claim
         BEGIN SELECT raise(ABORT, 'a ledger is append-only'); END""",
+} | {
+    f"{table}_{action}_refused": f"""CREATE TRIGGER {table}_{action}_refused BEFORE {action} ON {table}
+        BEGIN SELECT raise(ABORT, 'a ledger is append-only'); END"""
+    for table in ("event", "release", "secret")
+    for action in ("update", "delete")
 }
-"""What a ledger with runs has besides."""
 
 
 def write_schema(connection: sqlite3.Connection) -> None:
@@ -91,17 +76,7 @@ def write_schema(connection: sqlite3.Connection) -> None:
     for statement in STATEMENTS.values():
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION}")
-    mark_format(connection, PLAIN)
-
-
-def mark_format(connection: sqlite3.Connection, version: int) -> None:
-    """Raise the format to ``version``, inside the caller's transaction, with its tables; never lowers it."""
-    (marked,) = connection.execute("PRAGMA user_version").fetchone()
-    if version >= RUNS > marked:
-        for statement in RUN_STATEMENTS.values():
-            connection.execute(statement)
-    if version > marked:
-        connection.execute(f"PRAGMA user_version = {version:d}")
+    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION:d}")
 
 
 def check_schema(connection: sqlite3.Connection, name: str) -> None:
@@ -118,14 +93,14 @@ def check_schema(connection: sqlite3.Connection, name: str) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if application != APPLICATION:
         raise LedgerCorrupt(f"ledger must be a file that sfumato made, got {name}; give another path")
-    if version > FORMAT:
+    if version > SCHEMA_VERSION:
         raise LedgerUnavailable(
-            f"ledger must have a format up to {FORMAT}, got {version} in {name}; upgrade sfumato to open it"
+            f"ledger must have a format up to {SCHEMA_VERSION}, got {version} in {name}; upgrade sfumato "
+            "to open it"
         )
     stored = connection.execute("SELECT name, sql FROM sqlite_master WHERE name NOT LIKE 'sqlite_%'")
-    kept = {name: _words(sql) for name, sql in stored}
-    expected = STATEMENTS | (RUN_STATEMENTS if version >= RUNS else {})
-    if version < PLAIN or kept != {name: _words(sql) for name, sql in expected.items()}:
+    found = {name: _words(sql) for name, sql in stored}
+    if version < 1 or found != {name: _words(sql) for name, sql in STATEMENTS.items()}:
         raise LedgerCorrupt(
             f"ledger must have the tables and triggers it was made with, got an altered {name}; "
             "restore the file from a backup"
