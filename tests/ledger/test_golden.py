@@ -25,7 +25,8 @@ def text(name: str) -> str:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return shutil.copy(GOLDEN / "ledger.sqlite", tmp_path / "golden")
+    shutil.copy(GOLDEN / "ledger.sqlite", tmp_path / "golden")
+    return tmp_path / "golden"
 
 
 def dump(path: Path) -> list[str]:

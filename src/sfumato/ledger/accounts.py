@@ -14,7 +14,8 @@ from sfumato import _check
 from sfumato.errors import LedgerMismatch
 from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.budget.budget_check import Balance
-from sfumato.ledger.budget.filters import Filters, Spent
+from sfumato.ledger.budget.combined_filters import Filters
+from sfumato.ledger.budget.filters import Spent
 from sfumato.ledger.failures import NOTHING_CHARGED
 
 __all__ = ["AccountKey", "AccountTotals", "AnalystAccount", "check_analyst", "check_budget"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
 from typing import final
 
 from sfumato import _check
@@ -95,7 +94,7 @@ class Ledger(LedgerReader):
         path : str or path-like or None
             The file; it is made readable for its owner only. Or the address of a PostgreSQL database that a
             team shares, ``postgresql://user@host/database``, with ``?schema=acs`` where it holds several
-            ledgers; needs the extra ``sfumato[postgres]``. None keeps the ledger in memory.
+            ledgers; needs the extra ``sfumato[postgres]``. None is a ledger in memory.
         budget : Budget
             What may be spent in all, the same as when the ledger was made.
         privacy_unit : str
@@ -237,7 +236,7 @@ class Ledger(LedgerReader):
         simulated : bool
             Whether the noise is simulated.
         loss_at : callable, optional
-            The loss of the same question asked at another epsilon, and the same delta: a refusal then offers
+            The loss of the same question asked at another epsilon, and the same delta: a refusal then suggests
             an epsilon at which this question fits, else one at which a count does.
         analyst : str
             Who asks: their account is charged as well as the dataset's, in one transaction; both must hold.
@@ -288,7 +287,7 @@ class Ledger(LedgerReader):
         analyst: str = "",
         period: str = "",
     ) -> Run:
-        """Charge a whole training run before its first step, and keep a durable record of its steps.
+        """Charge a whole training run before its first step, and make a durable record of its steps.
 
         Parameters
         ----------
@@ -323,37 +322,6 @@ class Ledger(LedgerReader):
             steps=_check.integer("steps", steps, minimum=1),
         )
         return self.run(self._recorder.record(charge).sequence)
-
-    def steps_that_fit(
-        self,
-        loss_of: Callable[[int], PrivacyLoss],
-        *,
-        maximum: int,
-        delta: float,
-        analyst: str = "",
-        period: str = "",
-    ) -> int:
-        """Return how many steps of a run would be accepted now, at most ``maximum``; nothing is written.
-
-        Parameters
-        ----------
-        loss_of : callable
-            The loss of so many first steps; it grows with them.
-        maximum : int
-            How many are wanted at most.
-        delta, analyst, period
-            As for `reserve`.
-        """
-        fitting, above = 0, _check.integer("maximum", maximum) + 1
-        steps = above - 1
-        while above - fitting > 1:
-            # First the whole, then halves: a run that fits is priced once.
-            if self.would_accept(loss_of(steps), delta=delta, analyst=analyst, period=period):
-                fitting = steps
-            else:
-                above = steps
-            steps = (fitting + above) // 2
-        return fitting
 
     def run(self, number: int, *, digest: str = "") -> Run:
         """Return the run that a charge reserved, to go on with it in another process.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -55,6 +56,37 @@ class LedgerReader(LedgerFacts):
         cost = price_of(self, loss, delta).cost
         with self._log.transaction(write=False) as snapshot:
             return fits_all(self._accounts.balances(snapshot, AccountKey(analyst, period)), cost)
+
+    def steps_that_fit(
+        self,
+        loss_of: Callable[[int], PrivacyLoss],
+        *,
+        maximum: int,
+        delta: float,
+        analyst: str = "",
+        period: str = "",
+    ) -> int:
+        """Return how many steps of a run would be accepted now, at most ``maximum``; nothing is written.
+
+        Parameters
+        ----------
+        loss_of : callable
+            The loss of so many first steps; it grows with them.
+        maximum : int
+            How many are wanted at most.
+        delta, analyst, period
+            As for `Ledger.reserve`.
+        """
+        fitting, above = 0, _check.integer("maximum", maximum) + 1
+        steps = above - 1
+        while above - fitting > 1:
+            # First the whole, then halves: a run that fits is priced once.
+            if self.would_accept(loss_of(steps), delta=delta, analyst=analyst, period=period):
+                fitting = steps
+            else:
+                above = steps
+            steps = (fitting + above) // 2
+        return fitting
 
     def find(self, request: str, *, analyst: str = "", period: str = "") -> bytes | None:
         """Return the latest release committed for this very request on this version of the dataset.

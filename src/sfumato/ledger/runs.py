@@ -214,7 +214,7 @@ class Run:
         Parameters
         ----------
         steps : int
-            At most those that are claimed. The hash of these stays what it is while others are claimed, and
+            At most those that are claimed. The hash of these does not change while others are claimed, and
             is another if one was claimed again, after a roll-back, with another digest.
 
         Raises

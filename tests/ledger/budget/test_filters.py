@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError, UnsupportedView
 from sfumato.ledger import Budget
+from sfumato.ledger.budget.combined_filters import Filters
 from sfumato.ledger.budget.filters import (
     NOTHING,
     BasicFilter,
     Filter,
-    Filters,
     GDPFilter,
     PureFilter,
     RDPFilter,

@@ -9,7 +9,8 @@ from itertools import product
 import pytest
 
 from sfumato.ledger import Budget
-from sfumato.ledger.budget.filters import Filters, Spent
+from sfumato.ledger.budget.combined_filters import Filters
+from sfumato.ledger.budget.filters import Spent
 from sfumato.ledger.budget.refused_question import RefusedQuestion, round_down
 from sfumato.privacy import ZCDP, ApproximateDP, PrivacyLoss, PureDP
 

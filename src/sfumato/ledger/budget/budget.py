@@ -9,15 +9,8 @@ from typing import Any, Final
 
 from sfumato import _check
 from sfumato._wire import NUMBER, Codec, Names, Record, optional
-from sfumato.ledger.budget.filters import (
-    FILTERS,
-    BasicFilter,
-    Filters,
-    GDPFilter,
-    PureFilter,
-    RDPFilter,
-    ZCDPFilter,
-)
+from sfumato.ledger.budget.combined_filters import FILTERS, Filters
+from sfumato.ledger.budget.filters import BasicFilter, GDPFilter, PureFilter, RDPFilter, ZCDPFilter
 from sfumato.ledger.fields import fields_of
 from sfumato.privacy._outward import text_above
 from sfumato.privacy.conversion import rdp_for, rho_for
@@ -29,8 +22,8 @@ __all__ = ["BUDGET", "Budget"]
 LIMITS = ("epsilon", "delta", "rho", "mu")
 
 _GAPS = (1.1, 1.35, 1.65, 2.0, 2.5, 3.2, 4.5, 8.0)
-"""Where the orders of a Rényi budget lie. ``log(1/delta) / epsilon`` is the smallest ``order - 1`` at which
-anything is left for a divergence; twice that suits one that grows with its order, as of Gaussian noise."""
+"""The orders of a Rényi budget, by their distance from 1. ``log(1/delta) / epsilon`` is the smallest distance at
+which anything is left for a divergence; twice that suits one that grows with its order, as of Gaussian noise."""
 
 _EPSILON: Final = "use 1.0, say: what all answers together may reveal of one unit"
 _DELTA: Final = "use 1e-7, say: well below one over the number of units"
@@ -90,7 +83,7 @@ class Budget:
         Notes
         -----
         Guarantee: (epsilon, delta)-DP of everything that is ever answered, under full adaptivity: the proof
-        is in :class:`~sfumato.ledger.budget.filters.Filters`. The zCDP filter promises
+        is in :class:`~sfumato.ledger.budget.combined_filters.Filters`. The zCDP filter promises
         (epsilon, delta / 2)-DP: outside a mass of delta / 4 the interaction is rho-zCDP, which is
         (epsilon, delta / 4)-DP by the choice of rho (see `sfumato.privacy.conversion.rho_for`).
         """
@@ -169,7 +162,7 @@ class Budget:
         -----
         Guarantee: (epsilon, delta)-DP of everything that is ever answered, under full adaptivity: the proof
         is in :class:`~sfumato.ledger.budget.filters.RDPFilter` and
-        :class:`~sfumato.ledger.budget.filters.Filters`.
+        :class:`~sfumato.ledger.budget.combined_filters.Filters`.
 
         Examples
         --------
@@ -237,7 +230,7 @@ class Budget:
         }
         return makers[self.kind](**promised)
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, Any]:
         """Return the budget and its split as plain values."""
         return fields_of(_RECORD, self)
 

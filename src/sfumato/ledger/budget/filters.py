@@ -2,11 +2,11 @@
 
 A filter adds one amount and one mass delta per charge and accepts while both totals are within limits fixed
 before the first charge. Plain composition theorems do not allow this use: they presuppose that all prices
-are fixed in advance. The theorems named here do allow it, under one condition that the ledger keeps: a
+are fixed in advance. The theorems named here do allow it, under one condition that the ledger meets: a
 charge's price is a function of public parameters (the loss tree) and is recorded before the data is read,
 so that given the earlier answers it is a constant.
 
-An (epsilon, delta) budget is watched by two filters at once, see :class:`Filters`.
+An (epsilon, delta) budget is watched by two filters at once, see `sfumato.ledger.budget.combined_filters`.
 
 All totals round up, by less than one unit in the last place per charge and not at all where the sum is
 exact; they are compared with the limits as the floats they are.
@@ -43,11 +43,10 @@ from sfumato.privacy.neighboring import Neighboring
 
 __all__ = [
     "COST",
-    "FILTERS",
+    "FILTER",
     "NOTHING",
     "BasicFilter",
     "Filter",
-    "Filters",
     "GDPFilter",
     "PureFilter",
     "RDPFilter",
@@ -307,83 +306,6 @@ def _viewed(view: Callable[[], Spent]) -> Spent:
         return Spent(math.inf, 0.0)
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Filters:
-    """One or more filters over the same charges: a charge is accepted while *either* holds with it added.
-
-    Both add up every accepted charge, also one that only the other could accept.
-
-    Why two filters may be asked and only one need hold: let filter A alone promise (epsilon, delta_A)-DP and
-    filter B alone (epsilon, delta_B)-DP. Then both together promise (epsilon, delta_A + delta_B)-DP.
-
-    Fix two neighboring datasets and an adversary who picks each charge from the answers so far; P and Q are
-    the distributions of the transcript on the two. Charges, prices, totals and refusals are functions of the
-    transcript. Totals never fall, so a filter that holds for the whole transcript held all along; and the
-    last accepted charge left at least one of the two holding. So every set S of transcripts splits into S_A,
-    those at whose end A holds, and S_B, the rest, at whose end B holds.
-
-    Now let the same adversary play a second game, cut short as soon as a charge would be accepted with which
-    A no longer holds. In this game A is never passed, so by A's theorem its distributions satisfy
-    P'(S_A) <= e^epsilon Q'(S_A) + delta_A. No transcript in S_A is ever cut, so P' = P and Q' = Q on S_A:
-    P(S_A) - e^epsilon Q(S_A) <= delta_A. In the same way P(S_B) - e^epsilon Q(S_B) <= delta_B. Adding the
-    two gives P(S) - e^epsilon Q(S) <= delta_A + delta_B, for every S.
-
-    More than two filters split S in the same way. Filters of several Rényi orders leave out the *same* part
-    of P, and add up the same masses: as P(S) is at most P_g(S) plus the mass left out, and each order bounds
-    P_g(S_A) - e^epsilon Q(S_A) by its own delta_A, the masses count once and not for every order.
-
-    Parameters
-    ----------
-    members : tuple of Filter
-        The filters, in the order in which their totals are stored.
-    """
-
-    members: tuple[Filter, ...]
-
-    def price(self, loss: PrivacyLoss, delta: float) -> tuple[Spent, ...]:
-        """Return what one charge adds to each filter."""
-        cost = tuple(member.price(loss, delta) for member in self.members)
-        for part in cost:
-            if not (part.amount >= 0 and part.delta >= 0):
-                _check.refuse("loss", "cost nothing negative", loss, "mend the loss's views")
-        return cost
-
-    def after(self, totals: tuple[Spent, ...], cost: tuple[Spent, ...]) -> tuple[Spent, ...]:
-        """Return the totals with one charge added."""
-        return tuple(total.plus(part) for total, part in zip(totals, cost, strict=True))
-
-    def hold(self, totals: tuple[Spent, ...]) -> bool:
-        """Whether at least one filter holds."""
-        return any(member.holds(total) for member, total in zip(self.members, totals, strict=True))
-
-    def in_units(self, parts: tuple[Spent, ...], *, up: bool) -> dict[str, float]:
-        """Return the numbers of a `Guarantee` for all filters; ``delta`` is the first filter's.
-
-        Of several Rényi orders it is the one that costs the least share of its limit, or has most left.
-        """
-        pairs = list(zip(self.members, parts, strict=True))
-        pairs.sort(key=lambda pair: pair[0].used(pair[1]), reverse=not up)
-        numbers: dict[str, float] = {}
-        for member, part in pairs:
-            numbers = member.in_unit(part, up=up) | numbers
-        return numbers
-
-    def left(self, totals: tuple[Spent, ...]) -> tuple[Spent, ...]:
-        """Return what each filter has left."""
-        return tuple(member.left(total) for member, total in zip(self.members, totals, strict=True))
-
-    def largest_epsilon(self, totals: tuple[Spent, ...], delta: float, neighboring: Neighboring) -> float:
-        """Return the largest epsilon, at ``delta``, of one Gaussian or Laplace count that either accepts."""
-        pairs = zip(self.members, totals, strict=True)
-        return max(member.largest_epsilon(total, delta, neighboring) for member, total in pairs)
-
-    @property
-    def nothing(self) -> tuple[Spent, ...]:
-        """The totals before the first charge."""
-        return tuple(NOTHING for _ in self.members)
-
-
 _LIMITS: Final[Mapping[str, Codec[Any]]] = {"limit": NUMBER, "delta": NUMBER}
 _KIND: Final[Names[type[Filter]]] = Names(
     "a kind of filter",
@@ -413,9 +335,5 @@ def _read(name: str, written: Any) -> Filter:
     return member
 
 
-_MEMBERS: Final[Codec[tuple[Filter, ...]]] = sequence(Codec(_write, _read))
-FILTERS: Final[Codec[Filters]] = Codec(
-    lambda filters: _MEMBERS.encode(filters.members),
-    lambda name, written: Filters(_MEMBERS.decode(name, written)),
-)
-"""Filters as a list of objects, each with its kind."""
+FILTER: Final[Codec[Filter]] = Codec(_write, _read)
+"""One filter as an object, with its kind."""

@@ -9,7 +9,7 @@ record takes part, and with what, depends on that record, on the earlier answers
 alone, so given the earlier answers the two sums of a round differ by the contribution of the one record, or
 not at all where it is left out. The round's two distributions are then the same noise a distance apart that
 is the contribution's norm: :math:`\rho_t`-zCDP with :math:`\rho_t = \|q_t(x)\|_2^2 / (2\sigma_t^2)`, or 0.
-This is a function of the earlier answers (and of the record, which is fixed), and the rule keeps
+This is a function of the earlier answers (and of the record, which is fixed), and the rule holds
 :math:`\sum_t \rho_t` within the limit: the theorem of the zCDP filter applies to this pair, and so for every
 record.
 

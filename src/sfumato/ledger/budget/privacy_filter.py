@@ -26,7 +26,7 @@ __all__ = ["PrivacyFilter"]
 
 @final
 class PrivacyFilter:
-    """Accepts charges while a budget lasts, and forgets everything when the process ends.
+    """Accepts charges while a budget lasts, in memory only.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class PrivacyFilter:
         if os.getpid() != self._process:
             raise LedgerUnavailable(
                 "filter must be used in the process that made it, got a forked one, where both would "
-                "spend the same budget; keep a Ledger in a file"
+                "spend the same budget; use a Ledger in a file"
             )
         with self._lock:
             totals = self._filters.after(self._totals, cost)

@@ -9,7 +9,8 @@ from decimal import ROUND_DOWN, Context, Decimal
 from typing import TypeAlias
 
 from sfumato.errors import ParameterError, QueryError
-from sfumato.ledger.budget.filters import Filters, Spent
+from sfumato.ledger.budget.combined_filters import Filters
+from sfumato.ledger.budget.filters import Spent
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["LossAt", "RefusedQuestion", "round_down"]

@@ -121,7 +121,7 @@ class Renewal:
             _check.refuse("period", "end within the calendar", period)
         return self.first_day(self.period_of(later))
 
-    def to_json(self) -> dict[str, object]:
+    def to_json(self) -> dict[str, Any]:
         """Return the renewal as plain values."""
         return fields_of(RENEWAL, self)
 

@@ -38,7 +38,7 @@ class Transaction(Protocol):
         """Run one statement."""
 
     def highest(self) -> int | None:
-        """Return the highest position ever written, kept beside the events: a row cut off the end shows."""
+        """Return the highest position ever written, stored beside the events: a missing last row is noticed."""
 
     def check_pages(self) -> bool:
         """Whether the database finds itself undamaged, as far as it can tell."""
@@ -158,7 +158,7 @@ class Store(ABC, Generic[LiveConnection]):
             if not self.durable:
                 raise LedgerUnavailable(
                     "ledger must be used in the process that made it, got one in memory after a fork, where "
-                    "both processes would spend the same budget; keep the ledger in a file"
+                    "both processes would spend the same budget; put the ledger in a file"
                 )
             self._drop_connection()
             self._process = os.getpid()

@@ -1,6 +1,6 @@
-"""A ledger on a PostgreSQL server, for a team: one schema of one database, reached through SQLAlchemy Core.
+"""A ledger on a PostgreSQL server, for a team: one schema of one database, through SQLAlchemy Core.
 
-Charges are serial: each locks the one row of ``head`` before it reads what was spent, and lets go of it with
+Charges are serial: each locks the one row of ``head`` before it reads what was spent, and releases it with
 its commit, so that of any number of processes on any number of machines one at a time sees what is left and
 spends it. Reading does not wait: it sees the ledger as it was at one moment. A process that dies, or loses
 its connection, in the middle of a charge leaves nothing behind: the server rolls back and frees the row.
@@ -322,7 +322,7 @@ def _engine(alchemy: Any, url: sqlalchemy.URL, lock_timeout: float) -> sqlalchem
     )
     engine: sqlalchemy.Engine = alchemy.create_engine(
         url,
-        # Transactions are begun and ended here, in so many words; the store keeps its one connection.
+        # Transactions are begun and ended here by statements; the store has one connection.
         isolation_level="AUTOCOMMIT",
         poolclass=alchemy.pool.NullPool,
         connect_args={"application_name": "sfumato ledger", **wait},

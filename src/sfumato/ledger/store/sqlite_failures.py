@@ -25,7 +25,7 @@ UNAVAILABLE = {
     sqlite3.SQLITE_PERM: ("be writable", "missing permission", "make the file and its folder writable"),
     sqlite3.SQLITE_AUTH: ("be writable", "missing permission", "make the file and its folder writable"),
     sqlite3.SQLITE_INTERRUPT: ("not be interrupted", "an interrupt", "try again"),
-    sqlite3.SQLITE_PROTOCOL: ("be free", "a lock that cannot be had", "keep it on a local disk"),
+    sqlite3.SQLITE_PROTOCOL: ("be free", "a lock that cannot be had", "put it on a local disk"),
     sqlite3.SQLITE_NOLFS: ("be on a disk that holds large files", "one that does not", "move it"),
     # No code: the connection was closed.
     None: ("be open", "a closed one", "open it again"),

@@ -13,7 +13,7 @@ APPLICATION = 0x53464C47
 """Marks an SQLite file as a ledger ("SFLG")."""
 
 STATEMENTS = {
-    # AUTOINCREMENT keeps the highest position ever used beside the table: a row cut off the end shows.
+    # AUTOINCREMENT stores the highest position ever used beside the table: a row cut off the end is noticed.
     "event": """CREATE TABLE event (
         position INTEGER PRIMARY KEY AUTOINCREMENT,
         kind TEXT NOT NULL CHECK (typeof(kind) = 'text'),
