@@ -236,8 +236,8 @@ class Ledger(LedgerReader):
         simulated : bool
             Whether the noise is simulated.
         loss_at : callable, optional
-            The loss of the same question asked at another epsilon, and the same delta: a refusal then suggests
-            an epsilon at which this question fits, else one at which a count does.
+            The loss of the same question asked at another epsilon, and the same delta: a refusal then
+            suggests an epsilon at which this question fits, else one at which a count does.
         analyst : str
             Who asks: their account is charged as well as the dataset's, in one transaction; both must hold.
         period : str

@@ -103,7 +103,7 @@ PURE = Budget.pure(epsilon=1.0).to_json()
         {"delta": 0.5},
         {"filters": []},
         {"filters": FILTERS.encode(Filters((ZCDPFilter(1.0, 0.0),)))},
-        {"filters": PURE["filters"] * 2},  # type: ignore[operator]
+        {"filters": PURE["filters"] * 2},
         {"filters": [{"kind": "none", "limit": 1.0, "delta": 0.0}]},
         {"filters": [{"kind": "pure", "limit": "nan", "delta": 0.0}]},
         {"filters": [{"kind": "pure", "limit": 1.0, "delta": -1.0}]},

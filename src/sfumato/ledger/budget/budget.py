@@ -22,8 +22,11 @@ __all__ = ["BUDGET", "Budget"]
 LIMITS = ("epsilon", "delta", "rho", "mu")
 
 _GAPS = (1.1, 1.35, 1.65, 2.0, 2.5, 3.2, 4.5, 8.0)
-"""The orders of a Rényi budget, by their distance from 1. ``log(1/delta) / epsilon`` is the smallest distance at
-which anything is left for a divergence; twice that suits one that grows with its order, as of Gaussian noise."""
+"""The orders of a Rényi budget: distances from 1 in units of ``log(1/delta) / epsilon``.
+
+One unit is the smallest distance at which anything is left for a divergence; twice that suits one that grows
+with its order, as of Gaussian noise.
+"""
 
 _EPSILON: Final = "use 1.0, say: what all answers together may reveal of one unit"
 _DELTA: Final = "use 1e-7, say: well below one over the number of units"

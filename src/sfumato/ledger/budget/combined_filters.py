@@ -67,7 +67,8 @@ class Filters:
     def in_units(self, parts: tuple[Spent, ...], *, up: bool) -> dict[str, float]:
         """Return the numbers of a `Guarantee` for all filters; ``delta`` is the first filter's.
 
-        Of several Rényi orders it is the one that costs the smallest part of its limit, or has most of it left.
+        Of several Rényi orders it is the one that costs the smallest part of its limit, or has most of it
+        left.
         """
         pairs = list(zip(self.members, parts, strict=True))
         pairs.sort(key=lambda pair: pair[0].used(pair[1]), reverse=not up)

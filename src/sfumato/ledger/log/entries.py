@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from types import MappingProxyType
 
 from sfumato.errors import LedgerUnavailable, ParameterError
@@ -16,7 +17,7 @@ from sfumato.ledger.log.hash_chain import Event
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.serial import loss_from_json
 
-__all__ = ["Entry", "entries_of", "entry_of"]
+__all__ = ["Entry", "entries_of", "entry_from", "entry_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +75,14 @@ class Entry:
 def entry_of(event: Event, budget: Budget, *, committed: bool) -> Entry:
     """Return the entry that a charge's event holds."""
     body, _, time = read_event(event)
-    if not isinstance(body, Charged) or len(body.costs) != len(budget.filters.members):
+    if not isinstance(body, Charged):
+        raise unreadable(event.position)
+    return entry_from(event, body, time, budget, committed=committed)
+
+
+def entry_from(event: Event, body: Charged, time: str, budget: Budget, *, committed: bool) -> Entry:
+    """Return the entry of a charge whose event was read."""
+    if len(body.costs) != len(budget.filters.members):
         raise unreadable(event.position)
     costs = {member.name: cost for member, cost in zip(budget.filters.members, body.costs, strict=True)}
     return Entry(
@@ -111,9 +119,15 @@ def _time(event: Event, time: str) -> datetime:
         raise unreadable(event.position) from error
 
 
+@lru_cache(maxsize=1024)
+def _loss(text: str) -> PrivacyLoss:
+    """Return a loss; one query asked a thousand times is read once."""
+    return loss_from_json(text)
+
+
 def _known_loss(event: Event, text: str) -> PrivacyLoss:
     try:
-        return loss_from_json(text)
+        return _loss(text)
     except ParameterError as error:
         raise LedgerUnavailable(
             f"ledger must hold losses that this version knows, got another one in charge {event.charge}; "

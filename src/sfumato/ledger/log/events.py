@@ -6,12 +6,13 @@ time and the running totals after the event, so that the last event alone says w
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 
 from sfumato import _check
-from sfumato._wire import BOOLEAN, INTEGER, NUMBER, TEXT, Field, Format, Record, canonical, optional, parse
+from sfumato._wire import BOOLEAN, INTEGER, NUMBER, TEXT, Field, Format, Record, canonical, optional
 from sfumato.errors import LedgerUnavailable, ParameterError
 from sfumato.ledger.accounts import AccountKey
 from sfumato.ledger.budget.budget import BUDGET, Budget
@@ -220,7 +221,10 @@ def totals_of(event: Event) -> RunningTotals:
 
 
 def _document(event: Event) -> dict[str, Any]:
-    fields = parse("body", event.body)
+    try:
+        fields = json.loads(event.body)
+    except (ValueError, RecursionError) as error:
+        raise unreadable(event.position) from error
     if not isinstance(fields, dict):
         _check.refuse("body", "be an object", type(fields).__name__)
     return fields

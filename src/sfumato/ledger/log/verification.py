@@ -18,7 +18,7 @@ from sfumato.ledger.fields import fields_of
 from sfumato.ledger.identity import Identity
 from sfumato.ledger.log.account_book import add_event
 from sfumato.ledger.log.chain_head import ChainHead
-from sfumato.ledger.log.entries import entry_of
+from sfumato.ledger.log.entries import entry_from
 from sfumato.ledger.log.event_log import last_event, walk
 from sfumato.ledger.log.events import (
     AccountSet,
@@ -209,12 +209,12 @@ class _Audit:
 
     def take(self, event: Event) -> None:
         """Check one event against those before it."""
-        body, totals, _ = read_event(event)
+        body, totals, time = read_event(event)
         spent = self._totals.spent
         if isinstance(body, Opened) != (event.position == 1):
             raise corrupt("hold events of the kinds it knows, in order", f"another kind at {event.position}")
         if isinstance(body, Charged):
-            spent = self._take_charge(event, body)
+            spent = self._take_charge(event, body, time)
         elif isinstance(body, Committed):
             self._take_commit(event, body)
         elif isinstance(body, AccountSet):
@@ -226,14 +226,14 @@ class _Audit:
         if head is not None and event.position == head.position and event.digest != head.digest:
             raise corrupt("continue the head", f"another event {event.position} than the head says")
 
-    def _take_charge(self, event: Event, body: Charged) -> tuple[Spent, ...]:
+    def _take_charge(self, event: Event, body: Charged, time: str) -> tuple[Spent, ...]:
         """Check a charge and return what is spent with it."""
-        entry = entry_of(event, self._identity.budget, committed=False)
+        entry_from(event, body, time, self._identity.budget, committed=False)
         number = self._totals.charges + 1
         if event.charge != number or not self._fitted(body):
             raise corrupt("hold charges in order and within the budget", f"charge {event.charge} out of it")
         add_event(self._accounts, body)
-        today = self._price(body.loss, entry.delta)
+        today = self._price(body.loss, body.delta)
         self.repriced.add(body.accounts, today)
         if any(
             now.amount > then.amount or now.delta > then.delta

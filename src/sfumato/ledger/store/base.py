@@ -38,7 +38,7 @@ class Transaction(Protocol):
         """Run one statement."""
 
     def highest(self) -> int | None:
-        """Return the highest position ever written, stored beside the events: a missing last row is noticed."""
+        """Return the highest position ever written, stored beside the events: a missing last one shows."""
 
     def check_pages(self) -> bool:
         """Whether the database finds itself undamaged, as far as it can tell."""

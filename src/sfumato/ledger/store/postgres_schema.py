@@ -1,8 +1,8 @@
 """The tables of a ledger on PostgreSQL, in a schema of its own, and how an opened one is known to be whole.
 
 The columns are those of a ledger's file. ``head`` has one row: it is what a charge locks, and it knows the
-last position ever written, so that a row cut off the end is noticed. Triggers hold all tables append-only; whoever
-owns the tables can drop the triggers, which is found when the ledger is opened, or by the chain.
+last position ever written, so that a row cut off the end is noticed. Triggers hold all tables append-only;
+whoever owns the tables can drop the triggers, which is found when the ledger is opened, or by the chain.
 """
 
 from __future__ import annotations
