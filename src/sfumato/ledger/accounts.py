@@ -50,6 +50,12 @@ class AnalystAccount:
         How many charges name them.
     periods : tuple of str
         The periods that they charged, where the budget renews.
+
+    Examples
+    --------
+    >>> from sfumato.ledger import AnalystAccount, Budget
+    >>> AnalystAccount(analyst="ada", budget=Budget.pure(epsilon=0.5), charges=3, periods=()).charges
+    3
     """
 
     analyst: str

@@ -60,7 +60,23 @@ class Dataset:
             _check.refuse("fingerprint", "be a function of a key", type(self.fingerprint).__name__)
 
     def digest(self, key: bytes) -> str:
-        """Return the content's fingerprint under ``key``, checked to be one."""
+        """Return the content's fingerprint under ``key``, checked to be one.
+
+        Parameters
+        ----------
+        key : bytes
+            The ledger's secret key, of 32 bytes.
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits.
+
+        Raises
+        ------
+        ParameterError
+            The function of the dataset returned something else; it is not shown.
+        """
         digest: object = self.fingerprint(key)
         if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
             # The value is not shown: it was computed from the data.

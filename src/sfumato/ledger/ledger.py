@@ -151,6 +151,15 @@ class Ledger(LedgerReader):
     def read(cls, path: Location, *, lock_timeout: float = 30.0) -> Ledger:
         """Open an existing ledger to look at, without its dataset; it takes no charges.
 
+        Parameters
+        ----------
+        path, lock_timeout
+            As for `open`.
+
+        Returns
+        -------
+        Ledger
+
         Raises
         ------
         LedgerCorrupt, LedgerUnavailable
@@ -161,6 +170,15 @@ class Ledger(LedgerReader):
     @classmethod
     def manage(cls, path: Location, *, lock_timeout: float = 30.0) -> Ledger:
         """Open an existing ledger as its curator, without its dataset: to grant budgets; it takes no charges.
+
+        Parameters
+        ----------
+        path, lock_timeout
+            As for `open`.
+
+        Returns
+        -------
+        Ledger
 
         Raises
         ------
@@ -332,6 +350,10 @@ class Ledger(LedgerReader):
             Of its first charge.
         digest : str
             That charge's hash, as its receipt or a checkpoint has it: shows that it is the same run.
+
+        Returns
+        -------
+        Run
 
         Raises
         ------

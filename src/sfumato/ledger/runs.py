@@ -147,6 +147,16 @@ class Run:
     def claim(self, count: int = 1) -> range:
         """Claim the next steps, durably; fewer if fewer are left.
 
+        Parameters
+        ----------
+        count : int
+            How many are wanted.
+
+        Returns
+        -------
+        range
+            The steps, numbered from 0.
+
         Raises
         ------
         RunExhausted
@@ -217,6 +227,11 @@ class Run:
             At most those that are claimed. The hash of these does not change while others are claimed, and
             is another if one was claimed again, after a roll-back, with another digest.
 
+        Returns
+        -------
+        str
+            64 hexadecimal digits.
+
         Raises
         ------
         LedgerCorrupt
@@ -241,6 +256,10 @@ class Run:
             How many they are.
         delta : float, optional
             Where the charge's own guarantee is read; as for the run by default.
+
+        Returns
+        -------
+        Receipt
 
         Raises
         ------

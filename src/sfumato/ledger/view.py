@@ -48,6 +48,25 @@ class LedgerView(LedgerFacts):
     Guarantee: that of the dataset's budget holds whoever asks. The analyst's own budget bounds what they
     learn alone; analysts who share their answers together learn what the dataset's budget allows.
     In a Python process this class separates nobody from the data: only a service that holds the ledger does.
+
+    Examples
+    --------
+    >>> from sfumato.ledger import Budget, Dataset, Ledger, LedgerView
+    >>> from sfumato.privacy import Laplace, Neighboring
+    >>> ledger = Ledger.open(
+    ...     None,
+    ...     budget=Budget.pure(epsilon=1.0),
+    ...     privacy_unit="person_id",
+    ...     neighboring=Neighboring.ADD_REMOVE,
+    ...     dataset=Dataset(schema="people(age BIGINT)", fingerprint=lambda key: "0" * 64),
+    ... )
+    >>> ledger.grant("ada", Budget.pure(epsilon=0.5))
+    >>> ada = LedgerView(ledger, "ada")
+    >>> ada.charge(Laplace(4.0), delta=0.0, description="how many people").analyst
+    'ada'
+    >>> ada.remaining().epsilon, ledger.remaining().epsilon
+    (0.25, 0.75)
+    >>> ledger.close()
     """
 
     __slots__ = ("_analyst", "_ledger", "_period")
@@ -87,6 +106,15 @@ class LedgerView(LedgerFacts):
             Where the charge's own guarantee is read.
         **details
             ``request``, ``description``, ``simulated`` and ``loss_at``, as for `Ledger.charge`.
+
+        Returns
+        -------
+        Receipt
+
+        Raises
+        ------
+        BudgetExceeded, SimulatedCharge, NeighboringMismatch, LedgerMismatch, LedgerUnavailable, LedgerCorrupt
+            As for `Ledger.charge`.
         """
         account = {"analyst": self._analyst, "period": self._period}
         return self._ledger.charge(loss, delta=delta, **account, **details)
@@ -100,7 +128,17 @@ class LedgerView(LedgerFacts):
         description: str = "",
         simulated: bool = False,
     ) -> Run:
-        """Charge a whole training run, to the dataset and the analyst; as `Ledger.reserve`."""
+        """Charge a whole training run, to the dataset and the analyst; as `Ledger.reserve`.
+
+        Parameters
+        ----------
+        loss, steps, delta, description, simulated
+            As for `Ledger.reserve`.
+
+        Returns
+        -------
+        Run
+        """
         return self._ledger.reserve(
             loss,
             steps=steps,
@@ -112,7 +150,22 @@ class LedgerView(LedgerFacts):
         )
 
     def run(self, number: int, *, digest: str = "") -> Run:
-        """Return a run that this analyst reserved, to go on with it; as `Ledger.run`."""
+        """Return a run that this analyst reserved, to go on with it; as `Ledger.run`.
+
+        Parameters
+        ----------
+        number, digest
+            As for `Ledger.run`.
+
+        Returns
+        -------
+        Run
+
+        Raises
+        ------
+        LedgerMismatch
+            Another analyst reserved it, or nobody.
+        """
         run = self._ledger.run(number, digest=digest)
         if run.analyst != self._analyst:
             # Its extension would be charged to the other's budget.
@@ -122,7 +175,20 @@ class LedgerView(LedgerFacts):
         return run
 
     def commit(self, receipt: Receipt, payload: bytes) -> None:
-        """Store the release of one of the charges made here; as `Ledger.commit`."""
+        """Store the release of one of the charges made here; as `Ledger.commit`.
+
+        Parameters
+        ----------
+        receipt : Receipt
+            What `charge` returned.
+        payload : bytes
+            The release.
+
+        Raises
+        ------
+        LedgerMismatch
+            The charge is another analyst's.
+        """
         if (receipt.analyst, receipt.period) != (self._analyst, self._period):
             raise LedgerMismatch(
                 f"receipt must be one of analyst {self._analyst!r}, got another's; commit what they charged"
@@ -130,19 +196,56 @@ class LedgerView(LedgerFacts):
         self._ledger.commit(receipt, payload)
 
     def find(self, request: str) -> bytes | None:
-        """Return the latest release committed for this request of this analyst; None if there is none."""
+        """Return the latest release committed for this request of this analyst; None if there is none.
+
+        Parameters
+        ----------
+        request : str
+            As for `Ledger.charge`.
+
+        Returns
+        -------
+        bytes or None
+        """
         return self._ledger.find(request, analyst=self._analyst, period=self._period)
 
     def would_accept(self, loss: PrivacyLoss, *, delta: float) -> bool:
-        """Whether `charge` would accept this loss now; nothing is written."""
+        """Whether `charge` would accept this loss now; nothing is written.
+
+        Parameters
+        ----------
+        loss : PrivacyLoss
+            What would be run.
+        delta : float
+            As for `charge`.
+
+        Returns
+        -------
+        bool
+        """
         return self._ledger.would_accept(loss, delta=delta, analyst=self._analyst, period=self._period)
 
     def remaining(self, delta: float | None = None) -> Guarantee:
-        """Return what the analyst's budget has left, and the epsilon still answered; as `Ledger`'s."""
+        """Return what the analyst's budget has left, and the epsilon still answered; as `Ledger`'s.
+
+        Parameters
+        ----------
+        delta : float, optional
+            Where the epsilon of one more answer is read; 0 by default.
+
+        Returns
+        -------
+        Guarantee
+        """
         return self._ledger.remaining(delta, analyst=self._analyst, period=self._period)
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return the analyst's charges in order, the curator all; after checking every link of the chain."""
+        """Return the analyst's charges in order, the curator all; after checking every link of the chain.
+
+        Returns
+        -------
+        tuple of Entry
+        """
         entries = self._ledger.entries()
         return tuple(entry for entry in entries if not self._analyst or entry.analyst == self._analyst)
 

@@ -83,12 +83,26 @@ class Budget:
         delta : float
             In [0, 1); 0 makes a pure budget.
 
+        Returns
+        -------
+        Budget
+
+        Raises
+        ------
+        ParameterError
+            If a number is out of its range.
+
         Notes
         -----
         Guarantee: (epsilon, delta)-DP of everything that is ever answered, under full adaptivity: the proof
         is in :class:`~sfumato.ledger.budget.combined_filters.Filters`. The zCDP filter promises
         (epsilon, delta / 2)-DP: outside a mass of delta / 4 the interaction is rho-zCDP, which is
         (epsilon, delta / 4)-DP by the choice of rho (see `sfumato.privacy.conversion.rho_for`).
+
+        Examples
+        --------
+        >>> print(Budget.approximate(epsilon=2.0, delta=1e-7))
+        (2, 1e-07)-DP
         """
         epsilon = _check.positive("epsilon", epsilon, _EPSILON)
         delta = _check.probability("delta", delta, _DELTA)
@@ -108,6 +122,20 @@ class Budget:
         ----------
         epsilon : float
             Positive.
+
+        Returns
+        -------
+        Budget
+
+        Raises
+        ------
+        ParameterError
+            If a number is out of its range.
+
+        Examples
+        --------
+        >>> print(Budget.pure(epsilon=1.0))
+        1-DP
         """
         epsilon = _check.positive("epsilon", epsilon, _EPSILON)
         return cls(kind="pure", epsilon=epsilon, filters=Filters((PureFilter(epsilon, 0.0),)))
@@ -122,6 +150,20 @@ class Budget:
             Positive.
         delta : float
             In [0, 1): the mass that charges may spend, on thresholds for instance.
+
+        Returns
+        -------
+        Budget
+
+        Raises
+        ------
+        ParameterError
+            If a number is out of its range.
+
+        Examples
+        --------
+        >>> print(Budget.zcdp(rho=0.5, delta=1e-9))
+        1e-09-approximate 0.5-zCDP
         """
         rho, delta = _check.positive("rho", rho, "use 0.1, say"), _check.probability("delta", delta, _DELTA)
         return cls(kind="zcdp", rho=rho, delta=delta, filters=Filters((ZCDPFilter(rho, delta),)))
@@ -137,6 +179,15 @@ class Budget:
         delta : float
             In [0, 1): the mass that charges may spend. Gaussian noise on the integers, the one that is drawn,
             spends 1e-120 for each number; at 0 only Laplace noise fits.
+
+        Returns
+        -------
+        Budget
+
+        Raises
+        ------
+        ParameterError
+            If a number is out of its range.
         """
         mu, delta = _check.positive("mu", mu, "use 0.5, say"), _check.probability("delta", delta, _DELTA)
         if not 1e-150 <= mu <= 1e150:
@@ -160,6 +211,15 @@ class Budget:
         orders : sequence of float, optional
             Above 1; eight that suit epsilon and delta by default. Each further order costs the others a
             little. Those of which nothing is left at this epsilon and delta are dropped.
+
+        Returns
+        -------
+        Budget
+
+        Raises
+        ------
+        ParameterError
+            If a number is out of its range.
 
         Notes
         -----
@@ -199,13 +259,38 @@ class Budget:
         return promised.removesuffix(f", {Neighboring.ADD_REMOVE}")
 
     def guarantee(self, neighboring: Neighboring) -> Guarantee:
-        """Return what the whole budget promises under one neighboring relation."""
+        """Return what the whole budget promises under one neighboring relation.
+
+        Parameters
+        ----------
+        neighboring : Neighboring
+            The relation of the data.
+
+        Returns
+        -------
+        Guarantee
+
+        Examples
+        --------
+        >>> print(Budget.pure(epsilon=1.0).guarantee(Neighboring.REPLACE_ONE))
+        1-DP, replace one unit
+        """
         return Guarantee(
             neighboring=neighboring, epsilon=self.epsilon, delta=self.delta, rho=self.rho, mu=self.mu
         )
 
     def weakest(self, filters: Filters) -> Filters:
-        """Return these filters with no limit above those of ``filters``, which watch an equal budget."""
+        """Return these filters with no limit above those of ``filters``, which watch an equal budget.
+
+        Parameters
+        ----------
+        filters : Filters
+            Of the same kinds, in the same order.
+
+        Returns
+        -------
+        Filters
+        """
         pairs = zip(self.filters.members, filters.members, strict=True)
         return Filters(
             tuple(
@@ -215,7 +300,13 @@ class Budget:
         )
 
     def remade(self) -> Budget:
-        """Return the budget as it would be split today."""
+        """Return the budget as it would be split today.
+
+        Returns
+        -------
+        Budget
+            Equal to this one; its filters may have other limits.
+        """
         promised: dict[str, Any] = {
             name: getattr(self, name) for name in LIMITS if getattr(self, name) is not None
         }
@@ -234,17 +325,37 @@ class Budget:
         return makers[self.kind](**promised)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the budget and its split as plain values."""
+        """Return the budget and its split as plain values.
+
+        Returns
+        -------
+        dict
+            For JSON, as a part of a larger document.
+        """
         return fields_of(_RECORD, self)
 
     @classmethod
     def from_json(cls, written: object) -> Budget:
         """Return the budget that `to_json` wrote, split as it was then.
 
+        Parameters
+        ----------
+        written : object
+            What `to_json` wrote, perhaps by way of JSON.
+
+        Returns
+        -------
+        Budget
+
         Raises
         ------
         ParameterError
             If no constructor makes such a budget, or its filters are of other kinds.
+
+        Examples
+        --------
+        >>> Budget.from_json(Budget.pure(epsilon=1.0).to_json()) == Budget.pure(epsilon=1.0)
+        True
         """
         return BUDGET.decode("budget", written)
 

@@ -57,13 +57,36 @@ __all__ = [
 
 
 class Spent(NamedTuple):
-    """What a filter has added up, or adds for one charge: an amount in its unit, and a mass delta."""
+    """What a filter has added up, or adds for one charge: an amount in its unit, and a mass delta.
+
+    Parameters
+    ----------
+    amount : float
+        In the filter's unit: epsilon, rho, the square of mu, or a divergence.
+    delta : float
+        A probability.
+
+    Examples
+    --------
+    >>> Spent(0.5, 1e-9).plus(Spent(0.25, 0.0))
+    Spent(amount=0.75, delta=1e-09)
+    """
 
     amount: float
     delta: float
 
     def plus(self, other: Spent) -> Spent:
-        """Return the sum, rounded up."""
+        """Return the sum, rounded up.
+
+        Parameters
+        ----------
+        other : Spent
+            In the same unit.
+
+        Returns
+        -------
+        Spent
+        """
         return Spent(add_up(self.amount, other.amount), add_up(self.delta, other.delta))
 
 

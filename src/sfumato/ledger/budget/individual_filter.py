@@ -132,11 +132,21 @@ class IndividualFilter:
         return admitted
 
     def spent_by_record(self) -> NDArray[np.float64]:
-        """Return the rho that each record has spent, rounded up; for the curator's eyes only."""
+        """Return the rho that each record has spent, rounded up; for the curator's eyes only.
+
+        Returns
+        -------
+        ndarray of shape (records,)
+        """
         return self._spent.copy()
 
     def left_by_record(self) -> NDArray[np.float64]:
-        """Return the rho that each record has left, rounded down; for the curator's eyes only."""
+        """Return the rho that each record has left, rounded down; for the curator's eyes only.
+
+        Returns
+        -------
+        ndarray of shape (records,)
+        """
         return np.maximum(0.0, np.nextafter(self._limit - self._spent, -np.inf))
 
     def __repr__(self) -> str:

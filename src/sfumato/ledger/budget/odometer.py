@@ -129,6 +129,11 @@ class Odometer:
     def add(self, loss: PrivacyLoss) -> None:
         """Add one charge, before its answer is looked at.
 
+        Parameters
+        ----------
+        loss : PrivacyLoss
+            What will be run.
+
         Raises
         ------
         NeighboringMismatch
@@ -145,7 +150,13 @@ class Odometer:
             self._charges += 1
 
     def spent(self) -> Guarantee:
-        """Return what all charges so far have spent; an infinite epsilon where nothing is proven."""
+        """Return what all charges so far have spent; an infinite epsilon where nothing is proven.
+
+        Returns
+        -------
+        Guarantee
+            With ``epsilon`` and ``delta``.
+        """
         with self._lock:
             totals, mass, pure = self._totals, self._mass, self._pure
         delta = min(1.0, add_up(self._delta, mass))

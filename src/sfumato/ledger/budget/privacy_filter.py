@@ -107,15 +107,42 @@ class PrivacyFilter:
         raise budget_exceeded(self.neighboring, (Balance(self.budget, spent),), cost, delta)
 
     def would_accept(self, loss: PrivacyLoss, *, delta: float = 0.0) -> bool:
-        """Whether `charge` would accept this loss now."""
+        """Whether `charge` would accept this loss now.
+
+        Parameters
+        ----------
+        loss : PrivacyLoss
+            What would be run.
+        delta : float
+            As for `charge`.
+
+        Returns
+        -------
+        bool
+        """
         return self._filters.hold(self._filters.after(self._totals, self._price(loss, delta)))
 
     def spent(self) -> Guarantee:
-        """Return the totals, each in its filter's unit, rounded up."""
+        """Return the totals, each in its filter's unit, rounded up.
+
+        Returns
+        -------
+        Guarantee
+        """
         return Guarantee(neighboring=self.neighboring, **self._filters.in_units(self._totals, up=True))
 
     def remaining(self, delta: float = 0.0) -> Guarantee:
-        """Return what is left, as `Ledger.remaining` does."""
+        """Return what is left, as `Ledger.remaining` does.
+
+        Parameters
+        ----------
+        delta : float
+            Where the epsilon of one more answer is read.
+
+        Returns
+        -------
+        Guarantee
+        """
         return remaining_of(
             self.neighboring, (Balance(self.budget, self._totals),), _check.probability("delta", delta)
         )

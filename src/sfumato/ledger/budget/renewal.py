@@ -87,7 +87,18 @@ class Renewal:
         return f"{self.every} of {self.column}"
 
     def period_of(self, day: dt.date) -> str:
-        """Return the name of the period that a day is in."""
+        """Return the name of the period that a day is in.
+
+        Parameters
+        ----------
+        day : datetime.date
+            A day, in UTC.
+
+        Returns
+        -------
+        str
+            Such as ``2026-02`` for a month.
+        """
         if self.every == "week":
             year, week, _ = day.isocalendar()
             return f"{year:04}-W{week:02}"
@@ -98,6 +109,15 @@ class Renewal:
 
     def first_day(self, period: str) -> dt.date:
         """Return the first day of a period.
+
+        Parameters
+        ----------
+        period : str
+            As `period_of` names it.
+
+        Returns
+        -------
+        datetime.date
 
         Raises
         ------
@@ -112,7 +132,22 @@ class Renewal:
         return first
 
     def day_after(self, period: str) -> dt.date:
-        """Return the first day that is no longer in a period."""
+        """Return the first day that is no longer in a period.
+
+        Parameters
+        ----------
+        period : str
+            As `period_of` names it.
+
+        Returns
+        -------
+        datetime.date
+
+        Raises
+        ------
+        ParameterError
+            The period is none, or the last of the calendar.
+        """
         first = self.first_day(period)
         days = {"day": 1, "week": 7, "month": 31, "quarter": 92, "year": 366}[self.every]
         try:
@@ -122,12 +157,27 @@ class Renewal:
         return self.first_day(self.period_of(later))
 
     def to_json(self) -> dict[str, Any]:
-        """Return the renewal as plain values."""
+        """Return the renewal as plain values.
+
+        Returns
+        -------
+        dict
+            For JSON, as a part of a larger document.
+        """
         return fields_of(RENEWAL, self)
 
     @classmethod
     def from_json(cls, written: object) -> Renewal:
         """Return the renewal that `to_json` wrote.
+
+        Parameters
+        ----------
+        written : object
+            What `to_json` wrote, perhaps by way of JSON.
+
+        Returns
+        -------
+        Renewal
 
         Raises
         ------

@@ -58,21 +58,58 @@ class ChainHead:
     def signed(
         cls, key: bytes, *, ledger: str, position: int, charges: int, digest: str, steps: int = 0
     ) -> ChainHead:
-        """Return the head with its MAC under ``key``."""
+        """Return the head with its MAC under ``key``.
+
+        Parameters
+        ----------
+        key : bytes
+            The ledger's key.
+        ledger, position, charges, digest, steps
+            As for `ChainHead`.
+
+        Returns
+        -------
+        ChainHead
+        """
         unsigned = cls(ledger=ledger, position=position, charges=charges, digest=digest, mac="", steps=steps)
         return replace(unsigned, mac=unsigned._mac_under(key))
 
     def signed_by(self, key: bytes) -> bool:
-        """Whether the MAC is that of the other fields under ``key``."""
+        """Whether the MAC is that of the other fields under ``key``.
+
+        Parameters
+        ----------
+        key : bytes
+            The ledger's key.
+
+        Returns
+        -------
+        bool
+        """
         return hmac.compare_digest(self._mac_under(key).encode(), self.mac.encode("utf-8", "surrogatepass"))
 
     def to_json(self) -> str:
-        """Return the head as one line of JSON."""
+        """Return the head as one line of JSON.
+
+        Returns
+        -------
+        str
+            Of the format ``sfumato.ledger-head``.
+        """
         return canonical(FORMAT.wrap(fields_of(_RECORD, self)))
 
     @classmethod
     def from_json(cls, text: str) -> ChainHead:
         """Read a head that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` wrote.
+
+        Returns
+        -------
+        ChainHead
 
         Raises
         ------

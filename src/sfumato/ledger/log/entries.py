@@ -53,6 +53,23 @@ class Entry:
         Which period's budget was charged, where the budget renews.
     steps : int
         How many steps of a training run it reserved; 0 for all other charges.
+
+    Examples
+    --------
+    >>> from sfumato.ledger import Budget, Dataset, Ledger
+    >>> from sfumato.privacy import Laplace, Neighboring
+    >>> ledger = Ledger.open(
+    ...     None,
+    ...     budget=Budget.pure(epsilon=1.0),
+    ...     privacy_unit="person_id",
+    ...     neighboring=Neighboring.ADD_REMOVE,
+    ...     dataset=Dataset(schema="people(age BIGINT)", fingerprint=lambda key: "0" * 64),
+    ... )
+    >>> receipt = ledger.charge(Laplace(2.0), delta=0.0, description="how many people")
+    >>> (entry,) = ledger.entries()
+    >>> entry.description, entry.epsilon, entry.loss
+    ('how many people', 0.5, Laplace(noise_multiplier=2.0))
+    >>> ledger.close()
     """
 
     sequence: int

@@ -78,6 +78,23 @@ class LedgerExport:
     Guarantee: what `read` returns is a chain without a break whose head was signed with ``public_key``. That
     this is the right key, and that nothing was left out since, needs something from elsewhere: the key that
     the curator gave, an earlier export, or a receipt.
+
+    Examples
+    --------
+    >>> from sfumato.ledger import Budget, Dataset, Ledger, LedgerExport
+    >>> from sfumato.privacy import Laplace, Neighboring
+    >>> ledger = Ledger.open(
+    ...     None,
+    ...     budget=Budget.pure(epsilon=1.0),
+    ...     privacy_unit="person_id",
+    ...     neighboring=Neighboring.ADD_REMOVE,
+    ...     dataset=Dataset(schema="people(age BIGINT)", fingerprint=lambda key: "0" * 64),
+    ... )
+    >>> receipt = ledger.charge(Laplace(2.0), delta=0.0, description="how many people")
+    >>> exported = LedgerExport.parse(ledger.export())
+    >>> exported.verify(public_key=ledger.public_key, receipts=[receipt]).sound
+    True
+    >>> ledger.close()
     """
 
     identity: Identity
@@ -87,6 +104,15 @@ class LedgerExport:
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> LedgerExport:
         """Read an export from a file.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+
+        Returns
+        -------
+        LedgerExport
 
         Raises
         ------
@@ -105,7 +131,22 @@ class LedgerExport:
 
     @classmethod
     def parse(cls, text: str) -> LedgerExport:
-        """Read an export from its text; as `read`."""
+        """Read an export from its text; as `read`.
+
+        Parameters
+        ----------
+        text : str
+            One line of JSON for each event, between a first line and the signed head.
+
+        Returns
+        -------
+        LedgerExport
+
+        Raises
+        ------
+        LedgerUnavailable, LedgerCorrupt
+            As for `read`.
+        """
         lines = [_object(line) for line in text.splitlines()]
         if len(lines) < 3 or lines[0].get("format") != FORMAT.name or "head" not in lines[-1]:
             raise _no_export("another text, or one that was cut")
@@ -134,7 +175,12 @@ class LedgerExport:
         return self.events[-1].digest
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return all charges in order."""
+        """Return all charges in order.
+
+        Returns
+        -------
+        tuple of Entry
+        """
         return entries_of(self.events, self.identity.budget)
 
     def verify(
@@ -154,6 +200,10 @@ class LedgerExport:
             An export that this one must continue.
         receipts : iterable of Receipt, or of (number, digest)
             Charges that must be in it. A release that was answered before has none: take that of the first.
+
+        Returns
+        -------
+        Verification
 
         Raises
         ------
@@ -188,7 +238,18 @@ class LedgerExport:
         return verify_events(self.events, self.identity, self.events[-1], head)
 
     def release_digest(self, number: int) -> str | None:
-        """Return the SHA-256 of the release that a charge was committed with; None if it has none."""
+        """Return the SHA-256 of the release that a charge was committed with; None if it has none.
+
+        Parameters
+        ----------
+        number : int
+            Of the charge.
+
+        Returns
+        -------
+        str or None
+            64 hexadecimal digits.
+        """
         for event in self.events:
             if event.kind == Committed.kind and event.charge == number:
                 body = body_of(event)

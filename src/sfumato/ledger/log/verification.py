@@ -55,6 +55,12 @@ class Verification:
         Charges whose loss costs more today than was recorded: a hole in the accounting was mended since.
     overdrawn : bool
         Whether at today's prices the charges no longer fit into the budget.
+
+    Examples
+    --------
+    >>> found = Verification(events=2, charges=1, releases=0, underpriced=(), overdrawn=False)
+    >>> found.sound, Verification.from_json(found.to_json()) == found
+    (True, True)
     """
 
     events: int
@@ -69,12 +75,27 @@ class Verification:
         return not self.underpriced and not self.overdrawn
 
     def to_json(self) -> str:
-        """Return the report as one line of JSON."""
+        """Return the report as one line of JSON.
+
+        Returns
+        -------
+        str
+            Of the format ``sfumato.ledger-verification``.
+        """
         return canonical(FORMAT.wrap(fields_of(_RECORD, self)))
 
     @classmethod
     def from_json(cls, text: str) -> Verification:
         """Read a report that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` wrote.
+
+        Returns
+        -------
+        Verification
 
         Raises
         ------
