@@ -55,9 +55,14 @@ class Dataset:
     def __post_init__(self) -> None:
         schema: object = self.schema
         if not isinstance(schema, str) or not schema:
-            _check.refuse("schema", "be a non-empty text", schema)
+            _check.refuse("schema", "be a non-empty text", schema, "pass the tables, columns and types")
         if not callable(self.fingerprint):
-            _check.refuse("fingerprint", "be a function of a key", type(self.fingerprint).__name__)
+            _check.refuse(
+                "fingerprint",
+                "be a function of a key",
+                type(self.fingerprint).__name__,
+                "pass one that returns an HMAC-SHA-256 in hexadecimal",
+            )
 
     def digest(self, key: bytes) -> str:
         """Return the content's fingerprint under ``key``, checked to be one.
@@ -80,7 +85,8 @@ class Dataset:
         digest: object = self.fingerprint(key)
         if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
             # The value is not shown: it was computed from the data.
-            _check.refuse("fingerprint", "return 64 hexadecimal digits", type(digest).__name__)
+            remedy = "return the hexdigest() of an HMAC-SHA-256"
+            _check.refuse("fingerprint", "return 64 hexadecimal digits", type(digest).__name__, remedy)
         return digest
 
 

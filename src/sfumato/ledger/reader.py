@@ -48,8 +48,7 @@ class LedgerReader(LedgerFacts):
         self._accounts = AccountBook(identity)
         charged = version if has_dataset else None
         self._recorder = ChargeRecorder(self._log, self._accounts, identity, key, charged)
-        with self._log.transaction(write=False):
-            """The last event is whole."""
+        self._log.check()
 
     def would_accept(self, loss: PrivacyLoss, *, delta: float, analyst: str = "", period: str = "") -> bool:
         """Whether `charge` would accept this loss now; nothing is written."""

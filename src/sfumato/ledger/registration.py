@@ -31,7 +31,7 @@ __all__ = [
 def check_text(name: str, value: str) -> str:
     """Return a text, or refuse what is none."""
     if not isinstance(value, str):
-        _check.refuse(name, "be a text", type(value).__name__)
+        _check.refuse(name, "be a text", type(value).__name__, "pass a str")
     return value
 
 
@@ -43,15 +43,11 @@ def check_opening(
     renewal: Renewal | None,
 ) -> None:
     """Refuse arguments of the wrong kind before any file is made."""
-    for name, value, kind in (
-        ("budget", budget, Budget),
-        ("neighboring", neighboring, Neighboring),
-        ("dataset", dataset, Dataset),
-    ):
-        if not isinstance(value, kind):
-            _check.refuse(name, f"be a {kind.__name__}", type(value).__name__)
-    if renewal is not None and not isinstance(renewal, Renewal):
-        _check.refuse("renewal", "be a Renewal or None", type(renewal).__name__)
+    _check.instance("budget", budget, Budget, "pass Budget.approximate(epsilon=..., delta=...), say")
+    _check.instance("neighboring", neighboring, Neighboring, "pass Neighboring.ADD_REMOVE, say")
+    _check.instance("dataset", dataset, Dataset, "pass Dataset(schema=..., fingerprint=...)")
+    if renewal is not None:
+        _check.instance("renewal", renewal, Renewal, "pass Renewal(every=..., column=...), or None")
     if not check_text("privacy_unit", privacy_unit):
         _check.refuse("privacy_unit", "be a non-empty text", privacy_unit, "name what one unit is")
 

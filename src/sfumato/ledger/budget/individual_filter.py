@@ -120,6 +120,7 @@ class IndividualFilter:
         stddev = _check.positive("stddev", stddev)
         given = np.asarray(norms, dtype=float)
         if given.shape != self._spent.shape or not (given >= 0).all():
+            # Neither a norm nor how many there are is shown: both are the curator's.
             _check.refuse("norms", "be one non-negative number for each record", "other values")
         with np.errstate(over="ignore", under="ignore"):
             ratio = given / stddev

@@ -73,7 +73,7 @@ class Renewal:
     def __post_init__(self) -> None:
         every: object = self.every
         if every not in _PATTERNS:
-            _check.refuse("every", f"be one of {', '.join(_PATTERNS)}", every)
+            _check.refuse("every", f"be one of {', '.join(_PATTERNS)}", every, "pass 'month', say")
         column: object = self.column
         if not isinstance(column, str) or not column:
             _check.refuse("column", "be a non-empty text", column, "name the column with a row's time")
@@ -153,7 +153,7 @@ class Renewal:
         try:
             later = first + dt.timedelta(days=days)
         except OverflowError:
-            _check.refuse("period", "end within the calendar", period)
+            _check.refuse("period", "end within the calendar", period, "pass an earlier one")
         return self.first_day(self.period_of(later))
 
     def to_json(self) -> dict[str, Any]:
@@ -202,7 +202,8 @@ def check_period(renewal: Renewal | None, period: str) -> None:
     if renewal is not None:
         renewal.first_day(period)
     elif period:
-        _check.refuse("period", "be left out where the budget does not renew", period)
+        remedy = "leave period out, or open the ledger with a renewal"
+        _check.refuse("period", "be left out where the budget does not renew", period, remedy)
 
 
 def _first(digits: Mapping[str, str]) -> dt.date | None:

@@ -99,6 +99,11 @@ class EventLog:
             self.remember(end.event)
             yield Snapshot(connection, end)
 
+    def check(self) -> None:
+        """Refuse a log whose last event is damaged, or that no longer has what this process has seen."""
+        with self.transaction(write=False):
+            pass
+
     def remember(self, event: Event) -> None:
         """Remember an event that is durable: a log that no longer has it is refused from now on."""
         if event.position > self._seen[0]:

@@ -34,7 +34,7 @@ def request_hash(key: bytes, request: str, account: AccountKey) -> str:
 def check_payload(payload: bytes, maximum: int) -> None:
     """Refuse what cannot be stored: no bytes, or more than ``maximum`` of them."""
     if not isinstance(payload, bytes):
-        _check.refuse("payload", "be bytes", type(payload).__name__)
+        _check.refuse("payload", "be bytes", type(payload).__name__, "encode the release first")
     if len(payload) > maximum:
         _check.refuse("payload", f"be at most {maximum} bytes", len(payload), "release fewer groups")
 
