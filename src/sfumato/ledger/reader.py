@@ -51,7 +51,21 @@ class LedgerReader(LedgerFacts):
         self._log.check()
 
     def would_accept(self, loss: PrivacyLoss, *, delta: float, analyst: str = "", period: str = "") -> bool:
-        """Whether `charge` would accept this loss now; nothing is written."""
+        """Whether `charge` would accept this loss now; nothing is written.
+
+        Parameters
+        ----------
+        loss : PrivacyLoss
+            What would be run.
+        delta : float
+            Where the charge's own guarantee is read.
+        analyst, period
+            As for `Ledger.charge`.
+
+        Returns
+        -------
+        bool
+        """
         cost = price_of(self, loss, delta).cost
         with self._log.transaction(write=False) as snapshot:
             return fits_all(self._accounts.balances(snapshot, AccountKey(analyst, period)), cost)
@@ -75,6 +89,10 @@ class LedgerReader(LedgerFacts):
             How many are wanted at most.
         delta, analyst, period
             As for `Ledger.reserve`.
+
+        Returns
+        -------
+        int
         """
         fitting, above = 0, _check.integer("maximum", maximum) + 1
         steps = above - 1
@@ -92,6 +110,22 @@ class LedgerReader(LedgerFacts):
 
         Of the same analyst, and about the same period. Handing the same bytes out again costs nothing: it is
         post-processing. None if there is none.
+
+        Parameters
+        ----------
+        request : str
+            As for `Ledger.charge`.
+        analyst, period
+            As for `Ledger.charge`.
+
+        Returns
+        -------
+        bytes or None
+
+        Raises
+        ------
+        LedgerCorrupt
+            The release is not the one that was committed.
         """
         hashed = request_hash(self._key, check_text("request", request), AccountKey(analyst, period))
         if not hashed:
@@ -130,12 +164,25 @@ class LedgerReader(LedgerFacts):
         """Return the sum of all charges, each in its filter's unit, rounded up.
 
         Where the budget renews this is the lifetime sum, over all periods; no limit holds it.
+
+        Returns
+        -------
+        Guarantee
         """
         with self._log.transaction(write=False) as snapshot:
             return self._recorder.sum_of(snapshot.end.totals.spent)
 
     def budget_of(self, analyst: str) -> Budget:
         """Return an analyst's budget.
+
+        Parameters
+        ----------
+        analyst : str
+            The analyst's name.
+
+        Returns
+        -------
+        Budget
 
         Raises
         ------
@@ -147,12 +194,29 @@ class LedgerReader(LedgerFacts):
             return totals.balance(AccountKey(check_analyst(analyst), ""), self.budget).budget
 
     def accounts(self) -> tuple[AnalystAccount, ...]:
-        """Return the accounts of all analysts, by name."""
+        """Return the accounts of all analysts, by name.
+
+        Returns
+        -------
+        tuple of AnalystAccount
+        """
         with self._log.transaction(write=False) as snapshot:
             return self._accounts.totals(snapshot).analysts()
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return all charges in order, after checking every link of the chain."""
+        """Return all charges in order, after checking every link of the chain.
+
+        Returns
+        -------
+        tuple of Entry
+
+        Raises
+        ------
+        LedgerCorrupt
+            The chain is broken, or an event is not readable.
+        LedgerUnavailable
+            A loss is one that only a later version of sfumato knows.
+        """
         with self._log.transaction(write=False) as snapshot:
             events = list(walk(snapshot.connection, (Charged.kind, Committed.kind)))
         return entries_of(events, self.budget)
@@ -184,6 +248,10 @@ class LedgerReader(LedgerFacts):
         """Return where the chain ends now, to be stored where those who can write the file cannot.
 
         With it, how many steps of training runs were claimed: they are recorded beside the chain.
+
+        Returns
+        -------
+        ChainHead
         """
         with self._log.transaction(write=False) as snapshot:
             last, steps = snapshot.end, claimed_in_all(snapshot.connection)
@@ -198,6 +266,13 @@ class LedgerReader(LedgerFacts):
 
     def require(self, position: int, digest: str) -> None:
         """Refuse a ledger that no longer holds an event that it held before, as a checkpoint says.
+
+        Parameters
+        ----------
+        position : int
+            Of the event.
+        digest : str
+            Its hash then, in hexadecimal.
 
         Raises
         ------
@@ -219,6 +294,11 @@ class LedgerReader(LedgerFacts):
 
         It holds the descriptions and losses of all charges and the names of the analysts, and neither the
         ledger's key nor any release. `LedgerExport` reads and checks it without the database.
+
+        Returns
+        -------
+        str
+            Lines of JSON, of the format ``sfumato.ledger-export``.
         """
         with self._log.transaction(write=False) as snapshot:
             lines = export_lines(self._key, self._identity, walk(snapshot.connection), snapshot.end)
