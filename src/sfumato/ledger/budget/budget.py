@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -11,22 +10,16 @@ from sfumato import _check
 from sfumato._wire import NUMBER, Codec, Names, Record, optional
 from sfumato.ledger.budget.combined_filters import FILTERS, Filters
 from sfumato.ledger.budget.filters import BasicFilter, GDPFilter, PureFilter, RDPFilter, ZCDPFilter
+from sfumato.ledger.budget.rdp_orders import limits_of, smallest_order, usual_orders
 from sfumato.ledger.fields import fields_of
 from sfumato.privacy._outward import text_above
-from sfumato.privacy.conversion import rdp_for, rho_for
+from sfumato.privacy.conversion import rho_for
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["BUDGET", "Budget"]
 
 LIMITS = ("epsilon", "delta", "rho", "mu")
-
-_GAPS = (1.1, 1.35, 1.65, 2.0, 2.5, 3.2, 4.5, 8.0)
-"""The orders of a Rényi budget: distances from 1 in units of ``log(1/delta) / epsilon``.
-
-One unit is the smallest distance at which anything is left for a divergence; twice that suits one that grows
-with its order, as of Gaussian noise.
-"""
 
 _EPSILON: Final = "use 1.0, say: what all answers together may reveal of one unit"
 _DELTA: Final = "use 1e-7, say: well below one over the number of units"
@@ -237,13 +230,13 @@ class Budget:
         """
         epsilon, delta = _check.positive("epsilon", epsilon), _check.unit_interval("delta", delta)
         if orders is None:
-            orders = [1 + gap * (1 - math.log(delta)) / epsilon for gap in _GAPS]
+            orders = usual_orders(epsilon, delta)
         fixed = sorted({_check.finite("orders", order) for order in orders})
         if not fixed or fixed[0] <= 1:
             _check.refuse("orders", "be numbers above 1", orders, "leave them out")
-        limits = _rdp_limits(fixed, epsilon, delta / 2)
+        limits = limits_of(fixed, epsilon, delta / 2)
         if not limits:
-            smallest = text_above(_smallest_order(epsilon, delta / 2))
+            smallest = text_above(smallest_order(epsilon, delta / 2))
             _check.refuse("orders", f"reach {smallest} at this epsilon and delta", orders, "leave them out")
         members = tuple(RDPFilter(limit, delta / 2, order) for order, limit in limits.items())
         return cls(kind="rdp", epsilon=epsilon, delta=delta, filters=Filters(members))
@@ -369,26 +362,6 @@ class Budget:
 
     def _promise(self) -> tuple[object, ...]:
         return (self.kind, self.epsilon, self.delta, self.rho, self.mu)
-
-
-def _smallest_order(epsilon: float, delta: float) -> float:
-    """Return an order at which something is left; its gap to 1 is at most a thousandth above the smallest."""
-    low, high = 0.0, -math.log(delta) / epsilon
-    while high - low > 2.0**-10 * high:
-        gap = (low + high) / 2
-        low, high = (low, gap) if rdp_for(1 + gap, epsilon, delta) else (gap, high)
-    return 1 + high
-
-
-def _rdp_limits(orders: Sequence[float], epsilon: float, delta: float) -> dict[float, float]:
-    """Return the limit of each order that has one, when these share delta evenly."""
-    while orders:
-        share = delta / len(orders) * (1 - 2.0**-50)
-        limits = {order: rdp_for(order, epsilon, share) if share else 0.0 for order in orders}
-        if all(limits.values()):
-            return limits
-        orders = [order for order, limit in limits.items() if limit]
-    return {}
 
 
 _KINDS: Final = ("approximate", "pure", "zcdp", "gaussian", "rdp")

@@ -158,7 +158,7 @@ class Store(ABC, Generic[LiveConnection]):
             if not self.durable:
                 raise LedgerUnavailable(
                     "ledger must be used in the process that made it, got one in memory after a fork, where "
-                    "both processes would spend the same budget; put the ledger in a file"
+                    "both processes would spend the same budget; keep the ledger in a file"
                 )
             self._drop_connection()
             self._process = os.getpid()
