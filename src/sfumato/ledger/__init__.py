@@ -4,9 +4,9 @@
 >>> print(Budget.approximate(epsilon=2.0, delta=1e-7))
 (2, 1e-07)-DP
 
-`Ledger` is where to start: it is opened on a file, on a PostgreSQL server or in memory, and refuses or records
-each charge. `LedgerView` is the same ledger for one analyst, `Run` a training run that was charged as a whole.
-A charge goes through three folders:
+`Ledger` is where to start: it is opened on a file, on a PostgreSQL server or in memory, and refuses or
+records each charge. `LedgerView` is the same ledger for one analyst, `Run` a training run that was charged
+as a whole. A charge goes through three folders:
 
 - `budget` prices it and checks that it fits: filters, budgets, renewal;
 - `log` writes it down: a hash chain of events, with releases, verification and export;
