@@ -12,8 +12,8 @@ __all__ = ["limits_of", "smallest_order", "usual_orders"]
 _GAPS = (1.1, 1.35, 1.65, 2.0, 2.5, 3.2, 4.5, 8.0)
 """The orders of a Rényi budget: distances from 1 in units of ``(1 + log(1/delta)) / epsilon``.
 
-``log(1/delta) / epsilon`` is the smallest distance at which anything is left for a divergence; twice that suits
-one that grows with its order, as of Gaussian noise.
+``log(1/delta) / epsilon`` is the smallest distance at which anything is left for a divergence; twice that
+suits one that grows with its order, as of Gaussian noise.
 """
 
 
