@@ -28,7 +28,7 @@ BUDGETS: dict[str, dict[str, Any]] = {
     "epsilon": {"epsilon": 2.0, "delta": 1e-7},
     "rho": {"rho": 0.15, "delta": 1e-7},
 }
-GROUPS = {"Laplace": 1, "Gaussian": 10}  # that a unit may be in: the planner chooses the law by them
+GROUPS = {"Laplace": 1, "Gaussian": 10}  # that a unit may be in: the planner chooses the noise by them
 QUERY = """
     SELECT WITH DIFFERENTIAL_PRIVACY
       OPTIONS(epsilon={epsilon}, delta=1e-8, max_groups_contributed={groups})
@@ -87,10 +87,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         as_file(files("sfumato") / "cli" / "data" / "acs.parquet") as data,
     ):
         cases = itertools.product(GROUPS, BUDGETS, ("memory", "file"))
-        for number, (law, unit, store) in enumerate(cases):
+        for number, (noise, unit, store) in enumerate(cases):
             ledger = Path(folder) / f"{number}.ledger" if store == "file" else None
-            taken = measure(data, ledger, options.queries, budget=BUDGETS[unit], groups=GROUPS[law])
+            taken = measure(data, ledger, options.queries, budget=BUDGETS[unit], groups=GROUPS[noise])
             medians.append(statistics.median(taken))
             figures = f"{1e3 * medians[-1]:>12.2f}{1e3 * max(taken):>11.2f}{1e3 * LIMIT:>11.0f}"
-            print(f"{law:<10}{unit:<10}{store:<8}{figures}")
+            print(f"{noise:<10}{unit:<10}{store:<8}{figures}")
     return 0 if max(medians) < LIMIT else 1

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from sfumato.ledger.chain import GENESIS, canonical, link
+from sfumato._wire import canonical
+from sfumato.ledger.log.hash_chain import GENESIS, link
 
 
 def execute(path: Path, *statements: str) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import os
 import shutil
@@ -25,9 +24,8 @@ from sfumato.errors import (
     RunExhausted,
     SimulatedCharge,
 )
-from sfumato.ledger import Budget, Head, Ledger, LedgerExport, LedgerView, Run
+from sfumato.ledger import Budget, ChainHead, Ledger, LedgerExport, LedgerView, Run
 from sfumato.privacy import Gaussian, Laplace, PoissonSubsampled, PrivacyLoss
-from tests.ledger.conftest import dataset
 from tests.ledger.tampering import execute, tamper
 
 BUDGET = Budget.approximate(epsilon=2.0, delta=1e-5)
@@ -99,13 +97,13 @@ def test_the_steps_that_fit_do_and_one_more_does_not(open_anywhere: Open) -> Non
     def loss_of(steps: int) -> PrivacyLoss:
         return STEP * steps
 
-    most = ledger.steps_that_fit(loss_of, most=1_000_000, delta=DELTA)
+    most = ledger.steps_that_fit(loss_of, maximum=1_000_000, delta=DELTA)
     assert 10_000 < most < 1_000_000
-    assert ledger.steps_that_fit(loss_of, most=10, delta=DELTA) == 10
+    assert ledger.steps_that_fit(loss_of, maximum=10, delta=DELTA) == 10
     with pytest.raises(BudgetExceeded):
         reserved(ledger, most + 1)
     reserved(ledger, most)
-    assert ledger.steps_that_fit(loss_of, most=10, delta=DELTA) == 0
+    assert ledger.steps_that_fit(loss_of, maximum=10, delta=DELTA) == 0
 
 
 def test_a_replayed_step_is_claimed_again_only_with_its_digest(open_anywhere: Open) -> None:
@@ -249,7 +247,7 @@ def test_steps_that_were_claimed_show_against_an_exported_head(open_anywhere: Op
     runs = reserved(ledger), reserved(ledger, 50)
     runs[0].claim(7)
     runs[1].claim(3)
-    head = Head.from_json(ledger.head().to_json())
+    head = ChainHead.from_json(ledger.head().to_json())
     assert (head.steps, head) == (10, ledger.head())
     runs[0].claim(1)
     assert ledger.verify(head).sound
@@ -300,43 +298,6 @@ def test_an_event_that_was_there_is_required(open_anywhere: Open) -> None:
     for position, digest in ((head.position, "0" * 64), (head.position + 2, head.digest)):
         with pytest.raises(LedgerCorrupt, match="never go back"):
             ledger.require(position, digest)
-
-
-def test_a_ledger_without_runs_has_no_table_of_them(tmp_path: Path, open_ledger: Open) -> None:
-    def format_of() -> tuple[int, int]:
-        with contextlib.closing(sqlite3.connect(tmp_path / "kept")) as connection:
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-            (tables,) = connection.execute(
-                "SELECT count(*) FROM sqlite_master WHERE name = 'claim'"
-            ).fetchone()
-        return version, tables
-
-    ledger = open_ledger(tmp_path / "kept", budget=BUDGET)
-    ledger.charge(Laplace(1e6), delta=0.0)
-    assert format_of() == (1, 0)
-    with pytest.raises(BudgetExceeded):
-        reserved(ledger, 1_000_000)
-    assert format_of() == (1, 0)
-    reserved(ledger)
-    assert format_of() == (3, 1)
-
-
-def test_an_older_ledger_takes_a_run(tmp_path: Path) -> None:
-    dump = Path(__file__).with_name("first_format.sql").read_text(encoding="ascii")
-    with contextlib.closing(sqlite3.connect(tmp_path / "first")) as connection:
-        connection.executescript(dump)
-    kept = Budget.approximate(epsilon=2.0, delta=1e-7)
-    with Ledger.open(
-        tmp_path / "first",
-        budget=kept,
-        privacy_unit="id",
-        neighboring=STEP.neighboring,
-        dataset=dataset(schema="people(id BIGINT)"),
-        new_version=True,
-    ) as ledger:
-        run = ledger.reserve(STEP, steps=1, delta=1e-9)
-        assert (run.number, run.claim(2)) == (4, range(1))
-        assert ledger.verify().sound
 
 
 def test_no_two_processes_are_given_the_same_step_and_a_killed_one_takes_its_own_along(

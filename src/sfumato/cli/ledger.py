@@ -12,12 +12,12 @@ from rich.text import Text
 from sfumato import _check
 from sfumato.cli.tables import plain_table, printable, wide_console
 from sfumato.ledger.accounts import AnalystAccount
-from sfumato.ledger.budget import Budget
-from sfumato.ledger.entry import Entry
-from sfumato.ledger.export import LedgerExport
-from sfumato.ledger.head import Head
+from sfumato.ledger.budget.budget import Budget
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.verification import Verification
+from sfumato.ledger.log.chain_head import ChainHead
+from sfumato.ledger.log.entries import Entry
+from sfumato.ledger.log.export import LedgerExport
+from sfumato.ledger.log.verification import Verification
 from sfumato.privacy._outward import text_above
 
 __all__ = ["accounts", "app", "export", "grant", "head", "key", "show", "verify"]
@@ -91,7 +91,7 @@ def verify(
         Path | None, typer.Option(help="File with a head exported earlier; shows a ledger that was put back.")
     ] = None,
     public_key: Annotated[
-        str | None, typer.Option(help="For an export: the ledger's key, as the curator told it.")
+        str | None, typer.Option(help="For an export: the ledger's key, as the curator gave it.")
     ] = None,
     earlier: Annotated[
         Path | None, typer.Option(help="For an export: an earlier one, which this one must continue.")
@@ -109,21 +109,21 @@ def verify(
         before = None if earlier is None else LedgerExport.read(earlier)
         claims = [_receipt_of(text) for text in receipt or ()]
         found = exported.verify(public_key=public_key, earlier=before, receipts=claims)
-        _tell(found, stored="answered charge")
-        typer.echo(f"signed with the key {exported.public_key}" + (", as told" if public_key else ""))
+        _print_report(found, stored="answered charge")
+        typer.echo(f"signed with the key {exported.public_key}" + (", as expected" if public_key else ""))
     else:
         if public_key is not None or earlier is not None or receipt:
             rule = f"be the file of an export (*{EXPORTED}) for --public-key, --earlier and --receipt"
             _check.refuse("ledger", rule, ledger, "export the ledger first")
-        latest = None if head is None else Head.from_json(_text_of(head))
+        latest = None if head is None else ChainHead.from_json(_text_of(head))
         with Ledger.read(ledger) as book:
             found = book.verify(latest)
-        _tell(found, stored="stored release")
+        _print_report(found, stored="stored release")
     if not found.sound:
         raise typer.Exit(1)
 
 
-def _tell(found: Verification, *, stored: str) -> None:
+def _print_report(found: Verification, *, stored: str) -> None:
     counts = ((found.events, "event"), (found.charges, "charge"), (found.releases, stored))
     typer.echo("intact: " + ", ".join(f"{n} {thing}{'' if n == 1 else 's'}" for n, thing in counts))
     if found.underpriced:
@@ -135,14 +135,14 @@ def _tell(found: Verification, *, stored: str) -> None:
 
 @app.command()
 def head(ledger: LedgerPlace) -> None:
-    """Print the chain's head as JSON, to be kept where those who write the ledger cannot."""
+    """Print the chain's head as JSON, to be stored where those who write the ledger cannot."""
     with Ledger.read(ledger) as book:
         typer.echo(book.head().to_json())
 
 
 @app.command()
 def key(ledger: LedgerPlace) -> None:
-    """Print the public key by which others know this ledger's exports; tell it to them in person."""
+    """Print the public key by which others know this ledger's exports; give it to them in person."""
     with Ledger.read(ledger) as book:
         typer.echo(book.public_key)
 

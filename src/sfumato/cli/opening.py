@@ -10,7 +10,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from sfumato import _check
-from sfumato.ledger.renewal import Renewal
+from sfumato.ledger.budget.renewal import Renewal
 from sfumato.queries.connecting import connect
 from sfumato.queries.declared import TableTypes
 from sfumato.queries.session import Session

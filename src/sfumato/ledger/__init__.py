@@ -1,8 +1,19 @@
-"""Budgets, filters, receipts and their store: what refuses or records a charge before anything is read.
+"""The privacy budget of a dataset, and the ledger that records every charge to it before data is read.
 
 >>> from sfumato.ledger import Budget
 >>> print(Budget.approximate(epsilon=2.0, delta=1e-7))
 (2, 1e-07)-DP
+
+`Ledger` is where to start: it is opened on a file, on a PostgreSQL server or in memory, and refuses or
+records each charge. `LedgerView` is the same ledger for one analyst, `Run` a training run that was charged
+as a whole. A charge goes through three folders:
+
+- `budget` prices it and checks that it fits: filters, budgets, renewal;
+- `log` writes it down: a hash chain of events, with releases, verification and export;
+- `store` makes that durable: SQLite and PostgreSQL.
+
+Guarantee: all answers together, each charged before it is computed, satisfy the budget's guarantee, however
+each depends on earlier answers (`sfumato.ledger.budget.filters` has the theorems).
 """
 
 from __future__ import annotations
@@ -13,27 +24,27 @@ from sfumato._lazy import attach
 
 if TYPE_CHECKING:
     from sfumato.ledger.accounts import AnalystAccount
-    from sfumato.ledger.budget import Budget
-    from sfumato.ledger.entry import Entry
-    from sfumato.ledger.export import LedgerExport
-    from sfumato.ledger.filters import Spent
-    from sfumato.ledger.head import Head
+    from sfumato.ledger.budget.budget import Budget
+    from sfumato.ledger.budget.filters import Spent
+    from sfumato.ledger.budget.individual_filter import IndividualFilter
+    from sfumato.ledger.budget.odometer import Odometer
+    from sfumato.ledger.budget.privacy_filter import PrivacyFilter
+    from sfumato.ledger.budget.renewal import Renewal
     from sfumato.ledger.identity import Dataset
-    from sfumato.ledger.in_memory import PrivacyFilter
-    from sfumato.ledger.individual import IndividualFilter
     from sfumato.ledger.ledger import Ledger
-    from sfumato.ledger.odometer import Odometer
-    from sfumato.ledger.renewal import Renewal
+    from sfumato.ledger.log.chain_head import ChainHead
+    from sfumato.ledger.log.entries import Entry
+    from sfumato.ledger.log.export import LedgerExport
+    from sfumato.ledger.log.verification import Verification
     from sfumato.ledger.runs import Run
-    from sfumato.ledger.verification import Verification
     from sfumato.ledger.view import LedgerView
 
 __all__ = [
     "AnalystAccount",
     "Budget",
+    "ChainHead",
     "Dataset",
     "Entry",
-    "Head",
     "IndividualFilter",
     "Ledger",
     "LedgerExport",
@@ -50,19 +61,19 @@ __getattr__, __dir__ = attach(
     __name__,
     {
         "AnalystAccount": "sfumato.ledger.accounts",
-        "LedgerExport": "sfumato.ledger.export",
+        "LedgerExport": "sfumato.ledger.log.export",
         "LedgerView": "sfumato.ledger.view",
-        "Budget": "sfumato.ledger.budget",
+        "Budget": "sfumato.ledger.budget.budget",
         "Dataset": "sfumato.ledger.identity",
-        "Entry": "sfumato.ledger.entry",
-        "Head": "sfumato.ledger.head",
-        "IndividualFilter": "sfumato.ledger.individual",
+        "Entry": "sfumato.ledger.log.entries",
+        "ChainHead": "sfumato.ledger.log.chain_head",
+        "IndividualFilter": "sfumato.ledger.budget.individual_filter",
         "Ledger": "sfumato.ledger.ledger",
-        "Odometer": "sfumato.ledger.odometer",
-        "PrivacyFilter": "sfumato.ledger.in_memory",
-        "Renewal": "sfumato.ledger.renewal",
+        "Odometer": "sfumato.ledger.budget.odometer",
+        "PrivacyFilter": "sfumato.ledger.budget.privacy_filter",
+        "Renewal": "sfumato.ledger.budget.renewal",
         "Run": "sfumato.ledger.runs",
-        "Spent": "sfumato.ledger.filters",
-        "Verification": "sfumato.ledger.verification",
+        "Spent": "sfumato.ledger.budget.filters",
+        "Verification": "sfumato.ledger.log.verification",
     },
 )

@@ -1,34 +1,39 @@
-"""Accounts within a ledger: of analysts, and of periods, added up from the chain itself.
+"""Accounts within a ledger: what each analyst, and each period of a budget that renews, has spent.
 
-Nothing is stored for them but the events: what an account has spent is the sum of the charges that name it.
-A process adds up each event once, when it first reads on, so that a charge costs no more as the log grows.
+Nothing is stored for an account but the events that name it: what it has spent is the sum of their costs.
+Reading these events is the log's part (`sfumato.ledger.log.account_book`); here are the sums and their rules.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Final, NamedTuple
 
 from sfumato import _check
 from sfumato.errors import LedgerMismatch
-from sfumato.ledger.budget import Budget
-from sfumato.ledger.chain import GENESIS, Event
+from sfumato.ledger.budget.budget import Budget
+from sfumato.ledger.budget.budget_check import Balance
+from sfumato.ledger.budget.combined_filters import Filters
+from sfumato.ledger.budget.filters import Spent
 from sfumato.ledger.failures import NOTHING_CHARGED
-from sfumato.ledger.filters import Filters, Spent
-from sfumato.ledger.log import ACCOUNT, CHARGE, content_of, corrupt, decode_spent
-from sfumato.ledger.refusal import Holding
 
-__all__ = ["AnalystAccount", "Books", "Key", "account_content", "check_analyst", "check_budget", "keys_of"]
+__all__ = ["AccountKey", "AccountTotals", "AnalystAccount", "check_analyst", "check_budget"]
 
-LONGEST_NAME = 200
+LONGEST_NAME: Final = 200
 
 
-class Key(NamedTuple):
+class AccountKey(NamedTuple):
     """An account: an analyst's, or with "" the dataset's; of one period, or with "" of all time."""
 
     analyst: str
     period: str
+
+    @property
+    def charged(self) -> tuple[AccountKey, ...]:
+        """The accounts that a charge to this one is added to: the dataset's, and then the analyst's."""
+        dataset = AccountKey("", self.period)
+        return (dataset, self) if self.analyst else (dataset,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,18 +50,18 @@ class AnalystAccount:
         How many charges name them.
     periods : tuple of str
         The periods that they charged, where the budget renews.
+
+    Examples
+    --------
+    >>> from sfumato.ledger import AnalystAccount, Budget
+    >>> AnalystAccount(analyst="ada", budget=Budget.pure(epsilon=0.5), charges=3, periods=()).charges
+    3
     """
 
     analyst: str
     budget: Budget | None
     charges: int
     periods: tuple[str, ...]
-
-
-def keys_of(content: Mapping[str, Any]) -> tuple[Key, ...]:
-    """Return the accounts that a charge is added to."""
-    analyst, period = content.get("analyst", ""), content.get("period", "")
-    return (Key("", period), Key(analyst, period)) if analyst else (Key("", period),)
 
 
 def check_analyst(analyst: str) -> str:
@@ -74,11 +79,16 @@ def check_analyst(analyst: str) -> str:
 
 
 def check_budget(budget: Budget, whole: Budget) -> None:
-    """Refuse an analyst's budget that is not counted as the dataset's is: a charge has one price."""
+    """Refuse an analyst's budget of another kind than the dataset's: a charge has one price."""
     if not isinstance(budget, Budget):
-        _check.refuse("budget", "be a Budget, or None to close the account", type(budget).__name__)
-    kinds = [member.name for member in budget.filters.members]
-    if budget.kind != whole.kind or kinds != [member.name for member in whole.filters.members]:
+        _check.refuse(
+            "budget",
+            "be a Budget, or None to close the account",
+            type(budget).__name__,
+            "pass one of the dataset's kind, such as Budget.pure(epsilon=0.5)",
+        )
+    names = [member.name for member in budget.filters.members]
+    if budget.kind != whole.kind or names != [member.name for member in whole.filters.members]:
         _check.refuse(
             "budget",
             f"be of the dataset's kind, which is {whole}",
@@ -87,15 +97,8 @@ def check_budget(budget: Budget, whole: Budget) -> None:
         )
 
 
-def account_content(analyst: str, budget: Budget | None, whole: Budget) -> dict[str, object]:
-    """Return the body of the event that opens an account, or changes or closes it."""
-    if budget is not None:
-        check_budget(budget, whole)
-    return {"analyst": analyst, "budget": None if budget is None else budget.to_json()}
-
-
-class Books:
-    """What all accounts have spent, by the events up to one position.
+class AccountTotals:
+    """The budgets of all accounts and what each has spent.
 
     Parameters
     ----------
@@ -104,52 +107,35 @@ class Books:
     """
 
     def __init__(self, filters: Filters) -> None:
-        self.position = 0
         self.budgets: dict[str, Budget | None] = {}
-        self.charges: dict[str, int] = {}
-        self._digest = GENESIS
         self._filters = filters
-        self._totals: dict[Key, tuple[Spent, ...]] = {}
+        self._charges: dict[str, int] = {}
+        self._totals: dict[AccountKey, tuple[Spent, ...]] = {}
 
-    def read_on(self, events: Iterable[Event]) -> None:
-        """Take the events that follow those seen so far, checking every link."""
-        for event in events:
-            if event.position != self.position + 1 or event.previous != self._digest or not event.intact:
-                raise corrupt("be an unbroken chain of events", f"a break at event {event.position}")
-            self.take(event, content_of(event))
-            self.position, self._digest = event.position, event.digest
-
-    def take(self, event: Event, content: Mapping[str, Any]) -> None:
-        """Add up one event."""
-        try:
-            if event.kind == CHARGE:
-                self.add(keys_of(content), decode_spent(content["costs"]))
-            elif event.kind == ACCOUNT:
-                fields = content["budget"]
-                self.budgets[content["analyst"]] = None if fields is None else Budget.from_json(fields)
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise corrupt("hold readable events", f"an unreadable event {event.position}") from error
-
-    def add(self, keys: Iterable[Key], cost: tuple[Spent, ...]) -> None:
+    def add(self, keys: Iterable[AccountKey], cost: tuple[Spent, ...]) -> None:
         """Add a charge to accounts."""
         for key in keys:
-            self._totals[key] = self._filters.after(self.spent(key), cost)
-            self.charges[key.analyst] = self.charges.get(key.analyst, 0) + 1
+            self._totals[key] = self._filters.after(self._spent(key), cost)
+            self._charges[key.analyst] = self._charges.get(key.analyst, 0) + 1
 
-    def spent(self, key: Key) -> tuple[Spent, ...]:
-        """Return what an account has spent."""
-        return self._totals.get(key, self._filters.nothing)
-
-    def periods(self, analyst: str = "") -> tuple[str, ...]:
-        """Return the periods that were charged to an analyst, or at all, in order."""
-        return tuple(sorted(key.period for key in self._totals if key.analyst == analyst))
+    def analysts(self) -> tuple[AnalystAccount, ...]:
+        """Return the accounts of all analysts, by name."""
+        return tuple(
+            AnalystAccount(
+                analyst=analyst,
+                budget=budget,
+                charges=self._charges.get(analyst, 0),
+                periods=self._periods(analyst),
+            )
+            for analyst, budget in sorted(self.budgets.items())
+        )
 
     def dataset_holds(self, filters: Filters) -> bool:
         """Whether the dataset's account, of all time or of each period, is within the limits of filters."""
         return all(filters.hold(totals) for key, totals in self._totals.items() if not key.analyst)
 
-    def holding(self, key: Key, whole: Budget) -> Holding:
-        """Return an account with its budget.
+    def balance(self, key: AccountKey, whole: Budget) -> Balance:
+        """Return an account's budget with what was spent of it; ``whole`` is the dataset's budget.
 
         Raises
         ------
@@ -167,4 +153,10 @@ class Books:
                 )
             budget, owner = own, f" of analyst {key.analyst!r}"
         within = f" for {key.period}" if key.period else ""
-        return Holding(budget, self.spent(key), f"{owner}{within}")
+        return Balance(budget, self._spent(key), f"{owner}{within}")
+
+    def _spent(self, key: AccountKey) -> tuple[Spent, ...]:
+        return self._totals.get(key, self._filters.nothing)
+
+    def _periods(self, analyst: str) -> tuple[str, ...]:
+        return tuple(sorted(key.period for key in self._totals if key.analyst == analyst and key.period))

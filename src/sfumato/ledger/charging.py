@@ -1,129 +1,158 @@
-"""Charging a ledger: a price, a check of every budget that it falls on, and one event in one transaction."""
+"""Recording a charge: its price, a check of every budget that it falls on, one event in one transaction."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import TypedDict
 
 from sfumato import _check
 from sfumato.errors import LedgerUnavailable, SimulatedCharge
-from sfumato.ledger.account import Account
-from sfumato.ledger.chain import Event, encode_number
-from sfumato.ledger.log import CHARGE, append, encode_spent
-from sfumato.ledger.offer import LossAt, Question
-from sfumato.ledger.pricing import price_of
-from sfumato.ledger.refusal import all_hold, refusal
+from sfumato.ledger.accounts import AccountKey
+from sfumato.ledger.budget.budget_check import budget_exceeded, fits_all
+from sfumato.ledger.budget.filters import Spent
+from sfumato.ledger.budget.price import Price, price_of
+from sfumato.ledger.budget.refused_question import LossAt, RefusedQuestion
+from sfumato.ledger.identity import Identity
+from sfumato.ledger.log.account_book import AccountBook
+from sfumato.ledger.log.event_log import EventLog
+from sfumato.ledger.log.events import Charged
+from sfumato.ledger.log.hash_chain import Event
+from sfumato.ledger.log.releases import request_hash
 from sfumato.ledger.registration import check_text
-from sfumato.ledger.schema import RUNS
-from sfumato.ledger.store import Store
+from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.receipt import Receipt
 from sfumato.privacy.serial import loss_from_json
 
-__all__ = ["Charging"]
+__all__ = ["Charge", "ChargeDetails", "ChargeRecorder"]
 
 
-class Charging(Account):
-    """What records charges; base of `Ledger`, which says what they mean."""
+class ChargeDetails(TypedDict, total=False):
+    """What a charge may say beside its loss and delta; the words are those of `Ledger.charge`."""
 
-    def __init__(self, store: Store[Any], version: int, *, has_dataset: bool = True) -> None:
-        super().__init__(store, version)
-        self._has_dataset = has_dataset
+    request: str
+    description: str
+    simulated: bool
+    loss_at: LossAt | None
 
-    def steps_that_fit(
-        self,
-        loss_of: Callable[[int], PrivacyLoss],
-        *,
-        most: int,
-        delta: float,
-        analyst: str = "",
-        period: str = "",
-    ) -> int:
-        """Return how many steps of a run would be accepted now, at most ``most``; nothing is written.
 
-        Parameters
-        ----------
-        loss_of : callable
-            The loss of so many first steps; it grows with them.
-        most : int
-            The most that are wanted.
-        delta, analyst, period
-            As for `Ledger.reserve`.
-        """
-        least, most = 0, _check.integer("most", most)
-        step = most
-        while least < most:
-            # First the whole, then halves: a run that fits is priced once.
-            if self.would_accept(loss_of(step), delta=delta, analyst=analyst, period=period):
-                least = step
-            else:
-                most = step - 1
-            step = (least + most + 1) // 2
-        return least
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """One charge to be recorded; the words are those of `Ledger.charge` and `Ledger.reserve`.
 
-    def _record(
-        self,
-        loss: PrivacyLoss,
-        *,
-        delta: float,
-        request: str = "",
-        description: str = "",
-        simulated: bool = False,
-        loss_at: LossAt | None = None,
-        analyst: str = "",
-        period: str = "",
-        run: Mapping[str, int] | None = None,
-    ) -> Receipt:
-        """Record a charge, as `Ledger.charge` says; ``run`` are the steps that it reserves, and for whom."""
-        if not self._has_dataset:
+    ``run`` is the number of the charge whose run the ``steps`` extend, None where they are a new run or none.
+    """
+
+    loss: PrivacyLoss
+    delta: float
+    request: str = ""
+    description: str = ""
+    simulated: bool = False
+    loss_at: LossAt | None = None
+    analyst: str = ""
+    period: str = ""
+    steps: int = 0
+    run: int | None = None
+
+    @property
+    def account(self) -> AccountKey:
+        """The account that is charged."""
+        return AccountKey(self.analyst, self.period)
+
+
+class ChargeRecorder:
+    """What records the charges of one ledger.
+
+    Parameters
+    ----------
+    log : EventLog
+        Where charges are recorded.
+    accounts : AccountBook
+        The budgets that they must fit into.
+    identity : Identity
+        What the ledger was made for.
+    key : bytes
+        The ledger's key, for the hashes of requests.
+    version : int or None
+        The dataset's version; None where the ledger was opened without its dataset, and takes no charges.
+    """
+
+    def __init__(
+        self, log: EventLog, accounts: AccountBook, identity: Identity, key: bytes, version: int | None
+    ) -> None:
+        self.log = log
+        self._accounts = accounts
+        self._identity = identity
+        self._key = key
+        self._version = version
+
+    @property
+    def ledger_id(self) -> str:
+        """The random id that receipts carry."""
+        return self._identity.ledger
+
+    def record(self, charge: Charge) -> Receipt:
+        """Record a charge durably, or refuse it and leave no trace; raises what `Ledger.charge` says."""
+        identity = self._identity
+        price, body = self._checked(charge)
+        event: Event | None = None
+        with self.log.transaction(write=True) as snapshot:
+            balances = self._accounts.balances(snapshot, charge.account)
+            if fits_all(balances, price.cost):
+                spent = identity.budget.filters.after(snapshot.end.totals.spent, price.cost)
+                number = snapshot.end.totals.charges + 1
+                event = snapshot.append(body, charge=number, spent=spent)
+        if event is None:
+            question = None
+            if charge.loss_at is not None:
+                question = RefusedQuestion(charge.loss_at, price.epsilon, price.delta, price.cost)
+            raise budget_exceeded(identity.neighboring, balances, price.cost, price.delta, question)
+        self.log.remember(event)
+        return Receipt(
+            ledger=identity.ledger,
+            sequence=number,
+            digest=event.digest,
+            neighboring=identity.neighboring,
+            privacy_unit=identity.protects,
+            analyst=charge.analyst,
+            period=charge.period,
+            lifetime=None if identity.renewal is None else self.sum_of(spent),
+        )
+
+    def sum_of(self, spent: tuple[Spent, ...]) -> Guarantee:
+        """Return what was spent as a guarantee, rounded up."""
+        identity = self._identity
+        numbers = identity.budget.filters.in_units(spent, up=True)
+        return Guarantee(neighboring=identity.neighboring, **numbers)
+
+    def _checked(self, charge: Charge) -> tuple[Price, Charged]:
+        """Return a charge's price and the body of its event, or refuse what may not be charged."""
+        if self._version is None:
             raise LedgerUnavailable(
-                f"ledger must be opened with its dataset to be charged, got {self._store.name} opened "
+                f"ledger must be opened with its dataset to be charged, got {self.log.store.name} opened "
                 "without; use Ledger.open"
             )
-        epsilon, delta, cost = price_of(self, loss, delta)
-        if simulated and not self.simulated:
+        price = price_of(self._identity, charge.loss, charge.delta)
+        if charge.simulated and not self._identity.simulated:
             raise SimulatedCharge(
                 "rng must be the operating system's entropy when a real budget is charged, got a simulated "
                 "source; pass rng=None, or open a ledger with simulated=True"
             )
-        text = loss.to_json()
+        text = charge.loss.to_json()
         # A loss that is not read back as it is could never be verified: refused before anything is recorded.
-        if loss_from_json(text) != loss:
-            _check.refuse("loss", "be what its JSON says", loss, "pass a mechanism's privacy_loss")
-        content = {
-            "loss": text,
-            "epsilon": encode_number(epsilon),
-            "delta": delta,
-            "costs": encode_spent(cost),
-            "description": check_text("description", description),
-            "request": self._request(request, analyst, period),
-            "version": self._version,
-            "simulated": bool(simulated),
-            # A charge to no account is written as it always was.
-            **{name: value for name, value in (("analyst", analyst), ("period", period)) if value},
-            **(run or {}),
-        }
-        event: Event | None = None
-        with self._store.transaction(write=True) as connection:
-            state = self._state(connection)
-            holdings = self._holdings(connection, state, analyst, period)
-            if all_hold(holdings, cost):
-                totals = self.budget.filters.after(state.totals, cost)
-                number = state.charges + 1
-                if run is not None:
-                    connection.require_format(RUNS)
-                event = append(connection, state, CHARGE, content, totals=totals, charge=number)
-        if event is None:
-            question = None if loss_at is None else Question(loss_at, epsilon, delta, cost)
-            raise refusal(self.neighboring, holdings, cost, delta, question)
-        self._see(event)
-        return Receipt(
-            ledger=self.ledger_id,
-            sequence=number,
-            digest=event.digest,
-            neighboring=self.neighboring,
-            privacy_unit=self.privacy_unit,
-            analyst=analyst,
-            period=period,
-            lifetime=None if self.renewal is None else self._sum(totals),
+        if loss_from_json(text) != charge.loss:
+            _check.refuse("loss", "be what its JSON says", charge.loss, "pass a mechanism's privacy_loss")
+        return price, Charged(
+            loss=text,
+            epsilon=price.epsilon,
+            delta=price.delta,
+            costs=price.cost,
+            description=check_text("description", charge.description),
+            request=request_hash(self._key, check_text("request", charge.request), charge.account),
+            dataset_version=self._version,
+            simulated=bool(charge.simulated),
+            analyst=charge.analyst,
+            period=charge.period,
+            steps=charge.steps,
+            run=charge.run,
         )

@@ -11,17 +11,18 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Final
 
 from sfumato import _check
+from sfumato._wire import BOOLEAN, TEXT, Names, Record, optional
 from sfumato.errors import LedgerMismatch
-from sfumato.ledger.budget import Budget
-from sfumato.ledger.renewal import Renewal
+from sfumato.ledger.budget.budget import BUDGET, Budget
+from sfumato.ledger.budget.renewal import RENEWAL, Renewal
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Dataset", "Identity", "draw_id", "draw_key", "keyed"]
+__all__ = ["IDENTITY", "Dataset", "Identity", "draw_id", "draw_key", "keyed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,16 +55,38 @@ class Dataset:
     def __post_init__(self) -> None:
         schema: object = self.schema
         if not isinstance(schema, str) or not schema:
-            _check.refuse("schema", "be a non-empty text", schema)
+            _check.refuse("schema", "be a non-empty text", schema, "pass the tables, columns and types")
         if not callable(self.fingerprint):
-            _check.refuse("fingerprint", "be a function of a key", type(self.fingerprint).__name__)
+            _check.refuse(
+                "fingerprint",
+                "be a function of a key",
+                type(self.fingerprint).__name__,
+                "pass one that returns an HMAC-SHA-256 in hexadecimal",
+            )
 
     def digest(self, key: bytes) -> str:
-        """Return the content's fingerprint under ``key``, checked to be one."""
+        """Return the content's fingerprint under ``key``, checked to be one.
+
+        Parameters
+        ----------
+        key : bytes
+            The ledger's secret key, of 32 bytes.
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits.
+
+        Raises
+        ------
+        ParameterError
+            The function of the dataset returned something else; it is not shown.
+        """
         digest: object = self.fingerprint(key)
         if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
             # The value is not shown: it was computed from the data.
-            _check.refuse("fingerprint", "return 64 hexadecimal digits", type(digest).__name__)
+            remedy = "return the hexdigest() of an HMAC-SHA-256"
+            _check.refuse("fingerprint", "return 64 hexadecimal digits", type(digest).__name__, remedy)
         return digest
 
 
@@ -146,35 +169,32 @@ class Identity:
     def require_same_use(self, other: Identity) -> None:
         """Refuse to be opened for another unit, relation, budget or kind of noise than it was made for."""
         for name in ("privacy_unit", "neighboring", "budget", "simulated", "renewal"):
-            kept, given = getattr(self, name), getattr(other, name)
-            if kept != given:
+            made, given = getattr(self, name), getattr(other, name)
+            if made != given:
                 raise LedgerMismatch(
-                    f"{name} must be the one that the ledger was made with, {kept}, got {given}; "
+                    f"{name} must be the one that the ledger was made with, {made}, got {given}; "
                     "pass that one, or give another dataset its own ledger"
                 )
 
-    def to_json(self) -> dict[str, object]:
-        """Return the identity as plain values."""
-        renewal = {} if self.renewal is None else {"renewal": self.renewal.to_json()}
-        return {
-            **renewal,
-            "ledger": self.ledger,
-            "dataset": self.dataset,
-            "privacy_unit": self.privacy_unit,
-            "neighboring": self.neighboring.value,
-            "budget": self.budget.to_json(),
-            "simulated": self.simulated,
-        }
 
-    @classmethod
-    def from_json(cls, fields: Mapping[str, Any]) -> Identity:
-        """Return the identity that `to_json` wrote."""
-        return cls(
-            ledger=fields["ledger"],
-            dataset=fields["dataset"],
-            privacy_unit=fields["privacy_unit"],
-            neighboring=Neighboring(fields["neighboring"]),
-            budget=Budget.from_json(fields["budget"]),
-            simulated=fields["simulated"],
-            renewal=None if "renewal" not in fields else Renewal.from_json(fields["renewal"]),
-        )
+IDENTITY: Final[Record[Identity]] = Record(
+    "a ledger's identity",
+    Identity,
+    {
+        "ledger": TEXT,
+        "dataset": TEXT,
+        "privacy_unit": TEXT,
+        "neighboring": Names(
+            "a neighboring relation",
+            {
+                "add-remove": Neighboring.ADD_REMOVE,
+                "replace-one": Neighboring.REPLACE_ONE,
+                "zero-out": Neighboring.ZERO_OUT,
+            },
+        ),
+        "budget": BUDGET,
+        "simulated": BOOLEAN,
+        "renewal": optional(RENEWAL),
+    },
+)
+"""What a ledger was made for, as its first event holds it."""

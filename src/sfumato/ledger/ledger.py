@@ -1,4 +1,4 @@
-"""The ledger of one dataset: the only mutable thing, which refuses or records before anything is read."""
+"""The ledger of one dataset: it refuses or records every charge before anything is read."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import final
 
 from sfumato import _check
 from sfumato.errors import LedgerMismatch
-from sfumato.ledger.accounts import account_content, check_analyst
-from sfumato.ledger.budget import Budget
-from sfumato.ledger.charging import Charging
-from sfumato.ledger.failures import outcome
+from sfumato.ledger.accounts import check_analyst, check_budget
+from sfumato.ledger.budget.budget import Budget
+from sfumato.ledger.budget.refused_question import LossAt
+from sfumato.ledger.budget.renewal import Renewal
+from sfumato.ledger.charging import Charge
+from sfumato.ledger.failures import stating_outcome
 from sfumato.ledger.identity import Dataset, Identity
-from sfumato.ledger.log import ACCOUNT, append
-from sfumato.ledger.offer import LossAt
-from sfumato.ledger.places import Place, made_store, opened_store
+from sfumato.ledger.log.events import AccountSet
+from sfumato.ledger.log.releases import check_payload, store_release
+from sfumato.ledger.reader import LedgerReader
 from sfumato.ledger.registration import (
     admit,
     check_opening,
@@ -24,10 +26,8 @@ from sfumato.ledger.registration import (
     known_versions,
     read_identity,
 )
-from sfumato.ledger.releases import check_payload, store_release
-from sfumato.ledger.renewal import Renewal
 from sfumato.ledger.runs import Run
-from sfumato.ledger.schema import APART
+from sfumato.ledger.store.location import Location, open_existing, open_or_create
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
@@ -36,8 +36,8 @@ __all__ = ["Ledger"]
 
 
 @final
-class Ledger(Charging):
-    """The account of everything ever answered about one dataset; made by `open` or `read`.
+class Ledger(LedgerReader):
+    """The record of everything ever answered about one dataset; made by `open` or `read`.
 
     A charge is recorded, durably, before the data is touched, and is never given back. Everything is safe to
     use from several threads and processes at once, also after a fork; a ledger in memory refuses to work in
@@ -45,11 +45,11 @@ class Ledger(Charging):
 
     Notes
     -----
-    Guarantee: whatever is charged here, by whom and in whatever order, however each charge depends on
-    earlier answers, and whatever crashes in between, all answers together satisfy the budget's guarantee,
-    for the ledger's privacy unit and neighboring relation. Conditions: every answer is charged before it is
-    computed, with a loss that is true of it; the file is not rolled back (see :class:`Head`) nor written by
-    other programs. How charges add up, and by which theorems, is said in `sfumato.ledger.filters`.
+    Guarantee: whatever is charged here, by whom and in whatever order, however each charge depends on earlier
+    answers, and whatever crashes in between, all answers together satisfy the budget's guarantee, for the
+    ledger's privacy unit and neighboring relation. Conditions: every answer is charged before it is computed,
+    with a loss that is true of it; the file is not rolled back (see :class:`ChainHead`) nor written by other
+    programs. How charges add up, and by which theorems, is said in `sfumato.ledger.budget.filters`.
 
     Examples
     --------
@@ -74,7 +74,7 @@ class Ledger(Charging):
     @classmethod
     def open(
         cls,
-        path: Place | None,
+        path: Location | None,
         *,
         budget: Budget,
         privacy_unit: str,
@@ -94,7 +94,7 @@ class Ledger(Charging):
         path : str or path-like or None
             The file; it is made readable for its owner only. Or the address of a PostgreSQL database that a
             team shares, ``postgresql://user@host/database``, with ``?schema=acs`` where it holds several
-            ledgers; needs the extra ``sfumato[postgres]``. None keeps the ledger in memory.
+            ledgers; needs the extra ``sfumato[postgres]``. None is a ledger in memory.
         budget : Budget
             What may be spent in all, the same as when the ledger was made.
         privacy_unit : str
@@ -139,16 +139,26 @@ class Ledger(Charging):
         )
         # Reading all of the data may take long: once is enough.
         dataset = dataclasses.replace(dataset, fingerprint=functools.cache(dataset.fingerprint))
-        store = made_store(path, lambda: first_event(wanted, dataset), lock_timeout=lock_timeout)
+        store = open_or_create(path, lambda: first_event(wanted, dataset), lock_timeout=lock_timeout)
         with closed_on_error(store):
             with store.transaction(write=False) as connection:
-                kept, key = read_identity(connection)
-            kept.require_same_use(wanted)
-            return cls(store, admit(store, dataset, key, new_version=bool(new_version)))
+                made, key = read_identity(connection)
+            made.require_same_use(wanted)
+            version = admit(store, dataset, key, new_version=bool(new_version))
+            return cls(store, version, has_dataset=True)
 
     @classmethod
-    def read(cls, path: Place, *, lock_timeout: float = 30.0) -> Ledger:
+    def read(cls, path: Location, *, lock_timeout: float = 30.0) -> Ledger:
         """Open an existing ledger to look at, without its dataset; it takes no charges.
+
+        Parameters
+        ----------
+        path, lock_timeout
+            As for `open`.
+
+        Returns
+        -------
+        Ledger
 
         Raises
         ------
@@ -158,8 +168,17 @@ class Ledger(Charging):
         return cls._without_dataset(path, lock_timeout, read_only=True)
 
     @classmethod
-    def manage(cls, path: Place, *, lock_timeout: float = 30.0) -> Ledger:
+    def manage(cls, path: Location, *, lock_timeout: float = 30.0) -> Ledger:
         """Open an existing ledger as its curator, without its dataset: to grant budgets; it takes no charges.
+
+        Parameters
+        ----------
+        path, lock_timeout
+            As for `open`.
+
+        Returns
+        -------
+        Ledger
 
         Raises
         ------
@@ -169,9 +188,9 @@ class Ledger(Charging):
         return cls._without_dataset(path, lock_timeout, read_only=False)
 
     @classmethod
-    def _without_dataset(cls, path: Place, lock_timeout: float, *, read_only: bool) -> Ledger:
+    def _without_dataset(cls, path: Location, lock_timeout: float, *, read_only: bool) -> Ledger:
         lock_timeout = _check.non_negative("lock_timeout", lock_timeout)
-        store = opened_store(path, read_only=read_only, lock_timeout=lock_timeout)
+        store = open_existing(path, read_only=read_only, lock_timeout=lock_timeout)
         with closed_on_error(store):
             with store.transaction(write=False) as connection:
                 version = len(known_versions(connection))
@@ -197,15 +216,14 @@ class Ledger(Charging):
 
         Notes
         -----
-        The budgets of analysts may sum to more than the dataset's, which holds all the same. From the first
-        grant on, the ledger is of a format that versions of sfumato without accounts refuse to open.
+        The budgets of analysts may sum to more than the dataset's, which holds all the same.
         """
-        content = account_content(check_analyst(analyst), budget, self.budget)
-        with self._store.transaction(write=True) as connection:
-            state = self._state(connection)
-            connection.require_format(APART)
-            event = append(connection, state, ACCOUNT, content, totals=state.totals)
-        self._see(event)
+        if budget is not None:
+            check_budget(budget, self.budget)
+        body = AccountSet(analyst=check_analyst(analyst), budget=budget)
+        with self._log.transaction(write=True) as snapshot:
+            event = snapshot.append(body)
+        self._log.remember(event)
 
     def charge(
         self,
@@ -236,8 +254,8 @@ class Ledger(Charging):
         simulated : bool
             Whether the noise is simulated.
         loss_at : callable, optional
-            The loss of the same question asked at another epsilon, and the same delta: a refusal then offers
-            an epsilon at which this question fits, else one at which a count does.
+            The loss of the same question asked at another epsilon, and the same delta: a refusal then
+            suggests an epsilon at which this question fits, else one at which a count does.
         analyst : str
             Who asks: their account is charged as well as the dataset's, in one transaction; both must hold.
         period : str
@@ -264,8 +282,8 @@ class Ledger(Charging):
             charge may have been recorded without a receipt, and the error says so; it is never the other way
             round.
         """
-        return self._record(
-            loss,
+        charge = Charge(
+            loss=loss,
             delta=delta,
             request=request,
             description=description,
@@ -274,6 +292,7 @@ class Ledger(Charging):
             analyst=analyst,
             period=period,
         )
+        return self._recorder.record(charge)
 
     def reserve(
         self,
@@ -286,7 +305,7 @@ class Ledger(Charging):
         analyst: str = "",
         period: str = "",
     ) -> Run:
-        """Charge a whole training run before its first step, and keep a durable record of its steps.
+        """Charge a whole training run before its first step, and make a durable record of its steps.
 
         Parameters
         ----------
@@ -309,19 +328,18 @@ class Ledger(Charging):
 
         Notes
         -----
-        Nothing is given back for steps that were not run. From the first reservation on, the ledger is of a
-        format that versions of sfumato without runs refuse to open.
+        Nothing is given back for steps that were not run.
         """
-        receipt = self._record(
-            loss,
+        charge = Charge(
+            loss=loss,
             delta=delta,
             description=description,
             simulated=simulated,
             analyst=analyst,
             period=period,
-            run={"steps": _check.integer("steps", steps, minimum=1)},
+            steps=_check.integer("steps", steps, minimum=1),
         )
-        return self.run(receipt.sequence)
+        return self.run(self._recorder.record(charge).sequence)
 
     def run(self, number: int, *, digest: str = "") -> Run:
         """Return the run that a charge reserved, to go on with it in another process.
@@ -333,6 +351,10 @@ class Ledger(Charging):
         digest : str
             That charge's hash, as its receipt or a checkpoint has it: shows that it is the same run.
 
+        Returns
+        -------
+        Run
+
         Raises
         ------
         LedgerMismatch
@@ -340,7 +362,7 @@ class Ledger(Charging):
         LedgerCorrupt
             The ledger does not hold the charge with this hash: it was rolled back, or is another one.
         """
-        return Run(self, _check.integer("number", number, minimum=1), digest)
+        return Run(self._recorder, _check.integer("number", number, minimum=1), digest)
 
     def commit(self, receipt: Receipt, payload: bytes) -> None:
         """Store the noised release of a charge, durably; to be done before it is delivered.
@@ -365,12 +387,12 @@ class Ledger(Charging):
         ParameterError
             Something else was committed for this receipt.
         """
-        check_payload(payload, self._store.most_bytes)
+        check_payload(payload, self._store.max_payload_bytes)
         if receipt.ledger != self.ledger_id:
             raise LedgerMismatch(
                 f"receipt must be of ledger {self.ledger_id}, got one of {receipt.ledger}; commit it there"
             )
         number = receipt.sequence
         stays = f"charge {number} stays, and its answer is not safely stored: asking again may be charged"
-        with outcome(stays), self._store.transaction(write=True) as connection:
-            store_release(connection, self._state(connection), receipt, payload)
+        with stating_outcome(stays), self._log.transaction(write=True) as snapshot:
+            store_release(snapshot, receipt, payload)

@@ -1,4 +1,4 @@
-"""How a dataset comes to its ledger: making one, recognising one, adding a version."""
+"""Registering a dataset: making its ledger, recognising it again, adding a version."""
 
 from __future__ import annotations
 
@@ -8,21 +8,13 @@ from typing import Any
 
 from sfumato import _check
 from sfumato.errors import LedgerMismatch
-from sfumato.ledger.budget import Budget
+from sfumato.ledger.budget.budget import Budget
+from sfumato.ledger.budget.renewal import Renewal
+from sfumato.ledger.failures import corrupt
 from sfumato.ledger.identity import Dataset, Identity, draw_key, keyed
-from sfumato.ledger.log import (
-    OPENED,
-    VERSION,
-    append,
-    content_of,
-    corrupt,
-    event_at,
-    last_state,
-    walk,
-)
-from sfumato.ledger.renewal import Renewal
-from sfumato.ledger.schema import APART
-from sfumato.ledger.store import Fill, Store, Transaction
+from sfumato.ledger.log.event_log import Snapshot, append_event, event_at, last_event, walk
+from sfumato.ledger.log.events import Opened, RunningTotals, VersionAdded, body_of
+from sfumato.ledger.store.base import Store, Transaction, WriteFirst
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = [
@@ -39,7 +31,7 @@ __all__ = [
 def check_text(name: str, value: str) -> str:
     """Return a text, or refuse what is none."""
     if not isinstance(value, str):
-        _check.refuse(name, "be a text", type(value).__name__)
+        _check.refuse(name, "be a text", type(value).__name__, "pass a str")
     return value
 
 
@@ -51,15 +43,11 @@ def check_opening(
     renewal: Renewal | None,
 ) -> None:
     """Refuse arguments of the wrong kind before any file is made."""
-    for name, value, kind in (
-        ("budget", budget, Budget),
-        ("neighboring", neighboring, Neighboring),
-        ("dataset", dataset, Dataset),
-    ):
-        if not isinstance(value, kind):
-            _check.refuse(name, f"be a {kind.__name__}", type(value).__name__)
-    if renewal is not None and not isinstance(renewal, Renewal):
-        _check.refuse("renewal", "be a Renewal or None", type(renewal).__name__)
+    _check.instance("budget", budget, Budget, "pass Budget.approximate(epsilon=..., delta=...), say")
+    _check.instance("neighboring", neighboring, Neighboring, "pass Neighboring.ADD_REMOVE, say")
+    _check.instance("dataset", dataset, Dataset, "pass Dataset(schema=..., fingerprint=...)")
+    if renewal is not None:
+        _check.instance("renewal", renewal, Renewal, "pass Renewal(every=..., column=...), or None")
     if not check_text("privacy_unit", privacy_unit):
         _check.refuse("privacy_unit", "be a non-empty text", privacy_unit, "name what one unit is")
 
@@ -74,16 +62,20 @@ def closed_on_error(store: Store[Any]) -> Iterator[None]:
         raise
 
 
-def first_event(identity: Identity, dataset: Dataset) -> Fill:
+def first_event(identity: Identity, dataset: Dataset) -> WriteFirst:
     """Return what writes the first rows of a new ledger; the data is read before, not in the transaction."""
     key = draw_key()
-    content = {**identity.to_json(), "key": _commitment(key), **_described(dataset, key)}
+    body = Opened(
+        identity=identity,
+        key=_commitment(key),
+        schema=dataset.schema,
+        fingerprint=dataset.digest(key),
+    )
+    nothing = RunningTotals(identity.budget.filters.nothing)
 
     def write(connection: Transaction) -> None:
-        if identity.renewal is not None:
-            connection.require_format(APART)
         connection.execute("INSERT INTO secret (id, key) VALUES (1, :key)", {"key": key})
-        append(connection, None, OPENED, content, totals=identity.budget.filters.nothing)
+        append_event(connection, None, body, nothing.after(body, nothing.spent), charge=None)
 
     return write
 
@@ -92,21 +84,19 @@ def read_identity(connection: Transaction) -> tuple[Identity, bytes]:
     """Return what the ledger was made for, and its key."""
     row = connection.execute("SELECT key FROM secret").fetchone()
     first = event_at(connection, 1)
-    if first is None or not first.intact or first.kind != OPENED:
+    body = body_of(first) if first is not None and first.intact else None
+    if not isinstance(body, Opened):
         raise corrupt("begin with its identity", "another event or none")
-    content, key = content_of(first), None if row is None else row[0]
-    if not isinstance(key, bytes) or content.get("key") != _commitment(key):
+    key = None if row is None else row[0]
+    if not isinstance(key, bytes) or body.key != _commitment(key):
         raise corrupt("hold the key it was made with", "another one or none")
-    try:
-        return Identity.from_json(content), key
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise corrupt("begin with a readable identity", "another event") from error
+    return body.identity, key
 
 
 def known_versions(connection: Transaction) -> list[tuple[str, str]]:
     """Return schema and fingerprint of every version so far, after checking every link of the chain."""
-    contents = [content_of(event) for event in walk(connection, (OPENED, VERSION))]
-    return [(content.get("schema", ""), content.get("fingerprint", "")) for content in contents]
+    bodies = [body_of(event) for event in walk(connection, (Opened.kind, VersionAdded.kind))]
+    return [(b.schema, b.fingerprint) for b in bodies if isinstance(b, Opened | VersionAdded)]
 
 
 def admit(store: Store[Any], dataset: Dataset, key: bytes, *, new_version: bool) -> int:
@@ -117,8 +107,7 @@ def admit(store: Store[Any], dataset: Dataset, key: bytes, *, new_version: bool)
     LedgerMismatch
         The ledger has not seen this dataset, and ``new_version`` is False.
     """
-    described = _described(dataset, key)
-    found = (described["schema"], described["fingerprint"])
+    found = (dataset.schema, dataset.digest(key))
     with store.transaction(write=False) as connection:
         known = known_versions(connection)
     if found not in known and new_version:
@@ -126,8 +115,8 @@ def admit(store: Store[Any], dataset: Dataset, key: bytes, *, new_version: bool)
             # Another process may have added it since.
             known = known_versions(connection)
             if found not in known:
-                state = last_state(connection)
-                append(connection, state, VERSION, described, totals=state.totals)
+                added = VersionAdded(schema=dataset.schema, fingerprint=found[1])
+                Snapshot(connection, last_event(connection)).append(added)
                 known.append(found)
     if found not in known:
         part = "content" if found[0] in [schema for schema, _ in known] else "schema"
@@ -137,10 +126,6 @@ def admit(store: Store[Any], dataset: Dataset, key: bytes, *, new_version: bool)
             "units, which shares the budget, or give another dataset its own ledger"
         )
     return len(known) - known[::-1].index(found)
-
-
-def _described(dataset: Dataset, key: bytes) -> dict[str, str]:
-    return {"schema": dataset.schema, "fingerprint": dataset.digest(key)}
 
 
 def _commitment(key: bytes) -> str:

@@ -9,24 +9,43 @@ from __future__ import annotations
 
 import hashlib
 import re
-from typing import Any, final
+from typing import Final, Protocol, final
 
 from sfumato import _check
 from sfumato.errors import LedgerMismatch, RunExhausted
-from sfumato.ledger.charging import Charging
-from sfumato.ledger.claims import reserved_by
-from sfumato.ledger.log import CHARGE, content_of, corrupt, event_of_charge, events_after
-from sfumato.ledger.store import Transaction
+from sfumato.ledger.charging import Charge
+from sfumato.ledger.failures import corrupt
+from sfumato.ledger.log.event_log import EventLog, event_of_charge, events_after
+from sfumato.ledger.log.events import Charged, body_of
+from sfumato.ledger.log.step_claims import steps_reserved
+from sfumato.ledger.store.base import Transaction
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.receipt import Receipt
 
-__all__ = ["Run"]
+__all__ = ["Run", "RunLedger"]
 
-ROWS = "SELECT first, last, digest FROM claim WHERE run = :run AND first < :steps ORDER BY first"
-LAST = "SELECT first, last, digest FROM claim WHERE run = :run ORDER BY first DESC LIMIT 1"
-AT = "SELECT first, last, digest FROM claim WHERE run = :run AND first <= :step ORDER BY first DESC LIMIT 1"
-INSERT = "INSERT INTO claim (run, first, last, digest) VALUES (:run, :first, :last, :digest)"
-GROW = "UPDATE claim SET last = :last WHERE run = :run AND first = :first"
+ROWS: Final = "SELECT first, last, digest FROM claim WHERE run = :run AND first < :steps ORDER BY first"
+LAST: Final = "SELECT first, last, digest FROM claim WHERE run = :run ORDER BY first DESC LIMIT 1"
+AT: Final = (
+    "SELECT first, last, digest FROM claim WHERE run = :run AND first <= :step ORDER BY first DESC LIMIT 1"
+)
+INSERT: Final = "INSERT INTO claim (run, first, last, digest) VALUES (:run, :first, :last, :digest)"
+GROW: Final = "UPDATE claim SET last = :last WHERE run = :run AND first = :first"
+
+
+class RunLedger(Protocol):
+    """What a run needs of its ledger."""
+
+    @property
+    def ledger_id(self) -> str:
+        """The random id of the ledger."""
+
+    @property
+    def log(self) -> EventLog:
+        """The log, for transactions and for what was seen of the run."""
+
+    def record(self, charge: Charge) -> Receipt:
+        """Record a charge, or refuse it."""
 
 
 @final
@@ -38,7 +57,7 @@ class Run:
 
     Parameters
     ----------
-    ledger : Ledger
+    ledger : RunLedger
         Where it was charged.
     number : int
         Of the charge that began it.
@@ -71,22 +90,24 @@ class Run:
     >>> ledger.close()
     """
 
-    def __init__(self, ledger: Charging, number: int, digest: str = "") -> None:
+    def __init__(self, ledger: RunLedger, number: int, digest: str = "") -> None:
         self._ledger = ledger
+        self._log = ledger.log
         self.number = number
-        with self._transaction(write=False) as connection:
-            first = event_of_charge(connection, CHARGE, number)
+        with self._log.transaction(write=False) as snapshot:
+            first = event_of_charge(snapshot.connection, Charged.kind, number)
             if first is None and digest:
                 raise corrupt("hold every charge that it gave a receipt for", f"none for run {number}")
-            if first is None or "steps" not in content_of(first):
+            body = None if first is None else body_of(first)
+            if first is None or not isinstance(body, Charged) or not body.steps or body.run is not None:
                 raise LedgerMismatch(
                     f"run must be a charge that reserved steps, got {number}; pass the number of a run's "
                     "first charge"
                 )
             if digest not in ("", first.digest):
                 raise corrupt("hold every charge that it gave a receipt for", f"another run {number}")
-            self._first = first
-            self._reserved = self._count(connection)
+            self._first, self._charged = first, body
+            self._reserved = self._count(snapshot.connection)
 
     @property
     def ledger_id(self) -> str:
@@ -101,30 +122,40 @@ class Run:
     @property
     def analyst(self) -> str:
         """Who is charged for it; "" for nobody but the dataset."""
-        return str(content_of(self._first).get("analyst", ""))
+        return self._charged.analyst
 
     @property
     def reserved(self) -> int:
         """How many steps were charged, with those by which the run was extended."""
-        with self._transaction(write=False) as connection:
-            self._reserved = self._count(connection)
+        with self._log.transaction(write=False) as snapshot:
+            self._reserved = self._count(snapshot.connection)
         return self._reserved
 
     @property
     def claimed(self) -> int:
         """How many steps were claimed: they count as run, whether or not they were."""
-        with self._transaction(write=False) as connection:
-            return self._next(connection)
+        with self._log.transaction(write=False) as snapshot:
+            return self._next(snapshot.connection)
 
     @property
     def left(self) -> int:
         """How many steps may still be claimed."""
-        with self._transaction(write=False) as connection:
-            self._reserved = self._count(connection)
-            return self._reserved - self._next(connection)
+        with self._log.transaction(write=False) as snapshot:
+            self._reserved = self._count(snapshot.connection)
+            return self._reserved - self._next(snapshot.connection)
 
     def claim(self, count: int = 1) -> range:
         """Claim the next steps, durably; fewer if fewer are left.
+
+        Parameters
+        ----------
+        count : int
+            How many are wanted.
+
+        Returns
+        -------
+        range
+            The steps, numbered from 0.
 
         Raises
         ------
@@ -135,15 +166,15 @@ class Run:
             claimed the steps, which are then lost.
         """
         count = _check.integer("count", count, minimum=1)
-        with self._transaction(write=True) as connection:
-            start = self._require_left(connection)
+        with self._log.transaction(write=True) as snapshot:
+            start = self._require_left(snapshot.connection)
             stop = min(start + count, self._reserved)
-            row = connection.execute(LAST, {"run": self.number}).fetchone()
+            row = snapshot.connection.execute(LAST, {"run": self.number}).fetchone()
             if row is not None and not row[2]:
-                connection.execute(GROW, {"run": self.number, "first": row[0], "last": stop - 1})
+                snapshot.connection.execute(GROW, {"run": self.number, "first": row[0], "last": stop - 1})
             else:
-                self._insert(connection, start, stop - 1, "")
-        self._saw(stop)
+                self._insert(snapshot.connection, start, stop - 1, "")
+        self._log.remember_claimed(self.number, stop)
         return range(start, stop)
 
     def claim_replayable(self, step: int, digest: str) -> bool:
@@ -160,7 +191,7 @@ class Run:
         -------
         bool
             Whether it was claimed before with this very digest: the same noise then gives the same result,
-            which tells nothing new.
+            which reveals nothing new.
 
         Raises
         ------
@@ -172,29 +203,34 @@ class Run:
         step = _check.integer("step", step)
         if not re.fullmatch("[0-9a-f]{64}", digest):
             _check.refuse("digest", "be 64 hexadecimal digits", digest)
-        with self._transaction(write=True) as connection:
-            if step < self._next(connection):
-                row = connection.execute(AT, {"run": self.number, "step": step}).fetchone()
+        with self._log.transaction(write=True) as snapshot:
+            if step < self._next(snapshot.connection):
+                row = snapshot.connection.execute(AT, {"run": self.number, "step": step}).fetchone()
                 if row[2] == digest and row[0] == step:
                     return True
                 raise LedgerMismatch(
                     f"step {step} must be computed as when it was claimed to use its noise again, got "
                     "another state, batch, device or kernels; claim a fresh step"
                 )
-            if step != self._require_left(connection):
+            if step != self._require_left(snapshot.connection):
                 _check.refuse("step", "be the next, or one claimed before", step, "claim steps in order")
-            self._insert(connection, step, step, digest)
-        self._saw(step + 1)
+            self._insert(snapshot.connection, step, step, digest)
+        self._log.remember_claimed(self.number, step + 1)
         return False
 
     def record(self, steps: int) -> str:
-        """Return a hash of how the first steps were claimed, to be kept elsewhere, in a checkpoint say.
+        """Return a hash of how the first steps were claimed, to be stored elsewhere, in a checkpoint say.
 
         Parameters
         ----------
         steps : int
-            At most those that are claimed. The hash of these stays what it is while others are claimed, and
+            At most those that are claimed. The hash of these does not change while others are claimed, and
             is another if one was claimed again, after a roll-back, with another digest.
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits.
 
         Raises
         ------
@@ -202,12 +238,12 @@ class Run:
             Fewer are claimed: the record went back.
         """
         steps = _check.integer("steps", steps)
-        with self._transaction(write=False) as connection:
-            if self._next(connection) < steps:
+        with self._log.transaction(write=False) as snapshot:
+            if self._next(snapshot.connection) < steps:
                 raise corrupt("never go back", f"fewer than {steps} steps of run {self.number}")
-            rows = [*connection.execute(ROWS, {"run": self.number, "steps": steps})]
-        told = [f"{first} {min(last, steps - 1)} {digest}" for first, last, digest in rows]
-        return hashlib.sha256("\n".join([self.digest, *told]).encode()).hexdigest()
+            rows = [*snapshot.connection.execute(ROWS, {"run": self.number, "steps": steps})]
+        claims = [f"{first} {min(last, steps - 1)} {digest}" for first, last, digest in rows]
+        return hashlib.sha256("\n".join([self.digest, *claims]).encode()).hexdigest()
 
     def extend(self, loss: PrivacyLoss, *, steps: int, delta: float | None = None) -> Receipt:
         """Charge more steps, to the same account as the run.
@@ -221,44 +257,42 @@ class Run:
         delta : float, optional
             Where the charge's own guarantee is read; as for the run by default.
 
+        Returns
+        -------
+        Receipt
+
         Raises
         ------
         BudgetExceeded, NeighboringMismatch, LedgerMismatch, LedgerUnavailable, LedgerCorrupt
             As for `Ledger.charge`; the run goes on being what it was.
         """
-        content = content_of(self._first)
-        return self._ledger._record(  # noqa: SLF001 - the one way to charge
-            loss,
-            delta=content["delta"] if delta is None else delta,
-            description=content["description"],
-            simulated=content["simulated"],
-            analyst=content.get("analyst", ""),
-            period=content.get("period", ""),
-            run={"steps": _check.integer("steps", steps, minimum=1), "run": self.number},
+        first = self._charged
+        charge = Charge(
+            loss=loss,
+            delta=first.delta if delta is None else delta,
+            description=first.description,
+            simulated=first.simulated,
+            analyst=first.analyst,
+            period=first.period,
+            steps=_check.integer("steps", steps, minimum=1),
+            run=self.number,
         )
+        return self._ledger.record(charge)
 
     def __repr__(self) -> str:
         return (
             f"<Run {self.number} of ledger {self.ledger_id}, {self.claimed} of {self.reserved} steps claimed>"
         )
 
-    def _transaction(self, *, write: bool) -> Any:
-        return self._ledger._checked(write=write)  # noqa: SLF001
-
-    def _saw(self, steps: int) -> None:
-        """Remember a claim that is durable: another thread's later one may have come before."""
-        claimed = self._ledger._claimed  # noqa: SLF001
-        claimed[self.number] = max(steps, claimed.get(self.number, 0))
-
     def _count(self, connection: Transaction) -> int:
         """Return how many steps the run's charges reserved."""
         later = events_after(connection, self._first.position)
-        return sum(steps for run, steps in map(reserved_by, (self._first, *later)) if run == self.number)
+        return sum(steps for run, steps in map(steps_reserved, (self._first, *later)) if run == self.number)
 
     def _next(self, connection: Transaction) -> int:
         row = connection.execute(LAST, {"run": self.number}).fetchone()
         following = 0 if row is None else int(row[1]) + 1
-        self._ledger._see_claimed(self.number, following)  # noqa: SLF001
+        self._log.check_claimed(self.number, following)
         return following
 
     def _require_left(self, connection: Transaction) -> int:

@@ -1,27 +1,26 @@
-"""A ledger as it is asked: on behalf of one analyst, about one period; nothing of the others'."""
+"""A ledger as one analyst sees it, about one period: their charges and what is left for them."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Self, final
+from typing import Self, Unpack, final
 
 from sfumato.errors import LedgerMismatch
-from sfumato.ledger.budget import Budget
-from sfumato.ledger.entry import Entry
+from sfumato.ledger.budget.budget import Budget
+from sfumato.ledger.budget.renewal import check_period
+from sfumato.ledger.charging import ChargeDetails
+from sfumato.ledger.facts import LedgerFacts
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.offer import LossAt
-from sfumato.ledger.renewal import check_period
+from sfumato.ledger.log.entries import Entry
 from sfumato.ledger.runs import Run
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
 
 __all__ = ["LedgerView"]
 
 
 @final
-class LedgerView:
+class LedgerView(LedgerFacts):
     """A ledger for one who asks: their charges, and what is left for them.
 
     An analyst's charge is added to the dataset's account and to theirs, in one transaction, and must fit into
@@ -47,13 +46,33 @@ class LedgerView:
     Notes
     -----
     Guarantee: that of the dataset's budget holds whoever asks. The analyst's own budget bounds what they
-    learn alone; analysts who tell each other their answers together learn what the dataset's budget allows.
-    In a Python process this face separates nobody from the data: only a service that holds the ledger does.
+    learn alone; analysts who share their answers together learn what the dataset's budget allows.
+    In a Python process this class separates nobody from the data: only a service that holds the ledger does.
+
+    Examples
+    --------
+    >>> from sfumato.ledger import Budget, Dataset, Ledger, LedgerView
+    >>> from sfumato.privacy import Laplace, Neighboring
+    >>> ledger = Ledger.open(
+    ...     None,
+    ...     budget=Budget.pure(epsilon=1.0),
+    ...     privacy_unit="person_id",
+    ...     neighboring=Neighboring.ADD_REMOVE,
+    ...     dataset=Dataset(schema="people(age BIGINT)", fingerprint=lambda key: "0" * 64),
+    ... )
+    >>> ledger.grant("ada", Budget.pure(epsilon=0.5))
+    >>> ada = LedgerView(ledger, "ada")
+    >>> ada.charge(Laplace(4.0), delta=0.0, description="how many people").analyst
+    'ada'
+    >>> ada.remaining().epsilon, ledger.remaining().epsilon
+    (0.25, 0.75)
+    >>> ledger.close()
     """
 
     __slots__ = ("_analyst", "_ledger", "_period")
 
     def __init__(self, ledger: Ledger, analyst: str = "", *, period: str = "") -> None:
+        super().__init__(ledger._identity, ledger._store, ledger.version)  # noqa: SLF001 - its other face
         self._ledger = ledger
         self._analyst = analyst
         self._period = period
@@ -74,64 +93,31 @@ class LedgerView:
     @property
     def budget(self) -> Budget:
         """What may be spent, by the analyst or in all; in each period, where it renews."""
-        return self._ledger.budget_of(self._analyst) if self._analyst else self._ledger.budget
+        return self._ledger.budget_of(self._analyst) if self._analyst else super().budget
 
-    @property
-    def privacy_unit(self) -> str:
-        """What one unit is; where the budget renews, ``(unit, period)``."""
-        return self._ledger.privacy_unit
+    def charge(self, loss: PrivacyLoss, *, delta: float, **details: Unpack[ChargeDetails]) -> Receipt:
+        """Record a charge to the dataset and the analyst, or refuse it; as `Ledger.charge`.
 
-    @property
-    def neighboring(self) -> Neighboring:
-        """How two datasets that must look alike may differ."""
-        return self._ledger.neighboring
+        Parameters
+        ----------
+        loss : PrivacyLoss
+            What will be run.
+        delta : float
+            Where the charge's own guarantee is read.
+        **details
+            ``request``, ``description``, ``simulated`` and ``loss_at``, as for `Ledger.charge`.
 
-    @property
-    def ledger_id(self) -> str:
-        """The random id that receipts carry."""
-        return self._ledger.ledger_id
+        Returns
+        -------
+        Receipt
 
-    @property
-    def version(self) -> int:
-        """Version of the dataset that the ledger was opened with, from 1."""
-        return self._ledger.version
-
-    @property
-    def simulated(self) -> bool:
-        """Whether the ledger takes simulated noise and so protects nobody."""
-        return self._ledger.simulated
-
-    @property
-    def path(self) -> Path | None:
-        """The file, or None in memory or on a server."""
-        return self._ledger.path
-
-    @property
-    def durable(self) -> bool:
-        """Whether the ledger is still there when the process ends."""
-        return self._ledger.durable
-
-    def charge(
-        self,
-        loss: PrivacyLoss,
-        *,
-        delta: float,
-        request: str = "",
-        description: str = "",
-        simulated: bool = False,
-        loss_at: LossAt | None = None,
-    ) -> Receipt:
-        """Record a charge to the dataset and the analyst, or refuse it; as `Ledger.charge`."""
-        return self._ledger.charge(
-            loss,
-            delta=delta,
-            request=request,
-            description=description,
-            simulated=simulated,
-            loss_at=loss_at,
-            analyst=self._analyst,
-            period=self._period,
-        )
+        Raises
+        ------
+        BudgetExceeded, SimulatedCharge, NeighboringMismatch, LedgerMismatch, LedgerUnavailable, LedgerCorrupt
+            As for `Ledger.charge`.
+        """
+        account = {"analyst": self._analyst, "period": self._period}
+        return self._ledger.charge(loss, delta=delta, **account, **details)
 
     def reserve(
         self,
@@ -142,7 +128,17 @@ class LedgerView:
         description: str = "",
         simulated: bool = False,
     ) -> Run:
-        """Charge a whole training run, to the dataset and the analyst; as `Ledger.reserve`."""
+        """Charge a whole training run, to the dataset and the analyst; as `Ledger.reserve`.
+
+        Parameters
+        ----------
+        loss, steps, delta, description, simulated
+            As for `Ledger.reserve`.
+
+        Returns
+        -------
+        Run
+        """
         return self._ledger.reserve(
             loss,
             steps=steps,
@@ -154,7 +150,22 @@ class LedgerView:
         )
 
     def run(self, number: int, *, digest: str = "") -> Run:
-        """Return a run that this analyst reserved, to go on with it; as `Ledger.run`."""
+        """Return a run that this analyst reserved, to go on with it; as `Ledger.run`.
+
+        Parameters
+        ----------
+        number, digest
+            As for `Ledger.run`.
+
+        Returns
+        -------
+        Run
+
+        Raises
+        ------
+        LedgerMismatch
+            Another analyst reserved it, or nobody.
+        """
         run = self._ledger.run(number, digest=digest)
         if run.analyst != self._analyst:
             # Its extension would be charged to the other's budget.
@@ -164,7 +175,20 @@ class LedgerView:
         return run
 
     def commit(self, receipt: Receipt, payload: bytes) -> None:
-        """Store the release of one of the charges made here; as `Ledger.commit`."""
+        """Store the release of one of the charges made here; as `Ledger.commit`.
+
+        Parameters
+        ----------
+        receipt : Receipt
+            What `charge` returned.
+        payload : bytes
+            The release.
+
+        Raises
+        ------
+        LedgerMismatch
+            The charge is another analyst's.
+        """
         if (receipt.analyst, receipt.period) != (self._analyst, self._period):
             raise LedgerMismatch(
                 f"receipt must be one of analyst {self._analyst!r}, got another's; commit what they charged"
@@ -172,19 +196,56 @@ class LedgerView:
         self._ledger.commit(receipt, payload)
 
     def find(self, request: str) -> bytes | None:
-        """Return the latest release committed for this request of this analyst; None if there is none."""
+        """Return the latest release committed for this request of this analyst; None if there is none.
+
+        Parameters
+        ----------
+        request : str
+            As for `Ledger.charge`.
+
+        Returns
+        -------
+        bytes or None
+        """
         return self._ledger.find(request, analyst=self._analyst, period=self._period)
 
     def would_accept(self, loss: PrivacyLoss, *, delta: float) -> bool:
-        """Whether `charge` would accept this loss now; nothing is written."""
+        """Whether `charge` would accept this loss now; nothing is written.
+
+        Parameters
+        ----------
+        loss : PrivacyLoss
+            What would be run.
+        delta : float
+            As for `charge`.
+
+        Returns
+        -------
+        bool
+        """
         return self._ledger.would_accept(loss, delta=delta, analyst=self._analyst, period=self._period)
 
     def remaining(self, delta: float | None = None) -> Guarantee:
-        """Return what the analyst's budget has left, and the epsilon still answered; as `Ledger`'s."""
+        """Return what the analyst's budget has left, and the epsilon still answered; as `Ledger`'s.
+
+        Parameters
+        ----------
+        delta : float, optional
+            Where the epsilon of one more answer is read; 0 by default.
+
+        Returns
+        -------
+        Guarantee
+        """
         return self._ledger.remaining(delta, analyst=self._analyst, period=self._period)
 
     def entries(self) -> tuple[Entry, ...]:
-        """Return the analyst's charges in order, the curator all; after checking every link of the chain."""
+        """Return the analyst's charges in order, the curator all; after checking every link of the chain.
+
+        Returns
+        -------
+        tuple of Entry
+        """
         entries = self._ledger.entries()
         return tuple(entry for entry in entries if not self._analyst or entry.analyst == self._analyst)
 

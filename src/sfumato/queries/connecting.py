@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from sfumato._check import refuse
 from sfumato.errors import SimulatedCharge
 from sfumato.ledger.accounts import check_analyst
-from sfumato.ledger.budget import Budget
+from sfumato.ledger.budget.budget import Budget
+from sfumato.ledger.budget.renewal import Renewal
 from sfumato.ledger.identity import Dataset
 from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.renewal import Renewal
 from sfumato.ledger.view import LedgerView
 from sfumato.numerics.source import Rng
 from sfumato.privacy.neighboring import Neighboring

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sfumato.errors import SchemaError
-from sfumato.ledger.renewal import Renewal
+from sfumato.ledger.budget.renewal import Renewal
 from sfumato.queries.dialect import parse
 from sfumato.queries.expressions import read_predicate
 from sfumato.queries.plan import Column, ColumnType, Expression, Scan

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from sfumato.errors import ParameterError, SchemaError
-from sfumato.ledger.renewal import Renewal
+from sfumato.ledger.budget.renewal import Renewal
 from sfumato.queries.engines.components import UNIT
 from sfumato.queries.engines.duckdb import DuckDBEngine
 from sfumato.queries.engines.engine import Engine

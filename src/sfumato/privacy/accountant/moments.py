@@ -10,7 +10,7 @@ of mass at least :math:`1 - \delta` with :math:`\int p_g^\alpha q^{1-\alpha} \le
   and the integral falls, because :math:`x \mapsto x^\alpha` is convex. So that of a dominating pair holds for
   the mechanism (Blackwell: a pair with greater hockey-stick divergences is turned into the other by a
   channel).
-- It adds up, with parameters chosen from earlier outputs: see `sfumato.ledger.filters`.
+- It adds up, with parameters chosen from earlier outputs: see `sfumato.ledger.budget.filters`.
 """
 
 from __future__ import annotations

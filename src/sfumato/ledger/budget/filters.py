@@ -1,0 +1,362 @@
+"""Privacy filters: stopping rules that hold although each query and its price depend on earlier answers.
+
+A filter adds one amount and one mass delta per charge and accepts while both totals are within limits fixed
+before the first charge. Plain composition theorems do not allow this use: they presuppose that all prices
+are fixed in advance. The theorems named here do allow it, under one condition that the ledger meets: a
+charge's price is a function of public parameters (the loss tree) and is recorded before the data is read,
+so that given the earlier answers it is a constant.
+
+An (epsilon, delta) budget is watched by two filters at once, see `sfumato.ledger.budget.combined_filters`.
+
+All totals round up, by less than one unit in the last place per charge and not at all where the sum is
+exact; they are compared with the limits as the floats they are.
+
+References
+----------
+Rogers, Roth, Ullman, Vadhan (2016), Privacy Odometers and Filters: Pay-as-you-Go Composition.
+Bun, Steinke (2016), Concentrated Differential Privacy: Simplifications, Extensions, and Lower Bounds.
+Whitehouse, Ramdas, Rogers, Wu (2023), Fully-Adaptive Composition in Differential Privacy.
+Smith, Thakurta (2022), Fully Adaptive Composition for Gaussian Differential Privacy.
+Feldman, Zrnic (2021), Individual Privacy Accounting via a Rényi Filter.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Final, NamedTuple, final
+
+from sfumato import _check
+from sfumato._wire import NUMBER, Codec, Names, Record, sequence
+from sfumato.errors import UnsupportedView
+from sfumato.ledger.budget.largest_epsilon import ROUNDING_MARGIN, largest_epsilon
+from sfumato.ledger.fields import fields_of
+from sfumato.numerics.rounding import add_up, mul_down, mul_up, sqrt_down, sqrt_up, sub_down
+from sfumato.privacy.accountant.intervals import epsilon_interval
+from sfumato.privacy.accountant.moments import RDPView, approximate_rdp
+from sfumato.privacy.accountant.precision import STANDARD
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = [
+    "COST",
+    "FILTER",
+    "NOTHING",
+    "BasicFilter",
+    "Filter",
+    "GDPFilter",
+    "PureFilter",
+    "RDPFilter",
+    "Spent",
+    "ZCDPFilter",
+    "own_epsilon",
+]
+
+
+class Spent(NamedTuple):
+    """What a filter has added up, or adds for one charge: an amount in its unit, and a mass delta.
+
+    Parameters
+    ----------
+    amount : float
+        In the filter's unit: epsilon, rho, the square of mu, or a divergence.
+    delta : float
+        A probability.
+
+    Examples
+    --------
+    >>> Spent(0.5, 1e-9).plus(Spent(0.25, 0.0))
+    Spent(amount=0.75, delta=1e-09)
+    """
+
+    amount: float
+    delta: float
+
+    def plus(self, other: Spent) -> Spent:
+        """Return the sum, rounded up.
+
+        Parameters
+        ----------
+        other : Spent
+            In the same unit.
+
+        Returns
+        -------
+        Spent
+        """
+        return Spent(add_up(self.amount, other.amount), add_up(self.delta, other.delta))
+
+
+NOTHING = Spent(0.0, 0.0)
+
+COST: Final[Codec[tuple[Spent, ...]]] = sequence(
+    Record("an amount with its delta", Spent, {"amount": NUMBER, "delta": NUMBER})
+)
+"""What a charge adds to each filter, or what all have added up, in the order of the filters."""
+
+
+@dataclass(frozen=True, slots=True)
+class Filter(ABC):
+    """One stopping rule: the amount and the delta of all charges stay within fixed limits."""
+
+    limit: float
+    delta: float
+
+    kind: ClassVar[str]
+
+    @abstractmethod
+    def price(self, loss: PrivacyLoss, delta: float) -> Spent:
+        """Return what one charge adds; an infinite amount if the loss has no bound in this unit.
+
+        ``delta`` is where the loss's own (epsilon, delta) guarantee is read; most filters do not need it.
+        """
+
+    @property
+    def name(self) -> str:
+        """What tells the filter from the others of its budget."""
+        return self.kind
+
+    def used(self, spent: Spent) -> float:
+        """Return how much of the filter is used, which decides which of several of one kind is shown."""
+        del spent
+        return 0.0
+
+    def holds(self, spent: Spent) -> bool:
+        """Whether totals are within the limits."""
+        return spent.amount <= self.limit and spent.delta <= self.delta
+
+    def left(self, spent: Spent) -> Spent:
+        """Return the largest further charge that fits, rounded down; nothing once a limit is passed."""
+        if not self.holds(spent):
+            return NOTHING
+        return Spent(sub_down(self.limit, spent.amount), sub_down(self.delta, spent.delta))
+
+    @abstractmethod
+    def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
+        """Return the numbers of a `Guarantee` that say an amount of this filter, rounded up or down."""
+
+    def largest_epsilon(self, spent: Spent, delta: float, neighboring: Neighboring) -> float:
+        """Return the largest epsilon, at ``delta``, of one count with Gaussian or Laplace noise that fits."""
+        left = self.left(spent)
+
+        def fits(loss: PrivacyLoss) -> bool:
+            price = self.price(loss, delta)
+            return price.amount <= left.amount and price.delta <= left.delta
+
+        return largest_epsilon(fits, delta, neighboring)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class BasicFilter(Filter):
+    """Adds the epsilon and the delta of each charge's own guarantee.
+
+    Theorem (Rogers et al. 2016, basic composition as a filter): if each charge is
+    (epsilon_i, delta_i)-DP given the answers before it, and charges stop before the sums pass
+    (epsilon, delta), the whole interaction is (epsilon, delta)-DP.
+    """
+
+    kind: ClassVar[str] = "basic"
+
+    def price(self, loss: PrivacyLoss, delta: float) -> Spent:
+        """Return the charge's own guarantee, read at ``delta``."""
+        return Spent(own_epsilon(loss, delta), delta)
+
+    def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
+        """Return epsilon and delta."""
+        del up
+        return {"epsilon": spent.amount, "delta": spent.delta}
+
+    def largest_epsilon(self, spent: Spent, delta: float, neighboring: Neighboring) -> float:
+        """Return the epsilon left, if a charge at ``delta`` still fits."""
+        del neighboring
+        left = self.left(spent)
+        return left.amount * ROUNDING_MARGIN if delta <= left.delta else 0.0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PureFilter(Filter):
+    """Adds pure epsilons; a loss with a mass delta never fits.
+
+    Theorem (Rogers et al. 2016; also immediate, since the density ratios of the rounds multiply): if each
+    charge is epsilon_i-DP given the answers before it, and charges stop before the sum passes epsilon, the
+    whole interaction is epsilon-DP.
+    """
+
+    kind: ClassVar[str] = "pure"
+
+    def price(self, loss: PrivacyLoss, delta: float) -> Spent:
+        """Return the loss's pure epsilon."""
+        del delta
+        return _viewed(lambda: Spent(*loss.pure()))
+
+    def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
+        """Return epsilon."""
+        del up
+        return {"epsilon": spent.amount}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ZCDPFilter(Filter):
+    """Adds rho and the mass delta of approximate zero-concentrated DP.
+
+    Theorem (Whitehouse et al. 2023, the filter for approximate zCDP): if each charge is delta_i-approximate
+    rho_i-zCDP given the answers before it, and charges stop before the sums pass (rho, delta), the whole
+    interaction is delta-approximate rho-zCDP.
+    """
+
+    kind: ClassVar[str] = "zcdp"
+
+    def price(self, loss: PrivacyLoss, delta: float) -> Spent:
+        """Return the loss's approximate-zCDP view."""
+        del delta
+        return _viewed(lambda: Spent(*loss.zcdp()))
+
+    def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
+        """Return rho and delta."""
+        del up
+        return {"rho": spent.amount, "delta": spent.delta}
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class GDPFilter(Filter):
+    """Adds the squares of mu, and a mass delta, of Gaussian DP; its limit is the square of the budget's mu.
+
+    Theorem (Smith, Thakurta 2022): if each charge is mu_i-GDP given the answers before it, and charges stop
+    before the sum of squares passes mu^2, the whole interaction is mu-GDP.
+
+    With masses: a charge whose trade-off is that of a Gaussian composed with a total loss of probability
+    delta_i is, by Blackwell's theorem, a mixture: with probability 1 - delta_i a round that is mu_i-GDP, else
+    anything. A history goes through good rounds only with probability the product of the 1 - delta_i along
+    it, which is at least 1 - delta; one more coin at the end makes it exactly 1 - delta on every history.
+    Given good rounds only, the theorem applies. So the whole is a mixture of a mu-GDP interaction, with
+    probability 1 - delta, and anything.
+    """
+
+    kind: ClassVar[str] = "gdp"
+
+    def price(self, loss: PrivacyLoss, delta: float) -> Spent:
+        """Return the square of the loss's mu, rounded up, and its mass."""
+        del delta
+
+        def view() -> Spent:
+            seen = loss.gdp()
+            return Spent(mul_up(seen.mu, seen.mu), seen.delta)
+
+        return _viewed(view)
+
+    def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
+        """Return mu and delta."""
+        root = sqrt_up(spent.amount) if up else sqrt_down(spent.amount)
+        return {"mu": root, "delta": spent.delta}
+
+    @classmethod
+    def of(cls, mu: float, delta: float) -> GDPFilter:
+        """Return the filter of a budget in mu, its square rounded down."""
+        return cls(mul_down(mu, mu), delta)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RDPFilter(Filter):
+    r"""Adds Rényi divergences of one order, fixed beforehand, and a mass delta.
+
+    Theorem (Feldman, Zrnic 2021, the Rényi filter): if each charge's divergence of order alpha is at most
+    D_i given the answers before it, and charges stop before the sum passes D, that of the whole interaction
+    is at most D.
+
+    With masses, a charge is approximate as in `sfumato.privacy.accountant.moments`: P has a part of mass at
+    least 1 - delta_i whose divergence is D_i. Let P_g be the product of these parts along a transcript. By
+    backward induction over the rounds the integral of P_g^alpha Q^(1 - alpha) is at most e^((alpha-1) D), and
+    the mass of P - P_g is the expected sum of the delta_i along it, at most delta.
+    """
+
+    order: float
+
+    kind: ClassVar[str] = "rdp"
+
+    @property
+    def name(self) -> str:
+        """The kind and the order."""
+        return f"{self.kind} {self.order!r}"
+
+    def used(self, spent: Spent) -> float:
+        """Return the amount as a fraction of the limit."""
+        if spent.amount == 0:
+            return 0.0
+        return spent.amount / self.limit if self.limit else math.inf
+
+    def price(self, loss: PrivacyLoss, delta: float) -> Spent:
+        """Return the divergence of the order, and the mass that it leaves out."""
+        del delta
+
+        def view() -> Spent:
+            seen = _renyi(loss, (self.order,))
+            return Spent(seen.curve[0], seen.delta)
+
+        return _viewed(view)
+
+    def in_unit(self, spent: Spent, *, up: bool) -> dict[str, float]:
+        """Return the divergence as an epsilon with its order, and delta."""
+        del up
+        return {"epsilon": spent.amount, "delta": spent.delta, "order": self.order}
+
+
+@lru_cache(maxsize=4096)
+def _renyi(loss: PrivacyLoss, orders: tuple[float, ...]) -> RDPView:
+    return approximate_rdp(loss.terms, orders)
+
+
+def own_epsilon(loss: PrivacyLoss, delta: float) -> float:
+    """Return the epsilon of one charge: what closed views prove, else what the composed pairs do."""
+    try:
+        return loss.quick_epsilon(delta)
+    except UnsupportedView:
+        return epsilon_interval(loss, delta, STANDARD).upper
+
+
+def _viewed(view: Callable[[], Spent]) -> Spent:
+    """Return a view's price; a loss that has no such view costs infinitely much in that unit."""
+    try:
+        return view()
+    except UnsupportedView:
+        return Spent(math.inf, 0.0)
+
+
+_LIMITS: Final[Mapping[str, Codec[Any]]] = {"limit": NUMBER, "delta": NUMBER}
+_KIND: Final[Names[type[Filter]]] = Names(
+    "a kind of filter",
+    {"basic": BasicFilter, "pure": PureFilter, "zcdp": ZCDPFilter, "gdp": GDPFilter, "rdp": RDPFilter},
+)
+_RECORDS: Final[Mapping[type[Filter], Record[Any]]] = {
+    BasicFilter: Record("a basic filter", BasicFilter, _LIMITS),
+    PureFilter: Record("a filter of pure epsilons", PureFilter, _LIMITS),
+    ZCDPFilter: Record("a zCDP filter", ZCDPFilter, _LIMITS),
+    GDPFilter: Record("a Gaussian-DP filter", GDPFilter, _LIMITS),
+    RDPFilter: Record("a Rényi filter", RDPFilter, {**_LIMITS, "order": NUMBER}),
+}
+
+
+def _write(member: Filter) -> dict[str, object]:
+    return {"kind": _KIND.encode(type(member)), **fields_of(_RECORDS[type(member)], member)}
+
+
+def _read(name: str, written: Any) -> Filter:
+    if not isinstance(written, dict):
+        _check.refuse(name, "be an object for each filter", type(written).__name__)
+    fields = dict(written)
+    kind = _KIND.decode("kind", fields.pop("kind", None))
+    member: Filter = _RECORDS[kind].decode(name, fields)
+    _check.non_negative("limit", member.limit)
+    _check.probability("delta", member.delta)
+    return member
+
+
+FILTER: Final[Codec[Filter]] = Codec(_write, _read)
+"""One filter as an object, with its kind."""

@@ -1,0 +1,84 @@
+"""Releases: the noised answers, stored with their charge before they are delivered, to be shown again."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+from sfumato import _check
+from sfumato._wire import canonical
+from sfumato.ledger.accounts import AccountKey
+from sfumato.ledger.failures import corrupt
+from sfumato.ledger.identity import keyed
+from sfumato.ledger.log.event_log import Snapshot, event_of_charge
+from sfumato.ledger.log.events import Charged, Committed, body_of
+from sfumato.ledger.store.base import Transaction
+from sfumato.privacy.receipt import Receipt
+
+__all__ = ["as_committed", "check_payload", "find_release", "payload_digest", "request_hash", "store_release"]
+
+INSERT: Final = """INSERT INTO release (charge, request, dataset_version, payload)
+    VALUES (:charge, :request, :dataset_version, :payload)"""
+LATEST: Final = """SELECT charge, payload FROM release
+    WHERE request = :request AND dataset_version = :version ORDER BY charge DESC LIMIT 1"""
+
+
+def request_hash(key: bytes, request: str, account: AccountKey) -> str:
+    """Return the keyed hash of a request by one account; "" for a request that is never to be found again."""
+    if not request:
+        return ""
+    asked = {"analyst": account.analyst, "period": account.period, "request": request}
+    return keyed(key, "request", canonical(asked))
+
+
+def check_payload(payload: bytes, maximum: int) -> None:
+    """Refuse what cannot be stored: no bytes, or more than ``maximum`` of them."""
+    if not isinstance(payload, bytes):
+        _check.refuse("payload", "be bytes", type(payload).__name__, "encode the release first")
+    if len(payload) > maximum:
+        _check.refuse("payload", f"be at most {maximum} bytes", len(payload), "release fewer groups")
+
+
+def payload_digest(payload: bytes) -> str:
+    """Return the hash under which a release is chained."""
+    return hashlib.sha256(payload).hexdigest()
+
+
+def store_release(snapshot: Snapshot, receipt: Receipt, payload: bytes) -> None:
+    """Write a release and the event that chains it; the same release a second time changes nothing."""
+    connection, number = snapshot.connection, receipt.sequence
+    charge = None
+    if 0 < number <= snapshot.end.totals.charges:
+        charge = event_of_charge(connection, Charged.kind, number)
+    charged = None if charge is None or charge.digest != receipt.digest else body_of(charge)
+    if not isinstance(charged, Charged):
+        raise corrupt("hold every charge that it gave a receipt for", f"none for receipt {number}")
+    release = Committed(
+        request=charged.request, dataset_version=charged.dataset_version, payload=payload_digest(payload)
+    )
+    committed = event_of_charge(connection, Committed.kind, number)
+    if committed is None:
+        snapshot.append(release, charge=number)
+        row = {"charge": number, "request": release.request, "dataset_version": release.dataset_version}
+        connection.execute(INSERT, {**row, "payload": payload})
+    elif body_of(committed) != release:
+        _check.refuse("receipt", "be committed with one release", number, "charge again for fresh noise")
+
+
+def find_release(connection: Transaction, request: str, version: int) -> bytes | None:
+    """Return the latest release of a request, checked against the event that chains it."""
+    row = connection.execute(LATEST, {"request": request, "version": version}).fetchone()
+    if row is None:
+        return None
+    charge, payload = row
+    committed = event_of_charge(connection, Committed.kind, charge)
+    if committed is None or body_of(committed) != as_committed(request, version, payload):
+        raise corrupt("hold each release as it was committed", f"another release of charge {charge}")
+    found: bytes = payload
+    return found
+
+
+def as_committed(request: str, version: int, payload: object) -> Committed:
+    """Return what the commit of a stored release must say; nothing that is no bytes was ever committed."""
+    digest = payload_digest(payload) if isinstance(payload, bytes) else ""
+    return Committed(request=request, dataset_version=version, payload=digest)

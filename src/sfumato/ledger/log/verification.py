@@ -1,0 +1,294 @@
+"""Checking a whole ledger: its chain, its sums, its releases, and the price of every loss today."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Final, TypeAlias
+
+from sfumato._wire import BOOLEAN, INTEGER, Format, Record, canonical, parse, sequence
+from sfumato.errors import LedgerError, LedgerMismatch, ParameterError
+from sfumato.ledger.accounts import AccountTotals, check_analyst, check_budget
+from sfumato.ledger.budget.budget_check import Balance, fits_all
+from sfumato.ledger.budget.filters import Spent
+from sfumato.ledger.budget.renewal import check_period
+from sfumato.ledger.failures import corrupt
+from sfumato.ledger.fields import fields_of
+from sfumato.ledger.identity import Identity
+from sfumato.ledger.log.account_book import add_event
+from sfumato.ledger.log.chain_head import ChainHead
+from sfumato.ledger.log.entries import entry_from
+from sfumato.ledger.log.event_log import last_event, walk
+from sfumato.ledger.log.events import (
+    AccountSet,
+    Charged,
+    Committed,
+    Opened,
+    RunningTotals,
+    read_event,
+)
+from sfumato.ledger.log.hash_chain import Event
+from sfumato.ledger.log.releases import as_committed
+from sfumato.ledger.log.step_claims import check_claims, steps_reserved
+from sfumato.ledger.store.base import Transaction
+from sfumato.privacy.serial import loss_from_json
+
+__all__ = ["Verification", "verify_events", "verify_log"]
+
+Stored: TypeAlias = Callable[[int], Committed | None]
+Price: TypeAlias = Callable[[str, float], tuple[Spent, ...]]
+
+FORMAT: Final = Format("sfumato.ledger-verification", 1)
+RELEASE: Final = "SELECT request, dataset_version, payload FROM release WHERE charge = :charge"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verification:
+    """What a check of a whole and unaltered ledger found; damage raises `LedgerCorrupt` instead.
+
+    Attributes
+    ----------
+    events, charges, releases : int
+        How many there are.
+    underpriced : tuple of int
+        Charges whose loss costs more today than was recorded: a hole in the accounting was mended since.
+    overdrawn : bool
+        Whether at today's prices the charges no longer fit into the budget.
+
+    Examples
+    --------
+    >>> found = Verification(events=2, charges=1, releases=0, underpriced=(), overdrawn=False)
+    >>> found.sound, Verification.from_json(found.to_json()) == found
+    (True, True)
+    """
+
+    events: int
+    charges: int
+    releases: int
+    underpriced: tuple[int, ...]
+    overdrawn: bool
+
+    @property
+    def sound(self) -> bool:
+        """Whether every charge costs at most what was recorded and the budget holds."""
+        return not self.underpriced and not self.overdrawn
+
+    def to_json(self) -> str:
+        """Return the report as one line of JSON.
+
+        Returns
+        -------
+        str
+            Of the format ``sfumato.ledger-verification``.
+        """
+        return canonical(FORMAT.wrap(fields_of(_RECORD, self)))
+
+    @classmethod
+    def from_json(cls, text: str) -> Verification:
+        """Read a report that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` wrote.
+
+        Returns
+        -------
+        Verification
+
+        Raises
+        ------
+        ParameterError
+            The text is not one.
+        """
+        name = "text of a verification report"
+        _, fields = FORMAT.unwrap(name, parse(name, text))
+        return _RECORD.decode(name, fields)
+
+
+_RECORD: Final[Record[Verification]] = Record(
+    "a verification report",
+    Verification,
+    {
+        "events": INTEGER,
+        "charges": INTEGER,
+        "releases": INTEGER,
+        "underpriced": sequence(INTEGER),
+        "overdrawn": BOOLEAN,
+    },
+)
+
+
+def verify_log(
+    connection: Transaction, identity: Identity, key: bytes, head: ChainHead | None
+) -> Verification:
+    """Check the whole database inside one reading transaction.
+
+    Raises
+    ------
+    LedgerCorrupt
+        A page, an event, a sum or a release is damaged or was altered, or the chain does not continue
+        ``head``.
+    LedgerMismatch
+        ``head`` is not one that this ledger exported.
+    """
+    if head is not None and (head.ledger != identity.ledger or not head.signed_by(key)):
+        raise LedgerMismatch(
+            "head must be one that this ledger exported, got one of another ledger or an altered one; "
+            "pass the head as Ledger.head() gave it"
+        )
+    if not connection.check_pages():
+        raise corrupt("pass the database's own check", "damaged pages")
+    last = last_event(connection).event
+
+    def stored(charge: int) -> Committed | None:
+        row = connection.execute(RELEASE, {"charge": charge}).fetchone()
+        return None if row is None else as_committed(*row)
+
+    reserved: dict[int, int] = {}
+    found = verify_events(_adding_steps(walk(connection), reserved), identity, last, head, stored)
+    check_claims(connection, reserved, 0 if head is None else head.steps)
+    (releases,) = connection.execute("SELECT count(*) FROM release").fetchone()
+    if releases != found.releases:
+        raise corrupt("hold one release per commit", f"{releases} releases for {found.releases} commits")
+    return found
+
+
+def _adding_steps(events: Iterable[Event], reserved: dict[int, int]) -> Iterable[Event]:
+    """Pass events on, and add up the steps that each run reserved."""
+    for event in events:
+        run, steps = steps_reserved(event)
+        if steps and run != event.charge and run not in reserved:
+            raise corrupt("extend runs that there are", f"another run at event {event.position}")
+        if steps:
+            reserved[run] = reserved.get(run, 0) + steps
+        yield event
+
+
+def verify_events(
+    events: Iterable[Event],
+    identity: Identity,
+    last: Event,
+    head: ChainHead | None,
+    stored: Stored | None = None,
+) -> Verification:
+    """Check what a ledger's events say, and price every loss again.
+
+    Parameters
+    ----------
+    events : iterable of Event
+        All of them in order, each link checked as it is taken.
+    identity : Identity
+        What the first of them says.
+    last : Event
+        The last of them.
+    head : ChainHead or None
+        What the chain must continue.
+    stored : callable, optional
+        Returns what is stored of a charge's release; left out where no releases are at hand.
+    """
+    audit = _Audit(identity, head, stored)
+    for event in events:
+        audit.take(event)
+    if head is not None and head.position > last.position:
+        raise corrupt(
+            "continue the head",
+            f"{last.position} events where the head has seen {head.position}: it was rolled back",
+        )
+    # Limits no higher than what the budget would be given today.
+    limits = identity.budget.weakest(identity.budget.remade().filters)
+    return Verification(
+        events=last.position,
+        charges=audit.charges,
+        releases=audit.releases,
+        underpriced=tuple(audit.underpriced),
+        overdrawn=not audit.repriced.dataset_holds(limits),
+    )
+
+
+class _Audit:
+    """Takes the events in order and holds what they must add up to."""
+
+    def __init__(self, identity: Identity, head: ChainHead | None, stored: Stored | None) -> None:
+        self.releases = 0
+        self.underpriced: list[int] = []
+        self._identity = identity
+        self._filters = identity.budget.filters
+        self._head = head
+        self._stored = stored
+        self._totals = RunningTotals(self._filters.nothing)
+        self._accounts, self.repriced = AccountTotals(self._filters), AccountTotals(self._filters)
+        self._committed: set[int] = set()
+        # The same query asked a thousand times is priced once.
+        self._price: Price = cache(lambda loss, delta: self._filters.price(loss_from_json(loss), delta))
+
+    @property
+    def charges(self) -> int:
+        """How many charges there were."""
+        return self._totals.charges
+
+    def take(self, event: Event) -> None:
+        """Check one event against those before it."""
+        body, totals, time = read_event(event)
+        spent = self._totals.spent
+        if isinstance(body, Opened) != (event.position == 1):
+            raise corrupt("hold events of the kinds it knows, in order", f"another kind at {event.position}")
+        if isinstance(body, Charged):
+            spent = self._take_charge(event, body, time)
+        elif isinstance(body, Committed):
+            self._take_commit(event, body)
+        elif isinstance(body, AccountSet):
+            self._take_account(event, body)
+        self._totals = self._totals.after(body, spent)
+        if totals != self._totals:
+            raise corrupt("add up", f"other totals than the sum of the costs at event {event.position}")
+        head = self._head
+        if head is not None and event.position == head.position and event.digest != head.digest:
+            raise corrupt("continue the head", f"another event {event.position} than the head says")
+
+    def _take_charge(self, event: Event, body: Charged, time: str) -> tuple[Spent, ...]:
+        """Check a charge and return what is spent with it."""
+        entry_from(event, body, time, self._identity.budget, committed=False)
+        number = self._totals.charges + 1
+        if event.charge != number or not self._fitted(body):
+            raise corrupt("hold charges in order and within the budget", f"charge {event.charge} out of it")
+        add_event(self._accounts, body)
+        today = self._price(body.loss, body.delta)
+        self.repriced.add(body.accounts, today)
+        if any(
+            now.amount > then.amount or now.delta > then.delta
+            for now, then in zip(today, body.costs, strict=True)
+        ):
+            self.underpriced.append(number)
+        return self._filters.after(self._totals.spent, body.costs)
+
+    def _fitted(self, body: Charged) -> bool:
+        """Whether a charge fitted into every budget that it names, as they were then."""
+        whole = self._identity.budget
+        try:
+            check_period(self._identity.renewal, body.period)
+            balances = [self._accounts.balance(key, whole) for key in body.accounts]
+        except (LedgerError, ParameterError):
+            return False
+        if self._identity.renewal is None:
+            balances[0] = Balance(whole, self._totals.spent)
+        return fits_all(balances, body.costs)
+
+    def _take_account(self, event: Event, body: AccountSet) -> None:
+        try:
+            check_analyst(body.analyst)
+            if body.budget is not None:
+                check_budget(body.budget, self._identity.budget)
+        except ParameterError as error:
+            raise corrupt("hold accounts of its kind", f"another one at event {event.position}") from error
+        add_event(self._accounts, body)
+
+    def _take_commit(self, event: Event, body: Committed) -> None:
+        self.releases += 1
+        charge = event.charge
+        if charge is None or not 0 < charge <= self._totals.charges or charge in self._committed:
+            raise corrupt("commit what was charged, once", f"a release of charge {charge}")
+        self._committed.add(charge)
+        if self._stored is not None and self._stored(charge) != body:
+            raise corrupt("hold each release as it was committed", f"another release of charge {charge}")
