@@ -375,6 +375,6 @@ def test_steps_and_card_follow_from_a_declared_number_of_examples(tmp_path: Path
         asked = privacy(options={"population": 40})
         callback, loop, _ = fit(tmp_path, privacy=asked, loader=DataLoader(rows(count), batch_size=5))
         engine = callback.privacy_engine
-        told.append((engine.card(1e-3).to_json(), engine.wired.plan, loop.global_step))
+        told.append((engine.card(1e-3).to_json(), engine.wired.identity, loop.global_step))
     assert told[0] == told[1]
     assert "add/remove" in told[0][0]

@@ -264,6 +264,6 @@ def test_steps_noise_and_card_follow_from_a_declared_number_of_examples(tmp_path
         made = trainer(tmp_path, privacy=asked, train_dataset=examples(count=count))
         made.train()
         engine = made.privacy_engine
-        told.append((engine.card(1e-3).to_json(), engine.wired.plan, made.state.global_step))
+        told.append((engine.card(1e-3).to_json(), engine.wired.identity, made.state.global_step))
     assert told[0] == told[1]
     assert "add/remove" in told[0][0]

@@ -30,7 +30,7 @@ def test_it_is_of_the_steps_so_far_and_can_be_priced_again(make: Make) -> None:
     assert card.epsilon == made.engine.get_epsilon(1e-3)
     again: PrivacyLoss = loss_from_json(json.loads(card.to_json())["run"]["loss"])
     assert again.epsilon(1e-3) == card.epsilon
-    assert (card.simulated, card.float_safe, card.noise) == (True, False, "SimulatedNoise")
+    assert (card.simulated, card.float_safe, card.noise) == (True, False, {"kind": "simulated-normal"})
     assert (card.neighboring, card.sampling) == (
         Neighboring.ZERO_OUT,
         {"sampling_probability": 0.25, "population": 40},
@@ -80,5 +80,5 @@ def test_it_is_the_same_whatever_the_examples_are(make: Make) -> None:
         made.epoch()
         told.append(made.engine.card(1e-3).to_json())
     assert told[0] == told[1]
-    assert json.loads(told[0])["guarantee"]["neighboring"] == "add/remove one unit"
-    assert json.loads(told[0])["run"]["expected_batch_size"] == 41 * (1 / 5)
+    assert json.loads(told[0])["guarantee"]["neighboring"] == "add-remove"
+    assert json.loads(told[0])["run"]["sampler"]["expected_batch_size"] == 41 * (1 / 5)

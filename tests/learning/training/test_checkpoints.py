@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
@@ -16,7 +17,7 @@ from typing import Any
 import pytest
 
 from sfumato.errors import LedgerCorrupt, LedgerMismatch, LedgerUnavailable, ParameterError, RunExhausted
-from sfumato.learning.training.sealing import sealed, unsealed
+from sfumato.learning.training.sealing import RunSecrets, seal, unseal
 from sfumato.ledger import Budget, Ledger, LedgerView
 from sfumato.privacy import Laplace, Neighboring
 from tests.run_time import run_time
@@ -176,15 +177,31 @@ def test_an_analyst_saves_and_goes_on_too(make: Make, open_ledger: Open, tmp_pat
 
 def test_secrets_open_for_their_own_run_only(make: Make, open_ledger: Open, tmp_path: Path) -> None:
     key = bytes(32)
-    data = sealed(key, "run 1", {"noise": "00"})
-    assert unsealed(key, "run 1", data) == {"noise": "00"}
+    content = RunSecrets(noise_key=b"n" * 32, sampling_seed=b"s" * 32)
+    data = seal(key, "run 1", content)
+    assert unseal(key, "run 1", data) == content
+    assert "nnn" not in repr(content)
+    document = json.loads(data)
+    tag = document["encrypted"]
+    altered = document | {"encrypted": tag[:-1] + ("0" if tag[-1] != "0" else "1")}
     for wrong in (
         (bytes(31) + b"1", "run 1", data),
         (key, "run 2", data),
-        (key, "run 1", data[:-1] + bytes([data[-1] ^ 1])),
+        (key, "run 1", json.dumps(altered).encode()),
     ):
         with pytest.raises(LedgerCorrupt, match="those of this run"):
-            unsealed(*wrong)
+            unseal(*wrong)
+    for other, says in (
+        (data[:-1], "file of the format"),
+        (b"[]", "file of the format"),
+        (json.dumps(document | {"format": "sfumato.loss"}).encode(), "got another"),
+        (json.dumps(document | {"more": ""}).encode(), "have the fields nonce, encrypted"),
+        (json.dumps(document | {"nonce": "xy"}).encode(), "hexadecimal digits"),
+    ):
+        with pytest.raises(LedgerCorrupt, match=says):
+            unseal(key, "run 1", other)
+    with pytest.raises(LedgerUnavailable, match="newer sfumato"):
+        unseal(key, "run 1", json.dumps(document | {"version": 2}).encode())
     ledger = open_ledger(tmp_path / "kept.ledger", simulated=False)
     saved(make, ledger, tmp_path / "at.pt")
     (tmp_path / "at.pt.secrets").unlink()

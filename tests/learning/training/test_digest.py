@@ -33,7 +33,7 @@ def test_everything_that_a_step_follows_from_is_in_its_hash() -> None:
         Digest(bytes(32), module, other_batches).of([1], sums),
         Digest(bytes(32), module, sampler).of([2], sums),
         Digest(bytes(32), module, sampler).of([1], [torch.ones(2, 2), torch.zeros(2)]),
-        Digest(bytes(32), module, sampler).of([1], sums, "another deviation"),
+        Digest(bytes(32), module, sampler).of([1], sums, {"noise_multiplier": 2.0}),
     ]
     threads = torch.get_num_threads()
     torch.set_num_threads(threads + 1)

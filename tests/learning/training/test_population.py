@@ -106,7 +106,7 @@ def told(count: int, **options: Any) -> dict[str, Any]:
         optimizer.step()
     return {
         "card": json.loads(engine.card(1e-3).to_json()),
-        "plan": engine.wired.plan,
+        "plan": engine.wired.identity,
         "history": engine.accountant.history,
         "batches": len(loader),
         "divisor": engine.run.sampler.expected_batch_size,
@@ -116,7 +116,7 @@ def told(count: int, **options: Any) -> dict[str, Any]:
 
 def test_one_row_more_shows_in_nothing_but_the_gradients_where_a_number_is_declared() -> None:
     public = told(64, population=64)
-    assert public["card"]["guarantee"]["neighboring"] == "add/remove one unit"
+    assert public["card"]["guarantee"]["neighboring"] == "add-remove"
     for count in (0, 1, 63, 65, 200):
         assert told(count, population=64) == public
     assert told(64, population=65) != public

@@ -11,7 +11,7 @@ from sfumato.learning.reports.card import PrivacyCard, public_sampling
 from sfumato.learning.sampling.epochs import EpochSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
-from sfumato.learning.training.making import noise_name
+from sfumato.learning.training.identity import noise_to_json, sampler_kind
 from sfumato.learning.training.wiring import Wired
 
 __all__ = ["card_of"]
@@ -41,12 +41,12 @@ def card_of(wired: Wired, *, delta: float, unit: str | None) -> PrivacyCard:
         unit=unit,
         loss=loss,
         steps=steps,
-        sampler=type(run.sampler).__name__,
+        sampler=sampler_kind(run.sampler),
         sampling=public_sampling(run.sampler),
         participation=_most(run.sampler, steps) + run.foreign_steps,
-        noise=noise_name(run.noise),
+        noise=noise_to_json(run.noise),
         noise_multiplier=run.noise_multiplier,
-        clipping=wired.plan.clipping,
+        clipping=wired.identity.clipping,
         float_safe=run.noise.float_safe,
         simulated=run.simulated,
         foreign_steps=run.foreign_steps,

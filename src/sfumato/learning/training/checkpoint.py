@@ -3,63 +3,81 @@
 from __future__ import annotations
 
 import io
-import json
 import os
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from sfumato import _check
 from sfumato._durable import write_whole
-from sfumato.errors import LedgerCorrupt, LedgerMismatch, LedgerUnavailable
-from sfumato.learning.training.sealing import sealed, unsealed
+from sfumato._wire import (
+    BOOLEAN,
+    INTEGER,
+    NUMBER,
+    TEXT,
+    Codec,
+    Field,
+    Format,
+    Record,
+    canonical,
+    optional,
+    parse,
+)
+from sfumato.errors import LedgerCorrupt, LedgerMismatch, LedgerUnavailable, ParameterError
+from sfumato.learning.reports.card import shown
+from sfumato.learning.training.sealing import RunSecrets, seal, unseal
 from sfumato.learning.training.shards import cut_module, cut_optimizer
 
-__all__ = ["Checkpoint", "Place", "Plan", "read_secrets", "secrets_of", "write_secrets"]
+__all__ = ["Checkpoint", "LedgerPosition", "RunIdentity", "read_secrets", "secrets_of", "write_secrets"]
 
-FORMAT = 1
-RUN = "sfumato"
+FORMAT: Final = Format("sfumato.training-checkpoint", 1)
+RUN: Final = "sfumato"
+"""Under which the run's document lies in the file; the other entries are torch's and the caller's own."""
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class RunIdentity:
     """What must be the same when a run goes on: what its loss follows from.
 
     Attributes
     ----------
     noise_multiplier : float
-    clipping, sampler : str
-        As they show themselves, without secrets.
+    clipping, sampler, noise : mapping
+        Their kinds and public parameters, without secrets. A step that is computed again must not have noise
+        of another kind.
     simulated : bool
-    noise : str
-        Its kind: a step that is computed again must not have noise of another.
     """
 
     noise_multiplier: float
-    clipping: str
-    sampler: str
+    clipping: Mapping[str, Any]
+    sampler: Mapping[str, Any]
     simulated: bool
-    noise: str = "KeyedNoise"
+    noise: Mapping[str, Any]
 
-    def require(self, other: Plan) -> None:
-        """Refuse to go on with another plan."""
-        for name, kept in asdict(self).items():
-            given = asdict(other)[name]
-            if kept != given:
+    def to_json(self) -> dict[str, Any]:
+        """Return the plain values of a checkpoint's document."""
+        document: dict[str, Any] = _IDENTITY.encode(self)  # type: ignore[assignment]
+        return document
+
+    def require(self, other: RunIdentity) -> None:
+        """Refuse to go on as another run."""
+        given = other.to_json()
+        for name, saved in self.to_json().items():
+            if saved != given[name]:
                 raise LedgerMismatch(
-                    f"{name} must be the one that the run began with, {kept}, got {given}; pass that one, or "
-                    "begin another run"
+                    f"{name} must be the one that the run began with, {shown(saved)}, got "
+                    f"{shown(given[name])}; pass that one, or begin another run"
                 )
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class LedgerPosition:
     """Where a run stands on its ledger.
 
     Attributes
@@ -68,27 +86,65 @@ class Place:
         Its id.
     run : int
         The number of the charge that reserved the steps.
-    digest : str
+    charge : str
         That charge's hash.
     claimed : int
         How many steps were claimed.
     head : tuple of (int, str) or None
         The last event's position and hash, which the ledger must still hold; None in an analyst's.
-    record : str
-        `Run.record` of the claimed steps; "" in checkpoints of before there was one.
+    claims : str
+        `Run.record` of the claimed steps: a hash of how they were claimed.
     """
 
     ledger: str
     run: int
-    digest: str
+    charge: str
     claimed: int
     head: tuple[int, str] | None
-    record: str = ""
+    claims: str
 
     @property
-    def name(self) -> str:
-        """What secrets are sealed for."""
-        return f"{self.ledger} {self.run} {self.digest}"
+    def run_name(self) -> str:
+        """What secrets are sealed for: one run of one ledger."""
+        return f"{self.ledger} {self.run} {self.charge}"
+
+
+def _checked_document(name: str, written: Any) -> dict[str, Any]:
+    if not isinstance(written, dict) or not isinstance(written.get("kind"), str):
+        raise LedgerCorrupt(f"{name} must be an object with a kind; pass what save_checkpoint wrote")
+    return written
+
+
+def _read_head(name: str, written: Any) -> tuple[int, str]:
+    head = _HEAD.decode(name, written)
+    return head["position"], head["hash"]
+
+
+_DOCUMENT: Final[Codec[Mapping[str, Any]]] = Codec(dict, _checked_document)
+_IDENTITY: Final = Record(
+    "the identity of a run",
+    RunIdentity,
+    {
+        "noise_multiplier": NUMBER,
+        "clipping": _DOCUMENT,
+        "sampler": _DOCUMENT,
+        "simulated": BOOLEAN,
+        "noise": _DOCUMENT,
+    },
+)
+_HEAD: Final[Record[dict[str, Any]]] = Record("a position", dict, {"position": INTEGER, "hash": TEXT})
+_POSITION: Final = Record(
+    "a position on a ledger",
+    LedgerPosition,
+    {
+        "ledger": TEXT,
+        "run": INTEGER,
+        "charge": TEXT,
+        "claimed": INTEGER,
+        "head": optional(Codec(lambda head: {"position": head[0], "hash": head[1]}, _read_head)),
+        "claims": TEXT,
+    },
+)
 
 
 @final
@@ -96,10 +152,10 @@ class Place:
 class Checkpoint:
     """All that a run goes on from, but its secrets."""
 
-    plan: Plan
+    identity: RunIdentity
     cursor: int
     foreign_steps: int
-    place: Place | None
+    position: LedgerPosition | None
     module: dict[str, Any]
     optimizer: dict[str, Any] | None
     random_state: torch.Tensor
@@ -107,23 +163,20 @@ class Checkpoint:
 
     def write(self, path: str | os.PathLike[str], **torch_save_kwargs: Any) -> None:
         """Write the file, whole or not at all."""
-        run = {
-            "format": FORMAT,
-            "plan": asdict(self.plan),
-            "cursor": self.cursor,
-            "foreign_steps": self.foreign_steps,
-            "place": None if self.place is None else asdict(self.place),
-        }
         buffer = io.BytesIO()
         content = {
             **self.extra,
-            RUN: json.dumps(run),
+            RUN: self.run_to_json(),
             "module_state_dict": self.module,
             "optimizer_state_dict": self.optimizer,
             "random_state": self.random_state,
         }
         torch.save(content, buffer, **torch_save_kwargs)
         write_whole(Path(path), buffer.getvalue())
+
+    def run_to_json(self) -> str:
+        """Return the document of the run: all but tensors and what the caller added."""
+        return canonical(FORMAT.wrap(_RUN.encode(self)))  # type: ignore[arg-type]
 
     def restore(self, module: nn.Module, optimizer: Optimizer | None) -> None:
         """Put the weights and the optimizer's state into place, cut up where the module is."""
@@ -179,7 +232,9 @@ class Checkpoint:
         try:
             options: dict[str, Any] = {"weights_only": True, "map_location": "cpu"} | torch_load_kwargs
             content = torch.load(path, **options)
-            run = json.loads(content.pop(RUN))
+            run = parse("checkpoint", content.pop(RUN))
+            if run["format"] != FORMAT.name:
+                raise ValueError("another format")  # noqa: TRY301
         except OSError as error:
             raise LedgerUnavailable(
                 f"checkpoint must be a readable file, got {os.fspath(path)!r}; check the path"
@@ -188,18 +243,16 @@ class Checkpoint:
             raise LedgerCorrupt(
                 f"checkpoint must be one that save_checkpoint wrote, got {os.fspath(path)!r}; pass its path"
             ) from error
-        if run["format"] > FORMAT:
-            raise LedgerUnavailable(
-                f"checkpoint must have a format up to {FORMAT}, got {run['format']}; upgrade"
-            )
-        place = run["place"]
-        if place is not None:
-            place = Place(**place | {"head": place["head"] and tuple(place["head"])})
+        try:
+            _, fields = FORMAT.unwrap("checkpoint", run)
+        except ParameterError as error:
+            raise LedgerUnavailable(str(error)) from error
+        try:
+            decoded = _RUN.decode("checkpoint", fields)
+        except ParameterError as error:
+            raise LedgerCorrupt(str(error)) from error
         return cls(
-            plan=Plan(**run["plan"]),
-            cursor=run["cursor"],
-            foreign_steps=run["foreign_steps"],
-            place=place,
+            **decoded,
             module=content.pop("module_state_dict"),
             optimizer=content.pop("optimizer_state_dict"),
             random_state=content.pop("random_state"),
@@ -213,14 +266,14 @@ def secrets_of(path: str | os.PathLike[str]) -> Path:
 
 
 def write_secrets(
-    path: str | os.PathLike[str], key: bytes, place: Place, *, noise: bytes, seed: bytes
+    path: str | os.PathLike[str], key: bytes, position: LedgerPosition, *, noise: bytes, seed: bytes
 ) -> None:
     """Seal the noise key and the sampler's seed beside a checkpoint, readable for the owner only."""
-    content = {"noise": noise.hex(), "seed": seed.hex()}
-    write_whole(secrets_of(path), sealed(key, place.name, content), mode=0o600)
+    sealed = seal(key, position.run_name, RunSecrets(noise_key=noise, sampling_seed=seed))
+    write_whole(secrets_of(path), sealed, mode=0o600)
 
 
-def read_secrets(path: str | os.PathLike[str], key: bytes, place: Place) -> tuple[bytes, bytes]:
+def read_secrets(path: str | os.PathLike[str], key: bytes, position: LedgerPosition) -> tuple[bytes, bytes]:
     """Return the noise key and the sampler's seed that were sealed with a checkpoint."""
     try:
         data = secrets_of(path).read_bytes()
@@ -229,10 +282,20 @@ def read_secrets(path: str | os.PathLike[str], key: bytes, place: Place) -> tupl
             f"secrets must lie beside the checkpoint, got none at {str(secrets_of(path))!r}; they are not in "
             "the checkpoint, which may be published"
         ) from error
-    content = unsealed(key, place.name, data)
-    if content.keys() != {"noise", "seed"}:
-        _check.refuse("secrets", "be those of a run", "others")
-    return bytes.fromhex(content["noise"]), bytes.fromhex(content["seed"])
+    opened = unseal(key, position.run_name, data)
+    return opened.noise_key, opened.sampling_seed
+
+
+_RUN: Final[Record[Any]] = Record(
+    "a training checkpoint",
+    dict,
+    {
+        "identity": _IDENTITY,
+        "steps": Field("cursor", INTEGER),
+        "foreign_steps": INTEGER,
+        "ledger": Field("position", optional(_POSITION)),
+    },
+)
 
 
 def _shapes(state: dict[str, Any]) -> dict[str, Any]:

@@ -5,15 +5,20 @@ from __future__ import annotations
 import hashlib
 import hmac
 import platform
-from collections.abc import Iterable, Sequence
-from typing import final
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Final, final
 
 import torch
 from torch import Tensor, nn
 
+from sfumato._wire import Format, canonical
 from sfumato.learning.sampling.sampler import Sampler
 
 __all__ = ["Digest"]
+
+HASHED: Final = Format("sfumato.replayed-step", 1)
+_NO_SCALE: Final[Mapping[str, Any]] = MappingProxyType({})
 
 
 @final
@@ -32,20 +37,38 @@ class Digest:
         self._key = hashlib.sha256(b"sfumato learning replay: " + key).digest()
         self._module, self._sampler = module, sampler
 
-    def of(self, steps: Sequence[int], sums: Iterable[Tensor], scale: str = "") -> str:
-        """Return the hash of one step, in hexadecimal; ``scale`` tells the noise's deviations."""
+    def of(self, steps: Sequence[int], sums: Iterable[Tensor], scale: Mapping[str, Any] = _NO_SCALE) -> str:
+        """Return the hash of one step, in hexadecimal.
+
+        Parameters
+        ----------
+        steps : sequence of int
+            The logical batches of the step.
+        sums : iterable of Tensor
+            What noise is added to.
+        scale : mapping
+            Plain values that the noise's standard deviations follow from.
+        """
         mac = hmac.new(self._key, digestmod="sha256")
-        kernels = (
-            torch.__version__,
-            platform.machine(),
-            torch.get_num_threads(),
-            torch.backends.cpu.get_cpu_capability(),
-        )
-        mac.update(repr((kernels, list(steps), scale)).encode())
+        computed = {
+            "torch": str(torch.__version__),
+            "machine": platform.machine(),
+            "threads": torch.get_num_threads(),
+            "capability": torch.backends.cpu.get_cpu_capability(),
+            "steps": list(steps),
+            "scale": dict(scale),
+        }
+        mac.update(canonical(HASHED.wrap(computed)).encode())
         for step in steps:
             mac.update(self._sampler.batch(step).tobytes())
         for name, tensor in self._module.state_dict(keep_vars=True).items():
-            mac.update(repr((name, str(tensor.device), str(tensor.dtype), tuple(tensor.shape))).encode())
+            described = {
+                "name": name,
+                "device": str(tensor.device),
+                "type": str(tensor.dtype),
+                "shape": list(tensor.shape),
+            }
+            mac.update(canonical(described).encode())
             mac.update(_bytes(tensor))
         for total in sums:
             mac.update(_bytes(total))

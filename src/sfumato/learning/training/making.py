@@ -15,7 +15,6 @@ from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.clipping.flat import Flat
 from sfumato.learning.clipping.per_layer import PerLayer
 from sfumato.learning.engine.engine import Mode
-from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.grid import GridNoise
 from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
 from sfumato.learning.noise.noise import Noise
@@ -28,7 +27,6 @@ __all__ = [
     "clipping_for",
     "mode_for",
     "noise_for_run",
-    "noise_name",
     "seed_of",
 ]
 
@@ -125,10 +123,3 @@ def check_maker(name: str, make: object, given: str, such: str) -> None:
         _check.refuse(name, f"be a function of {given}", make, f"pass {such}, say")
     except ValueError:  # of what is written in C nothing is known
         pass
-
-
-def noise_name(noise: Noise) -> str:
-    """Tell which noise it is, and of which schema, without its key."""
-    if isinstance(noise, CorrelatedNoise):
-        return f"CorrelatedNoise({noise.strategy!r}, {noise.participation!r})"
-    return type(noise).__name__

@@ -126,32 +126,33 @@ class Booking:
 
     def _found(self, ledger: Ledger | LedgerView, kept: Checkpoint) -> Run:
         """Return the checkpoint's run, on a ledger that still knows all that it knew then."""
-        place = kept.place
-        if place is None:
+        position = kept.position
+        if position is None:
             remedy = "leave ledger out"
             _check.refuse("resume_from", "be of a run that a ledger reserved", "one that none did", remedy)
-        if ledger.ledger_id != place.ledger:
-            _check.refuse("ledger", f"be {place.ledger}, where the run was charged", ledger.ledger_id)
-        run = ledger.run(place.run, digest=place.digest)
-        if run.claimed < place.claimed:
+        if ledger.ledger_id != position.ledger:
+            _check.refuse("ledger", f"be {position.ledger}, where the run was charged", ledger.ledger_id)
+        run = ledger.run(position.run, digest=position.charge)
+        if run.claimed < position.claimed:
             raise LedgerCorrupt(
-                f"ledger must hold the {place.claimed} steps that the checkpoint saw claimed, got "
+                f"ledger must hold the {position.claimed} steps that the checkpoint saw claimed, got "
                 f"{run.claimed}: it was rolled back, and noise would be drawn twice; restore the latest one"
             )
-        if place.record and run.record(place.claimed) != place.record:
+        if run.record(position.claimed) != position.claims:
             raise LedgerCorrupt(
-                f"ledger must hold the {place.claimed} steps as the checkpoint saw them claimed, got others: "
-                "it was rolled back and went on, and noise would be drawn twice; restore the latest one"
+                f"ledger must hold the {position.claimed} steps as the checkpoint saw them claimed, got "
+                "others: it was rolled back and went on, and noise would be drawn twice; restore the latest "
+                "one"
             )
-        if place.head is not None and isinstance(ledger, Ledger):
-            ledger.require(*place.head)
+        if position.head is not None and isinstance(ledger, Ledger):
+            ledger.require(*position.head)
         return run
 
     def kept_secrets(self, path: str, kept: Checkpoint) -> tuple[bytes, bytes]:
         """Return the noise key and the seed that were sealed with a checkpoint."""
-        if kept.place is None:
+        if kept.position is None:
             raise LedgerUnavailable("checkpoint must be of a run on a ledger, got another; leave ledger out")
-        return read_secrets(path, sealing_key(self.key_file, self.ledger, make=False), kept.place)
+        return read_secrets(path, sealing_key(self.key_file, self.ledger, make=False), kept.position)
 
 
 def sealing_key(key_file: Path | None, ledger: Ledger | LedgerView | None, *, make: bool) -> bytes:

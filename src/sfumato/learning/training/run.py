@@ -20,6 +20,7 @@ from sfumato.learning.noise.noise import Noise
 from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training.digest import Digest
+from sfumato.learning.training.identity import clipping_to_json
 from sfumato.learning.training.loader import Given
 from sfumato.learning.training.pricing import priced
 from sfumato.learning.training.ranks import Ranks
@@ -270,9 +271,8 @@ class TrainingRun:
         self.ranks.sum_(sums.values())
         if self.steps.needs_digest and self._digest is not None:
             # Deviations too: one noise at two scales on one sum tells the sum.
-            told = self._digest.of(
-                numbers, [*sums.values(), norms], f"{self.clipping!r} {self.noise_multiplier!r}"
-            )
+            scale = {"clipping": clipping_to_json(self.clipping), "noise_multiplier": self.noise_multiplier}
+            told = self._digest.of(numbers, [*sums.values(), norms], scale)
             confirmed = self.steps.confirm(numbers[0], told) if len(numbers) == 1 else self._refuse_two()
             if confirmed < 0:
                 warnings.warn(

@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 
 from sfumato import _check
 from sfumato.learning.sampling.seed import Seed
-from sfumato.learning.training.checkpoint import Checkpoint, Place, write_secrets
+from sfumato.learning.training.checkpoint import Checkpoint, LedgerPosition, write_secrets
 from sfumato.learning.training.pricing import check_fresh
 from sfumato.learning.training.reserving import sealing_key
 from sfumato.learning.training.shards import gathered
@@ -40,21 +40,21 @@ def save(
     state = gathered((wired.optimizer if optimizer is None else optimizer).state_dict())
     if not run.ranks.first:
         return
-    place = place_of(wired)
+    position = position_of(wired)
     checkpoint = Checkpoint(
-        plan=wired.plan,
+        identity=wired.identity,
         cursor=run.cursor,
         foreign_steps=run.foreign_steps,
-        place=place,
+        position=position,
         module=weights,
         optimizer=state,
         random_state=torch.get_rng_state(),
         extra=dict(extra),
     )
     secret = getattr(run.noise, "key", None)
-    if place is not None and isinstance(secret, bytes) and not run.simulated:
+    if position is not None and isinstance(secret, bytes) and not run.simulated:
         key = sealing_key(booking.key_file, booking.ledger, make=True)
-        write_secrets(path, key, place, noise=secret, seed=Seed.of(run.sampler.seed).reveal())
+        write_secrets(path, key, position, noise=secret, seed=Seed.of(run.sampler.seed).reveal())
     checkpoint.write(path, **options)
 
 
@@ -72,16 +72,16 @@ def load(
         _check.refuse("run", "have no ledger", "one that was charged", "pass resume_from= to make_private")
     if run.cursor:
         _check.refuse("run", "not have begun", f"{run.cursor} steps", "load before the first step")
-    kept = Checkpoint.read(path, **options)
-    kept.plan.require(wired.plan)
-    check_fresh(run.noise, run.sampler, kept.cursor)
-    kept.restore(module, optimizer)
-    run.go_on(cursor=kept.cursor, foreign_steps=kept.foreign_steps)
-    run.steps.skip(kept.cursor)
-    return kept.extra
+    saved = Checkpoint.read(path, **options)
+    saved.identity.require(wired.identity)
+    check_fresh(run.noise, run.sampler, saved.cursor)
+    saved.restore(module, optimizer)
+    run.go_on(cursor=saved.cursor, foreign_steps=saved.foreign_steps)
+    run.steps.skip(saved.cursor)
+    return saved.extra
 
 
-def place_of(wired: Wired) -> Place | None:
+def position_of(wired: Wired) -> LedgerPosition | None:
     """Return where the run stands on its ledger."""
     run, ledger = wired.booking.run, wired.booking.ledger
     if run is None or ledger is None:
@@ -89,11 +89,11 @@ def place_of(wired: Wired) -> Place | None:
     # Where the whole chain stands is the curator's to know.
     head = ledger.head() if isinstance(ledger, Ledger) else None
     claimed = run.claimed
-    return Place(
+    return LedgerPosition(
         ledger=run.ledger_id,
         run=run.number,
-        digest=run.digest,
+        charge=run.digest,
         claimed=claimed,
         head=None if head is None else (head.position, head.digest),
-        record=run.record(claimed),
+        claims=run.record(claimed),
     )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import io
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Final, final
 
 import torch
 from torch import nn
@@ -14,12 +15,15 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from sfumato import _check
 from sfumato._durable import write_whole
+from sfumato._wire import Format
 from sfumato.learning.training.privacy_engine import PrivacyEngine
 from sfumato.learning.training.table import Columns, classifier
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
 
 __all__ = ["TrainedTable", "train_table"]
+
+FORMAT: Final = Format("sfumato.table-classifier", 1)
 
 
 @final
@@ -31,16 +35,18 @@ class TrainedTable:
     ----------
     module : torch.nn.Module
     card : dict
-        What the model is, and its `PrivacyCard`: what was run, and what that guarantees.
+        A document of the format ``sfumato.table-classifier``: what the model's inputs and outputs mean, and
+        under ``privacy`` its `PrivacyCard`: what was run, and what that guarantees.
     """
 
     module: nn.Module
     card: dict[str, Any]
 
     def save(self, path: Path) -> None:
-        """Write the weights, to be read by ``torch.load``; the card is with them."""
+        """Write the weights, to be read by ``torch.load``, and the card beside them as JSON text."""
         buffer = io.BytesIO()
-        torch.save({"state_dict": self.module.state_dict(), "card": self.card}, buffer)
+        content = {"state_dict": self.module.state_dict(), "sfumato": json.dumps(self.card)}
+        torch.save(content, buffer)
         write_whole(path, buffer.getvalue())
 
 
@@ -115,8 +121,13 @@ def train_table(
             losses = nn.functional.cross_entropy(module(inputs), labels, reduction="none")
             (weights * losses).mean().backward()
             optimizer.step()
-    told = engine.card(delta, unit="row").to_dict()
+    card = engine.card(delta, unit="row").to_document()
     engine.detach()
-    card = {"model": {"columns": columns.to_json(), "hidden": list(hidden)}, **told}
-    card["run"] |= {"clip_norm": clip_norm, "learning_rate": learning_rate}
-    return TrainedTable(module=module, card=card)
+    document = FORMAT.wrap(
+        {
+            "model": {"columns": columns.to_json(), "hidden": list(hidden)},
+            "training": {"clip_norm": clip_norm, "learning_rate": learning_rate},
+            "privacy": card,
+        }
+    )
+    return TrainedTable(module=module, card=document)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
@@ -23,8 +23,9 @@ from sfumato.learning.noise.one_run import bind_to_run
 from sfumato.learning.recipes.views import Views
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training import drawing, making
-from sfumato.learning.training.checkpoint import Checkpoint, Plan
+from sfumato.learning.training.checkpoint import Checkpoint, RunIdentity
 from sfumato.learning.training.digest import Digest
+from sfumato.learning.training.identity import clipping_to_json, noise_to_json, sampler_to_json
 from sfumato.learning.training.loader import PrivateLoader
 from sfumato.learning.training.parallel import inner_module, is_together
 from sfumato.learning.training.pricing import check_fresh
@@ -50,7 +51,7 @@ class Wired:
     loader: PrivateLoader
     run: TrainingRun
     booking: Booking
-    plan: Plan
+    identity: RunIdentity
 
 
 @final
@@ -125,18 +126,18 @@ class Wiring:
             loss_scale=self.loss_scale,
             batch_dim=self.batch_dim,
         )
-        plan = Plan(
+        identity = RunIdentity(
             noise_multiplier=multiplier,
-            noise=making.noise_name(noise),
-            clipping=repr(engine.clipping),
-            sampler=sampler.public_text,
+            noise=noise_to_json(noise),
+            clipping=clipping_to_json(engine.clipping),
+            sampler=sampler_to_json(sampler),
             simulated=noise.simulated,
         )
         booking.ranks.require_alike(
-            asdict(plan) | {"loss_reduction": self.loss_reduction, "loss_scale": self.loss_scale}
+            identity.to_json() | {"loss_reduction": self.loss_reduction, "loss_scale": self.loss_scale}
         )
         if kept is not None:
-            kept.plan.require(plan)
+            kept.identity.require(identity)
             kept.require_shapes(self.module, self.optimizer)
             if not booking.ranks.share(self.ledger is not None):
                 check_fresh(noise, sampler, kept.cursor)
@@ -158,7 +159,7 @@ class Wiring:
             loader=self._loader(run),
             run=run,
             booking=booking,
-            plan=plan,
+            identity=identity,
         )
         self._changed(wired, kept)
         return wired
