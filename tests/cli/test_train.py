@@ -92,12 +92,12 @@ def test_a_model_that_has_no_place_is_not_charged(people: Path, tmp_path: Path) 
 def test_a_model_that_cannot_be_written_is_told_of(
     people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sfumato.learning.training import table_run  # noqa: PLC0415 - beside torch
+    from sfumato.learning.training import table_classifier  # noqa: PLC0415 - beside torch
 
     def full(path: Path, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(table_run, "write_whole", full)
+    monkeypatch.setattr(table_classifier, "write_whole", full)
     words = ["--output", tmp_path / "m.pt", "--epsilon", 1, "--epochs", 1]
     done = run(people, *WORDS, *words)
     assert done.exit_code == 1

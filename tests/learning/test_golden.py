@@ -16,8 +16,8 @@ if run_time(__name__):
 
     from sfumato._wire import parse
     from sfumato.learning import PrivacyCard
-    from sfumato.learning.training.checkpoint import RUN, Checkpoint
-    from sfumato.learning.training.sealing import RunSecrets, read_key, seal, unseal
+    from sfumato.learning.training.checkpoint.checkpoint import RUN, Checkpoint
+    from sfumato.learning.training.checkpoint.sealing import RunSecrets, read_key, seal, unseal
     from sfumato.privacy.serial import loss_from_json
     from tests.golden.learning import making
 

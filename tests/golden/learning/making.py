@@ -47,8 +47,8 @@ from sfumato.learning import (
     UserSampler,
     WithReplacementSampler,
 )
+from sfumato.learning.training.checkpoint.sealing import RunSecrets, seal
 from sfumato.learning.training.identity import clipping_to_json, noise_to_json, sampler_to_json
-from sfumato.learning.training.sealing import RunSecrets, seal
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.mechanisms import BandedToeplitz, BufferedToeplitz, Participation, SquareRoot, Tree
 from sfumato.mechanisms.factorization.lower_triangular import LowerTriangular

@@ -266,4 +266,4 @@ def test_steps_noise_and_card_follow_from_a_declared_number_of_examples(tmp_path
         engine = made.privacy_engine
         told.append((engine.card(1e-3).to_json(), engine.wired.identity, made.state.global_step))
     assert told[0] == told[1]
-    assert "add/remove" in told[0][0]
+    assert "add-remove" in told[0][0]

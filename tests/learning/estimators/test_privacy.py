@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.errors import BudgetExceeded, ParameterError, SimulatedCharge, UnboundedSensitivity
-from sfumato.learning.estimators.sums import Part, VectorSum, planned
+from sfumato.learning.estimators.vector_sums import Part, VectorSum, planned
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.numerics.source import SimulatedSource
 from sfumato.privacy import DiscreteGaussianVector, Neighboring
@@ -39,7 +39,7 @@ if run_time(__name__):
     from sfumato.learning.estimators.linear_regression import LinearRegression
     from sfumato.learning.estimators.logistic_regression import LogisticRegression, _gradients
     from sfumato.learning.estimators.pca import PCA
-    from sfumato.learning.estimators.private import UndeclaredClasses, box
+    from sfumato.learning.estimators.private_estimator import UndeclaredClasses, box
     from sfumato.learning.estimators.standard_scaler import StandardScaler
 
 

@@ -14,9 +14,9 @@ from tests.run_time import run_time
 if run_time(__name__):
     import torch
 
-    from sfumato.learning.noise import device
+    from sfumato.learning.noise import device_normal
     from sfumato.learning.noise.correlated import CorrelatedNoise
-    from sfumato.learning.noise.device import add_normals_on_device
+    from sfumato.learning.noise.device_normal import add_normals_on_device
     from sfumato.learning.noise.grid import GridNoise
     from sfumato.learning.noise.keyed import KeyedNoise
     from sfumato.learning.noise.noise import Noise, Part
@@ -50,7 +50,7 @@ def test_parts_have_the_noise_of_the_whole(kind: str, cut: tuple[int, int]) -> N
 
 @pytest.mark.parametrize("first", [0, 1, 127, 128, 1000])
 def test_a_device_draws_from_any_place_on(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "_PART", 2)
+    monkeypatch.setattr(device_normal, "_PART", 2)
     whole = torch.zeros(3000, dtype=torch.float64)
     add_normals_on_device(whole, KEY, (1, 2), 1.5)
     part = torch.zeros(1500, dtype=torch.float64)

@@ -16,8 +16,8 @@ from sfumato.learning.pate.aggregator import Aggregator
 from sfumato.learning.pate.confident import ConfidentGNMax
 from sfumato.learning.pate.gnmax import GNMax
 from sfumato.learning.pate.interactive import InteractiveGNMax
+from sfumato.learning.pate.label_distribution import label_law, vote_divergence
 from sfumato.learning.pate.lnmax import LNMax
-from sfumato.learning.pate.vote_law import label_law, vote_divergence
 from sfumato.numerics.source import SimulatedSource
 from sfumato.privacy import DiscreteGaussian, Neighboring
 from tests.cases import cases

@@ -22,8 +22,8 @@ from torch.utils.data import DataLoader
 from sfumato import _check
 from sfumato.learning.adapters.logical_batches import until_exhausted
 from sfumato.learning.adapters.privacy_arguments import PrivacyArguments
-from sfumato.learning.training.drawing import epoch_of
 from sfumato.learning.training.privacy_engine import PrivacyEngine
+from sfumato.learning.training.setup.batches import epoch_of
 
 __all__ = ["PrivacyCallback"]
 

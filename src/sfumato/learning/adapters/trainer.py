@@ -17,8 +17,8 @@ from sfumato.learning.adapters.example_losses import example_losses, known_loss
 from sfumato.learning.adapters.logical_batches import LogicalBatches, size_of
 from sfumato.learning.adapters.privacy_arguments import PrivacyArguments
 from sfumato.learning.adapters.training_arguments import check_arguments, private_arguments
-from sfumato.learning.training.drawing import epoch_of
 from sfumato.learning.training.privacy_engine import PrivacyEngine
+from sfumato.learning.training.setup.batches import epoch_of
 
 __all__ = ["PrivateTrainer", "PrivateTrainerMixin"]
 

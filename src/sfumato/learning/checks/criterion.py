@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from sfumato import _check
 from sfumato.errors import UnfitModule
-from sfumato.learning.checks.batches import batch_size, call, leaves, mapped, rows
+from sfumato.learning.checks.batch_tensors import batch_size, call, leaves, mapped, rows
 from sfumato.learning.checks.random_batches import drawing_for
-from sfumato.learning.checks.undisturbed import seeded, undisturbed
+from sfumato.learning.checks.state_restoration import seeded, undisturbed
 from sfumato.learning.engine.engine import Reduction
 
 __all__ = ["check_criterion", "check_loss", "watch_criterion"]

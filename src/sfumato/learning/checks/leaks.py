@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from sfumato import _check
 from sfumato.errors import UnfitModule
-from sfumato.learning.checks.batches import batch_size, call, leaves
-from sfumato.learning.checks.calm import aligned
-from sfumato.learning.checks.changes import alike, changes, leavings
-from sfumato.learning.checks.culprit import apart, culprit, different
+from sfumato.learning.checks.batch_tensors import batch_size, call, leaves
+from sfumato.learning.checks.deterministic_mode import aligned
+from sfumato.learning.checks.leak_location import apart, different, leaking_module
+from sfumato.learning.checks.perturbations import alike, changes, leavings
 from sfumato.learning.checks.random_batches import drawing_for
-from sfumato.learning.checks.undisturbed import Buffers, seeded, undisturbed
+from sfumato.learning.checks.state_restoration import Buffers, seeded, undisturbed
 
 __all__ = ["Leak", "LeakReport", "leak_probe"]
 
@@ -281,7 +281,7 @@ class _Probe:
             if self._has_rows(tensor)
         )
         if not same:
-            name = culprit(self._module, self.run, (batch, other), example, self.size) or ""
+            name = leaking_module(self._module, self.run, (batch, other), example, self.size) or ""
             self._note(name, change, "outputs")
         for (owner, name), total in kept.items():
             if sums.get((owner, name)) != total:

@@ -12,7 +12,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from sfumato.learning.checks.batches import batch_size, is_example, leaves, mapped
+from sfumato.learning.checks.batch_tensors import batch_size, is_example, leaves, mapped
 
 __all__ = ["Drawing", "drawing_for"]
 

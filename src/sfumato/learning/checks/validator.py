@@ -7,8 +7,8 @@ from typing import final
 from torch import nn
 
 from sfumato.errors import UnfitModule
-from sfumato.learning.checks.fixing import faults, fix_module
-from sfumato.learning.checks.undisturbed import parameters_of
+from sfumato.learning.checks.replacements import faults, fix_module
+from sfumato.learning.checks.state_restoration import parameters_of
 
 __all__ = ["ModuleValidator"]
 

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from sfumato import _check
-from sfumato.learning.clipping.allocation import ALLOCATIONS, allocated, sizes_by_group
 from sfumato.learning.clipping.clipping import Clipping, bounded, clip_norm_of, finite_only, norms_of
+from sfumato.learning.clipping.noise_allocation import ALLOCATIONS, allocated, sizes_by_group
 from sfumato.numerics.rounding import add_up, mul_up, sqrt_up
 
 __all__ = ["PerGroup", "root_of_squares"]

@@ -14,9 +14,9 @@ from sfumato import _check
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.clipping.flat import Flat
 from sfumato.learning.clipping.precision import in_full
-from sfumato.learning.engine.batching import over_examples
-from sfumato.learning.engine.sums import ClippedSums
-from sfumato.learning.engine.uses import squares, wide
+from sfumato.learning.engine.clipped_sums import ClippedSums
+from sfumato.learning.engine.gradients.per_example import squares, wide
+from sfumato.learning.engine.vmap import over_examples
 
 __all__ = ["ClippedGrad", "clipped_grad"]
 

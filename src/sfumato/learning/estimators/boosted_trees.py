@@ -13,8 +13,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
-from sfumato.learning.estimators.private import PrivateEstimator, box, encoded, placed, plain_draws
-from sfumato.learning.estimators.sums import Part, VectorSum
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, encoded, placed, plain_draws
+from sfumato.learning.estimators.vector_sums import Part, VectorSum
 from sfumato.numerics.source import RandomSource
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]

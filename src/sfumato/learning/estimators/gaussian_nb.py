@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
 from sfumato.learning.estimators.moments import noisy_spread, spread_part
-from sfumato.learning.estimators.private import PrivateEstimator, box, encoded, placed
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, encoded, placed
 
 __all__ = ["GaussianNB"]
 

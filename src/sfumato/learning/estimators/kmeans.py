@@ -12,8 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
 from sfumato.learning.estimators.moments import noisy_spread, spread_part
-from sfumato.learning.estimators.private import PrivateEstimator, box, placed, plain_draws
-from sfumato.learning.estimators.sums import Part, VectorSum, products
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, placed, plain_draws
+from sfumato.learning.estimators.vector_sums import Part, VectorSum, products
 from sfumato.numerics.source import RandomSource
 
 __all__ = ["KMeans"]

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
 from sfumato.learning.estimators.objective_perturbation import ObjectivePerturbation
-from sfumato.learning.estimators.private import PrivateEstimator, box, encoded, placed
-from sfumato.learning.estimators.sums import Part, products
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, encoded, placed
+from sfumato.learning.estimators.vector_sums import Part, products
 
 __all__ = ["LogisticRegression"]
 

@@ -8,17 +8,17 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.learning.estimators.sums import Part, VectorSum
+from sfumato.learning.estimators.vector_sums import Part, VectorSum
 from sfumato.numerics.source import RandomSource
 
-__all__ = ["Spread", "moments_part", "noisy_moments", "noisy_spread", "spread_part", "spread_rows"]
+__all__ = ["MeanAndVariance", "moments_part", "noisy_moments", "noisy_spread", "spread_part", "spread_rows"]
 
 _Array = NDArray[np.float64]
 
 _CHUNK: Final = 1 << 10
 
 
-class Spread(NamedTuple):
+class MeanAndVariance(NamedTuple):
     """Noisy number, mean and variance of the columns, by group.
 
     Attributes
@@ -55,14 +55,14 @@ def noisy_spread(
     source: RandomSource,
     groups: NDArray[np.int64] | None = None,
     count: int = 1,
-) -> Spread:
+) -> MeanAndVariance:
     """Release number, mean and variance of the columns, by group."""
     columns = places.shape[1]
     found = total.release(spread_rows(places), source, groups, count)
     number = np.maximum(1.0, found[:, 0] / math.sqrt(2 * columns))
     mean = np.clip(found[:, 1 : columns + 1] / number[:, None], -1.0, 1.0)
     square = np.clip(found[:, columns + 1 :] / number[:, None], 0.0, 1.0)
-    return Spread(number, mean, np.clip(square - mean**2, 0.0, 1.0))
+    return MeanAndVariance(number, mean, np.clip(square - mean**2, 0.0, 1.0))
 
 
 def moments_part(columns: int) -> Part:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
 from sfumato.learning.estimators.moments import moments_part, noisy_moments
-from sfumato.learning.estimators.private import PrivateEstimator, box, placed
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, placed
 
 __all__ = ["PCA"]
 

@@ -10,8 +10,8 @@ from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.learning.estimators.moments import noisy_spread, spread_part
-from sfumato.learning.estimators.private import PrivateEstimator, box, placed
-from sfumato.learning.estimators.sums import Part, VectorSum
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, placed
+from sfumato.learning.estimators.vector_sums import Part, VectorSum
 from sfumato.numerics.source import RandomSource
 
 __all__ = ["StandardScaler"]

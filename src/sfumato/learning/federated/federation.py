@@ -14,12 +14,12 @@ from torch.optim import SGD, Optimizer
 from sfumato import _check
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.federated.aggregation import SecureAggregation, TrustedAggregator
-from sfumato.learning.federated.local import LocalTraining, clipped, local_change, trained
-from sfumato.learning.federated.randomness import own_randomness
+from sfumato.learning.federated.client_randomness import own_randomness
+from sfumato.learning.federated.client_training import LocalTraining, clipped, local_change, trained
 from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.keyed import KeyedNoise
 from sfumato.learning.noise.noise import Noise
-from sfumato.learning.noise.one_run import bind_to_run, check_unbound
+from sfumato.learning.noise.single_use_keys import bind_to_run, check_unbound
 from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.seed import Seed
@@ -100,7 +100,7 @@ class FederatedTraining(Generic[T]):
     Examples
     --------
     >>> from sfumato.learning.clipping.flat import Flat
-    >>> from sfumato.learning.federated.local import local_sgd
+    >>> from sfumato.learning.federated.client_training import local_sgd
     >>> from sfumato.learning.sampling.poisson import PoissonSampler
     >>> clients = [(torch.ones(3, 1), torch.full((3, 1), 2.0)) for _ in range(200)]
     >>> module = nn.Linear(1, 1, bias=False)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sfumato import _check
-from sfumato.learning.noise.key import NoiseKey
 from sfumato.learning.noise.keyed import change_entries
 from sfumato.learning.noise.noise import Noise, Part
+from sfumato.learning.noise.noise_key import NoiseKey
 from sfumato.mechanisms.factorization.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategy import NoiseStream, Strategy
 from sfumato.numerics.keyed_normal import add_normals
@@ -30,7 +30,7 @@ class CorrelatedNoise(Noise):
     ----------
     strategy : Strategy
         Of `sfumato.mechanisms`: `Tree` is DP-FTRL, `BandedToeplitz`, `BufferedToeplitz` and `SquareRoot`
-        have less error; see `sfumato.learning.noise.strategies.choose_strategy`.
+        have less error; see `sfumato.learning.noise.strategy_choice.choose_strategy`.
     participation : Participation
         In which steps one unit's examples may be: the sampler must keep to it.
     key : bytes, optional

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sfumato import _check
-from sfumato.learning.noise.key import NoiseKey
 from sfumato.learning.noise.keyed import change_entries
 from sfumato.learning.noise.noise import Noise, Part
+from sfumato.learning.noise.noise_key import NoiseKey
 from sfumato.numerics.keyed_normal import rounded_normals
 from sfumato.numerics.rounding import div_down, mul_up
 

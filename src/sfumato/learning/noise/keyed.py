@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sfumato import _check
-from sfumato.learning.noise.device import add_normals_on_device
-from sfumato.learning.noise.key import NoiseKey
+from sfumato.learning.noise.device_normal import add_normals_on_device
 from sfumato.learning.noise.noise import Noise, Part
+from sfumato.learning.noise.noise_key import NoiseKey
 from sfumato.numerics.keyed_normal import add_normals
 
 __all__ = ["KeyedNoise", "SimulatedNoise", "change_entries"]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.learning.pate.parts import column, parts_of
+from sfumato.learning.pate.partition import column, parts_of
 from sfumato.numerics.source import Rng, random_source
 
 __all__ = ["Predictor", "Teachers"]

@@ -39,8 +39,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
-from sfumato.learning.pate.parts import column
-from sfumato.learning.sampling.every_step import FullBatchSampler
+from sfumato.learning.pate.partition import column
+from sfumato.learning.sampling.full_batch import FullBatchSampler
 from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.numerics.rounding import fraction_down

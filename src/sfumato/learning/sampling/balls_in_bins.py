@@ -7,7 +7,7 @@ from typing import final
 
 from sfumato import _check
 from sfumato.learning.sampling.independent import IndependentSampler
-from sfumato.learning.sampling.orders import Allocated, Held
+from sfumato.learning.sampling.permutations import Allocated, Held
 from sfumato.learning.sampling.sampler import Indices
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.participation import Participation

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from sfumato import _check
-from sfumato.learning.sampling.orders import subset
+from sfumato.learning.sampling.permutations import subset
 from sfumato.learning.sampling.poisson import EVERY_STEP
 from sfumato.learning.sampling.sampler import Indices, Sampler
 from sfumato.learning.sampling.seed import SeedLike

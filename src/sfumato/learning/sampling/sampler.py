@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
 from sfumato.learning.sampling.seed import KeyedStream, Seed, SeedLike
-from sfumato.learning.sampling.step import gaussian_step
+from sfumato.learning.sampling.step_loss import gaussian_step
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.loss import PrivacyLoss

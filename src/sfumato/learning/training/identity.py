@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from sfumato._wire import BOOLEAN, INTEGER, NUMBER, TEXT, Codec, Field, Names, Record, optional, sequence
-from sfumato.learning.clipping.adaptive import AdaptiveQuantile
+from sfumato.learning.clipping.adaptive_quantile import AdaptiveQuantile
 from sfumato.learning.clipping.automatic import Automatic
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.clipping.flat import Flat
@@ -29,13 +29,13 @@ from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.grid import GridNoise
 from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
 from sfumato.learning.noise.noise import Noise
-from sfumato.learning.sampling.allocation import AllocationSampler
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
 from sfumato.learning.sampling.cyclic import CyclicSampler
-from sfumato.learning.sampling.every_step import FullBatchSampler
 from sfumato.learning.sampling.fixed_size import FixedSizeSampler, WithReplacementSampler
+from sfumato.learning.sampling.full_batch import FullBatchSampler
 from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.poisson import PoissonSampler
+from sfumato.learning.sampling.random_allocation import AllocationSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.separated import SeparatedSampler
 from sfumato.learning.sampling.shuffled import ShuffledSampler

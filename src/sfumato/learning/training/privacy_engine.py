@@ -16,18 +16,18 @@ from sfumato.learning.checks.validator import ModuleValidator
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.engine import Reduction
 from sfumato.learning.noise.noise import Noise
-from sfumato.learning.recipes.views import Views
+from sfumato.learning.recipes.augmentation import Views
 from sfumato.learning.reports.card import PrivacyCard
 from sfumato.learning.sampling.sampler import Sampler
-from sfumato.learning.training import drawing, making
-from sfumato.learning.training.accounting import RunAccountant
-from sfumato.learning.training.carding import card_of
-from sfumato.learning.training.pricing import priced
-from sfumato.learning.training.run import TrainingRun
+from sfumato.learning.training.accountant import RunAccountant
+from sfumato.learning.training.distributed.shards import gathered
+from sfumato.learning.training.loop.private_optimizer import restore_stepping
+from sfumato.learning.training.loop.run import TrainingRun
+from sfumato.learning.training.loop.run_loss import priced
+from sfumato.learning.training.model_card import card_of
 from sfumato.learning.training.saving import load, save
-from sfumato.learning.training.shards import gathered
-from sfumato.learning.training.stepping import restore_stepping
-from sfumato.learning.training.wiring import Wired, Wiring
+from sfumato.learning.training.setup import arguments, batches
+from sfumato.learning.training.setup.assembly import Assembly, PrivateRun
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
 from sfumato.privacy.calibration import calibrate
@@ -79,7 +79,7 @@ class PrivacyEngine:
         del secure_mode
         if accountant not in ("prv", "rdp", "gdp", "pld"):
             _check.refuse("accountant", "be 'prv', 'pld', 'rdp' or 'gdp'", accountant)
-        self._wired: Wired | None = None
+        self._wired: PrivateRun | None = None
 
     def make_private(
         self,
@@ -193,7 +193,7 @@ class PrivacyEngine:
         """
         if self._wired is not None:
             _check.refuse("engine", "make one run private", "a second", "make another PrivacyEngine")
-        self._wired = Wiring(
+        self._wired = Assembly(
             module=module,
             optimizer=optimizer,
             data_loader=data_loader,
@@ -205,9 +205,9 @@ class PrivacyEngine:
             loss_reduction=loss_reduction,
             poisson_sampling=poisson_sampling,
             clipping=clipping,
-            seed=making.seed_of(noise_generator),
+            seed=arguments.seed_of(noise_generator),
             float_safe=float_safe,
-            mode=making.mode_for(grad_sample_mode),
+            mode=arguments.mode_for(grad_sample_mode),
             ledger=ledger,
             epochs=epochs,
             steps=steps,
@@ -265,8 +265,8 @@ class PrivacyEngine:
         ParameterError
             No noise is enough, or another argument breaks its rule.
         """
-        making.check_wanted(module, target_delta, options)
-        planned = drawing.planned_for(
+        arguments.check_wanted(module, target_delta, options)
+        planned = batches.planned_for(
             data_loader,
             population=population,
             sampler=sampler,
@@ -274,7 +274,7 @@ class PrivacyEngine:
             epochs=epochs,
             steps=steps,
         )
-        trial = making.noise_for_run(noise, planned, seed=0, key=bytes(32), float_safe=float_safe)
+        trial = arguments.noise_for_run(noise, planned, seed=0, key=bytes(32), float_safe=float_safe)
         entries = sum(p.numel() for p in module.parameters() if p.requires_grad)
 
         def loss(multiplier: float) -> PrivacyLoss:
@@ -296,7 +296,7 @@ class PrivacyEngine:
         )
 
     @property
-    def wired(self) -> Wired:
+    def wired(self) -> PrivateRun:
         """All parts of the run that was made private."""
         if self._wired is None:
             _check.refuse("engine", "have made a run private", "none", "call make_private")

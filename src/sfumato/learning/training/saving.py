@@ -12,18 +12,18 @@ from torch.optim import Optimizer
 
 from sfumato import _check
 from sfumato.learning.sampling.seed import Seed
-from sfumato.learning.training.checkpoint import Checkpoint, LedgerPosition, write_secrets
-from sfumato.learning.training.pricing import check_fresh
-from sfumato.learning.training.reserving import sealing_key
-from sfumato.learning.training.shards import gathered
-from sfumato.learning.training.wiring import Wired
+from sfumato.learning.training.checkpoint.checkpoint import Checkpoint, LedgerPosition, write_secrets
+from sfumato.learning.training.checkpoint.reservation import sealing_key
+from sfumato.learning.training.distributed.shards import gathered
+from sfumato.learning.training.loop.run_loss import check_fresh
+from sfumato.learning.training.setup.assembly import PrivateRun
 from sfumato.ledger.ledger import Ledger
 
 __all__ = ["load", "save"]
 
 
 def save(
-    wired: Wired,
+    wired: PrivateRun,
     path: str | os.PathLike[str],
     *,
     module: nn.Module | None,
@@ -59,7 +59,7 @@ def save(
 
 
 def load(
-    wired: Wired,
+    wired: PrivateRun,
     path: str | os.PathLike[str],
     *,
     module: nn.Module,
@@ -81,7 +81,7 @@ def load(
     return saved.extra
 
 
-def position_of(wired: Wired) -> LedgerPosition | None:
+def position_of(wired: PrivateRun) -> LedgerPosition | None:
     """Return where the run stands on its ledger."""
     run, ledger = wired.booking.run, wired.booking.ledger
     if run is None or ledger is None:

@@ -9,18 +9,18 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from sfumato.learning.engine.batching import over_examples
-from sfumato.learning.engine.calls import called, tensors_in
-from sfumato.learning.engine.layout import Layout
-from sfumato.learning.engine.precision import autocast_as_now
-from sfumato.learning.engine.site import NoRule, Operation, Site, run
-from sfumato.learning.engine.uses import Use, squares, wide
+from sfumato.learning.engine.gradients.per_example import PerExampleGradients, squares, wide
+from sfumato.learning.engine.rules.autocast import autocast_as_now
+from sfumato.learning.engine.rules.operation import CallSite, NoRule, Operation, run
+from sfumato.learning.engine.trace.batch_layout import BatchLayout
+from sfumato.learning.engine.trace.calls import called, tensors_in
+from sfumato.learning.engine.vmap import over_examples
 
 __all__ = ["anything"]
 
 
 @final
-class _Pulled(Use):
+class _Pulled(PerExampleGradients):
     """The gradients of one call, from its inputs and the gradient of its output."""
 
     __slots__ = ("_operation", "_outputs", "_place", "_values")
@@ -57,7 +57,7 @@ class _Pulled(Use):
         return torch.cat([squares(part) for _, part in self._parts()])
 
     def _parts(self) -> Iterator[tuple[int, Tensor]]:
-        few = max(1, min(self.count, self._operation.site.tape.kept // max(1, math.prod(self.shape))))
+        few = max(1, min(self.count, self._operation.site.collector.kept // max(1, math.prod(self.shape))))
         for start in range(0, self.count, few):
             part = self.per_example(start, min(start + few, self.count))
             yield start, part.reshape(len(part), -1)
@@ -72,7 +72,7 @@ class _Pulled(Use):
         self._outputs = tensors[len(self._values) :]
 
 
-def _without(tensor: Tensor, layout: Layout, examples: Tensor) -> Tensor:
+def _without(tensor: Tensor, layout: BatchLayout, examples: Tensor) -> Tensor:
     return torch.where(layout.spread(examples, tensor), torch.zeros((), dtype=tensor.dtype), tensor)
 
 
@@ -80,7 +80,7 @@ def _without(tensor: Tensor, layout: Layout, examples: Tensor) -> Tensor:
 class _Anything(Operation):
     """A call whose tensors are split into those of examples, parameters, and the rest."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: CallSite) -> None:
         self.site = site
         tensors = site.tensors
         self.data_places = [k for k, tensor in enumerate(tensors) if site.layout(tensor) is not None]
@@ -88,13 +88,13 @@ class _Anything(Operation):
         self.parameters = [tensors[k] for k in self._parameter_places]
         self.layouts = [site.batched(tensors[k]) for k in self.data_places]
         self._context = autocast_as_now(tensors)
-        self.outputs: list[Layout] = []
+        self.outputs: list[BatchLayout] = []
         for layout in site.step.outputs:
-            if not isinstance(layout, Layout):
+            if not isinstance(layout, BatchLayout):
                 raise NoRule
             self.outputs.append(layout)
         for parameter in self.parameters:
-            site.tape.expect(parameter)
+            site.collector.expect(parameter)
 
     def call(self, data: Sequence[Tensor], parameters: Sequence[Tensor]) -> list[Tensor]:
         """Call the function on other tensors."""
@@ -117,7 +117,7 @@ class _Anything(Operation):
     ) -> Sequence[Tensor | None]:
         values = list(saved[: len(self.layouts)])
         for place, parameter in enumerate(self.parameters):
-            self.site.tape.collect(parameter, _Pulled(self, place, values, gradients))
+            self.site.collector.collect(parameter, _Pulled(self, place, values, gradients))
         if not any(needed):
             return [None] * len(needed)
         with torch.enable_grad():
@@ -148,9 +148,9 @@ class _Anything(Operation):
         return wide(found)
 
 
-def anything(site: Site, *_: Any, **__: Mapping[str, Any]) -> Any:
+def anything(site: CallSite, *_: Any, **__: Mapping[str, Any]) -> Any:
     """Run any call that maps examples to examples, with parameters beside them."""
     operation = _Anything(site)
     if not operation.layouts:
         raise NoRule
-    return run(site.tape, operation, *(site.tensors[k] for k in operation.data_places))
+    return run(site.collector, operation, *(site.tensors[k] for k in operation.data_places))
