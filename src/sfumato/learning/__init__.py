@@ -92,6 +92,12 @@ if TYPE_CHECKING:
     from sfumato.learning.training.learning_curve import LearningCurve, progress
     from sfumato.learning.training.loop.batch_memory_manager import BatchMemoryManager
     from sfumato.learning.training.privacy_engine import PrivacyEngine
+    from sfumato.learning.training.setup.options import (
+        GradientOptions,
+        NoiseOptions,
+        RecordOptions,
+        SamplingOptions,
+    )
     from sfumato.learning.training.table_classifier import Columns, TrainedTable, train_table
     from sfumato.learning.tuning.runs import Runs
     from sfumato.learning.tuning.tune import tune
@@ -124,6 +130,7 @@ __all__ = [
     "GaussianNB",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "GradientOptions",
     "GridNoise",
     "GroupAccuracies",
     "GroupAccuracy",
@@ -140,6 +147,7 @@ __all__ = [
     "LogisticRegression",
     "ModuleValidator",
     "Noise",
+    "NoiseOptions",
     "PerGroup",
     "PerLayer",
     "PoissonSampler",
@@ -151,8 +159,10 @@ __all__ = [
     "PrivateEstimator",
     "PrivateTrainer",
     "PrivateTrainerMixin",
+    "RecordOptions",
     "Runs",
     "Sampler",
+    "SamplingOptions",
     "SecureAggregation",
     "Seed",
     "SelfTest",
@@ -222,6 +232,7 @@ __getattr__, __dir__ = attach(
         "GaussianNB": "sfumato.learning.estimators.gaussian_nb",
         "GradientBoostingClassifier": "sfumato.learning.estimators.boosted_trees",
         "GradientBoostingRegressor": "sfumato.learning.estimators.boosted_trees",
+        "GradientOptions": "sfumato.learning.training.setup.options",
         "GridNoise": "sfumato.learning.noise.grid",
         "GroupAccuracies": "sfumato.learning.reports.group_accuracy",
         "GroupAccuracy": "sfumato.learning.reports.group_accuracy",
@@ -238,6 +249,7 @@ __getattr__, __dir__ = attach(
         "LogisticRegression": "sfumato.learning.estimators.logistic_regression",
         "ModuleValidator": "sfumato.learning.checks.validator",
         "Noise": "sfumato.learning.noise.noise",
+        "NoiseOptions": "sfumato.learning.training.setup.options",
         "PCA": "sfumato.learning.estimators.pca",
         "PerGroup": "sfumato.learning.clipping.per_group",
         "PerLayer": "sfumato.learning.clipping.per_layer",
@@ -250,8 +262,10 @@ __getattr__, __dir__ = attach(
         "PrivateEstimator": "sfumato.learning.estimators.private_estimator",
         "PrivateTrainer": "sfumato.learning.adapters.trainer",
         "PrivateTrainerMixin": "sfumato.learning.adapters.trainer",
+        "RecordOptions": "sfumato.learning.training.setup.options",
         "Runs": "sfumato.learning.tuning.runs",
         "Sampler": "sfumato.learning.sampling.sampler",
+        "SamplingOptions": "sfumato.learning.training.setup.options",
         "SecureAggregation": "sfumato.learning.federated.aggregation",
         "Seed": "sfumato.learning.sampling.seed",
         "SelfTest": "sfumato.learning.checks.self_test",

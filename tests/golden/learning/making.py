@@ -30,6 +30,7 @@ from sfumato.learning import (
     FixedSizeSampler,
     Flat,
     FullBatchSampler,
+    GradientOptions,
     GridNoise,
     KeyedNoise,
     Noise,
@@ -38,7 +39,9 @@ from sfumato.learning import (
     PoissonSampler,
     PrivacyCard,
     PrivacyEngine,
+    RecordOptions,
     Sampler,
+    SamplingOptions,
     SeparatedSampler,
     ShuffledSampler,
     SimulatedNoise,
@@ -202,7 +205,7 @@ def open_ledger(path: Path) -> Ledger:
     )
 
 
-def training(ledger: Ledger, **options: Any) -> tuple[PrivacyEngine, Callable[[int], None]]:
+def training(ledger: Ledger, resume_from: Path | None = None) -> tuple[PrivacyEngine, Callable[[int], None]]:
     """Return the engine of the run, and what runs more steps of it."""
     x = torch.arange(60.0).reshape(20, 3).remainder(7) / 7
     data = TensorDataset(x, x @ torch.tensor([[1.0], [-2.0], [0.5]]))
@@ -216,11 +219,9 @@ def training(ledger: Ledger, **options: Any) -> tuple[PrivacyEngine, Callable[[i
         data_loader=DataLoader(data, batch_size=5),
         noise_multiplier=1.0,
         max_grad_norm=1.0,
-        ledger=ledger,
-        steps=STEPS,
-        delta=1e-3,
-        self_test=False,
-        **options,
+        sampling=SamplingOptions(steps=STEPS),
+        gradients=GradientOptions(self_test=False),
+        record=RecordOptions(ledger=ledger, delta=1e-3, resume_from=resume_from),
     )
 
     def run(steps: int) -> None:

@@ -65,7 +65,7 @@ def test_on_a_ledger_it_is_of_the_whole_run_that_was_charged(
     (entry,) = ledger.entries()
     assert card.steps == 12
     assert card.epsilon == entry.epsilon > made.engine.get_epsilon(1e-3)
-    run = made.engine.wired.booking.run
+    run = made.engine.parts.reservation.run
     assert run is not None
     assert card.ledger == {"id": ledger.ledger_id, "run": run.number, "privacy_unit": "row"}
 

@@ -36,6 +36,7 @@ if run_time(__name__):
     from sfumato.learning.training.learning_curve import LearningCurve, progress
     from sfumato.learning.training.loop.batch_memory_manager import BatchMemoryManager
     from sfumato.learning.training.privacy_engine import PrivacyEngine
+    from sfumato.learning.training.setup.options import GradientOptions, RecordOptions
     from tests.learning.training.conftest import Made, clipped_mean, make_data, make_module
 
     Make = Callable[..., Made]
@@ -395,7 +396,7 @@ def test_what_gives_no_wanted_epsilon_is_refused_uncharged(
         "target_delta": 1e-3,
         "epochs": 2,
         "max_grad_norm": 1.0,
-        "ledger": ledger,
+        "record": RecordOptions(ledger=ledger),
     }
     with pytest.raises(ParameterError, match=message):
         PrivacyEngine().make_private_with_epsilon(**(usual | options))
@@ -414,7 +415,7 @@ def test_a_wanted_epsilon_is_kept_to_the_last_step_and_not_passed(open_ledger: C
         target_delta=1e-3,
         epochs=2,
         max_grad_norm=1.0,
-        ledger=ledger,
+        record=RecordOptions(ledger=ledger),
     )
     for _ in range(2):
         for x, y in loader:
@@ -661,7 +662,7 @@ def test_a_criterion_comes_back_with_ghost_clipping_and_only_then() -> None:
             max_grad_norm=1.0,
             criterion=given,
             grad_sample_mode=mode,
-            self_test=False,
+            gradients=GradientOptions(self_test=False),
             noise_generator=7,
         )
         assert (first, second) == (module, optimizer)
@@ -669,9 +670,9 @@ def test_a_criterion_comes_back_with_ghost_clipping_and_only_then() -> None:
 
 
 def test_no_count_of_a_run_becomes_less(make: Callable[..., Made]) -> None:
-    wired = make().engine._wired
-    assert wired is not None
-    run = wired.run
+    parts = make().engine._parts
+    assert parts is not None
+    run = parts.run
     for told, known in (((3, 2), (3, 2)), ((1, 1), (3, 2)), ((5, 0), (5, 2)), ((0, 4), (5, 4))):
         run.go_on(cursor=told[0], foreign_steps=told[1])
         assert (run.cursor, run.foreign_steps) == known
@@ -682,6 +683,6 @@ def test_one_example_from_elsewhere_is_a_batch_from_elsewhere(make: Callable[...
     made.loss(torch.ones(1, 3), torch.zeros(1, 1)).backward()
     with pytest.warns(UserWarning, match="did not come from the loader"):
         made.optimizer.step()
-    wired = made.engine._wired
-    assert wired is not None
-    assert wired.run.foreign_steps == 1
+    parts = made.engine._parts
+    assert parts is not None
+    assert parts.run.foreign_steps == 1

@@ -128,7 +128,7 @@ class PrivacyCallback(Callback):
         """
         if not isinstance(data_loader, DataLoader):
             _check.refuse("data_loader", "be a torch DataLoader", type(data_loader).__name__)
-        population = self._privacy.options.get("population")
+        population = self._privacy.sampling.population
         epoch_of(data_loader, population)
         self._batches = _Batches(data_loader, population)
         return self._batches
@@ -194,7 +194,7 @@ class PrivacyCallback(Callback):
             resume_from=self._resumed,
             chunk=None if self._accumulated == 1 else batches.whole.batch_size // self._accumulated,
         )
-        batches.private = self._begun.wired.loader
+        batches.private = self._begun.parts.loader
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Refuse to train on other batches than the run's."""

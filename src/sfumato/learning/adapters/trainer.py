@@ -137,14 +137,14 @@ class PrivateTrainerMixin(_Loop):
             _check.refuse("train_dataloader", "be asked for by train()", "another call", remedy)
         if self._begun is None:
             self._begun = self._begin()
-        return LogicalBatches(self._begun.wired.loader)
+        return LogicalBatches(self._begun.parts.loader)
 
     def _begin(self) -> PrivacyEngine:
         args = self.args
         if self.compute_loss_func is None:
             known_loss(self.model)
         loader = self._whole_loader()
-        per_epoch = epoch_of(loader, self.privacy.options.get("population")).steps
+        per_epoch = epoch_of(loader, self.privacy.sampling.population).steps
         steps = args.max_steps if args.max_steps > 0 else math.ceil(args.num_train_epochs * per_epoch)
         return self.privacy.begin(
             module=self.model,

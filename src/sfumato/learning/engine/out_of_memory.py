@@ -11,7 +11,7 @@ from sfumato.errors import OutOfMemory
 __all__ = ["OutOfMemoryRemedy", "add_remedy"]
 
 _REMEDY: Final = (
-    "pass max_physical_batch_size= to make_private, or chunk= to Engine: the step stays the same, "
+    "pass SamplingOptions(max_physical_batch_size=), or chunk= to Engine: the step stays the same, "
     "and is made of a few examples at a time"
 )
 

@@ -95,7 +95,7 @@ class IndividualObserver:
         self._seen: set[int] = set()
         named = run.engine.module.named_parameters()
         self._sizes = {name: p.numel() for name, p in named if p.requires_grad}
-        run.watchers.append(self._watch)
+        run.watch(self._watch)
 
     def _watch(self, numbers: Sequence[int], norms: Tensor) -> None:
         """Take in the norms of some logical batches, in the order in which they were drawn."""

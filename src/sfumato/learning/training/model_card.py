@@ -12,27 +12,27 @@ from sfumato.learning.sampling.epoch_sampler import EpochSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
 from sfumato.learning.training.identity import noise_to_json, sampler_kind
-from sfumato.learning.training.setup.assembly import PrivateRun
+from sfumato.learning.training.setup.assembly import RunParts
 
 __all__ = ["card_of"]
 
 
-def card_of(wired: PrivateRun, *, delta: float, unit: str | None) -> PrivacyCard:
+def card_of(parts: RunParts, *, delta: float, unit: str | None) -> PrivacyCard:
     """Return the card of a run as it stands; of the whole run that was charged, where there is a ledger."""
-    run, booking = wired.run, wired.booking
+    run, reservation = parts.run, parts.reservation
     whole = run.steps.durable
-    if whole and booking.run is None:
+    if whole and reservation.run is None:
         _check.refuse("card", "be asked of the first process", "another one", "ask where the ledger is")
     loss = run.loss_of(run.sampler.steps) if whole else run.loss_so_far()
     steps = run.sampler.steps if whole else run.cursor
     if unit is None:
         unit = "user" if isinstance(run.sampler, UserSampler | UserRecordsSampler) else "example"
     ledger: dict[str, str | int] = {}
-    if booking.ledger is not None and booking.run is not None:
+    if reservation.ledger is not None and reservation.run is not None:
         ledger = {
-            "id": booking.run.ledger_id,
-            "run": booking.run.number,
-            "privacy_unit": booking.ledger.privacy_unit,
+            "id": reservation.run.ledger_id,
+            "run": reservation.run.number,
+            "privacy_unit": reservation.ledger.privacy_unit,
         }
     return PrivacyCard(
         epsilon=loss.epsilon(delta),
@@ -46,7 +46,7 @@ def card_of(wired: PrivateRun, *, delta: float, unit: str | None) -> PrivacyCard
         participation=_most(run.sampler, steps) + run.foreign_steps,
         noise=noise_to_json(run.noise),
         noise_multiplier=run.noise_multiplier,
-        clipping=wired.identity.clipping,
+        clipping=parts.identity.clipping,
         float_safe=run.noise.float_safe,
         simulated=run.simulated,
         foreign_steps=run.foreign_steps,

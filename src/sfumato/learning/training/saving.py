@@ -16,14 +16,14 @@ from sfumato.learning.training.checkpoint.checkpoint import Checkpoint, LedgerPo
 from sfumato.learning.training.checkpoint.reservation import sealing_key
 from sfumato.learning.training.distributed.shards import gathered
 from sfumato.learning.training.loop.run_loss import check_fresh
-from sfumato.learning.training.setup.assembly import PrivateRun
+from sfumato.learning.training.setup.assembly import RunParts
 from sfumato.ledger.ledger import Ledger
 
 __all__ = ["load", "save"]
 
 
 def save(
-    wired: PrivateRun,
+    parts: RunParts,
     path: str | os.PathLike[str],
     *,
     module: nn.Module | None,
@@ -35,14 +35,14 @@ def save(
 
     All processes must call this; the first one writes.
     """
-    run, booking = wired.run, wired.booking
-    weights = gathered((wired.module if module is None else module).state_dict())
-    state = gathered((wired.optimizer if optimizer is None else optimizer).state_dict())
+    run, reservation = parts.run, parts.reservation
+    weights = gathered((parts.module if module is None else module).state_dict())
+    state = gathered((parts.optimizer if optimizer is None else optimizer).state_dict())
     if not run.ranks.first:
         return
-    position = position_of(wired)
+    position = position_of(parts)
     checkpoint = Checkpoint(
-        identity=wired.identity,
+        identity=parts.identity,
         cursor=run.cursor,
         foreign_steps=run.foreign_steps,
         position=position,
@@ -53,13 +53,13 @@ def save(
     )
     secret = getattr(run.noise, "key", None)
     if position is not None and isinstance(secret, bytes) and not run.simulated:
-        key = sealing_key(booking.key_file, booking.ledger, make=True)
+        key = sealing_key(reservation.key_file, reservation.ledger, make=True)
         write_secrets(path, key, position, noise=secret, seed=Seed.of(run.sampler.seed).reveal())
     checkpoint.write(path, **options)
 
 
 def load(
-    wired: PrivateRun,
+    parts: RunParts,
     path: str | os.PathLike[str],
     *,
     module: nn.Module,
@@ -67,13 +67,14 @@ def load(
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
     """Load a checkpoint into a run without a ledger that has not begun; return what else was kept in it."""
-    run = wired.run
+    run = parts.run
     if run.steps.durable:
-        _check.refuse("run", "have no ledger", "one that was charged", "pass resume_from= to make_private")
+        remedy = "pass RecordOptions(resume_from=) to make_private"
+        _check.refuse("run", "have no ledger", "one that was charged", remedy)
     if run.cursor:
         _check.refuse("run", "not have begun", f"{run.cursor} steps", "load before the first step")
     saved = Checkpoint.read(path, **options)
-    saved.identity.require(wired.identity)
+    saved.identity.require(parts.identity)
     check_fresh(run.noise, run.sampler, saved.cursor)
     saved.restore(module, optimizer)
     run.go_on(cursor=saved.cursor, foreign_steps=saved.foreign_steps)
@@ -81,9 +82,9 @@ def load(
     return saved.extra
 
 
-def position_of(wired: PrivateRun) -> LedgerPosition | None:
+def position_of(parts: RunParts) -> LedgerPosition | None:
     """Return where the run stands on its ledger."""
-    run, ledger = wired.booking.run, wired.booking.ledger
+    run, ledger = parts.reservation.run, parts.reservation.ledger
     if run is None or ledger is None:
         return None
     # Where the whole chain stands is the curator's to know.

@@ -21,6 +21,7 @@ from sfumato import _check
 from sfumato._durable import write_whole
 from sfumato._wire import Format
 from sfumato.learning.training.privacy_engine import PrivacyEngine
+from sfumato.learning.training.setup.options import RecordOptions, SamplingOptions
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
 
@@ -196,13 +197,12 @@ def train_table(
         module=module,
         optimizer=torch.optim.Adam(module.parameters(), lr=rate),
         data_loader=DataLoader(data, batch_size=size),
-        population=rows,
         target_epsilon=epsilon,
         target_delta=delta,
         epochs=epochs,
         max_grad_norm=clip_norm,
-        ledger=ledger,
-        description=description,
+        sampling=SamplingOptions(population=rows),
+        record=RecordOptions(ledger=ledger, description=description),
     )
     for _ in range(epochs):
         for inputs, labels, weights in loader:

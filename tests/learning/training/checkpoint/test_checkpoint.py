@@ -277,7 +277,7 @@ import os, signal, sys, warnings
 import torch
 from torch import nn
 from torch.utils.data import DataLoader
-from sfumato.learning.training.privacy_engine import PrivacyEngine
+from sfumato.learning import PrivacyEngine, RecordOptions, SamplingOptions
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Neighboring
 from tests.learning.training.conftest import make_data, make_module
@@ -300,11 +300,13 @@ module, optimizer, loader = (engine := PrivacyEngine()).make_private(
     data_loader=DataLoader(make_data(), batch_size=10),
     noise_multiplier=1.0,
     max_grad_norm=1.0,
-    ledger=ledger,
-    epochs=5,
-    delta=1e-3,
-    replayable=replayable,
-    resume_from=folder + "/at.pt" if resume else None,
+    sampling=SamplingOptions(epochs=5),
+    record=RecordOptions(
+        ledger=ledger,
+        delta=1e-3,
+        replayable=replayable,
+        resume_from=folder + "/at.pt" if resume else None,
+    ),
 )
 try:
     while True:

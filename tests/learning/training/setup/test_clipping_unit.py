@@ -16,6 +16,7 @@ if run_time(__name__):
     from torch.utils.data import DataLoader, TensorDataset
 
     from sfumato.learning.training.privacy_engine import PrivacyEngine
+    from sfumato.learning.training.setup.options import SamplingOptions
 
 
 def _made(**parameters: Any) -> Any:
@@ -30,8 +31,7 @@ def _made(**parameters: Any) -> Any:
         data_loader=DataLoader(TensorDataset(torch.zeros(20, 2), torch.zeros(20, 1)), batch_size=4),
         noise_multiplier=1.0,
         max_grad_norm=1.0,
-        sampler=sampler,
-        steps=3,
+        sampling=SamplingOptions(sampler=sampler, steps=3),
         noise_generator=1,
     )
 

@@ -43,7 +43,7 @@ if run_time(__name__):
     )
 
     from sfumato.learning import PrivacyEngine
-    from tests.learning.training.conftest import Made, make_data
+    from tests.learning.training.conftest import Made, grouped, make_data
 
     Make = Callable[..., Made]
 
@@ -97,8 +97,7 @@ def told(count: int, **options: Any) -> dict[str, Any]:
         epochs=1,
         max_grad_norm=1.0,
         noise_generator=7,
-        self_test=False,
-        **options,
+        **grouped({"self_test": False, **options}),
     )
     for x, y in loader:
         optimizer.zero_grad()
@@ -106,7 +105,7 @@ def told(count: int, **options: Any) -> dict[str, Any]:
         optimizer.step()
     return {
         "card": json.loads(engine.card(1e-3).to_json()),
-        "plan": engine.wired.identity,
+        "plan": engine.parts.identity,
         "history": engine.accountant.history,
         "batches": len(loader),
         "divisor": engine.run.sampler.expected_batch_size,

@@ -15,7 +15,7 @@ if run_time(__name__):
     from torch.utils.data import DataLoader
 
     from sfumato.learning.training.privacy_engine import PrivacyEngine
-    from tests.learning.training.conftest import Made, make_data, make_module
+    from tests.learning.training.conftest import Made, grouped, make_data, make_module
 
 
 def with_epsilon(**options: Any) -> PrivacyEngine:
@@ -27,8 +27,7 @@ def with_epsilon(**options: Any) -> PrivacyEngine:
         target_epsilon=2.0,
         target_delta=1e-3,
         max_grad_norm=1.0,
-        self_test=False,
-        **options,
+        **grouped({"self_test": False, **options}),
     )
     return engine
 
@@ -40,7 +39,7 @@ def test_noise_is_found_for_steps_as_for_epochs() -> None:
 
 
 def test_a_run_with_epsilon_is_of_so_many_steps() -> None:
-    loader = with_epsilon(steps=5).wired.loader
+    loader = with_epsilon(steps=5).parts.loader
     assert len(list(loader)) + len(list(loader)) == 5
     with pytest.raises(RunExhausted):
         list(loader)

@@ -66,7 +66,7 @@ class Reservation:
         self._in_first(lambda ledger: self._reserved(ledger, run))
         return self._steps(0)
 
-    def resume(self, kept: Checkpoint, sampler: Sampler) -> Steps:
+    def resume(self, saved: Checkpoint, sampler: Sampler) -> Steps:
         """Go on with the next steps that nobody claimed, or, bit for bit, with the checkpoint's."""
         if not self.ranks.share(self.ledger is not None):
             warnings.warn(
@@ -75,9 +75,9 @@ class Reservation:
                 UserWarning,
                 stacklevel=4,
             )
-            return CountedSteps(kept.cursor, most=sampler.steps)
-        self._in_first(lambda ledger: self._found(ledger, kept))
-        return self._steps(kept.cursor)
+            return CountedSteps(saved.cursor, most=sampler.steps)
+        self._in_first(lambda ledger: self._found(ledger, saved))
+        return self._steps(saved.cursor)
 
     @property
     def owner(self) -> str:
@@ -124,9 +124,9 @@ class Reservation:
             return ReplayedSteps(self.run, start)
         return ReservedSteps(self.run, self.ranks)
 
-    def _found(self, ledger: Ledger | LedgerView, kept: Checkpoint) -> Run:
+    def _found(self, ledger: Ledger | LedgerView, saved: Checkpoint) -> Run:
         """Return the checkpoint's run, on a ledger that still knows all that it knew then."""
-        position = kept.position
+        position = saved.position
         if position is None:
             remedy = "leave ledger out"
             _check.refuse("resume_from", "be of a run that a ledger reserved", "one that none did", remedy)
@@ -148,11 +148,11 @@ class Reservation:
             ledger.require(*position.head)
         return run
 
-    def kept_secrets(self, path: str, kept: Checkpoint) -> tuple[bytes, bytes]:
+    def saved_secrets(self, path: str, saved: Checkpoint) -> tuple[bytes, bytes]:
         """Return the noise key and the seed that were sealed with a checkpoint."""
-        if kept.position is None:
+        if saved.position is None:
             raise LedgerUnavailable("checkpoint must be of a run on a ledger, got another; leave ledger out")
-        return read_secrets(path, sealing_key(self.key_file, self.ledger, make=False), kept.position)
+        return read_secrets(path, sealing_key(self.key_file, self.ledger, make=False), saved.position)
 
 
 def sealing_key(key_file: Path | None, ledger: Ledger | LedgerView | None, *, make: bool) -> bytes:
@@ -161,6 +161,6 @@ def sealing_key(key_file: Path | None, ledger: Ledger | LedgerView | None, *, ma
         key_file = key_file_of(ledger.path)
     if key_file is None:
         raise LedgerUnavailable(
-            "training key must lie in a file, got a ledger that is none; pass key_file= to make_private"
+            "training key must lie in a file, got a ledger that is none; pass RecordOptions(key_file=)"
         )
     return read_key(key_file, make=make)

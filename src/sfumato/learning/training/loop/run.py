@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from sfumato import _check
-from sfumato.errors import LedgerUnavailable
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.clipped_sums import ClippedSums
 from sfumato.learning.engine.engine import Engine
@@ -78,13 +77,12 @@ class TrainingRun:
         self._noise_multiplier = noise_multiplier
         self._steps: Steps = CountedSteps(most=sampler.steps)
         self._cursor = self._foreign_steps = self._released = 0
-        self.ranks, self.shards = ranks, shards
-        self.watchers: list[Watcher] = []
-        """Who is told, before each step's noise, its numbers and its examples' norms: for the curator."""
+        self._ranks, self._shards = ranks, shards
+        self._watchers: list[Watcher] = []
         self._mean, self._digest = mean, digest
         self._fresh: list[GivenBatch] = []  # given, and not yet through a backward
         self._process = os.getpid()
-        self.seen = BatchReuseCheck(self._is_open)
+        self._reuse = BatchReuseCheck(self._is_open)
         self._drop()
 
     def _drop(self) -> None:
@@ -134,6 +132,43 @@ class TrainingRun:
         """How many steps have drawn noise in this process."""
         return self._released
 
+    @property
+    def ranks(self) -> Ranks:
+        """The processes that train together."""
+        return self._ranks
+
+    @property
+    def shards(self) -> Shards:
+        """What this process holds of the parameters."""
+        return self._shards
+
+    def watch(self, watcher: Watcher) -> None:
+        """Have a function called before each step's noise, with its numbers and its examples' norms.
+
+        Parameters
+        ----------
+        watcher : callable
+            The curator's: norms follow from private rows.
+        """
+        self._watchers.append(watcher)
+
+    def take_module(self) -> None:
+        """Take the module's parameters, and look from now on at what its forwards are called with."""
+        self._shards.take()
+        self._reuse.watch(self._engine.module)
+
+    def attach_engine(self) -> None:
+        """Attach the engine to the module, whose parameters it must see whole."""
+        self._shards.whole()
+        self._engine.attach()
+        self._shards.apart()
+
+    def release_module(self) -> None:
+        """Give the module back as it was: the run has ended."""
+        self._engine.detach()
+        self._shards.release()
+        self._reuse.release()
+
     def begin(self, steps: Steps) -> None:
         """Have steps numbered otherwise than by this process alone, before the first one."""
         if self._cursor or self._released:
@@ -166,7 +201,7 @@ class TrainingRun:
         """Learn of a batch that is about to be used."""
         self._fresh.append(given)
         self._process = os.getpid()
-        self.seen.note(given.step, batch)
+        self._reuse.note(given.step, batch)
 
     def _is_open(self, step: int) -> bool:
         return any(given.step == step for given in (*self._fresh, *self._used))
@@ -199,7 +234,7 @@ class TrainingRun:
 
     def _nothing(self) -> ClippedSums:
         """Return the sums over nobody, where not even the first example has come yet."""
-        named = {n: p for n, p in self.shards.named.items() if p.requires_grad}
+        named = {n: p for n, p in self._shards.named.items() if p.requires_grad}
         gradients = {
             name: torch.zeros(p.shape, dtype=torch.promote_types(p.dtype, torch.float32), device=p.device)
             for name, p in named.items()
@@ -253,10 +288,9 @@ class TrainingRun:
         """
         if self._used and os.getpid() != self._process:
             self._drop()
-            raise LedgerUnavailable(
-                "batch must be stepped with in the process that it was given to, got a forked one, where its "
-                "step's noise would be drawn twice; take a batch in the child"
-            )
+            rule = "be stepped with in the process that it was given to"
+            remedy = "its step's noise would be drawn twice: take a batch in the child"
+            _check.refuse("batch", rule, "a forked one", remedy)
         numbers = sorted({given.step for given in self._used}) if self._used else [self.steps.take()]
         sums, norms = self._sums, torch.cat(self._norms, 1)
         self._drop()
@@ -264,11 +298,11 @@ class TrainingRun:
             # One count, of which an example would be in two.
             remedy = "make a step for each, or use max_physical_batch_size"
             _check.refuse("batches", "not be accumulated with clipping that adapts", len(numbers), remedy)
-        if not self.ranks.alike([*numbers, self.foreign_steps], next(iter(sums.values())).device):
+        if not self._ranks.alike([*numbers, self.foreign_steps], next(iter(sums.values())).device):
             # One sum would be of several samples, with some examples twice, and get several noises.
             remedy = "begin again, and take a batch in all processes or in none"
             _check.refuse("batch", "be of the same step in all processes", "others", remedy)
-        self.ranks.sum_(sums.values())
+        self._ranks.sum_(sums.values())
         if self.steps.needs_digest and self._digest is not None:
             # Deviations too: one noise at two scales on one sum tells the sum.
             scale = {"clipping": clipping_to_json(self.clipping), "noise_multiplier": self.noise_multiplier}
@@ -282,7 +316,7 @@ class TrainingRun:
                     stacklevel=4,
                 )
                 return None
-        for watch in self.watchers:
+        for watch in self._watchers:
             watch(numbers, norms)
         sums = self._noisy(sums, numbers)
         self._adapt(norms, numbers[-1])
@@ -302,7 +336,7 @@ class TrainingRun:
 
     def _noisy(self, sums: dict[str, Tensor], numbers: Iterable[int]) -> dict[str, Tensor]:
         """Return this process's parts of the sums, each entry with the noise that it has in the whole."""
-        runs, parts = self.shards.own(sums)
+        runs, parts = self._shards.own(sums)
         if self.noise_multiplier:
             sizes = [part.whole for part in parts]
             stddevs = self.clipping.stddevs(self.noise_multiplier, list(sums), sizes)
@@ -312,7 +346,7 @@ class TrainingRun:
 
     def _adapt(self, norms: Tensor, number: int) -> None:
         after = self.clipping.after(
-            self.ranks.gathered(norms).square(),
+            self._ranks.gathered(norms).square(),
             noise_multiplier=self.noise_multiplier,
             expected_batch_size=self.sampler.expected_batch_size,
             step=number,
@@ -364,7 +398,3 @@ class TrainingRun:
         """Return what the run has spent so far at a delta, rounded up."""
         delta = _check.unit_interval("delta", delta, "use 1e-5, say: below one over the number of examples")
         return 0.0 if not self.cursor else self.loss_so_far().epsilon(delta)
-
-    def state(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps of the run; none of it is secret."""
-        return {"cursor": self.cursor, "foreign_steps": self.foreign_steps}

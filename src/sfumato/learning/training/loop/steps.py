@@ -6,7 +6,8 @@ import os
 from abc import ABC, abstractmethod
 from typing import final
 
-from sfumato.errors import LedgerMismatch, LedgerUnavailable, RunExhausted
+from sfumato import _check
+from sfumato.errors import LedgerMismatch, RunExhausted
 from sfumato.learning.training.distributed.ranks import Ranks
 from sfumato.ledger.runs import Run
 
@@ -66,10 +67,8 @@ class CountedSteps(Steps):
     def take(self) -> int:
         """Return the next number."""
         if os.getpid() != self._process:
-            raise LedgerUnavailable(
-                "run must go on in the process that made it, got a forked one, where noise would be drawn "
-                "twice; make the run in the child"
-            )
+            remedy = "noise would be drawn twice: make the run in the child"
+            _check.refuse("run", "go on in the process that made it", "a forked one", remedy)
         if self._next >= self._most:
             raise RunExhausted(f"run must have steps left, got all {self._most} run; plan more steps")
         self._next += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -20,6 +20,7 @@ from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
 from sfumato.learning.noise.noise import Noise
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training.loop.run_loss import check_noise
+from sfumato.learning.training.setup.options import NoiseOptions
 
 __all__ = [
     "check_maker",
@@ -88,15 +89,9 @@ def seed_of(noise_generator: torch.Generator | int | None) -> int | None:
     return None if noise_generator is None else _check.integer("noise_generator", noise_generator)
 
 
-def noise_for_run(
-    noise: Callable[..., Noise] | None,
-    sampler: Sampler,
-    *,
-    seed: int | None,
-    key: bytes,
-    float_safe: bool = False,
-) -> Noise:
+def noise_for_run(options: NoiseOptions, sampler: Sampler, *, seed: int | None, key: bytes) -> Noise:
     """Return the user's own making of noise, or keyed noise; simulated if there is a seed."""
+    noise, float_safe = options.noise, options.float_safe
     if noise is not None and float_safe:
         _check.refuse("float_safe", "be left out where noise is given", True, "pass GridNoise as noise")
     if noise is None and float_safe:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -17,10 +17,9 @@ from sfumato import _check
 from sfumato.learning.checks.criterion import check_criterion, watch_criterion
 from sfumato.learning.checks.validator import ModuleValidator
 from sfumato.learning.clipping.clipping import Clipping
-from sfumato.learning.engine.engine import Engine, Mode, Reduction
+from sfumato.learning.engine.engine import Engine, Reduction
 from sfumato.learning.noise.noise import Noise
 from sfumato.learning.noise.single_use_keys import bind_to_run
-from sfumato.learning.recipes.augmentation import Views
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.training.checkpoint.checkpoint import Checkpoint, RunIdentity
 from sfumato.learning.training.checkpoint.reservation import Reservation
@@ -35,153 +34,29 @@ from sfumato.learning.training.loop.run_loss import check_fresh
 from sfumato.learning.training.loop.step_digest import StepDigest
 from sfumato.learning.training.setup import arguments, batches
 from sfumato.learning.training.setup.deferred_self_test import attach_after_test
-from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.view import LedgerView
+from sfumato.learning.training.setup.options import (
+    GradientOptions,
+    NoiseOptions,
+    RecordOptions,
+    SamplingOptions,
+)
 
-__all__ = ["Assembly", "PrivateRun"]
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrivateRun:
-    """The parts of a run."""
-
-    module: nn.Module
-    optimizer: Optimizer
-    loader: PrivateLoader
-    run: TrainingRun
-    booking: Reservation
-    identity: RunIdentity
+__all__ = ["Assembly", "MechanismArguments", "RunParts", "TrainedModel"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Assembly:
-    """The arguments of `PrivacyEngine.make_private`, which says what they mean."""
+class TrainedModel:
+    """What is trained on which data: of `PrivacyEngine.make_private`, which says what the names mean."""
 
     module: nn.Module
     optimizer: Optimizer
     data_loader: DataLoader[Any]
-    population: int | None
-    noise_multiplier: float
-    max_grad_norm: float | Sequence[float]
     criterion: Any
-    batch_dim: int
+    batch_first: bool
     loss_reduction: Reduction
-    poisson_sampling: bool
-    clipping: str | Clipping
-    seed: int | None
-    float_safe: bool
-    mode: Mode
-    ledger: Ledger | LedgerView | None
-    epochs: int | None
-    steps: int | None
-    delta: float | None
-    description: str
-    sampler: Callable[..., Sampler] | None
-    noise: Callable[..., Noise] | None
-    max_physical_batch_size: int | None
-    memory: int | None
-    chunk: int | None
-    views: Views | None
-    loss_scale: float
-    self_test: bool
-    replayable: bool
-    resume_from: str | os.PathLike[str] | None
-    key_file: str | os.PathLike[str] | None
 
-    def wired(self) -> PrivateRun:
-        """Check everything, charge the ledger, and only then change module and optimizer."""
-        multiplier = _check.non_negative("noise_multiplier", self.noise_multiplier)
-        self._check_kinds()
-        together = is_together(self.module)
-        inner = self._checked_module()
-        booking = Reservation(
-            ledger=self.ledger,
-            delta=None if self.delta is None else _check.unit_interval("delta", self.delta),
-            description=self.description,
-            key_file=None if self.key_file is None else Path(self.key_file),
-            replay=self.replayable,
-            ranks=Ranks(together=together),
-        )
-        kept = None if self.resume_from is None else Checkpoint.read(self.resume_from)
-        key, seed = booking.ranks.share(self._secrets(booking, kept))
-        sampler = batches.drawn_for(
-            self.data_loader,
-            population=self.population,
-            sampler=self.sampler,
-            poisson=self.poisson_sampling,
-            steps=self._planned(),
-            seed=seed if self.seed is None else self.seed,
-        )
-        noise = arguments.noise_for_run(
-            self.noise, sampler, seed=self.seed, key=key, float_safe=self.float_safe
-        )
-        engine = Engine(
-            inner,
-            arguments.clipping_for(self.clipping, self.max_grad_norm, inner),
-            loss_reduction=self.loss_reduction,
-            mode=self.mode,
-            memory=self.memory,
-            chunk=self.chunk,
-            views=1 if self.views is None else self.views.count,
-            loss_scale=self.loss_scale,
-            batch_dim=self.batch_dim,
-        )
-        identity = RunIdentity(
-            noise_multiplier=multiplier,
-            noise=noise_to_json(noise),
-            clipping=clipping_to_json(engine.clipping),
-            sampler=sampler_to_json(sampler),
-            simulated=noise.simulated,
-        )
-        booking.ranks.require_alike(
-            identity.to_json() | {"loss_reduction": self.loss_reduction, "loss_scale": self.loss_scale}
-        )
-        if kept is not None:
-            kept.identity.require(identity)
-            kept.require_shapes(self.module, self.optimizer)
-            if not booking.ranks.share(self.ledger is not None):
-                check_fresh(noise, sampler, kept.cursor)
-        run = TrainingRun(
-            engine=engine,
-            sampler=sampler,
-            noise=noise,
-            noise_multiplier=multiplier,
-            mean=self.loss_reduction == "mean",
-            ranks=booking.ranks,
-            shards=Shards(inner),
-            digest=StepDigest(key, inner, sampler) if self.replayable else None,
-        )
-        run.begin(booking.begin(run) if kept is None else booking.resume(kept, sampler))
-        bind_to_run(booking.owner, noise=noise, sampler=sampler)
-        wired = PrivateRun(
-            module=self.module,
-            optimizer=self.optimizer,
-            loader=self._loader(run),
-            run=run,
-            booking=booking,
-            identity=identity,
-        )
-        self._changed(wired, kept)
-        return wired
-
-    def _check_kinds(self) -> None:
-        """Refuse what is of another kind than its name says."""
-        kinds: dict[str, tuple[object, tuple[type, ...], str]] = {
-            "module": (self.module, (nn.Module,), "a torch.nn.Module"),
-            "views": (self.views, (Views, type(None)), "Views(count=, transform=)"),
-            "ledger": (
-                self.ledger,
-                (Ledger, LedgerView, type(None)),
-                "Ledger.open(...), say",
-            ),
-        }
-        for name, (given, allowed, told) in kinds.items():
-            if not isinstance(given, allowed):
-                _check.refuse(name, "be of its kind", type(given).__name__, f"pass {told}")
-
-    def _checked_module(self) -> nn.Module:
+    def checked(self) -> nn.Module:
         """Return the user's module itself, or refuse what cannot be trained so."""
         named = getattr(self.criterion, "reduction", self.loss_reduction)
         if named != self.loss_reduction:
@@ -196,52 +71,188 @@ class Assembly:
         ModuleValidator.validate(inner, strict=True)
         return inner
 
-    def _planned(self) -> int | None:
-        """Return how many steps the run has; None if nobody said."""
-        planned = batches.steps_of(
-            self.data_loader, population=self.population, epochs=self.epochs, steps=self.steps
-        )
-        if planned is None and self.ledger is not None:
-            _check.refuse("epochs", "be given where a ledger is charged", None, "pass epochs= or steps=")
-        return planned
 
-    def _secrets(self, booking: Reservation, kept: Checkpoint | None) -> tuple[bytes, bytes]:
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MechanismArguments:
+    """What is clipped and added, by Opacus's names: of `PrivacyEngine.make_private`."""
+
+    noise_multiplier: float
+    max_grad_norm: float | Sequence[float]
+    clipping: str | Clipping
+    poisson_sampling: bool
+    noise_generator: torch.Generator | int | None
+    grad_sample_mode: str
+
+    @property
+    def seed(self) -> int | None:
+        """The number that a simulation is drawn from; None for noise that protects."""
+        return arguments.seed_of(self.noise_generator)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunParts:
+    """The parts of a run."""
+
+    module: nn.Module
+    optimizer: Optimizer
+    loader: PrivateLoader
+    run: TrainingRun
+    reservation: Reservation
+    identity: RunIdentity
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembly:
+    """The arguments of `PrivacyEngine.make_private`, and the run that they mean."""
+
+    model: TrainedModel
+    mechanism: MechanismArguments
+    sampling: SamplingOptions
+    gradients: GradientOptions
+    noise: NoiseOptions
+    record: RecordOptions
+
+    def assembled(self) -> RunParts:
+        """Check everything, charge the ledger, and only then change module and optimizer."""
+        multiplier = _check.non_negative("noise_multiplier", self.mechanism.noise_multiplier)
+        module: object = self.model.module
+        if not isinstance(module, nn.Module):
+            _check.refuse("module", "be of its kind", type(module).__name__, "pass a torch.nn.Module")
+        ranks = Ranks(together=is_together(self.model.module))
+        inner = self.model.checked()
+        reservation = self._reservation(ranks)
+        resume_from = self.record.resume_from
+        saved = None if resume_from is None else Checkpoint.read(resume_from)
+        key, seed = ranks.share(self._secrets(reservation, saved))
+        sampler = self._sampler(seed)
+        noise = arguments.noise_for_run(self.noise, sampler, seed=self.mechanism.seed, key=key)
+        engine = self._engine(inner)
+        identity = RunIdentity(
+            noise_multiplier=multiplier,
+            noise=noise_to_json(noise),
+            clipping=clipping_to_json(engine.clipping),
+            sampler=sampler_to_json(sampler),
+            simulated=noise.simulated,
+        )
+        self._check_alike(ranks, identity)
+        if saved is not None:
+            self._check_resumed(saved, identity, noise, sampler, ranks)
+        run = TrainingRun(
+            engine=engine,
+            sampler=sampler,
+            noise=noise,
+            noise_multiplier=multiplier,
+            mean=self.model.loss_reduction == "mean",
+            ranks=ranks,
+            shards=Shards(inner),
+            digest=StepDigest(key, inner, sampler) if self.record.replayable else None,
+        )
+        run.begin(reservation.begin(run) if saved is None else reservation.resume(saved, sampler))
+        bind_to_run(reservation.owner, noise=noise, sampler=sampler)
+        parts = RunParts(
+            module=self.model.module,
+            optimizer=self.model.optimizer,
+            loader=self._loader(run),
+            run=run,
+            reservation=reservation,
+            identity=identity,
+        )
+        self._attach(run, saved)
+        return parts
+
+    def _reservation(self, ranks: Ranks) -> Reservation:
+        record = self.record
+        return Reservation(
+            ledger=record.ledger,
+            delta=record.delta,
+            description=record.description,
+            key_file=None if record.key_file is None else Path(record.key_file),
+            replay=record.replayable,
+            ranks=ranks,
+        )
+
+    def _sampler(self, seed: bytes) -> Sampler:
+        simulated = self.mechanism.seed
+        planned = batches.steps_of(self.model.data_loader, self.sampling)
+        if planned is None and self.record.ledger is not None:
+            _check.refuse("epochs", "be given where a ledger is charged", None, "pass epochs= or steps=")
+        return batches.sampler_for(
+            self.model.data_loader,
+            self.sampling,
+            poisson=self.mechanism.poisson_sampling,
+            steps=planned,
+            seed=seed if simulated is None else simulated,
+        )
+
+    def _engine(self, module: nn.Module) -> Engine:
+        mechanism, gradients, views = self.mechanism, self.gradients, self.sampling.views
+        return Engine(
+            module,
+            arguments.clipping_for(mechanism.clipping, mechanism.max_grad_norm, module),
+            loss_reduction=self.model.loss_reduction,
+            mode=arguments.mode_for(mechanism.grad_sample_mode),
+            memory=gradients.memory,
+            chunk=gradients.chunk,
+            views=1 if views is None else views.count,
+            loss_scale=gradients.loss_scale,
+            batch_dim=0 if self.model.batch_first else 1,
+        )
+
+    def _check_alike(self, ranks: Ranks, identity: RunIdentity) -> None:
+        """Refuse processes that were given other arguments."""
+        more = {"loss_reduction": self.model.loss_reduction, "loss_scale": self.gradients.loss_scale}
+        ranks.require_alike(identity.to_json() | more)
+
+    def _check_resumed(
+        self, saved: Checkpoint, identity: RunIdentity, noise: Noise, sampler: Sampler, ranks: Ranks
+    ) -> None:
+        """Refuse to go on otherwise than the checkpoint's run began."""
+        saved.identity.require(identity)
+        saved.require_shapes(self.model.module, self.model.optimizer)
+        if not ranks.share(self.record.ledger is not None):
+            check_fresh(noise, sampler, saved.cursor)
+
+    def _secrets(self, reservation: Reservation, saved: Checkpoint | None) -> tuple[bytes, bytes]:
         """Return the noise key and the seed: those of the checkpoint's run if it goes on, or fresh ones."""
-        resumed = kept is not None and self.ledger is not None and self.seed is None and booking.ranks.first
-        if resumed and kept is not None and self.resume_from is not None:
-            return booking.kept_secrets(os.fspath(self.resume_from), kept)
+        resume_from, real = self.record.resume_from, self.mechanism.seed is None
+        known = self.record.ledger is not None and real and reservation.ranks.first
+        if saved is not None and resume_from is not None and known:
+            return reservation.saved_secrets(os.fspath(resume_from), saved)
         return os.urandom(32), os.urandom(32)
 
     def _loader(self, run: TrainingRun) -> PrivateLoader:
-        if self.replayable and self.data_loader.num_workers:
+        data_loader, sampling = self.model.data_loader, self.sampling
+        if self.record.replayable and data_loader.num_workers:
             remedy = "use num_workers=0"
-            _check.refuse("replayable", "load in this process", self.data_loader.num_workers, remedy)
+            _check.refuse("replayable", "load in this process", data_loader.num_workers, remedy)
         loader = PrivateLoader(
-            self.data_loader,
+            data_loader,
             sampler=run.sampler,
             steps=run.steps,
             taker=run,
             ranks=run.ranks,
-            steps_per_epoch=batches.epoch_of(self.data_loader, self.population).steps,
-            views=self.views,
+            steps_per_epoch=batches.epoch_of(data_loader, sampling.population).steps,
+            views=sampling.views,
         )
-        loader.limit(self.max_physical_batch_size)
+        loader.limit(sampling.max_physical_batch_size)
         return loader
 
-    def _changed(self, wired: PrivateRun, kept: Checkpoint | None) -> None:
-        run, engine = wired.run, wired.run.engine
-        run.shards.take()
-        run.seen.watch(engine.module)
-        if kept is not None:
-            kept.restore(self.module, self.optimizer)
-            torch.set_rng_state(kept.random_state)
-            run.go_on(cursor=kept.cursor, foreign_steps=kept.foreign_steps)
-        if self.self_test:
-            watch_criterion(self.criterion, loss_reduction=self.loss_reduction)
-            attach_after_test(engine.module, engine, loss_reduction=self.loss_reduction, mode=self.mode)
+    def _attach(self, run: TrainingRun, saved: Checkpoint | None) -> None:
+        """Change the module and the optimizer: from here on they are the run's."""
+        model, engine = self.model, run.engine
+        run.take_module()
+        if saved is not None:
+            saved.restore(model.module, model.optimizer)
+            torch.set_rng_state(saved.random_state)
+            run.go_on(cursor=saved.cursor, foreign_steps=saved.foreign_steps)
+        if self.gradients.self_test:
+            watch_criterion(model.criterion, loss_reduction=model.loss_reduction)
+            mode = arguments.mode_for(self.mechanism.grad_sample_mode)
+            attach_after_test(engine.module, engine, loss_reduction=model.loss_reduction, mode=mode)
         else:
-            run.shards.whole()
-            engine.attach()
-            run.shards.apart()
-        make_stepping_private(self.optimizer, run)
-        vars(self.optimizer)["max_grad_norm"] = self.max_grad_norm
+            run.attach_engine()
+        make_stepping_private(model.optimizer, run)
+        vars(model.optimizer)["max_grad_norm"] = self.mechanism.max_grad_norm

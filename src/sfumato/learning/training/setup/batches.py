@@ -17,9 +17,10 @@ from sfumato.learning.sampling.shuffled import ShuffledSampler
 from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
 from sfumato.learning.training.loop.private_loader import PrivateLoader
 from sfumato.learning.training.setup.arguments import check_maker
+from sfumato.learning.training.setup.options import SamplingOptions
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Epoch", "drawn_for", "epoch_of", "examples_of", "planned_for", "steps_of"]
+__all__ = ["Epoch", "epoch_of", "examples_of", "planned_for", "sampler_for", "steps_of"]
 
 ENDLESS = 2**31 - 1
 """Steps of a run that was not told how long it is."""
@@ -94,30 +95,23 @@ def _check_drawing(loader: DataLoader[Any]) -> None:
     rule = "have torch's RandomSampler or SequentialSampler of its dataset, without replacement"
     remedy = (
         "the run draws its own batches from the dataset: pass torch.utils.data.Subset(dataset, indices) "
-        "to train on a part, or sampler= to make_private for another way to draw"
+        "to train on a part, or SamplingOptions(sampler=) for another way to draw"
     )
     _check.refuse("data_loader", rule, given, remedy)
 
 
-def steps_of(
-    loader: DataLoader[Any], *, population: int | None, epochs: int | None, steps: int | None
-) -> int | None:
+def steps_of(loader: DataLoader[Any], sampling: SamplingOptions) -> int | None:
     """Return how many steps a run has; None if nobody said."""
+    epochs, steps = sampling.epochs, sampling.steps
     if epochs is not None and steps is not None:
         _check.refuse("steps", "be given without epochs", steps, "pass one of them")
     if epochs is not None:
-        return _check.integer("epochs", epochs, minimum=1) * epoch_of(loader, population).steps
+        return _check.integer("epochs", epochs, minimum=1) * epoch_of(loader, sampling.population).steps
     return None if steps is None else _check.integer("steps", steps, minimum=1)
 
 
-def drawn_for(
-    loader: DataLoader[Any],
-    *,
-    population: int | None,
-    sampler: Callable[..., Sampler] | None,
-    poisson: bool,
-    steps: int | None,
-    seed: SeedLike,
+def sampler_for(
+    loader: DataLoader[Any], sampling: SamplingOptions, *, poisson: bool, steps: int | None, seed: SeedLike
 ) -> Sampler:
     """Return the sampler of a run: the user's own making, or what Opacus's arguments mean.
 
@@ -125,9 +119,9 @@ def drawn_for(
     add/remove, and draws from as many examples as there are; without one the number of examples is public, so
     that zero-out is what holds.
     """
-    made = _made(
-        loader, epoch_of(loader, population), sampler=sampler, poisson=poisson, steps=steps, seed=seed
-    )
+    population = sampling.population
+    epoch = epoch_of(loader, population)
+    made = _made(loader, epoch, sampler=sampling.sampler, poisson=poisson, steps=steps, seed=seed)
     if population is None:
         alone = isinstance(made, IndependentSampler) and made.neighboring is Neighboring.ADD_REMOVE
         return made.zeroing_out() if isinstance(made, IndependentSampler) and alone else made
@@ -186,24 +180,14 @@ def _made(
     return ShuffledSampler(population=population, batch_size=batch_size, steps=planned, seed=seed)
 
 
-def planned_for(
-    loader: DataLoader[Any],
-    *,
-    population: int | None,
-    sampler: Callable[..., Sampler] | None,
-    poisson: bool,
-    epochs: int | None,
-    steps: int | None,
-) -> Sampler:
+def planned_for(loader: DataLoader[Any], sampling: SamplingOptions, *, poisson: bool) -> Sampler:
     """Return a sampler like that of the run, to find its noise by; how long the run is must be known."""
-    planned = steps_of(loader, population=population, epochs=epochs, steps=steps)
+    planned = steps_of(loader, sampling)
     if planned is None:
         _check.refuse("epochs", "be given", None, "pass epochs= or steps=")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the run itself says it again
-        return drawn_for(
-            loader, population=population, sampler=sampler, poisson=poisson, steps=planned, seed=None
-        )
+        return sampler_for(loader, sampling, poisson=poisson, steps=planned, seed=None)
 
 
 def _draws_from(made: Sampler, loader: DataLoader[Any], population: int) -> bool:
