@@ -330,7 +330,7 @@ def trained(folder: Path, *words: str) -> tuple[int, dict[str, str]]:
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(folder), *words],
         cwd=root,
-        env={**os.environ, "PYTHONPATH": str(root)},
+        env={**os.environ, "PYTHONPATH": f"{root}{os.pathsep}{root / 'src'}"},
         capture_output=True,
         text=True,
         check=False,
