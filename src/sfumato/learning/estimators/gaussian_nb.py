@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ __all__ = ["GaussianNB"]
 _Array = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GaussianNB(ClassifierMixin, PrivateEstimator):
     r"""Naive Bayes: in each class every feature is normal and independent of the others.
 
@@ -67,24 +69,10 @@ class GaussianNB(ClassifierMixin, PrivateEstimator):
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        bounds: Any = None,
-        classes: Any = None,
-        smoothing: float = 1e-4,
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.smoothing = smoothing
-        self.ledger = ledger
-        self.random_state = random_state
+    classes: Any = None
+    smoothing: float = 1e-4
+
+    _charged_as: ClassVar[str] = "GaussianNB"
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the classes' moments.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -71,6 +71,8 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):
     [0.0, 8.0]
     """
 
+    _charged_as: ClassVar[str] = "KMeans"
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -83,12 +85,8 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
+        super().__init__(epsilon, delta, bounds=bounds, ledger=ledger, random_state=random_state)
         self.steps = steps
-        self.ledger = ledger
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the centres.

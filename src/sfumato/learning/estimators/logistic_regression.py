@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,7 @@ _COUNT_WEIGHT: Final = 5.0
 """The noise of the count relative to a gradient's: a twenty-fifth of one step's price."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LogisticRegression(ClassifierMixin, PrivateEstimator):
     r"""Logistic regression, also of several classes, by gradient descent on all rows with Gaussian noise.
 
@@ -87,34 +89,15 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
     (True, True)
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        bounds: Any = None,
-        classes: Any = None,
-        steps: int = 60,
-        learning_rate: float = 8.0,
-        clip_norm: float = 1.0,
-        alpha: float = 0.0,
-        solver: str = "descent",
-        data_norm: float | None = None,
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.steps = steps
-        self.learning_rate = learning_rate
-        self.clip_norm = clip_norm
-        self.alpha = alpha
-        self.solver = solver
-        self.data_norm = data_norm
-        self.ledger = ledger
-        self.random_state = random_state
+    classes: Any = None
+    steps: int = 60
+    learning_rate: float = 8.0
+    clip_norm: float = 1.0
+    alpha: float = 0.0
+    solver: str = "descent"
+    data_norm: float | None = None
+
+    _charged_as: ClassVar[str] = "LogisticRegression"
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the weights.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     [[0.7, 0.7, 0.0]]
     """
 
+    _charged_as: ClassVar[str] = "PCA"
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -71,11 +73,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.ledger = ledger
-        self.random_state = random_state
+        super().__init__(epsilon, delta, bounds=bounds, ledger=ledger, random_state=random_state)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the components.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import Any, Self
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,10 +30,12 @@ class UndeclaredClasses(UserWarning):
     """The classes were read off the data, unprotected."""
 
 
+@dataclass(eq=False, repr=False)
 class PrivateEstimator(BaseEstimator):
     """A model whose ``fit`` is private for rows that are added or removed.
 
-    Subclasses have the parameters ``epsilon``, ``delta``, ``ledger`` and ``random_state``, and after ``fit``
+    Subclasses are dataclasses: their fields are the parameters, as scikit-learn wants them, and those that
+    all have stand here. After ``fit``
 
     Attributes
     ----------
@@ -52,10 +55,15 @@ class PrivateEstimator(BaseEstimator):
     pickles leave it out.
     """
 
-    epsilon: float
-    delta: float
-    ledger: Any
-    random_state: Any
+    epsilon: float = 1.0
+    delta: float = 1e-6
+    _: KW_ONLY
+    bounds: Any = None
+    ledger: Any = None
+    random_state: Any = None
+
+    _charged_as: ClassVar[str] = "private estimator"
+    """The description of a fit's charge, which ledgers store."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -88,7 +96,7 @@ class PrivateEstimator(BaseEstimator):
         self.receipt_ = None
         if self.ledger is not None:
             self.receipt_ = self.ledger.charge(
-                loss, delta=self.delta, description=type(self).__name__, simulated=source.simulated
+                loss, delta=self.delta, description=self._charged_as, simulated=source.simulated
             )
         self.privacy_loss_ = loss
         self.simulated_ = source.simulated

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,7 @@ _BINS: Final = 2 * len(_EXPONENTS) + 1
 _CHUNK: Final = 1 << 10
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
     r"""Features with their noisy mean taken off, divided by their noisy standard deviation.
 
@@ -68,24 +70,10 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
     ([50.0, 50.0], [10.0, 10.0])
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        bounds: Any = None,
-        with_mean: bool = True,
-        with_std: bool = True,
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.with_mean = with_mean
-        self.with_std = with_std
-        self.ledger = ledger
-        self.random_state = random_state
+    with_mean: bool = True
+    with_std: bool = True
+
+    _charged_as: ClassVar[str] = "StandardScaler"
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find mean and variance.

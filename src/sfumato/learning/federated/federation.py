@@ -14,8 +14,13 @@ from torch.optim import SGD, Optimizer
 from sfumato import _check
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.federated.aggregation import SecureAggregation, TrustedAggregator
-from sfumato.learning.federated.client_randomness import own_randomness
-from sfumato.learning.federated.client_training import LocalTraining, clipped, local_change, trained
+from sfumato.learning.federated.client_training import (
+    LocalTraining,
+    clipped,
+    local_change,
+    own_randomness,
+    trained,
+)
 from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.keyed import KeyedNoise
 from sfumato.learning.noise.noise import Noise

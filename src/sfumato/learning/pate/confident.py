@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.learning.pate.aggregator import UNANSWERED
 from sfumato.learning.pate.gnmax import noisy_winners
-from sfumato.learning.pate.noisy_check import Checked
+from sfumato.learning.pate.noisy_check import NoisyCheckAggregator
 from sfumato.numerics.source import RandomSource
 
 __all__ = ["ConfidentGNMax"]
@@ -18,7 +18,7 @@ __all__ = ["ConfidentGNMax"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ConfidentGNMax(Checked):
+class ConfidentGNMax(NoisyCheckAggregator):
     r"""The class with most votes after noise, where a noisy check finds that most votes are many.
 
     Parameters

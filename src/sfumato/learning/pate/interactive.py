@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.learning.pate.aggregator import UNANSWERED
 from sfumato.learning.pate.gnmax import noisy_winners
-from sfumato.learning.pate.noisy_check import Checked
+from sfumato.learning.pate.noisy_check import NoisyCheckAggregator
 from sfumato.numerics.source import RandomSource
 
 __all__ = ["InteractiveGNMax"]
@@ -19,7 +19,7 @@ __all__ = ["InteractiveGNMax"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InteractiveGNMax(Checked):
+class InteractiveGNMax(NoisyCheckAggregator):
     r"""The teachers' label where their votes outrun the student's guess; else the student's own, if sure.
 
     Parameters
@@ -58,7 +58,7 @@ class InteractiveGNMax(Checked):
         if not 0 <= confidence <= 1:
             _check.refuse("confidence", "be from 0 to 1", confidence)
         object.__setattr__(self, "confidence", confidence)
-        Checked._settle(self)  # noqa: SLF001  # a slotted dataclass has no super() without arguments
+        NoisyCheckAggregator._settle(self)  # noqa: SLF001  # a slotted dataclass has no super() without arguments
 
     def label(
         self,

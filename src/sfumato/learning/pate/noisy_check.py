@@ -14,11 +14,11 @@ from sfumato.mechanisms.rational import Number
 from sfumato.numerics.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["Checked"]
+__all__ = ["NoisyCheckAggregator"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked(Aggregator):
+class NoisyCheckAggregator(Aggregator):
     r"""Answers the questions on which a number that one teacher moves by at most 1 is large, after noise.
 
     Parameters

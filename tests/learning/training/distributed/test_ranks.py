@@ -140,7 +140,11 @@ def shared_ledger() -> dict[str, Any]:
 
 def lines_of_two(folder: Path, script: str, *more: str) -> list[str]:
     """Return what each of two processes prints last."""
-    environment = {**os.environ, "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}", "GLOO_SOCKET_IFNAME": "lo"}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}",
+        "GLOO_SOCKET_IFNAME": "lo",
+    }
     commands = [
         [sys.executable, "-W", "ignore", "-c", script, str(folder), str(rank), *more] for rank in range(2)
     ]
