@@ -1,4 +1,4 @@
-"""What a loop that is somebody else's needs to know of privacy."""
+"""The privacy arguments of a training loop that is somebody else's."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class PrivacyArguments:
     delta : float
         Where epsilon is read.
     target_epsilon : float, optional
-        Has the least noise found that keeps it over the whole run.
+        Has the smallest noise found that keeps it over the whole run.
     noise_multiplier : float, optional
         Standard deviation of the noise over the clipping's sensitivity; instead of ``target_epsilon``.
     max_grad_norm : float

@@ -68,7 +68,7 @@ class _Notes:
 
 
 class Trial:
-    """One trial of the engine; the module must be calm (see `calm`).
+    """One trial of the engine; the module must be calm (see `without_dropout`).
 
     Parameters
     ----------
@@ -200,8 +200,8 @@ class Trial:
         norms = squares.sqrt()
         positive = norms[norms > 0]
         bound = min(self._clipping.group_sensitivities)
-        least = float(positive.min().clamp(min=_NARROW * positive.max())) if len(positive) else bound
-        scales = {1.0, _CLIPPED * bound / least}
+        smallest = float(positive.min().clamp(min=_NARROW * positive.max())) if len(positive) else bound
+        scales = {1.0, _CLIPPED * bound / smallest}
         for scale in sorted(scales):
             sums = self._sums(self._batch, scale)
             if sums is None:

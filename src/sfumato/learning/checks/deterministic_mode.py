@@ -13,7 +13,7 @@ from torch import nn
 from torch.nn.modules.dropout import _DropoutNd
 from torch.overrides import TorchFunctionMode
 
-__all__ = ["aligned", "calm"]
+__all__ = ["aligned", "without_dropout"]
 
 _SWITCHED: dict[Any, tuple[str, object]] = {
     F.dropout: ("training", False),
@@ -63,7 +63,7 @@ def aligned() -> TorchFunctionMode:
     """Keep the draws of each example apart from the values of others.
 
     Randomized ReLU draws for negative entries only: what is drawn for one example depends on how many the
-    others have. The law is the same, but two runs cannot be compared.
+    others have. The distribution is the same, but two runs cannot be compared.
     """
     return _Calm({F.rrelu})
 
@@ -76,7 +76,7 @@ _RATES: dict[type[nn.Module], str] = {
 
 
 @contextmanager
-def calm(module: nn.Module) -> Iterator[None]:
+def without_dropout(module: nn.Module) -> Iterator[None]:
     """Turn dropout off; the modules stay in the mode that they are in.
 
     In layers by their rates, which hold in a backward pass too, where a forward may be run again; elsewhere

@@ -16,7 +16,7 @@ from sfumato.learning.checks.deterministic_mode import aligned
 from sfumato.learning.checks.leak_location import apart, different, leaking_module
 from sfumato.learning.checks.perturbations import alike, changes, leavings
 from sfumato.learning.checks.random_batches import drawing_for
-from sfumato.learning.checks.state_restoration import Buffers, seeded, undisturbed
+from sfumato.learning.checks.state_restoration import Buffers, preserved_state, seeded
 
 __all__ = ["Leak", "LeakReport", "leak_probe"]
 
@@ -157,7 +157,7 @@ def leak_probe(
     1 (BatchNorm1d): an example that is drawn anew changes the outputs of others
     """
     _check.instance("module", module, nn.Module)
-    with undisturbed(module) as hold_still:
+    with preserved_state(module) as hold_still:
         if not module.training:
             module.train()
         probe = _Probe(module, batch, run or call, random_batch, seed)
@@ -274,7 +274,7 @@ class _Probe:
             if change == "NaN":  # a module may refuse it
                 return
             raise
-        kept = self._buffers.sums()
+        checksums = self._buffers.sums()
         same = set(changed) == set(outputs) and all(
             apart(tensor, changed[path], example, self.size)
             for path, tensor in outputs.items()
@@ -283,7 +283,7 @@ class _Probe:
         if not same:
             name = leaking_module(self._module, self.run, (batch, other), example, self.size) or ""
             self._note(name, change, "outputs")
-        for (owner, name), total in kept.items():
+        for (owner, name), total in checksums.items():
             if sums.get((owner, name)) != total:
                 self._note(owner, change, name)
 

@@ -47,7 +47,7 @@ def alike(batch: Any, size: int, seed: int) -> Any:
     """Return a batch of examples that are all nearly the first one, so that they ask for the same places."""
     generator = torch.Generator().manual_seed(seed)
 
-    def spread(_: str, tensor: Tensor) -> Tensor:
+    def diverse(_: str, tensor: Tensor) -> Tensor:
         if not is_example(tensor, size):
             return tensor
         same = tensor[:1].expand_as(tensor).clone()
@@ -56,7 +56,7 @@ def alike(batch: Any, size: int, seed: int) -> Any:
         noise = torch.randn(tensor.shape, generator=generator)
         return same * (1 + _NEAR * noise).to(device=tensor.device, dtype=tensor.dtype)
 
-    return mapped(spread, batch)
+    return mapped(diverse, batch)
 
 
 def _times(tensor: Tensor, factor: float) -> float:

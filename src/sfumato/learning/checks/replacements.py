@@ -21,10 +21,10 @@ _LEAST = 4
 
 
 def _group_norm(old: Any) -> nn.Module:
-    least = _LEAST_CHANNELS.get(type(old), _LEAST)
+    smallest = _LEAST_CHANNELS.get(type(old), _LEAST)
     channels = old.num_features
     groups = max(
-        (n for n in range(1, _MOST_GROUPS + 1) if channels % n == 0 and channels >= n * least), default=1
+        (n for n in range(1, _MOST_GROUPS + 1) if channels % n == 0 and channels >= n * smallest), default=1
     )
     return nn.GroupNorm(groups, channels, eps=old.eps, affine=old.affine)
 

@@ -11,12 +11,12 @@ from torch import nn
 from sfumato import _check
 from sfumato.errors import UnfitModule
 from sfumato.learning.checks.clipping_test import Findings, Trial
-from sfumato.learning.checks.deterministic_mode import calm
+from sfumato.learning.checks.deterministic_mode import without_dropout
 from sfumato.learning.checks.leaks import LeakReport, leak_probe
 from sfumato.learning.checks.loss_functions import OwnLoss, OwnNumber, outputs_of
 from sfumato.learning.checks.random_batches import drawing_for
 from sfumato.learning.checks.reference_gradients import Loss
-from sfumato.learning.checks.state_restoration import seeded, undisturbed
+from sfumato.learning.checks.state_restoration import preserved_state, seeded
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.engine import Engine, Mode, Reduction
 
@@ -140,7 +140,7 @@ def self_test(
     if any(isinstance(getattr(h, "__self__", None), Engine) for h in module._forward_pre_hooks.values()):  # noqa: SLF001
         _check.refuse("module", "have no engine on it", "one that is attached", "call its detach() first")
     loss: Loss = OwnLoss(loss_reduction) if loss_fn is None else loss_fn
-    with undisturbed(module):
+    with preserved_state(module):
         if not module.training:
             module.train()
         with seeded(module, seed):
@@ -151,7 +151,7 @@ def self_test(
         leaks = leak_probe(module, batch, run=outputs_of(loss), random_batch=draw, aggregates=True, seed=seed)
         if not leaks.passed:
             return SelfTest(leaks=leaks, findings=None)
-        with calm(module):
+        with without_dropout(module):
 
             def tried(chosen: Loss) -> Findings:
                 return Trial(

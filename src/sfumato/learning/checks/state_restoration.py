@@ -1,4 +1,4 @@
-"""A module's state put back after a check; parameters that its forward changes are told."""
+"""A module's state, restored after a check; parameters that its forward changes are reported."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from sfumato.errors import UnfitModule
 
-__all__ = ["Buffers", "checksum", "parameters_of", "seeded", "undisturbed"]
+__all__ = ["Buffers", "checksum", "parameters_of", "preserved_state", "seeded"]
 
 _WHOLE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
@@ -88,7 +88,7 @@ class Buffers:
 
 
 @contextmanager
-def undisturbed(module: nn.Module) -> Iterator[Callable[[], None]]:
+def preserved_state(module: nn.Module) -> Iterator[Callable[[], None]]:
     """Put back buffers, gradients and modes afterwards; parameters must come out as they went in.
 
     Yields

@@ -1,4 +1,4 @@
-"""How much noise each group of parameters gets, so that all together get the least."""
+"""How much noise each group of parameters gets, so that their total is smallest."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sizes_by_group(groups: Sequence[int], sizes: Sequence[int], count: int) -> l
 
 
 def allocated(noise_multiplier: float, bounds: Sequence[float], sizes: Sequence[int]) -> list[float]:
-    r"""Return each group's standard deviation, such that the expected squared noise is least.
+    r"""Return each group's standard deviation, such that the expected squared noise is smallest.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def allocated(noise_multiplier: float, bounds: Sequence[float], sizes: Sequence[
     Notes
     -----
     Guarantee: divided by its :math:`\sigma_g`, the sum over all groups has the noise of the standard normal
-    law in every entry, and moves by at most :math:`\sqrt{\sum_g C_g^2/\sigma_g^2} = 1/z`: the loss is that
-    of ``Gaussian(z)``.
+    distribution in every entry, and moves by at most :math:`\sqrt{\sum_g C_g^2/\sigma_g^2} = 1/z`: the loss
+    is that of ``Gaussian(z)``.
 
     Least: among all :math:`\sigma` with that sum, :math:`\sum_g d_g \sigma_g^2 \ge z^2 (\sum_g C_g
     \sqrt{d_g})^2` by Cauchy and Schwarz, applied to :math:`\sqrt{d_g} \sigma_g` and :math:`C_g/\sigma_g`;

@@ -45,7 +45,7 @@ class PerGroup(Clipping):
         Prefixes of parameters' names, such as ``"encoder"`` or ``"encoder.0.weight"``, and their clip
         norms; a parameter belongs to the longest that it has, and ``""`` takes what is left.
     allocation : {"optimal", "equal"}
-        The least noise in all, see `allocated`, or the same standard deviation everywhere.
+        The smallest total noise, see `allocated`, or the same standard deviation everywhere.
 
     Notes
     -----

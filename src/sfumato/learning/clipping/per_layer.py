@@ -34,7 +34,7 @@ class PerLayer(Clipping):
     layers : sequence of str
         Names of the modules that have trained parameters; see `of`.
     allocation : {"optimal", "equal"}
-        The least noise in all, see `allocated`, or the same standard deviation everywhere.
+        The smallest total noise, see `allocated`, or the same standard deviation everywhere.
 
     Notes
     -----

@@ -89,9 +89,9 @@ def clipped_by_user(
     factors = clipping.factors(squared)
     clipped = []
     for group, total, gradient in zip(groups, sums, gradients, strict=True):
-        kept = torch.where(factors[group][:, None] > 0, total, 0)
+        counted = torch.where(factors[group][:, None] > 0, total, 0)
         with in_full(total.device):
-            clipped.append((factors[group].to(total.dtype) @ kept).reshape(gradient.shape[1:]))
+            clipped.append((factors[group].to(total.dtype) @ counted).reshape(gradient.shape[1:]))
     return UserSums(gradients=tuple(clipped), users=len(present), squared_norms=squared)
 
 

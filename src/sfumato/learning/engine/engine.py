@@ -116,7 +116,7 @@ class Engine:
         self._open: tuple[ExitStack, GradientCollector, Tensor] | None = None
         self._quiet: ExitStack | None = None
         self._busy = False
-        self._arena = MemoryPool(self._memory // 4, 5 * self._memory // 8)
+        self._pool = MemoryPool(self._memory // 4, 5 * self._memory // 8)
         self._reset()
 
     def _reset(self) -> None:
@@ -241,7 +241,7 @@ class Engine:
             return
         if not done.complete:
             done.superseded = True
-            self._arena.release()
+            self._pool.release()
             return
         with torch.no_grad(), OutOfMemoryRemedy():
             sums, norms = done.totals(self.clipping, self._groups, self._scale(done.count))
@@ -378,7 +378,7 @@ class Engine:
         return None
 
     def _collector(self, count: int) -> GradientCollector:
-        return GradientCollector(self._parameters, count, self._memory // 4, self._arena, views=self._views)
+        return GradientCollector(self._parameters, count, self._memory // 4, self._pool, views=self._views)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Running out of memory in the middle of a step: what is said of it."""
+"""Out of memory in the middle of a step: one error with its remedy."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _REMEDY: Final = (
 class OutOfMemoryRemedy:
     """A context that raises `OutOfMemory` in place of an error of memory.
 
-    How many examples there were is not told: where batches are drawn at random, that is a secret of the run.
+    The number of examples is not shown: where batches are drawn at random, that is a secret of the run.
     """
 
     __slots__ = ()

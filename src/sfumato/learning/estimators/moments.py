@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from sfumato.learning.estimators.vector_sums import Part, VectorSum
 from sfumato.numerics.source import RandomSource
 
-__all__ = ["MeanAndVariance", "moments_part", "noisy_moments", "noisy_spread", "spread_part", "spread_rows"]
+__all__ = [
+    "MeanAndVariance",
+    "mean_and_variance_part",
+    "mean_and_variance_rows",
+    "moments_part",
+    "noisy_mean_and_variance",
+    "noisy_moments",
+]
 
 _Array = NDArray[np.float64]
 
@@ -34,7 +41,7 @@ class MeanAndVariance(NamedTuple):
     variance: _Array
 
 
-def spread_part(columns: int, weight: float = 1.0) -> Part:
+def mean_and_variance_part(columns: int, weight: float = 1.0) -> Part:
     """Return the sum of a one, of places and of their squares.
 
     The places and squares of a row have an L2 norm of at most the square root of ``2 * columns``; the one is
@@ -43,13 +50,13 @@ def spread_part(columns: int, weight: float = 1.0) -> Part:
     return Part(norm=2 * math.sqrt(columns), entries=2 * columns + 1, weight=weight)
 
 
-def spread_rows(places: _Array) -> _Array:
+def mean_and_variance_rows(places: _Array) -> _Array:
     """Return what each row adds to that sum."""
     one = np.full((len(places), 1), math.sqrt(2 * places.shape[1]))
     return np.concatenate([one, places, places**2], axis=1)
 
 
-def noisy_spread(
+def noisy_mean_and_variance(
     total: VectorSum,
     places: _Array,
     source: RandomSource,
@@ -58,7 +65,7 @@ def noisy_spread(
 ) -> MeanAndVariance:
     """Release number, mean and variance of the columns, by group."""
     columns = places.shape[1]
-    found = total.release(spread_rows(places), source, groups, count)
+    found = total.release(mean_and_variance_rows(places), source, groups, count)
     number = np.maximum(1.0, found[:, 0] / math.sqrt(2 * columns))
     mean = np.clip(found[:, 1 : columns + 1] / number[:, None], -1.0, 1.0)
     square = np.clip(found[:, columns + 1 :] / number[:, None], 0.0, 1.0)

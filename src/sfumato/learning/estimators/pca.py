@@ -90,13 +90,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
         """
         X = self._table(X, reset=True)
         size = X.shape[1]
-        kept = (
+        components_kept = (
             size
             if self.n_components is None
             else _check.integer("n_components", self.n_components, minimum=1)
         )
-        if kept > size:
-            _check.refuse("n_components", f"be at most {size}, the features", kept)
+        if components_kept > size:
+            _check.refuse("n_components", f"be at most {size}, the features", components_kept)
         lower, upper = bounds = box("bounds", self.bounds, size)
         (total,), source = self._pay([moments_part(size)])
         moments = noisy_moments(total, placed(X, bounds), source)
@@ -105,10 +105,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
         half = (upper - lower) / 2
         covariance = (moments[1:, 1:] / count - np.outer(mean, mean)) * np.outer(half, half)
         values, vectors = np.linalg.eigh(covariance)
-        components = vectors.T[::-1][:kept]
-        signs = np.sign(components[np.arange(kept), np.abs(components).argmax(axis=1)])
+        components = vectors.T[::-1][:components_kept]
+        signs = np.sign(components[np.arange(components_kept), np.abs(components).argmax(axis=1)])
         self.components_ = components * signs[:, None]
-        self.explained_variance_ = np.maximum(values[::-1][:kept], 0.0)
+        self.explained_variance_ = np.maximum(values[::-1][:components_kept], 0.0)
         self.mean_ = (lower + upper) / 2 + mean * half
         return self
 

@@ -141,7 +141,7 @@ class PrivateEstimator(BaseEstimator):
         check_classification_targets(y)
         warnings.warn(
             "classes must be declared, got None; pass classes= from public knowledge, as those found in the "
-            "data are told unprotected",
+            "data are published unprotected",
             UndeclaredClasses,
             stacklevel=3,
         )

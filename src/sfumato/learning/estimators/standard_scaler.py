@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.learning.estimators.moments import noisy_spread, spread_part
+from sfumato.learning.estimators.moments import mean_and_variance_part, noisy_mean_and_variance
 from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, placed
 from sfumato.learning.estimators.vector_sums import Part, VectorSum
 from sfumato.numerics.source import RandomSource
@@ -91,15 +91,15 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
         X = self._table(X, reset=True)
         size = X.shape[1]
         given = None if self.bounds is None else box("bounds", self.bounds, size)
-        parts = [spread_part(size)]
+        parts = [mean_and_variance_part(size)]
         if given is None:
             parts.append(Part(norm=float(np.sqrt(size)), entries=_BINS * size))
         (total, *counts), source = self._pay(parts)
         self.bounds_ = _found(X, counts[0], source) if given is None else given
-        spread = noisy_spread(total, placed(X, self.bounds_), source)
+        moments = noisy_mean_and_variance(total, placed(X, self.bounds_), source)
         lower, upper = self.bounds_
-        self.mean_ = (lower + upper) / 2 + spread.mean[0] * (upper - lower) / 2
-        self.var_ = spread.variance[0] * ((upper - lower) / 2) ** 2
+        self.mean_ = (lower + upper) / 2 + moments.mean[0] * (upper - lower) / 2
+        self.var_ = moments.variance[0] * ((upper - lower) / 2) ** 2
         self.scale_ = np.where(self.var_ > 0, np.sqrt(self.var_), 1.0) if self.with_std else np.ones(size)
         return self
 

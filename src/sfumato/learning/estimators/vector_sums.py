@@ -151,7 +151,7 @@ def products(rows: _Array, vectors: _Array) -> _Array:
 
 
 def planned(parts: Sequence[Part], *, epsilon: float, delta: float) -> tuple[list[VectorSum], PrivacyLoss]:
-    """Return sums with the least noise at which all of them together meet (epsilon, delta).
+    """Return sums with the smallest noise at which all of them together meet (epsilon, delta).
 
     Parameters
     ----------

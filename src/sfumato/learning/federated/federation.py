@@ -88,12 +88,12 @@ class FederatedTraining(Generic[T]):
     -----
     Guarantee: that of ``privacy_loss`` for one client with all its data, under the sampler's relation, for
     whoever sees all server models of all rounds. Independent noise: each round is Gaussian noise on a sum
-    that one client moves by at most ``clipping.sensitivity``, on batches whose law the sampler prices. With
-    correlated noise: `CorrelatedNoise.loss` for the sampler's participation, without any amplification.
-    Conditions: the clients' data are parts that share no unit; what a client sends is a function of the
-    server's model, of its own data, and of random numbers that are its own (they are: each client's
-    generators begin anew); ``local`` keeps nothing from one client for the next. The noise is float: see
-    `Noise.float_safe`.
+    that one client moves by at most ``clipping.sensitivity``, on batches whose distribution the sampler
+    accounts for. With correlated noise: `CorrelatedNoise.loss` for the sampler's participation, without any
+    amplification. Conditions: the clients' data are parts that share no unit; what a client sends is a
+    function of the server's model, of its own data, and of random numbers that are its own (they are: each
+    client's generators begin anew); ``local`` keeps nothing from one client for the next. The noise is float:
+    see `Noise.float_safe`.
 
     A round that fails counts as run.
 

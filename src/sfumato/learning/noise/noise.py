@@ -68,7 +68,7 @@ class Noise(ABC):
 
     @property
     def float_safe(self) -> bool:
-        """Whether the noisy sums have the law that is priced exactly, not only up to float arithmetic."""
+        """Whether noisy sums have exactly the accounted distribution, not only up to float arithmetic."""
         return False
 
     def charged(self, noise_multiplier: float, entries: int) -> float:

@@ -48,13 +48,13 @@ def optimizer_workload(
     """
     _check.integer("steps", steps, minimum=1)
     carried = _check.probability("momentum", momentum)
-    kept = 1 - _check.probability("weight_decay", weight_decay)
+    decay = 1 - _check.probability("weight_decay", weight_decay)
     weights = np.empty(steps)
     velocity = weight = 1.0
     for age in range(steps):
         weights[age] = weight
         velocity *= carried
-        weight = kept * weight + velocity
+        weight = decay * weight + velocity
     return weights
 
 
@@ -91,7 +91,7 @@ class StrategyChoice:
     independent : Candidate
         Noise that is drawn anew at every step, not amplified by sampling.
     candidates : tuple of Candidate
-        From the least error to the greatest.
+        From the smallest error to the largest.
     """
 
     best: Candidate

@@ -24,7 +24,7 @@ class ConfidentGNMax(NoisyCheckAggregator):
     Parameters
     ----------
     threshold : int
-        A question is answered if its most votes, after noise, are at least this many.
+        A question is answered if its largest number of votes, after noise, are at least this many.
     check_stddev : int, float or Fraction
         Of the noise of the check, in votes; usually several times the other.
     stddev : int, float or Fraction
@@ -35,7 +35,7 @@ class ConfidentGNMax(NoisyCheckAggregator):
     -----
     Guarantee: every question costs ``DiscreteGaussian(check_stddev)``, as one teacher moves the most votes by
     at most 1 (:math:`1/2\sigma_1^2`-zCDP); an answered one costs `GNMax`'s answer besides. That a question
-    was not answered is told.
+    was not answered is released.
 
     References
     ----------

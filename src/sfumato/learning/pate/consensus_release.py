@@ -37,7 +37,7 @@ _SMOOTH_SLACK: Final = 1e-9
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsensusRelease(Mechanism):
-    r"""A bound on what labels told, for the votes at hand, that may be shown.
+    r"""A bound on what labels cost, for the votes at hand, that may be published.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class ConsensusRelease(Mechanism):
     log_stddev : float
         Of the noise on the log of the smooth sensitivity, in units of ``smoothness``.
     failure : float
-        The chance that what is told is below what the labels told.
+        The probability that the released bound is below the true cost.
 
     Notes
     -----
@@ -71,7 +71,7 @@ class ConsensusRelease(Mechanism):
     It is worth its own cost where teachers are many and mostly agree: a sum of costs that is small because
     votes are a few hundred units away from an even one has a smooth sensitivity that is small too.
 
-    *What is told*: the noisy sum, plus as much as its noise falls short of 0 but with half the chance of
+    *What is released*: the noisy sum, plus as much as its noise falls short of 0 but with half the chance of
     ``failure``, reckoned with a scale that is too small but with the other half.
 
     References
@@ -85,8 +85,8 @@ class ConsensusRelease(Mechanism):
     >>> consensus = Consensus(aggregator=GNMax(stddev=50), teachers=1000, classes=10, order=20.0)
     >>> bound = ConsensusRelease(consensus=consensus, questions=500)
     >>> votes = np.tile([960, 40] + [0] * 8, (500, 1))
-    >>> told = bound.release(votes, rng=1).value
-    >>> round(bound.epsilon(told, 1e-5), 2), round(GNMax(stddev=50).loss(questions=500).epsilon(1e-5), 2)
+    >>> cost = bound.release(votes, rng=1).value
+    >>> round(bound.epsilon(cost, 1e-5), 2), round(GNMax(stddev=50).loss(questions=500).epsilon(1e-5), 2)
     (0.72, 2.59)
     """
 
@@ -147,20 +147,20 @@ class ConsensusRelease(Mechanism):
         noisy = total + rounded(normal, Fraction(self.noise_multiplier) * Fraction(smooth), LIMIT, source)
         scale = self._on_log.release(math.log(smooth), source)
         largest = math.exp(min(scale.value + self._margin, 700.0))
-        told = (noisy - float(ndtri(self.failure / 2)) * self.noise_multiplier * largest) * _STEP
+        bound = (noisy - float(ndtri(self.failure / 2)) * self.noise_multiplier * largest) * _STEP
         return Release(
-            value=min(max(told, 0.0), self.consensus.worst * self.questions),
+            value=min(max(bound, 0.0), self.consensus.worst * self.questions),
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,
         )
 
-    def epsilon(self, told: float, delta: float) -> float:
-        """Return epsilon at a delta for these labels and this release together, if what was told is true.
+    def epsilon(self, bound: float, delta: float) -> float:
+        """Return epsilon at a delta for these labels and this release together, if the released bound holds.
 
         Parameters
         ----------
-        told : float
+        bound : float
             From `release`.
         delta : float
 
@@ -170,7 +170,7 @@ class ConsensusRelease(Mechanism):
         """
         order = self.consensus.order
         own = self.privacy_loss.rdp(order)
-        return RDPCurve([order], [(told + own) * (1 + 1e-12)], neighboring=self.neighboring).epsilon(delta)
+        return RDPCurve([order], [(bound + own) * (1 + 1e-12)], neighboring=self.neighboring).epsilon(delta)
 
     def smooth_sensitivity(self, votes: Any) -> float:
         """Return the smooth bound on the local sensitivity: private."""

@@ -33,8 +33,8 @@ class GNMax(Aggregator):
     -----
     Guarantee: each answer is a function of the noisy histogram, of which one teacher moves two entries by 1:
     ``DiscreteGaussian(stddev) * 2``, which is :math:`1/\sigma^2`-zCDP (Papernot et al. 2018,
-    for the discrete law). Two teachers move it by :math:`\sqrt 8` in L2: :math:`4/\sigma^2`. Noise is
-    discrete, and of classes with most votes together a uniform one is told.
+    for the discrete distribution). Two teachers move it by :math:`\sqrt 8` in L2: :math:`4/\sigma^2`. Noise
+    is discrete, and of classes with most votes together a uniform one is released.
 
     References
     ----------

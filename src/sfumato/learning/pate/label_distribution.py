@@ -1,4 +1,4 @@
-"""The exact law of a label, and its exact divergence from every neighbor's: for the data's owner only."""
+"""The exact distribution of a label and its divergence from every neighbor's: for the data's owner only."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from sfumato.learning.pate.confident import ConfidentGNMax
 from sfumato.learning.pate.gnmax import GNMax
 from sfumato.learning.pate.lnmax import LNMax
 
-__all__ = ["label_law", "vote_divergence"]
+__all__ = ["label_distribution", "vote_divergence"]
 
 _Array = NDArray[np.float64]
 
 _LEAST: Final = 720.0
-"""Minus the log of the least probability that is followed."""
+"""Minus the log of the smallest probability that is followed."""
 
 
-def label_law(aggregator: Aggregator, votes: NDArray[np.int64]) -> _Array:
+def label_distribution(aggregator: Aggregator, votes: NDArray[np.int64]) -> _Array:
     """Return the probability of every label of one question: private.
 
     Parameters
@@ -41,8 +41,8 @@ def label_law(aggregator: Aggregator, votes: NDArray[np.int64]) -> _Array:
     Notes
     -----
     With the winner's noisy count z, it wins against those that are below z, and against k that are equal to z
-    with chance 1/(k + 1), which is the integral of :math:`x^k` over x from 0 to 1. So the law is a sum over z
-    of integrals of a polynomial, for which Gauss and Legendre's rule is exact.
+    with chance 1/(k + 1), which is the integral of :math:`x^k` over x from 0 to 1. So the distribution is a
+    sum over z of integrals of a polynomial, for which Gauss and Legendre's rule is exact.
     """
     if isinstance(aggregator, LNMax):
         return _winner_law(votes, *_laplace(float(aggregator.scale)))
@@ -52,7 +52,7 @@ def label_law(aggregator: Aggregator, votes: NDArray[np.int64]) -> _Array:
         pmf, below = _gaussian(float(aggregator.check_stddev))
         reach = len(pmf) // 2
         place = min(max(aggregator.threshold - int(votes.max()) + reach, 0), len(pmf) - 1)
-        # The law is symmetric: the chance to pass is summed from its own end.
+        # The distribution is symmetric: the chance to pass is summed from its own end.
         fails, passes = below[place], below[len(pmf) - 1 - place] + pmf[place]
         winner = _winner_law(votes, *_gaussian(float(aggregator.stddev)))
         return np.append(passes * winner, fails)
@@ -76,10 +76,14 @@ def vote_divergence(aggregator: Aggregator, votes: NDArray[np.int64], order: flo
         Of the label on these votes from the label on neighboring ones: with as many teachers changed as one
         unit changes, by enumeration. To about 1e-9, not rounded outward.
     """
-    law = label_law(aggregator, votes)
+    distribution = label_distribution(aggregator, votes)
     found = {tuple(near.tolist()) for near in _near(votes, aggregator.teachers_moved)}
     return max(
-        (_renyi(law, label_law(aggregator, np.array(near)), order) for near in sorted(found)), default=0.0
+        (
+            _renyi(distribution, label_distribution(aggregator, np.array(near)), order)
+            for near in sorted(found)
+        ),
+        default=0.0,
     )
 
 
@@ -128,11 +132,11 @@ def _winner_law(votes: NDArray[np.int64], pmf: _Array, below: _Array) -> _Array:
     equal = np.where(inside, pmf[place], 0.0)
     less = np.where(inside, below[place], np.where(at < 0, 0.0, 1.0))
     nodes, rule = np.polynomial.legendre.leggauss(classes // 2 + 1)
-    law = np.zeros(classes)
+    distribution = np.zeros(classes)
     for node, weight in zip((nodes + 1) / 2, rule / 2, strict=True):
         factors = less + node * equal
         ones = np.ones((1, len(z)))
         before = np.cumprod(np.concatenate([ones, factors[:-1]]), axis=0)
         behind = np.cumprod(np.concatenate([ones, factors[:0:-1]]), axis=0)[::-1]
-        law += weight * (equal * before * behind).sum(axis=1)
-    return law
+        distribution += weight * (equal * before * behind).sum(axis=1)
+    return distribution

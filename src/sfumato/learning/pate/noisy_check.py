@@ -35,7 +35,7 @@ class NoisyCheckAggregator(Aggregator):
     -----
     Guarantee: every question costs ``DiscreteGaussian(check_stddev)``, as one teacher moves its number by at
     most 1 (:math:`1/2\sigma_1^2`-zCDP); an answered one costs `GNMax`'s answer besides. That a question was
-    not answered is told.
+    not answered is released.
     """
 
     threshold: int

@@ -38,8 +38,8 @@ class Views:
     example and of randomness that no example has a part in, if `transform` is. Then, for any views that were
     drawn, the mean of their gradients is a function of that example alone, clipped as any: adding or removing
     the example moves the sum by the clipping's sensitivity at most, and the step has the loss that it has
-    without views. So has the mean over draws, whose law is the same with and without the example: divergences
-    of mixtures are at most the mixture's divergences (joint convexity).
+    without views. So has the mean over draws, whose distribution is the same with and without the example:
+    divergences of mixtures are at most the mixture's divergences (joint convexity).
 
     Condition: what the loop gives to the module has the rows in the order of the batch. Rows that were put
     into another order join views of several examples; no check can see that.

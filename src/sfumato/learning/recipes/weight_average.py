@@ -163,17 +163,17 @@ class WeightAverage:
         """
         if missing := {"decay", "updates", "weights"} - set(state):
             _check.refuse("state", "be one of state_dict()", f"one without {', '.join(sorted(missing))}")
-        kept: Mapping[str, Tensor] = state["weights"]
+        stored: Mapping[str, Tensor] = state["weights"]
         shapes = {name: average.shape for name, average in self.weights.items()}
-        if {name: average.shape for name, average in kept.items()} != shapes:
+        if {name: average.shape for name, average in stored.items()} != shapes:
             _check.refuse(
-                "state", "be of the module's parameters", sorted(kept), "make it of the same module"
+                "state", "be of the module's parameters", sorted(stored), "make it of the same module"
             )
         if state["decay"] != self._decay:
             _check.refuse("decay", f"be that of the state, {state['decay']!r}", self._decay)
         self.updates = _check.integer("updates", state["updates"])
         for name, average in self.weights.items():
-            average.copy_(kept[name])
+            average.copy_(stored[name])
 
     def detach(self) -> None:
         """Update no more with the optimizer's steps."""

@@ -94,8 +94,8 @@ def standardize_weights(
     fresh = copy.deepcopy(module)
     found = [inner for inner in fresh.modules() if isinstance(inner, tuple(layers))]
     if not found:
-        told = ", ".join(kind.__name__ for kind in layers)
-        raise UnfitModule(f"module must have a layer to standardise, got none of {told}; pass layers=")
+        names = ", ".join(kind.__name__ for kind in layers)
+        raise UnfitModule(f"module must have a layer to standardise, got none of {names}; pass layers=")
     holders = _holders(fresh)
     for inner in found:
         if parametrize.is_parametrized(inner, "weight"):

@@ -30,7 +30,7 @@ _DECLARED = "public_batch_size"
 
 
 def public_sampling(sampler: Sampler) -> dict[str, float]:
-    """Return what may be told of how batches are drawn, beside the kind of the sampler.
+    """Return the public parameters of how batches are drawn, beside the kind of the sampler.
 
     Notes
     -----
@@ -39,10 +39,10 @@ def public_sampling(sampler: Sampler) -> dict[str, float]:
     public.
     """
     names = _CHANCES if sampler.neighboring is Neighboring.ADD_REMOVE else (*_CHANCES, *_COUNTS)
-    told = {name: getattr(sampler, name) for name in names if hasattr(sampler, name)}
+    parameters = {name: getattr(sampler, name) for name in names if hasattr(sampler, name)}
     if getattr(sampler, _DECLARED, None) is not None:
-        told["expected_batch_size"] = sampler.expected_batch_size
-    return told
+        parameters["expected_batch_size"] = sampler.expected_batch_size
+    return parameters
 
 
 def shown(document: object) -> str:
@@ -86,7 +86,7 @@ class PrivacyCard:
     noise_multiplier : float
         The standard deviation of the noise over the sensitivity.
     float_safe : bool
-        Whether the noisy sums have the priced law exactly.
+        Whether the noisy sums have exactly the distribution that is accounted.
     simulated : bool
         Whether noise or batches follow from a number: such a model is protected by nothing.
     foreign_steps : int
@@ -128,31 +128,31 @@ class PrivacyCard:
     @property
     def conditions(self) -> tuple[str, ...]:
         """What the guarantee presupposes, one sentence each."""
-        told = []
+        sentences = []
         if self.simulated:
-            told.append(
+            sentences.append(
                 "SIMULATED: noise or batches follow from a number that is known, and nobody is protected."
             )
         if self.neighboring is Neighboring.ADD_REMOVE:
-            told.append(
+            sentences.append(
                 f"Noise, batches and steps follow from a public number of {self.unit}s, not the data's."
             )
         else:
-            told.append(f"How many {self.unit}s there are is public, and is not hidden.")
-        told.append("The keys of noise and batches stay secret.")
-        told.append(
+            sentences.append(f"How many {self.unit}s there are is public, and is not hidden.")
+        sentences.append("The keys of noise and batches stay secret.")
+        sentences.append(
             "All that is shown of the training follows from its noisy gradients; settings chosen by looking "
             "at private data, and measurements on them, are not in epsilon."
         )
         if not self.ledger:
-            told.append("The number of steps did not follow from private data; no ledger was charged.")
+            sentences.append("The number of steps did not follow from private data; no ledger was charged.")
         if not self.float_safe:
-            told.append("Gradients and noise are floats: their rounding is not covered.")
+            sentences.append("Gradients and noise are floats: their rounding is not covered.")
         if self.foreign_steps:
-            told.append(
+            sentences.append(
                 f"In {self.foreign_steps} steps, on batches from elsewhere, a {self.unit} was once at most."
             )
-        return tuple(told)
+        return tuple(sentences)
 
     def to_document(self) -> dict[str, Any]:
         """Return the card as plain values, to stand in a larger document."""
@@ -267,7 +267,10 @@ class PrivacyCard:
             ("float-safe", "yes" if self.float_safe else "no"),
         ]
         rows += [(f"ledger: {name.replace('_', ' ')}", str(value)) for name, value in self.ledger.items()]
-        return [*rows, ("software", ", ".join(f"{name} {told}" for name, told in self.software.items()))]
+        return [
+            *rows,
+            ("software", ", ".join(f"{name} {version}" for name, version in self.software.items())),
+        ]
 
 
 _GUARANTEE: Final = {"epsilon", "delta", "neighboring", "unit", "float_safe", "simulated"}

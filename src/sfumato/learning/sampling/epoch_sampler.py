@@ -36,9 +36,9 @@ class EpochSampler(Sampler):
     Notes
     -----
     Guarantee: under zero-out or replace-one, the loss of one step, without amplification, for each epoch that
-    was begun. Proof: the orders are independent of the data, so let them be told (joint convexity). Then in
-    both worlds the steps without the unit are the same functions of what was seen before; those with it, one
-    in an epoch, have each the loss of a step. These compose.
+    was begun. Proof: the orders are independent of the data, so assume that they are known (joint convexity).
+    Then in both worlds the steps without the unit are the same functions of what was seen before; those with
+    it, one in an epoch, have each the loss of a step. These compose.
 
     Under add/remove it is refused: where a unit is absent, all others move. `BallsInBinsSampler` throws each
     example by itself and holds there.

@@ -44,9 +44,9 @@ class _FixedSize(Sampler):
         """Every step."""
         return EVERY_STEP
 
-    def _check_sizes(self, least: int) -> None:
+    def _check_sizes(self, minimum: int) -> None:
         self._check_common()
-        self._set("population", _check.integer("population", self.population, minimum=least))
+        self._set("population", _check.integer("population", self.population, minimum=minimum))
         self._set("batch_size", _check.integer("batch_size", self.batch_size, minimum=1))
 
 

@@ -41,9 +41,9 @@ class ForeignLoader:
     Guarantee: under zero-out or replace-one, the loss of one step, without amplification, for each of
     ``max_participations``. Conditions: which examples are in which batch follows from nothing in them: no
     sampler that weighs by labels or losses, no loader that skips what it cannot read. Proof: as for
-    `EpochSampler`, with the batches told.
+    `EpochSampler`, with known batches.
 
-    Examples are known by ids: their positions, or keys of an index, which are kept as keyed hashes. Ids are
+    Examples are known by ids: their positions, or keys of an index, which are stored as keyed hashes. Ids are
     made of no content: two equal examples are two, and an augmented one is the same.
 
     Examples

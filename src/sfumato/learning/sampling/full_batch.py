@@ -22,7 +22,7 @@ __all__ = ["FullBatchSampler"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FullBatchSampler(IndependentSampler):
-    """All examples in each step: the least noise for a guarantee, where it can be afforded.
+    """All examples in each step: the smallest noise for a guarantee, where it can be afforded.
 
     Parameters
     ----------

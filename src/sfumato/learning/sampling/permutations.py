@@ -58,7 +58,7 @@ def subset(count: int, size: int, source: RandomSource) -> Indices:
     Notes
     -----
     The first ``size`` different values of a sequence of independent uniform ones: a permutation of the values
-    permutes the sets and leaves the law of the sequence as it is.
+    permutes the sets and leaves the distribution of the sequence as it is.
     """
     if 2 * size > count:
         inside = np.ones(count, bool)

@@ -26,8 +26,8 @@ Indices = NDArray[np.int64]
 class Sampler(ABC):
     """Draws the batch of each step, and knows what a run on these batches loses.
 
-    Subclasses are frozen dataclasses. Each has one loss, that of the law it draws from: there is no way to
-    draw by one and to be priced by another.
+    Subclasses are frozen dataclasses. Each has one loss, that of the distribution it draws from: there is no
+    way to draw by one and to be accounted by another.
 
     Attributes
     ----------
@@ -39,7 +39,8 @@ class Sampler(ABC):
     Notes
     -----
     A batch is a pure function of the seed and of the step: whoever resumes a run needs the number of the
-    next step only. All laws are exact, decided by integers, up to how well AES-256 passes for random.
+    next step only. All distributions are exact, decided by integers, up to how well AES-256 passes for
+    random.
 
     The indices number the examples from 0 to ``population - 1``. Under add/remove the numbers of examples of
     two neighbors differ by one, but what sums are divided by, and what a sampling probability was computed

@@ -21,7 +21,7 @@ _TOLERANCE: Final = 1e-3
 
 
 def noise_for(sampler: Sampler, *, epsilon: float, delta: float, tolerance: float = 1e-4) -> float:
-    """Return the least noise multiplier at which a run on these batches keeps a guarantee.
+    """Return the smallest noise multiplier at which a run on these batches keeps a guarantee.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def _sizes(given: Sequence[int] | None, population: int, most: float) -> Iterato
             yield size
 
 
-def _row(sampler: Sampler, population: int, least: float, epsilon: float, delta: float) -> TrainingPlanRow:
+def _row(sampler: Sampler, population: int, lowest: float, epsilon: float, delta: float) -> TrainingPlanRow:
     noise = noise_for(sampler, epsilon=epsilon, delta=delta, tolerance=_TOLERANCE)
     size, steps = sampler.expected_batch_size, sampler.steps
     total = noise / size / math.sqrt(steps)
@@ -209,7 +209,7 @@ def _row(sampler: Sampler, population: int, least: float, epsilon: float, delta:
         noise_multiplier=noise,
         step_noise=noise / size,
         total_noise=total,
-        efficiency=least / total,
+        efficiency=lowest / total,
         epochs=size * steps / population,
     )
 

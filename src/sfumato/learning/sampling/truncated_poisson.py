@@ -36,7 +36,7 @@ class TruncatedPoissonSampler(IndependentSampler):
     sampling_probability : float
         With which each example is drawn; above 0, at most 1.
     max_batch_size : int
-        The most that are kept.
+        The maximum size of a batch.
     steps : int
         The planned number of batches.
     population_bound : int, optional

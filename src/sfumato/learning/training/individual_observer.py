@@ -43,10 +43,10 @@ def contributions(clipping: Clipping, norms: Tensor, sizes: Mapping[str, int]) -
     clipped = clipping.factors(wide.square()).double() * wide
     groups = clipping.groups(list(sizes))
     stddevs = clipping.stddevs(1.0, list(sizes), list(sizes.values()))
-    least = [np.inf] * (1 + max(groups))
+    minimum = [np.inf] * (1 + max(groups))
     for group, stddev in zip(groups, stddevs, strict=True):
-        least[group] = min(least[group], stddev)
-    scaled = clipped / torch.tensor(least, dtype=torch.float64)[:, None]
+        minimum[group] = min(minimum[group], stddev)
+    scaled = clipped / torch.tensor(minimum, dtype=torch.float64)[:, None]
     moved = scaled.square().sum(0).sqrt() * ((1 + SLACK) * _ROUNDED)
     # What is not finite was clipped to nothing.
     return np.asarray(moved.nan_to_num(nan=0.0, posinf=1.0).clamp(0, 1).numpy(), dtype=np.float64)

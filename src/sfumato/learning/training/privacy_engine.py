@@ -328,7 +328,7 @@ class PrivacyEngine:
         optimizer: Optimizer | None = None,
         torch_load_kwargs: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Load a checkpoint into a run without a ledger, as Opacus does; return what else was kept in it.
+        """Load a checkpoint into a run without a ledger, as Opacus does; return what else is in it.
 
         A run on a ledger goes on with ``RecordOptions(resume_from=...)``, which charges nothing again.
         """

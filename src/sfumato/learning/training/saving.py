@@ -66,7 +66,7 @@ def load(
     optimizer: Optimizer | None,
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Load a checkpoint into a run without a ledger that has not begun; return what else was kept in it."""
+    """Load a checkpoint into a run without a ledger that has not begun; return what else is in it."""
     run = parts.run
     if run.steps.durable:
         remedy = "pass RecordOptions(resume_from=) to make_private"

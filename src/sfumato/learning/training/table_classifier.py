@@ -155,7 +155,7 @@ def train_table(
     description: str,
     rows: int | None = None,
 ) -> TrainedTable:
-    """Train a classifier with the least noise that keeps (epsilon, delta), charged before its first batch.
+    """Train a classifier with the smallest noise that keeps (epsilon, delta), charged before its first batch.
 
     Parameters
     ----------

@@ -17,30 +17,30 @@ if run_time(__name__):
 
 
 def test_there_is_room_for_each_and_for_all_together() -> None:
-    arena = MemoryPool(100, 250)
-    assert arena.holds(100)
-    assert not arena.holds(101)
-    first, second = arena.take((10, 10), LIKE), arena.take((4, 25), LIKE)
+    pool = MemoryPool(100, 250)
+    assert pool.holds(100)
+    assert not pool.holds(101)
+    first, second = pool.take((10, 10), LIKE), pool.take((4, 25), LIKE)
     assert first.data_ptr() != second.data_ptr()
-    assert arena.holds(50)
-    assert not arena.holds(51)
-    arena.count(40)
-    assert arena.holds(10)
-    assert not arena.holds(11)
-    arena.release()
-    assert arena.holds(100)
+    assert pool.holds(50)
+    assert not pool.holds(51)
+    pool.count(40)
+    assert pool.holds(10)
+    assert not pool.holds(11)
+    pool.release()
+    assert pool.holds(100)
 
 
 def test_buffers_are_used_again_where_they_fit_and_given_back_where_they_do_not() -> None:
-    arena = MemoryPool(100, 250)
-    kept = {arena.take((100,), LIKE).data_ptr(), arena.take((80,), LIKE).data_ptr()}
-    arena.release()
-    assert {arena.take((79,), LIKE).data_ptr(), arena.take((99,), LIKE).data_ptr()} == kept
-    arena.release()
-    arena.take((30,), LIKE)  # fits neither; both are there still
-    arena.take((100,), LIKE)
-    arena.take((100,), LIKE)  # no room beside what is free
-    held = [*arena._free, *arena._taken]
+    pool = MemoryPool(100, 250)
+    kept = {pool.take((100,), LIKE).data_ptr(), pool.take((80,), LIKE).data_ptr()}
+    pool.release()
+    assert {pool.take((79,), LIKE).data_ptr(), pool.take((99,), LIKE).data_ptr()} == kept
+    pool.release()
+    pool.take((30,), LIKE)  # fits neither; both are there still
+    pool.take((100,), LIKE)
+    pool.take((100,), LIKE)  # no room beside what is free
+    held = [*pool._free, *pool._taken]
     assert sum(buffer.numel() for buffer in held) <= 250
 
 
@@ -72,7 +72,7 @@ def test_a_step_is_the_same_however_many_gradients_are_kept(kept: int) -> None:
             module(batch).square().sum((1, 2)).mean().backward()
             found[mode] = engine.clipped_sums()
         engine.detach()
-        held = sum(buffer.numel() for buffer in engine._arena._free)
+        held = sum(buffer.numel() for buffer in engine._pool._free)
         assert held <= 2.5 * entries
         # The last layers come first: where there is room for one of their gradients, two take it all.
         assert (held > 0) == (mode == "book_keeping" and kept > 1)

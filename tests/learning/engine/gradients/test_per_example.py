@@ -113,7 +113,7 @@ def test_norms_from_inner_products_are_right_where_one_factor_s_square_is_too_sm
     for row in range(2):
         large[0, row, row], small[0, row, row] = 1e19, 4.4e-23
     sides = (small, large) if turned else (large, small)
-    uses = OuterProducts(*sides, kept=0, arena=MemoryPool(0, 0))
+    uses = OuterProducts(*sides, max_entries=0, pool=MemoryPool(0, 0))
     assert uses.squared_norms().item() == pytest.approx(2 * (1e19 * 4.4e-23) ** 2, rel=1e-3)
 
 
@@ -136,7 +136,8 @@ def test_norms_from_inner_products_are_no_less_where_all_are_rounded_alike(seed:
     one, right, apart = (torch.rand(2100, generator=generator) for _ in range(3))
     other = one + (apart - 0.5) * (4 * 1.3e-4 * one.square().sum() / (apart - 0.5).square().sum()).sqrt()
     left = torch.stack([one, -other] * (rows // 2))[None]
-    found = OuterProducts(left, right.expand(1, rows, -1), kept=1, arena=MemoryPool(1, 1)).squared_norms()
+    products = OuterProducts(left, right.expand(1, rows, -1), max_entries=1, pool=MemoryPool(1, 1))
+    found = products.squared_norms()
     true = (rows / 2) ** 2 * (one.double() - other.double()).square().sum() * right.double().square().sum()
     assert 1 - 2.0**-12 <= float(found) / float(true) < 1.01
 
@@ -148,7 +149,8 @@ def test_norms_from_inner_products_are_found_anew_where_most_cancels_out(seed: i
     one, right, apart = (torch.rand(2100, generator=generator) for _ in range(3))
     other = one + (apart - 0.5) * (4 * 2.0**-16 * one.square().sum() / (apart - 0.5).square().sum()).sqrt()
     left = torch.stack([one, -other] * (rows // 2))[None]
-    found = OuterProducts(left, right.expand(1, rows, -1), kept=1, arena=MemoryPool(1, 1)).squared_norms()
+    products = OuterProducts(left, right.expand(1, rows, -1), max_entries=1, pool=MemoryPool(1, 1))
+    found = products.squared_norms()
     true = (rows / 2) ** 2 * (one.double() - other.double()).square().sum() * right.double().square().sum()
     assert 1 - 2.0**-12 <= float(found) / float(true) < 1 + 2.0**-10
 
@@ -168,7 +170,7 @@ def test_a_look_up_and_a_product_that_cancel_out_are_both_dropped() -> None:
     looked_up = GatheredRows(torch.tensor([[0], [1]]), torch.tensor([[[1.0, 0.0]], [[1.0, 0.0]]]), (2, 2))
     left, right = torch.tensor([[[-1.0, 0.0]], [[0.0, 1.0]]]), torch.tensor([[[1.0, 0.0]], [[1.0, 0.0]]])
     right[0, 0, 0] += 2.0**-20
-    multiplied = OuterProducts(left, right, kept=0, arena=MemoryPool(0, 0))
+    multiplied = OuterProducts(left, right, max_entries=0, pool=MemoryPool(0, 0))
     assert _norms_of([looked_up, multiplied]).tolist() == [0.0, 4.0]
     for use in (looked_up, multiplied):
         assert use.per_example(0, 2).tolist() == [[[0.0, 0.0], [0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0]]]

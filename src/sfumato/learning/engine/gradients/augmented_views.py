@@ -26,7 +26,7 @@ def whole(rows: int, views: int) -> int:
     Raises
     ------
     UnfitModule
-        If it is not: whose view the last rows are could not be told.
+        If it is not: whose views the last rows are would be unknown.
     """
     if rows % views:
         raise UnfitModule(
@@ -48,7 +48,7 @@ def power_of_two(name: str, value: float) -> float:
     return value
 
 
-def of_examples(use: PerExampleGradients, views: int, *, kept: int) -> PerExampleGradients:
+def of_examples(use: PerExampleGradients, views: int, *, max_entries: int) -> PerExampleGradients:
     """Return one use of rows as one of examples, each with the sum of its rows' gradients.
 
     Parameters
@@ -57,8 +57,8 @@ def of_examples(use: PerExampleGradients, views: int, *, kept: int) -> PerExampl
         Of one row after the other; ``squared_norms`` was not called.
     views : int
         How many rows in a row are one example.
-    kept : int
-        How many entries of gradients may be kept.
+    max_entries : int
+        How many entries of gradients may be stored.
 
     Notes
     -----
@@ -69,13 +69,13 @@ def of_examples(use: PerExampleGradients, views: int, *, kept: int) -> PerExampl
     count = use.count // views
     if isinstance(use, OuterProducts):
         left, right = (side.reshape(count, -1, side.shape[2]) for side in (use.left, use.right))
-        return OuterProducts(left, right, kept=use.kept, arena=use.arena)
+        return OuterProducts(left, right, max_entries=use.max_entries, pool=use.pool)
     if isinstance(use, GatheredRows):
         rows = use.rows.reshape(count, -1, use.rows.shape[2])
         return GatheredRows(use.index.reshape(count, -1), rows, use.shape)
     if isinstance(use, DenseGradients):
         return DenseGradients(use.gradients.unflatten(0, (count, views)).sum(1))
-    return _Joined(use, views, kept)
+    return _Joined(use, views, max_entries)
 
 
 @final
@@ -86,18 +86,18 @@ class _Joined(PerExampleGradients):
     ----------
     rows : Use
     views : int
-    kept : int
-        How many entries of gradients may be kept.
+    max_entries : int
+        How many entries of gradients may be stored.
     """
 
     __slots__ = ("_few", "_rows", "_views", "_whole")
 
-    def __init__(self, rows: PerExampleGradients, views: int, kept: int) -> None:
+    def __init__(self, rows: PerExampleGradients, views: int, max_entries: int) -> None:
         super().__init__(rows.shape, rows.count // views)
         self._rows, self._views = rows, views
-        self._few = max(1, min(self.count, kept // max(1, views * math.prod(self.shape))))
+        self._few = max(1, min(self.count, max_entries // max(1, views * math.prod(self.shape))))
         self._whole: Tensor | None = None
-        if self.count * math.prod(self.shape) <= kept:
+        if self.count * math.prod(self.shape) <= max_entries:
             self._whole = torch.cat([part for _, part in self._parts()])
             del self._rows
 

@@ -1,4 +1,4 @@
-"""What one forward and its backward leave: the uses of each parameter, and the norms known so far."""
+"""Per-example gradients of one forward and backward, by parameter, and the norms known so far."""
 
 from __future__ import annotations
 
@@ -28,20 +28,26 @@ class GradientCollector(ForwardBackward):
         Those that require a gradient.
     count : int
         How many rows there are: as many as examples without views.
-    kept : int
-        How many entries of gradients one use may keep.
-    arena : Arena
-        Where they are kept.
+    max_entries : int
+        How many entries of gradients one use may store.
+    pool : Arena
+        Where they are stored.
     views : int
         How many rows in a row are one example: uses speak of rows until they are collected, then of examples.
     """
 
     def __init__(
-        self, parameters: Mapping[str, Tensor], count: int, kept: int, arena: MemoryPool, *, views: int = 1
+        self,
+        parameters: Mapping[str, Tensor],
+        count: int,
+        max_entries: int,
+        pool: MemoryPool,
+        *,
+        views: int = 1,
     ) -> None:
         super().__init__(count)
         self.examples, self._views = count // views, views
-        self.kept, self.arena = kept, arena
+        self.max_entries, self.pool = max_entries, pool
         self.parameters = parameters
         self.followed = {id(p): TrackedTensor(name, p, frozenset({name})) for name, p in parameters.items()}
         self.uses: defaultdict[str, list[PerExampleGradients]] = defaultdict(list)
@@ -65,7 +71,7 @@ class GradientCollector(ForwardBackward):
         """Take what the backward of one use leaves; a parameter used once gets its norms right away."""
         key = self.followed[id(tensor)].key
         if self._views > 1:
-            use = of_examples(use, self._views, kept=self.kept)
+            use = of_examples(use, self._views, max_entries=self.max_entries)
         self.uses[key].append(use)
         if self.expected[key] == 1 and key in self.parameters:
             with in_full(tensor.device):
@@ -77,7 +83,7 @@ class GradientCollector(ForwardBackward):
         """Return the sums of clipped gradients, and the norms."""
         with in_full(next(iter(self.parameters.values())).device):
             found = sum_clipped(self._collected(), clipping, groups, scale)
-        self.arena.release()
+        self.pool.release()
         return found
 
     def _collected(self) -> Collected:
@@ -87,5 +93,5 @@ class GradientCollector(ForwardBackward):
             gradients=self.uses,
             norms=self.norms,
             examples=self.examples,
-            kept=self.kept,
+            max_entries=self.max_entries,
         )

@@ -34,7 +34,7 @@ class ForwardBackward(ABC):
         ------
         UnfitModule
             If another forward came between, or the backward is the second: which examples are one, and what
-            norm a sum of both has, could not be told.
+            norm a sum of both has, would be unknown.
         """
         if self.superseded:
             raise UnfitModule(

@@ -25,22 +25,22 @@ class OuterProducts(PerExampleGradients):
     ----------
     left : Tensor of shape (examples, rows, first dimension)
     right : Tensor of shape (examples, rows, second dimension)
-    kept : int
+    max_entries : int
         How many entries of gradients to make at a time.
-    arena : Arena
-        Where they are kept from the norms to the sums, if it has room.
+    pool : Arena
+        Where they are stored from the norms to the sums, if it has room.
     sizes : Tensor, optional
         The squared norms of `left` where each example has one row, if they are known.
     """
 
-    __slots__ = ("_sizes", "_whole", "arena", "kept", "left", "right")
+    __slots__ = ("_sizes", "_whole", "left", "max_entries", "pool", "right")
 
     def __init__(
-        self, left: Tensor, right: Tensor, *, kept: int, arena: MemoryPool, sizes: Tensor | None = None
+        self, left: Tensor, right: Tensor, *, max_entries: int, pool: MemoryPool, sizes: Tensor | None = None
     ) -> None:
         super().__init__((left.shape[2], right.shape[2]), left.shape[0])
-        self.left, self.right, self.kept = wide(left), wide(right), kept
-        self.arena, self._sizes = arena, sizes
+        self.left, self.right, self.max_entries = wide(left), wide(right), max_entries
+        self.pool, self._sizes = pool, sizes
         self._whole: Tensor | None = None
 
     @classmethod
@@ -50,7 +50,7 @@ class OuterProducts(PerExampleGradients):
             return parts[0]
         left = torch.cat([part.left for part in parts], 1)
         right = torch.cat([part.right for part in parts], 1)
-        return cls(left, right, kept=parts[0].kept, arena=parts[0].arena)
+        return cls(left, right, max_entries=parts[0].max_entries, pool=parts[0].pool)
 
     def per_example(self, start: int, stop: int) -> Tensor:
         """Return one product of matrices for each example."""
@@ -59,7 +59,7 @@ class OuterProducts(PerExampleGradients):
         return self.left[start:stop].transpose(1, 2) @ self.right[start:stop]
 
     def weighted(self, factors: Tensor) -> Tensor:
-        """Return one product of matrices for all, or of a vector and the gradients kept."""
+        """Return one product of matrices for all, or of a vector and the stored gradients."""
         if self._whole is not None:
             return (factors @ self._whole.view(self.count, -1)).view(self.shape)
         left = (self.left * factors[:, None, None]).flatten(0, 1)
@@ -72,8 +72,8 @@ class OuterProducts(PerExampleGradients):
             own = squares(self.left[:, 0]) if self._sizes is None else self._sizes
             return self._product(own, squares(self.right[:, 0]))
         entries = first * second
-        if self.arena.holds(self.count * entries) and 2 * entries < 64 * rows * rows:
-            whole = self.arena.take((self.count, first, second), self.left)
+        if self.pool.holds(self.count * entries) and 2 * entries < 64 * rows * rows:
+            whole = self.pool.take((self.count, first, second), self.left)
             self._whole = torch.bmm(self.left.transpose(1, 2), self.right, out=whole)
             self.left = self.right = self.left.new_empty(0)  # the gradients tell all
             return squares(self._whole.view(self.count, -1))
@@ -127,7 +127,7 @@ class OuterProducts(PerExampleGradients):
     def _by_parts(self, examples: range | list[int]) -> Tensor:
         """Return the norms of gradients that are made a few at a time."""
         entries = self.shape[0] * self.shape[1]
-        few = max(1, min(len(examples), self.kept // max(1, entries)))
+        few = max(1, min(len(examples), self.max_entries // max(1, entries)))
         norms = []
         for start in range(0, len(examples), few):
             part = examples[start : start + few]

@@ -1,4 +1,4 @@
-"""What is kept of a use of a parameter after its backward, and what it tells of each example's gradient."""
+"""Per-example gradients of one use of a parameter: their norms, and their weighted sum."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def wide(tensor: Tensor) -> Tensor:
 
 
 class PerExampleGradients(ABC):
-    """One use of a tensor in one forward: its per-example gradients, kept in some form.
+    """One use of a tensor in one forward: its per-example gradients, stored in some form.
 
     Guarantee: `per_example`, `weighted` and `squared_norms` speak of the same gradients, up to rounding. What
     is summed over examples at once are gradients, or terms of which an example's add up to at most 2**11

@@ -23,7 +23,7 @@ _DOUBTFUL = 1e-2
 @final
 @dataclass(frozen=True, slots=True)
 class TrackedTensor:
-    """A tensor that uses are told apart by: a parameter, or what follows from parameters alone.
+    """A tensor by which uses are distinguished: a parameter, or what follows from parameters alone.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class Collected:
         The squared norms that are known already, of parameters that were used once.
     examples : int
         How many there are.
-    kept : int
+    max_entries : int
         How many entries of gradients may be made at a time.
     """
 
@@ -66,7 +66,7 @@ class Collected:
     gradients: dict[str, list[PerExampleGradients]]
     norms: dict[str, Tensor]
     examples: int
-    kept: int
+    max_entries: int
 
 
 def sum_clipped(
@@ -157,7 +157,7 @@ class _Several:
             return found
         entries = sum(math.prod(collected.parameters[name].shape) for name in rest)
         entries += sum(math.prod(followed.tensor.shape) for followed, _ in self._made)
-        self._few = max(1, min(collected.examples, collected.kept // max(1, entries)))
+        self._few = max(1, min(collected.examples, collected.max_entries // max(1, entries)))
         parts: dict[str, list[Tensor]] = {name: [] for name in rest}
         for name, _, gradients in self._parts():
             parts[name].append(squares(gradients))

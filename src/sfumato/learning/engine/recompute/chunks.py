@@ -1,4 +1,4 @@
-"""Less memory for another forward: the books are kept for some examples at a time."""
+"""Less memory for another forward: the rules run for some examples at a time."""
 
 from __future__ import annotations
 

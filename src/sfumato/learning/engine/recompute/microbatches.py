@@ -30,7 +30,7 @@ __all__ = ["MicrobatchRecomputation"]
 
 @final
 class MicrobatchRecomputation(Recomputation):
-    """A forward whose examples are told apart by running each alone, or several under vmap.
+    """A forward whose examples are separated by running each alone, or several under vmap.
 
     Parameters
     ----------
@@ -82,9 +82,9 @@ class MicrobatchRecomputation(Recomputation):
         try:
             with torch.no_grad(), torch.random.fork_rng([]):
                 made = self._chunk_outputs(0)
-                kept = [isinstance(layout, BatchLayout) for layout in self._of.outputs]
-                chunk = [torch.zeros_like(m) for m, k in zip(made, kept, strict=True) if k]
-                self._chunk_gradients(0, chunk, kept, [False] * len(values))
+                present = [isinstance(layout, BatchLayout) for layout in self._of.outputs]
+                chunk = [torch.zeros_like(m) for m, k in zip(made, present, strict=True) if k]
+                self._chunk_gradients(0, chunk, present, [False] * len(values))
         except torch.OutOfMemoryError:
             raise
         except RuntimeError as error:

@@ -57,7 +57,9 @@ class _Pulled(PerExampleGradients):
         return torch.cat([squares(part) for _, part in self._parts()])
 
     def _parts(self) -> Iterator[tuple[int, Tensor]]:
-        few = max(1, min(self.count, self._operation.site.collector.kept // max(1, math.prod(self.shape))))
+        few = max(
+            1, min(self.count, self._operation.site.collector.max_entries // max(1, math.prod(self.shape)))
+        )
         for start in range(0, self.count, few):
             part = self.per_example(start, min(start + few, self.count))
             yield start, part.reshape(len(part), -1)
@@ -73,7 +75,7 @@ class _Pulled(PerExampleGradients):
 
 
 def _without(tensor: Tensor, layout: BatchLayout, examples: Tensor) -> Tensor:
-    return torch.where(layout.spread(examples, tensor), torch.zeros((), dtype=tensor.dtype), tensor)
+    return torch.where(layout.expanded(examples, tensor), torch.zeros((), dtype=tensor.dtype), tensor)
 
 
 @final
@@ -123,10 +125,10 @@ class _Anything(Operation):
         with torch.enable_grad():
             inputs = [v.detach().requires_grad_(n) for v, n in zip(values, needed, strict=True)]
             outputs = self.call(inputs, [parameter.detach() for parameter in self.parameters])
-        kept = [(o, g) for o, g in zip(outputs, gradients, strict=True) if g is not None]
+        present = [(o, g) for o, g in zip(outputs, gradients, strict=True) if g is not None]
         asked = [value for value, need in zip(inputs, needed, strict=True) if need]
         found = iter(
-            torch.autograd.grad([o for o, _ in kept], asked, [g for _, g in kept], allow_unused=True)
+            torch.autograd.grad([o for o, _ in present], asked, [g for _, g in present], allow_unused=True)
         )
         return [next(found) if need else None for need in needed]
 

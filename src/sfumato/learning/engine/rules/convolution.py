@@ -101,7 +101,7 @@ class Convolved(PerExampleGradients):
     weight : Tensor
         Its shape counts only.
     collector : GradientCollector
-        Tells how many entries of gradients may be kept, and where.
+        Says how many entries of gradients may be stored, and where.
     """
 
     __slots__ = ("_collector", "_form", "_gradients", "_patched", "_values", "_weight", "_whole")
@@ -115,16 +115,16 @@ class Convolved(PerExampleGradients):
         self._patched = suited(form, self.shape, gradients)
         self._whole: Tensor | None = None
 
-    def _made(self, values: Tensor, gradients: Tensor, arena: MemoryPool | None = None) -> Tensor:
+    def _made(self, values: Tensor, gradients: Tensor, pool: MemoryPool | None = None) -> Tensor:
         """Return per-example gradients of shape (pieces, examples, entries), in an order of their own."""
         if not self._patched:
-            if arena is not None:
-                arena.count(len(values) * math.prod(self.shape))
+            if pool is not None:
+                pool.count(len(values) * math.prod(self.shape))
             return self._form.per_example(gradients, values, self._weight).reshape(1, len(values), -1)
         outer, inner, height, width = self.shape
         sides = (width * inner, outer) if turned(self.shape) else (outer, width * inner)
         shape = (height, len(values), *sides)
-        out = gradients.new_empty(shape) if arena is None else arena.take(shape, gradients)
+        out = gradients.new_empty(shape) if pool is None else pool.take(shape, gradients)
         return by_patches(self._form, values, gradients, self.shape, out).flatten(2)
 
     def _ordered(self, pieces: Tensor) -> Tensor:
@@ -145,7 +145,7 @@ class Convolved(PerExampleGradients):
         return self._ordered(self._made(self._values[start:stop], self._gradients[start:stop]))
 
     def weighted(self, factors: Tensor) -> Tensor:
-        """Return the plain convolution's own backward, or the product with the gradients kept."""
+        """Return the plain convolution's own backward, or the product with the stored gradients."""
         if self._whole is not None:
             return self._ordered(torch.stack([factors @ piece for piece in self._whole])).contiguous()
         shape = (-1, *[1] * (self._gradients.dim() - 1))
@@ -153,7 +153,7 @@ class Convolved(PerExampleGradients):
         return self._form.backward(gradients, self._values, self._weight, of_input=False)
 
     def squared_norms(self) -> Tensor:
-        """Return them from the gradients, which are kept if they fit, or from small maps' correlations."""
+        """Return them from the gradients, which are stored if they fit, or from small maps' correlations."""
         found = autocorrelated(self._form, self._values, self._gradients, self.shape)
         if found is not None:
             norms, most = found
@@ -164,8 +164,8 @@ class Convolved(PerExampleGradients):
                 chosen = doubtful.nonzero()[:, 0]
                 norms[chosen] = self._by_parts(self._values[chosen], self._gradients[chosen])
             return self._without_faint(norms, most)
-        if self._collector.arena.holds(self.count * math.prod(self.shape)):
-            self._whole = self._made(self._values, self._gradients, self._collector.arena)
+        if self._collector.pool.holds(self.count * math.prod(self.shape)):
+            self._whole = self._made(self._values, self._gradients, self._collector.pool)
             self._values = self._gradients = self._values.new_empty(0)  # the gradients tell all
             return squares(self._whole).sum(0)
         reach = self._form.reach(self._gradients, self._values, self._weight)
@@ -179,7 +179,7 @@ class Convolved(PerExampleGradients):
         return norms
 
     def _by_parts(self, values: Tensor, gradients: Tensor) -> Tensor:
-        few = max(1, self._collector.kept // math.prod(self.shape))
+        few = max(1, self._collector.max_entries // math.prod(self.shape))
         parts = zip(values.split(few), gradients.split(few), strict=True)
         return torch.cat([squares(self._made(v, g)).sum(0) for v, g in parts])
 

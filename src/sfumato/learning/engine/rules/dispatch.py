@@ -10,7 +10,7 @@ from torch.overrides import TorchFunctionMode
 from sfumato.learning.engine.gradients.collector import GradientCollector
 from sfumato.learning.engine.rules.operation import CallSite
 from sfumato.learning.engine.rules.registry import apply
-from sfumato.learning.engine.trace.activation_checkpointing import kept
+from sfumato.learning.engine.trace.activation_checkpointing import tensors_saved
 from sfumato.learning.engine.trace.calls import tensors_in
 from sfumato.learning.engine.trace.decompositions import decomposition_of
 from sfumato.learning.engine.trace.plan import ForwardPlan, Step
@@ -36,7 +36,7 @@ class RuleDispatch(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if self._plan.checkpointed:
-            with kept():
+            with tensors_saved():
                 return self._called(func, args, kwargs or {})
         return self._called(func, args, kwargs or {})
 

@@ -58,7 +58,8 @@ class _Linear(Operation):
             pair = pair[::-1] if self._turned else pair
             known = None if self._turned else sizes
             collector.collect(
-                self._weight, OuterProducts(*pair, kept=collector.kept, arena=collector.arena, sizes=known)
+                self._weight,
+                OuterProducts(*pair, max_entries=collector.max_entries, pool=collector.pool, sizes=known),
             )
         if self._bias is not None and id(self._bias) in collector.followed:
             dense = DenseGradients(left[:, 0], sizes) if left.shape[1] == 1 else DenseGradients(left.sum(1))

@@ -29,7 +29,7 @@ class CallSite:
     Parameters
     ----------
     step : Step
-        What the plan tells of it.
+        What the plan says of it.
     collector : GradientCollector
         Of the forward.
     func, args, kwargs

@@ -1,7 +1,7 @@
 """Activation checkpointing around parameters: left out on the fast way, where it would run them again unseen.
 
 What a checkpoint runs again in the backward runs beside the forward, so its uses of parameters would not be
-rerouted. On the fast way the tensors that the backward needs are therefore kept as without a checkpoint: the
+rerouted. On the fast way the tensors that the backward needs are therefore saved as without a checkpoint: the
 gradients are the same, the memory is not saved. ``chunk`` saves it instead.
 """
 
@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from sfumato.errors import UnfitModule
 
-__all__ = ["around", "has_functions", "kept"]
+__all__ = ["around", "has_functions", "tensors_saved"]
 
 _OWN = vars(torch.utils.checkpoint)
 
@@ -48,13 +48,13 @@ def around(arguments: Sequence[Tensor]) -> bool:
     return False
 
 
-def kept() -> AbstractContextManager[object]:
-    """Make a context in which tensors are kept for the backward, whatever checkpoint is around it.
+def tensors_saved() -> AbstractContextManager[object]:
+    """Make a context in which tensors are saved for the backward, whatever checkpoint is around it.
 
     Notes
     -----
     The innermost pair of hooks is the one that counts, so that the checkpoint's is never asked. Versions are
-    compared as torch does without hooks: what is changed in place after it was kept is an error.
+    compared as torch does without hooks: what is changed in place after it was saved is an error.
     """
     return torch.autograd.graph.saved_tensors_hooks(_kept, _given_back)
 

@@ -54,7 +54,7 @@ class BatchLayout:
             return tensor.reshape(count, -1, tensor.shape[-1])
         return self.examples(tensor, count).reshape(count, -1, tensor.shape[-1])
 
-    def spread(self, values: Tensor, tensor: Tensor) -> Tensor:
+    def expanded(self, values: Tensor, tensor: Tensor) -> Tensor:
         """Return one value for each example in a shape that broadcasts against the tensor."""
         each = tensor.shape[self.dim] // len(values)
         if each > 1:

@@ -1,7 +1,7 @@
 """The plan of a module's forward: each use of a parameter, and where the examples lie in what it meets.
 
 A plan comes from two runs of the forward on small batches, of two examples and of the same two and a third.
-Comparing them call by call tells which tensors belong to single examples, along which dimension, and which
+Comparing them call by call shows which tensors belong to single examples, along which dimension, and which
 follow from parameters alone. A layout that the values contradict is none: the module then runs by the
 fallbacks, which look at its inputs and outputs only.
 """

@@ -1,4 +1,4 @@
-"""Calls that draw at random, made still: two runs of a forward can be compared only without them."""
+"""Random calls replaced by fixed values: only so can two runs of a forward be compared."""
 
 from __future__ import annotations
 

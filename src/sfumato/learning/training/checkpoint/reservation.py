@@ -94,12 +94,12 @@ class Reservation:
                 self.run = make(self.ledger)
             except SfumatoError as error:
                 refused = error
-        # The error itself may not travel: the others are told what it says.
-        told = self.ranks.share(None if refused is None else str(refused))
+        # The error itself may not travel: the others get its message.
+        message = self.ranks.share(None if refused is None else str(refused))
         if refused is not None:
             raise refused
-        if told is not None:
-            raise LedgerUnavailable(f"the first process was refused: {told}")
+        if message is not None:
+            raise LedgerUnavailable(f"the first process was refused: {message}")
 
     def _reserved(self, ledger: Ledger | LedgerView, run: TrainingRun) -> Run:
         if self.delta is None:

@@ -1,4 +1,4 @@
-"""Processes that train together: what each has is summed, and what one draws is told to all."""
+"""Ranks of a process group: sums over all of them, and values that the first one shares with the others."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ class Ranks:
         """Whether all processes have passed the same numbers, in order; every process must ask."""
         if not self.together:
             return True
-        told = [len(numbers), *numbers[:1], *numbers[-1:], sum(numbers)]
+        values = [len(numbers), *numbers[:1], *numbers[-1:], sum(numbers)]
         # The greatest of each and of its opposite: alike where one is the other's.
-        ends = torch.tensor([*told, *(-one for one in told)], device=device)
+        ends = torch.tensor([*values, *(-one for one in values)], device=device)
         dist.all_reduce(ends, op=dist.ReduceOp.MAX)
-        most, least = ends.view(2, -1).tolist()
-        return bool(most == [-one for one in least])
+        maximum, minimum = ends.view(2, -1).tolist()
+        return bool(maximum == [-one for one in minimum])
 
-    def require_alike(self, told: Mapping[str, Any]) -> None:
+    def require_alike(self, values: Mapping[str, Any]) -> None:
         """Refuse, in every process, what is not the same in all; every process must ask.
 
         Raises
@@ -80,8 +80,8 @@ class Ranks:
         if not self.together:
             return
         parts: list[Any] = [None] * self.size
-        dist.all_gather_object(parts, dict(told))
-        for name in told:
+        dist.all_gather_object(parts, dict(values))
+        for name in values:
             each = [part[name] for part in parts]
             if any(one != each[0] for one in each):
                 remedy = "pass the same arguments to make_private in each"

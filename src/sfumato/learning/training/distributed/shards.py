@@ -198,9 +198,9 @@ def cut_optimizer(parameters: Sequence[Tensor], state: dict[str, Any]) -> dict[s
     cut = {
         number: {
             key: _cut(parameters[number], value) if _like(parameters[number], value) else value
-            for key, value in kept.items()
+            for key, value in values.items()
         }
-        for number, kept in state["state"].items()
+        for number, values in state["state"].items()
     }
     return {**state, "state": cut}
 

@@ -38,10 +38,10 @@ class BatchReuseCheck:
 
     def note(self, step: int, batch: Any) -> None:
         """Learn of the batch of a step."""
-        self._steps = {place: kept for place, kept in self._steps.items() if kept[0]() is not None}
+        self._steps = {address: noted for address, noted in self._steps.items() if noted[0]() is not None}
         for _, tensor in leaves(batch):
-            if (place := _place(tensor)) is not None:
-                self._steps[place] = weakref.ref(tensor), step
+            if (address := _address(tensor)) is not None:
+                self._steps[address] = weakref.ref(tensor), step
 
     def watch(self, module: nn.Module) -> None:
         """Look at what each forward in training is called with."""
@@ -58,14 +58,14 @@ class BatchReuseCheck:
         if not torch.is_grad_enabled():
             return
         for _, tensor in leaves((args, kwargs)):
-            place = _place(tensor)
-            kept = None if place is None else self._steps.get(place)
-            if kept is not None and kept[0]() is not None and not self._current(kept[1]):
+            address = _address(tensor)
+            noted = None if address is None else self._steps.get(address)
+            if noted is not None and noted[0]() is not None and not self._current(noted[1]):
                 remedy = "run each batch through the module once in training mode, when it is given"
                 _check.refuse("batch", "be the one that the loader gave last", "an earlier one", remedy)
 
 
-def _place(tensor: Tensor) -> int | None:
+def _address(tensor: Tensor) -> int | None:
     """Return where a tensor's entries lie; None where that is nowhere of its own, as under vmap."""
     if not tensor.numel() or tensor.layout is not torch.strided:
         return None

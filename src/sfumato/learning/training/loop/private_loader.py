@@ -31,13 +31,13 @@ class GivenBatch(NamedTuple):
 
 
 class BatchReceiver(Protocol):
-    """Who is told of the batches."""
+    """Who is notified of the batches."""
 
     def restart(self) -> None:
         """Forget batches that were given and not used."""
 
     def give(self, given: GivenBatch, batch: Any) -> None:
-        """Learn of a batch that is about to be used."""
+        """Be notified of a batch that is about to be used."""
 
 
 @final

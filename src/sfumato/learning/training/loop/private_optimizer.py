@@ -81,25 +81,27 @@ def make_stepping_private(optimizer: Optimizer, run: TrainingRun) -> None:
         own_zero(set_to_none=set_to_none)
 
     patched: Any = optimizer
-    kept = {name: vars(optimizer)[name] for name in ("step", "zero_grad", _SCALED) if name in vars(optimizer)}
+    own_attributes = {
+        name: vars(optimizer)[name] for name in ("step", "zero_grad", _SCALED) if name in vars(optimizer)
+    }
     if hasattr(own_step, _COUNTED):
         setattr(step, _COUNTED, True)  # a scheduler that was made before still counts the steps
     patched.step = types.MethodType(step, optimizer)
     setattr(patched, _SCALED, True)  # so that a GradScaler gets as far as the step
     patched.zero_grad = types.MethodType(zero_grad, optimizer)
-    setattr(patched, _RUN, kept)
+    setattr(patched, _RUN, own_attributes)
     patched.noise_multiplier = run.noise_multiplier
     patched.expected_batch_size = run.sampler.expected_batch_size
 
 
 def _refuse_scaler(optimizer: Any) -> None:
-    """Refuse the step of a gradient scaler: what it skips and how it scales tells of single examples."""
+    """Refuse the step of a gradient scaler: what it skips and how it scales reveals single examples."""
     if getattr(optimizer, "grad_scale", None) is None:
         return
     del optimizer.grad_scale, optimizer.found_inf
     _check.refuse(
         "optimizer",
-        "be stepped by itself: when a GradScaler skips a step tells of single examples",
+        "be stepped by itself: when a GradScaler skips a step reveals single examples",
         "a GradScaler's step",
         "multiply the loss by a fixed power of two, and pass that as loss_scale=",
     )
@@ -107,7 +109,7 @@ def _refuse_scaler(optimizer: Any) -> None:
 
 def restore_stepping(optimizer: Optimizer) -> None:
     """Give the optimizer its own methods back."""
-    kept = vars(optimizer).pop(_RUN, {})
+    own_attributes = vars(optimizer).pop(_RUN, {})
     for name in ("step", "zero_grad", _SCALED, "noise_multiplier", "expected_batch_size", "max_grad_norm"):
         vars(optimizer).pop(name, None)
-    vars(optimizer).update(kept)
+    vars(optimizer).update(own_attributes)

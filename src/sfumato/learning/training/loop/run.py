@@ -188,7 +188,7 @@ class TrainingRun:
         self._cursor = max(self._cursor, cursor)
         self._foreign_steps = max(self._foreign_steps, foreign_steps)
 
-    # what the loader tells
+    # what the loader reports
 
     def restart(self) -> None:
         """Forget batches that were given and not stepped with: a rewound one would be in a sum twice."""
@@ -304,10 +304,10 @@ class TrainingRun:
             _check.refuse("batch", "be of the same step in all processes", "others", remedy)
         self._ranks.sum_(sums.values())
         if self.steps.needs_digest and self._digest is not None:
-            # Deviations too: one noise at two scales on one sum tells the sum.
+            # Deviations too: one noise at two scales on one sum reveals the sum.
             scale = {"clipping": clipping_to_json(self.clipping), "noise_multiplier": self.noise_multiplier}
-            told = self._digest.of(numbers, [*sums.values(), norms], scale)
-            confirmed = self.steps.confirm(numbers[0], told) if len(numbers) == 1 else self._refuse_two()
+            digest = self._digest.of(numbers, [*sums.values(), norms], scale)
+            confirmed = self.steps.confirm(numbers[0], digest) if len(numbers) == 1 else self._refuse_two()
             if confirmed < 0:
                 warnings.warn(
                     "a step was computed otherwise than before the run was killed: its noise is not drawn "

@@ -1,4 +1,4 @@
-"""A keyed hash of all that a step computes: where it is equal, the same noise tells nothing new."""
+"""A keyed hash of all that a step computes: where it is equal, the same noise reveals nothing new."""
 
 from __future__ import annotations
 

@@ -109,16 +109,16 @@ class ReservedSteps(Steps):
         return step
 
     def _claimed(self) -> range:
-        told: range | RunExhausted = range(0)
+        claimed: range | RunExhausted = range(0)
         if self._run is not None:
             try:
-                told = self._run.claim(self._size)
+                claimed = self._run.claim(self._size)
             except RunExhausted as ended:
-                told = ended
-        told = self._ranks.share(told)
-        if isinstance(told, RunExhausted):
-            raise told
-        return told
+                claimed = ended
+        claimed = self._ranks.share(claimed)
+        if isinstance(claimed, RunExhausted):
+            raise claimed
+        return claimed
 
 
 @final

@@ -23,7 +23,7 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["Epoch", "epoch_of", "examples_of", "planned_for", "sampler_for", "steps_of"]
 
 ENDLESS = 2**31 - 1
-"""Steps of a run that was not told how long it is."""
+"""Steps of a run whose length was not given."""
 
 
 class Epoch(NamedTuple):
