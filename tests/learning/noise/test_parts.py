@@ -19,7 +19,7 @@ if run_time(__name__):
     from sfumato.learning.noise.device_normal import add_normals_on_device
     from sfumato.learning.noise.grid import GridNoise
     from sfumato.learning.noise.keyed import KeyedNoise
-    from sfumato.learning.noise.noise import Noise, Part
+    from sfumato.learning.noise.noise import Noise, ParameterSlice
 
 
 KEY = bytes(range(32))
@@ -42,7 +42,7 @@ def test_parts_have_the_noise_of_the_whole(kind: str, cut: tuple[int, int]) -> N
         whole.add_(wholes, step=step, stddevs=stddevs)
         for noise, side in ((first, 0), (second, 1)):
             pieces = [pair[side] for pair in cuts]
-            parts = [Part(at if side else 0, size) for at, size in zip(cut, SIZES, strict=True)]
+            parts = [ParameterSlice(at if side else 0, size) for at, size in zip(cut, SIZES, strict=True)]
             noise.add_(pieces, step=step, stddevs=stddevs, parts=parts)
     for tensor, pair in zip(wholes, cuts, strict=True):
         assert torch.equal(tensor, torch.cat(pair))
@@ -59,6 +59,6 @@ def test_a_device_draws_from_any_place_on(first: int, monkeypatch: pytest.Monkey
 
 
 def test_parts_that_lie_nowhere_are_refused() -> None:
-    for parts in ([Part(0, 3)], [Part(1, 4)], [Part(-1, 9)], []):
+    for parts in ([ParameterSlice(0, 3)], [ParameterSlice(1, 4)], [ParameterSlice(-1, 9)], []):
         with pytest.raises(ParameterError, match="parts must"):
             KeyedNoise(KEY).add_([torch.zeros(4)], step=0, stddevs=[1.0], parts=parts)

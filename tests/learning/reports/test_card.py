@@ -69,7 +69,6 @@ def test_how_many_examples_there_are_is_told_where_it_is_public(
 def test_all_forms_say_the_same() -> None:
     made = card(sampling={"sampling_probability": 0.125}, ledger={"id": "ab", "run": 7}, software={"x": "1"})
     plain = json.loads(made.to_json())
-    assert plain == made.to_document()
     assert PrivacyCard.from_json(made.to_json()) == made
     assert plain["guarantee"] == {
         "epsilon": 1.25,
@@ -137,7 +136,7 @@ def test_the_text_shows_no_less_than_was_spent() -> None:
 
 
 def test_a_card_of_another_format_version_or_content_is_refused() -> None:
-    document = card().to_document()
+    document = json.loads(card().to_json())
     for changes, says in (
         ({"format": "sfumato.loss"}, "document of the format sfumato.model-card"),
         ({"version": 2}, "version of sfumato.model-card from 1 to 1"),

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
 from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, encoded, placed, plain_draws
-from sfumato.learning.estimators.vector_sums import Part, VectorSum
+from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum
 from sfumato.numerics.source import RandomSource
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]
@@ -52,14 +52,14 @@ class _Boosting(PrivateEstimator):
     depth: int = 5
     learning_rate: float = 0.3
 
-    def _parts(self, scores: int) -> list[Part]:
+    def _parts(self, scores: int) -> list[SumSpecification]:
         """Return the sums of all trees: gradients, and a curvature that is as large."""
         trees = _check.integer("n_estimators", self.n_estimators, minimum=1)
         depth = _check.integer("depth", self.depth, minimum=1)
         if depth > _DEEPEST:
             _check.refuse("depth", f"be at most {_DEEPEST}", depth)
         _check.positive("learning_rate", self.learning_rate)
-        return [Part(norm=math.sqrt(2.0), entries=scores + 1, times=trees)]
+        return [SumSpecification(norm=math.sqrt(2.0), entries=scores + 1, times=trees)]
 
     def _boost(
         self, places: _Array, gradients: Any, scores: int, total: VectorSum, source: RandomSource

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato import _check
 from sfumato.learning.estimators.moments import mean_and_variance_part, noisy_mean_and_variance
 from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, placed, plain_draws
-from sfumato.learning.estimators.vector_sums import Part, VectorSum, products
+from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum, products
 from sfumato.numerics.source import RandomSource
 
 __all__ = ["KMeans"]
@@ -108,7 +108,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):
         self._bounds = box("bounds", self.bounds, size)
         parts = [
             mean_and_variance_part(size, weight=_START_WEIGHT),
-            Part(norm=math.sqrt(2.0), entries=size + 1, times=steps),
+            SumSpecification(norm=math.sqrt(2.0), entries=size + 1, times=steps),
         ]
         (start, sums), source = self._pay(parts)
         places = placed(X, self._bounds)

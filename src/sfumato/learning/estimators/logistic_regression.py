@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato import _check
 from sfumato.learning.estimators.objective_perturbation import ObjectivePerturbation
 from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, encoded, placed
-from sfumato.learning.estimators.vector_sums import Part, products
+from sfumato.learning.estimators.vector_sums import SumSpecification, products
 
 __all__ = ["LogisticRegression"]
 
@@ -133,8 +133,8 @@ class LogisticRegression(ClassifierMixin, PrivateEstimator):
         alpha = _check.non_negative("alpha", self.alpha)
         shape = (len(self.classes_) if len(self.classes_) > 2 else 1, X.shape[1] + 1)
         parts = [
-            Part(norm=clip, entries=shape[0] * shape[1], times=steps),
-            Part(norm=1.0, entries=1, weight=_COUNT_WEIGHT),
+            SumSpecification(norm=clip, entries=shape[0] * shape[1], times=steps),
+            SumSpecification(norm=1.0, entries=1, weight=_COUNT_WEIGHT),
         ]
         (gradient, number), source = self._pay(parts)
         features = self._features(X)

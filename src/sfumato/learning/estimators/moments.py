@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.learning.estimators.vector_sums import Part, VectorSum
+from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum
 from sfumato.numerics.source import RandomSource
 
 __all__ = [
@@ -41,13 +41,13 @@ class MeanAndVariance(NamedTuple):
     variance: _Array
 
 
-def mean_and_variance_part(columns: int, weight: float = 1.0) -> Part:
+def mean_and_variance_part(columns: int, weight: float = 1.0) -> SumSpecification:
     """Return the sum of a one, of places and of their squares.
 
     The places and squares of a row have an L2 norm of at most the square root of ``2 * columns``; the one is
     made as large as that, for a count that is as good as all of them.
     """
-    return Part(norm=2 * math.sqrt(columns), entries=2 * columns + 1, weight=weight)
+    return SumSpecification(norm=2 * math.sqrt(columns), entries=2 * columns + 1, weight=weight)
 
 
 def mean_and_variance_rows(places: _Array) -> _Array:
@@ -72,13 +72,13 @@ def noisy_mean_and_variance(
     return MeanAndVariance(number, mean, np.clip(square - mean**2, 0.0, 1.0))
 
 
-def moments_part(columns: int) -> Part:
+def moments_part(columns: int) -> SumSpecification:
     """Return the sum of the upper triangle of each row's products, with a one before its places.
 
     With the entries off the diagonal times the square root of 2 the L2 norm is the row's squared norm.
     """
     size = columns + 1
-    return Part(norm=float(size), entries=size * (size + 1) // 2)
+    return SumSpecification(norm=float(size), entries=size * (size + 1) // 2)
 
 
 def noisy_moments(total: VectorSum, places: _Array, source: RandomSource) -> _Array:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import validate_data
 from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
 from sfumato.learning.estimators.table_entries import is_label, number, numbers_of, refuse_complex
-from sfumato.learning.estimators.vector_sums import Part, VectorSum, planned
+from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum, planned
 from sfumato.numerics.source import RandomSource, random_source
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -80,7 +80,7 @@ class PrivateEstimator(BaseEstimator):
     def __getstate__(self) -> Any:
         return super().__getstate__() | {"ledger": None}
 
-    def _pay(self, parts: Sequence[Part]) -> tuple[list[VectorSum], RandomSource]:
+    def _pay(self, parts: Sequence[SumSpecification]) -> tuple[list[VectorSum], RandomSource]:
         """Settle the noise, charge the ledger, and return the sums: the data is read after this only."""
         sums, loss = planned(parts, epsilon=self.epsilon, delta=self.delta)
         return sums, self._charged(loss)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato.learning.estimators.moments import mean_and_variance_part, noisy_mean_and_variance
 from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, placed
-from sfumato.learning.estimators.vector_sums import Part, VectorSum
+from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum
 from sfumato.numerics.source import RandomSource
 
 __all__ = ["StandardScaler"]
@@ -93,7 +93,7 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
         given = None if self.bounds is None else box("bounds", self.bounds, size)
         parts = [mean_and_variance_part(size)]
         if given is None:
-            parts.append(Part(norm=float(np.sqrt(size)), entries=_BINS * size))
+            parts.append(SumSpecification(norm=float(np.sqrt(size)), entries=_BINS * size))
         (total, *counts), source = self._pay(parts)
         self.bounds_ = _found(X, counts[0], source) if given is None else given
         moments = noisy_mean_and_variance(total, placed(X, self.bounds_), source)

@@ -19,7 +19,7 @@ from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
 from sfumato.privacy.loss import PrivacyLoss, compose
 
-__all__ = ["Part", "VectorSum", "planned", "products"]
+__all__ = ["SumSpecification", "VectorSum", "planned", "products"]
 
 _Array = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ _MOST_ENTRIES: Final = 1 << 20
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
+class SumSpecification:
     """One kind of sum that a model will ask for.
 
     Parameters
@@ -77,7 +77,7 @@ class VectorSum:
 
     Parameters
     ----------
-    part : Part
+    part : SumSpecification
     stddev : int
         Of the noise, in steps of the grid, which is a 2^20th of the norm.
 
@@ -88,7 +88,7 @@ class VectorSum:
     holds whatever the caller's floating-point arithmetic did. Sums of integers are exact.
     """
 
-    part: Part
+    part: SumSpecification
     stddev: int
 
     def release(self, rows: _Array, source: RandomSource, groups: Any = None, count: int = 1) -> _Array:
@@ -150,12 +150,14 @@ def products(rows: _Array, vectors: _Array) -> _Array:
     return np.asarray(np.einsum("ij,kj->ik", rows, vectors))
 
 
-def planned(parts: Sequence[Part], *, epsilon: float, delta: float) -> tuple[list[VectorSum], PrivacyLoss]:
+def planned(
+    parts: Sequence[SumSpecification], *, epsilon: float, delta: float
+) -> tuple[list[VectorSum], PrivacyLoss]:
     """Return sums with the smallest noise at which all of them together meet (epsilon, delta).
 
     Parameters
     ----------
-    parts : sequence of Part
+    parts : sequence of SumSpecification
     epsilon, delta : float
         Delta must be positive.
 

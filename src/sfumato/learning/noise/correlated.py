@@ -11,7 +11,7 @@ from torch import Tensor
 
 from sfumato import _check
 from sfumato.learning.noise.keyed import change_entries
-from sfumato.learning.noise.noise import Noise, Part
+from sfumato.learning.noise.noise import Noise, ParameterSlice
 from sfumato.learning.noise.noise_key import NoiseKey
 from sfumato.mechanisms.factorization.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategy import NoiseStream, Strategy
@@ -108,7 +108,11 @@ class CorrelatedNoise(Noise):
         return self.strategy.loss(noise_multiplier, participation=self.participation, neighboring=neighboring)
 
     def _add(
-        self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float], parts: Sequence[Part]
+        self,
+        gradients: Sequence[Tensor],
+        step: int,
+        stddevs: Sequence[float],
+        parts: Sequence[ParameterSlice],
     ) -> None:
         if step >= self.strategy.steps:
             remedy = "make a strategy of more steps"
@@ -138,7 +142,9 @@ class CorrelatedNoise(Noise):
 class _Parameter:
     """The correlated noise of one parameter."""
 
-    def __init__(self, strategy: Strategy, key: bytes, place: int, shape: tuple[int, float, Part]) -> None:
+    def __init__(
+        self, strategy: Strategy, key: bytes, place: int, shape: tuple[int, float, ParameterSlice]
+    ) -> None:
         self._strategy, self._key, self._place = strategy, key, place
         self.shape = shape
         self._restart()

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from sfumato import _check
 from sfumato.learning.noise.keyed import change_entries
-from sfumato.learning.noise.noise import Noise, Part
+from sfumato.learning.noise.noise import Noise, ParameterSlice
 from sfumato.learning.noise.noise_key import NoiseKey
 from sfumato.numerics.keyed_normal import rounded_normals
 from sfumato.numerics.rounding import div_down, mul_up
@@ -98,7 +98,11 @@ class GridNoise(Noise):
         return div_down(noise, mul_up(worse, 1 + 2.0**-48))
 
     def _add(
-        self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float], parts: Sequence[Part]
+        self,
+        gradients: Sequence[Tensor],
+        step: int,
+        stddevs: Sequence[float],
+        parts: Sequence[ParameterSlice],
     ) -> None:
         entries = sum(part.whole for part in parts)
         more = 1 + mul_up(_MULTIPLIER * 2.0**-_BITS, sqrt(entries) * (1 + 2.0**-48))

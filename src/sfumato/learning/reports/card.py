@@ -154,8 +154,39 @@ class PrivacyCard:
             )
         return tuple(sentences)
 
-    def to_document(self) -> dict[str, Any]:
-        """Return the card as plain values, to stand in a larger document."""
+    def to_json(self) -> str:
+        """Return the card as JSON text.
+
+        Returns
+        -------
+        str
+            A document of the format ``sfumato.model-card``, indented; `from_json` reads it.
+
+        Examples
+        --------
+        >>> from sfumato.privacy import Gaussian
+        >>> card = PrivacyCard(
+        ...     epsilon=1.25,
+        ...     delta=1e-5,
+        ...     neighboring=Neighboring.ADD_REMOVE,
+        ...     unit="row",
+        ...     loss=Gaussian(4.0),
+        ...     steps=1,
+        ...     sampler="full-batch",
+        ...     sampling={},
+        ...     participation=1,
+        ...     noise={"kind": "keyed-normal"},
+        ...     noise_multiplier=4.0,
+        ...     clipping={"kind": "flat", "clip_norm": 1.0},
+        ...     float_safe=False,
+        ...     simulated=False,
+        ... )
+        >>> PrivacyCard.from_json(card.to_json()) == card
+        True
+        """
+        return json.dumps(self._document(), indent=2, allow_nan=False)
+
+    def _document(self) -> dict[str, Any]:
         neighboring = next(name for name, relation in _NEIGHBORINGS.items() if relation is self.neighboring)
         fields = {
             "guarantee": {
@@ -181,10 +212,6 @@ class PrivacyCard:
             "conditions": list(self.conditions),
         }
         return FORMAT.wrap(fields)
-
-    def to_json(self) -> str:
-        """Return the card as JSON text."""
-        return json.dumps(self.to_document(), indent=2, allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> PrivacyCard:

@@ -210,7 +210,7 @@ def train_table(
             losses = nn.functional.cross_entropy(module(inputs), labels, reduction="none")
             (weights * losses).mean().backward()
             optimizer.step()
-    card = engine.card(delta, unit="row").to_document()
+    card = json.loads(engine.card(delta, unit="row").to_json())
     engine.detach()
     document = FORMAT.wrap(
         {

@@ -23,7 +23,7 @@ if run_time(__name__):
     )
     from torch.distributed.tensor import Shard
 
-    from sfumato.learning.noise.noise import Part
+    from sfumato.learning.noise.noise import ParameterSlice
     from sfumato.learning.training.distributed.shards import Shards
     from tests.learning.training.conftest import Made, make_module
 
@@ -77,7 +77,7 @@ def test_the_parts_of_a_whole_module_are_the_wholes() -> None:
     sums = {"weight": torch.ones(2, 3), "bias": torch.zeros(2)}
     runs, parts = shards.own(sums)
     assert runs[0] is sums["weight"]
-    assert parts == [Part(0, 6), Part(0, 2)]
+    assert parts == [ParameterSlice(0, 6), ParameterSlice(0, 2)]
 
 
 def flat() -> Any:

@@ -12,7 +12,7 @@ from torch.distributed.fsdp import FSDPModule, FullyShardedDataParallel
 from torch.distributed.tensor import DTensor, Shard, distribute_tensor
 
 from sfumato import _check
-from sfumato.learning.noise.noise import Part
+from sfumato.learning.noise.noise import ParameterSlice
 
 __all__ = ["Shards", "apart_as", "check_shards", "cut_module", "cut_optimizer", "gathered"]
 
@@ -131,7 +131,7 @@ class Shards:
         for part in self._parts:
             part.reshard()
 
-    def own(self, sums: Mapping[str, Tensor]) -> tuple[list[Tensor], list[Part]]:
+    def own(self, sums: Mapping[str, Tensor]) -> tuple[list[Tensor], list[ParameterSlice]]:
         """Return this process's runs of whole tensors, and where they lie.
 
         Parameters
@@ -144,7 +144,7 @@ class Shards:
             parameter = self.named[name]
             if not isinstance(parameter, DTensor):
                 runs.append(total)
-                parts.append(Part(0, total.numel()))
+                parts.append(ParameterSlice(0, total.numel()))
                 continue
             mesh = parameter.device_mesh
             # Rows are dealt as torch.chunk deals them: all have as many but the last that have any.
@@ -154,7 +154,7 @@ class Shards:
             if run.shape != parameter.to_local().shape:
                 _check.refuse("module", "be cut up by rows, as torch.chunk does", "otherwise")
             runs.append(run.contiguous())
-            parts.append(Part(first * (total[0].numel() if len(total) else 0), total.numel()))
+            parts.append(ParameterSlice(first * (total[0].numel() if len(total) else 0), total.numel()))
         return runs, parts
 
 
