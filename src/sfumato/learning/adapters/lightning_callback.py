@@ -141,7 +141,12 @@ class PrivacyCallback(Callback):
         return self._begun
 
     def get_epsilon(self) -> float:
-        """Return the epsilon of the steps so far, at the arguments' delta, rounded up."""
+        """Return the epsilon of the steps so far, at the arguments' delta, rounded up.
+
+        Returns
+        -------
+        float
+        """
         return 0.0 if self._begun is None else self._begun.get_epsilon(self._privacy.delta)
 
     # Lightning's hooks

@@ -88,7 +88,12 @@ class PrivateTrainerMixin(_Loop):
         return self._begun
 
     def get_epsilon(self) -> float:
-        """Return the epsilon of the steps so far, at the arguments' delta, rounded up."""
+        """Return the epsilon of the steps so far, at the arguments' delta, rounded up.
+
+        Returns
+        -------
+        float
+        """
         return 0.0 if self._begun is None else self._begun.get_epsilon(self.privacy.delta)
 
     def train(self, resume_from_checkpoint: str | bool | None = None, trial: Any = None, **more: Any) -> Any:

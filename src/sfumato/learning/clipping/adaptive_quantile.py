@@ -74,11 +74,33 @@ class AdaptiveQuantile(Clipping):
         object.__setattr__(self, "learning_rate", _check.positive("learning_rate", self.learning_rate))
 
     def groups(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Return 0 for each parameter."""
+        """Return 0 for each parameter.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The parameters' names.
+
+        Returns
+        -------
+        tuple of int
+            The group of each parameter, from 0.
+        """
         return (0,) * len(names)
 
     def factors(self, squared_norms: Tensor) -> Tensor:
-        """Return the clip norm over the norm, at most 1."""
+        """Return the clip norm over the norm, at most 1.
+
+        Parameters
+        ----------
+        squared_norms : Tensor of shape (groups, examples)
+            Of each example's gradient.
+
+        Returns
+        -------
+        Tensor of shape (groups, examples)
+            At most what keeps each example within its bound; 0 where a norm is not finite.
+        """
         return finite_only((self.clip_norm / norms_of(squared_norms)).clamp(max=1), squared_norms)
 
     @property
@@ -109,7 +131,22 @@ class AdaptiveQuantile(Clipping):
     def stddevs(
         self, noise_multiplier: float, names: Sequence[str], sizes: Sequence[int]
     ) -> tuple[float, ...]:
-        """Return the standard deviation of each parameter's noise: more than without a count."""
+        """Return the standard deviation of each parameter's noise: more than without a count.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the noise over the sensitivity.
+        names : sequence of str
+            The parameters' names.
+        sizes : sequence of int
+            Their numbers of entries.
+
+        Returns
+        -------
+        tuple of float
+            One for each parameter, for the sum over a batch.
+        """
         return Clipping.stddevs(self, self.gradient_multiplier(noise_multiplier), names, sizes)
 
     def after(
@@ -121,7 +158,25 @@ class AdaptiveQuantile(Clipping):
         step: int,
         noise: Noise,
     ) -> AdaptiveQuantile:
-        """Return the next step's clipping, from a noisy count of norms up to the clip norm."""
+        """Return the next step's clipping, from a noisy count of norms up to the clip norm.
+
+        Parameters
+        ----------
+        squared_norms : Tensor of shape (groups, examples)
+            Of each example's gradient.
+        noise_multiplier : float
+            Standard deviation of the noise over the sensitivity.
+        expected_batch_size : float
+            Of the run.
+        step : int
+            The step that the norms are of.
+        noise : Noise
+            What the count's noise is drawn from.
+
+        Returns
+        -------
+        Clipping
+        """
         self.gradient_multiplier(noise_multiplier)
         expected = _check.positive("expected_batch_size", expected_batch_size)
         norms = norms_of(squared_norms)

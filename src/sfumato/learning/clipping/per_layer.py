@@ -72,7 +72,18 @@ class PerLayer(Clipping):
         return div_down(self.clip_norm, sqrt_up(float(len(self.layers))))
 
     def groups(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Return the place of each parameter's layer; every layer must have a parameter."""
+        """Return the place of each parameter's layer; every layer must have a parameter.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The parameters' names.
+
+        Returns
+        -------
+        tuple of int
+            The group of each parameter, from 0.
+        """
         places = {layer: place for place, layer in enumerate(self.layers)}
         for name in names:
             if layer_of(name) not in places:
@@ -82,7 +93,18 @@ class PerLayer(Clipping):
         return tuple(places[layer_of(name)] for name in names)
 
     def factors(self, squared_norms: Tensor) -> Tensor:
-        """Return the layer's clip norm over its norm, at most 1."""
+        """Return the layer's clip norm over its norm, at most 1.
+
+        Parameters
+        ----------
+        squared_norms : Tensor of shape (groups, examples)
+            Of each example's gradient.
+
+        Returns
+        -------
+        Tensor of shape (groups, examples)
+            At most what keeps each example within its bound; 0 where a norm is not finite.
+        """
         return grouped_factors(squared_norms, [self.layer_norm] * len(self.layers))
 
     @property
@@ -98,7 +120,22 @@ class PerLayer(Clipping):
     def stddevs(
         self, noise_multiplier: float, names: Sequence[str], sizes: Sequence[int]
     ) -> tuple[float, ...]:
-        """Return the standard deviation of each parameter's noise, see `allocated`."""
+        """Return the standard deviation of each parameter's noise, see `allocated`.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the noise over the sensitivity.
+        names : sequence of str
+            The parameters' names.
+        sizes : sequence of int
+            Their numbers of entries.
+
+        Returns
+        -------
+        tuple of float
+            One for each parameter, for the sum over a batch.
+        """
         noise = _check.non_negative("noise_multiplier", noise_multiplier)
         groups, bounds = self.groups(names), self.group_sensitivities
         by_group = sizes_by_group(groups, sizes, len(bounds))

@@ -174,7 +174,17 @@ class FederatedTraining(Generic[T]):
         return self._loss_of(self.sampler.steps)
 
     def epsilon(self, delta: float) -> float:
-        """Return what the rounds so far have cost; with correlated noise what all of them cost."""
+        """Return what the rounds so far have cost; with correlated noise what all of them cost.
+
+        Parameters
+        ----------
+        delta : float
+            Where epsilon is read.
+
+        Returns
+        -------
+        float
+        """
         return self._loss_of(self.rounds).epsilon(delta)
 
     def run(self, rounds: int | None = None, *, progress: Callable[[int], object] | None = None) -> None:

@@ -132,7 +132,19 @@ class CorrelatedNoise(Noise):
             change_entries(gradient, stream.adding(step))
 
     def scalar(self, *, step: int, stddev: float) -> float:
-        """Refuse: the noise of a number beside the gradients is not in this loss."""
+        """Refuse: the noise of a number beside the gradients is not in this loss.
+
+        Parameters
+        ----------
+        step : int
+            The logical batch, from 0.
+        stddev : float
+            Standard deviation of the noise.
+
+        Returns
+        -------
+        float
+        """
         remedy = "use a clipping that does not adapt"
         return _check.refuse(
             "noise", "be independent for a number beside the gradients", "correlated", remedy

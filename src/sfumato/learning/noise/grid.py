@@ -89,7 +89,20 @@ class GridNoise(Noise):
         return True
 
     def charged(self, noise_multiplier: float, entries: int) -> float:
-        """Return the noise multiplier that stands in the loss, rounded down; see the class's notes."""
+        """Return the noise multiplier that stands in the loss, rounded down; see the class's notes.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the noise over the sensitivity.
+        entries : int
+            Of all gradients together.
+
+        Returns
+        -------
+        float
+            The noise multiplier that stands in the loss.
+        """
         noise = _check.non_negative("noise_multiplier", noise_multiplier)
         if noise <= _MULTIPLIER:
             return noise

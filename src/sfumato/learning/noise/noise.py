@@ -149,4 +149,16 @@ class Noise(ABC):
 
     @abstractmethod
     def scalar(self, *, step: int, stddev: float) -> float:
-        """Return the noise of a step's one number beside the gradients, such as a count of those clipped."""
+        """Return the noise of a step's one number beside the gradients, such as a count of those clipped.
+
+        Parameters
+        ----------
+        step : int
+            The logical batch, from 0.
+        stddev : float
+            Standard deviation of the noise.
+
+        Returns
+        -------
+        float
+        """

@@ -55,7 +55,24 @@ class ConfidentGNMax(NoisyCheckAggregator):
         source: RandomSource,
         probabilities: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.int64], int]:
-        """Answer at most ``answers`` of the questions that pass the check; see `Aggregator.label`."""
+        """Answer at most ``answers`` of the questions that pass the check; see `Aggregator.label`.
+
+        Parameters
+        ----------
+        votes : integer array of shape (n, classes)
+            The teachers' votes.
+        answers : int
+            The maximum number of questions that are answered.
+        source : RandomSource
+            Where randomness comes from.
+        probabilities : float array of shape (n, classes), optional
+            The student's.
+
+        Returns
+        -------
+        tuple of (int64 array of shape (n,), int)
+            The labels, -1 where there is none, and how many questions were answered.
+        """
         labels = np.full(len(votes), UNANSWERED, np.int64)
         rows = self._passing(votes.max(axis=1, initial=0), answers, source)
         labels[rows] = noisy_winners(votes[rows], self.noise, source)

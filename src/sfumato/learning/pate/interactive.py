@@ -67,7 +67,24 @@ class InteractiveGNMax(NoisyCheckAggregator):
         source: RandomSource,
         probabilities: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.int64], int]:
-        """Answer at most ``answers`` of the questions that pass the check; see `Aggregator.label`."""
+        """Answer at most ``answers`` of the questions that pass the check; see `Aggregator.label`.
+
+        Parameters
+        ----------
+        votes : integer array of shape (n, classes)
+            The teachers' votes.
+        answers : int
+            The maximum number of questions that are answered.
+        source : RandomSource
+            Where randomness comes from.
+        probabilities : float array of shape (n, classes), optional
+            The student's.
+
+        Returns
+        -------
+        tuple of (int64 array of shape (n,), int)
+            The labels, -1 where there is none, and how many questions were answered.
+        """
         guess = as_probabilities(probabilities, votes.shape)
         expected = np.rint(guess * self.teachers).astype(np.int64)
         surplus = (votes - expected).max(axis=1, initial=-self.teachers)

@@ -142,14 +142,24 @@ class WeightAverage:
             self._applied = False
 
     def export_model(self) -> dict[str, Tensor]:
-        """Return copies of the module's parameters and buffers with the averages in place: to be released."""
+        """Return copies of the module's parameters and buffers with the averages in place: to be released.
+
+        Returns
+        -------
+        dict of str to Tensor
+        """
         # By identity: a parameter with several names is in a state_dict under all of them.
         averages = {id(p): self.weights[name].to(p.dtype) for name, p in self._same().items()}
         state = self._module.state_dict(keep_vars=True)
         return {name: averages.get(id(tensor), tensor).detach().clone() for name, tensor in state.items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return what a checkpoint keeps; none of it is secret."""
+        """Return what a checkpoint keeps; none of it is secret.
+
+        Returns
+        -------
+        dict
+        """
         weights = {name: average.clone() for name, average in self.weights.items()}
         return {"decay": self._decay, "updates": self.updates, "weights": weights}
 

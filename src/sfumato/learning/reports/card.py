@@ -257,7 +257,12 @@ class PrivacyCard:
         )
 
     def to_markdown(self) -> str:
-        """Return the card as a section of a model card."""
+        """Return the card as a section of a model card.
+
+        Returns
+        -------
+        str
+        """
         rows = [f"| {name} | {value} |" for name, value in self._rows()]
         conditions = [f"- {sentence}" for sentence in self.conditions]
         head = ["## Privacy", "", self._statement(), "", "| | |", "|---|---|"]

@@ -171,7 +171,13 @@ class IndividualLosses:
         self._counts[there, levels[there] - 1] += 1
 
     def bound(self, steps: int = 1) -> None:
-        """Count steps of which no norms are known: everybody pays for the whole sensitivity."""
+        """Count steps of which no norms are known: everybody pays for the whole sensitivity.
+
+        Parameters
+        ----------
+        steps : int
+            How many steps.
+        """
         self._counted(_check.integer("steps", steps))
         self._counts[:, -1] += steps
 
@@ -189,7 +195,12 @@ class IndividualLosses:
         return self._loss(self._counts[example])
 
     def run_loss(self) -> PrivacyLoss:
-        """Return the loss of as many steps for everybody, which may be published."""
+        """Return the loss of as many steps for everybody, which may be published.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         return self._sampler.loss_of(self._noise, self._steps)
 
     def epsilons(self, delta: float, *, classes: int = 32) -> NDArray[np.float64]:

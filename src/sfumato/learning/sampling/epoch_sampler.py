@@ -71,13 +71,36 @@ class EpochSampler(Sampler):
         """Return the order of an epoch."""
 
     def batch(self, step: int) -> Indices:
-        """Return the next examples in the order of the epoch."""
+        """Return the next examples in the order of the epoch.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to ``steps - 1``.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of the examples.
+        """
         epoch, place = divmod(self._step(step), self.steps_per_epoch)
         order = self._order(epoch)
         return order[place * self.batch_size : (place + 1) * self.batch_size].copy()
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
-        """Return the loss of one step for each epoch that was begun."""
+        """Return the loss of one step for each epoch that was begun.
+
+        Parameters
+        ----------
+        step : PrivacyLoss
+            Of one step on a batch that is known.
+        steps : int
+            How many of the first steps.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         return self._own(step) * self.epochs(self._counted(steps))
 
     def epochs(self, steps: int) -> int:

@@ -83,11 +83,34 @@ class FixedSizeSampler(_FixedSize):
             _check.refuse("batch_size", "be at most population", self.batch_size, "take smaller batches")
 
     def batch(self, step: int) -> Indices:
-        """Return a uniform subset, sorted."""
+        """Return a uniform subset, sorted.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to ``steps - 1``.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of the examples.
+        """
         return subset(self.population, self.batch_size, self._stream("fixed size", self._step(step)))
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
-        """Return the loss of a sample of fixed size, ``steps`` times."""
+        """Return the loss of a sample of fixed size, ``steps`` times.
+
+        Parameters
+        ----------
+        step : PrivacyLoss
+            Of one step on a batch that is known.
+        steps : int
+            How many of the first steps.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         return FixedSizeSampled(self._own(step), self.batch_size, self.population) * self._counted(steps)
 
 
@@ -129,11 +152,34 @@ class WithReplacementSampler(_FixedSize):
         return False
 
     def batch(self, step: int) -> Indices:
-        """Return the draws, sorted."""
+        """Return the draws, sorted.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to ``steps - 1``.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of the examples.
+        """
         stream = self._stream("with replacement", self._step(step))
         return np.sort(uniform_integers(self.population, self.batch_size, stream))
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
-        """Return the loss of a sample with replacement, ``steps`` times."""
+        """Return the loss of a sample with replacement, ``steps`` times.
+
+        Parameters
+        ----------
+        step : PrivacyLoss
+            Of one step on a batch that is known.
+        steps : int
+            How many of the first steps.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         node = SampledWithReplacement(self._own(step), self.batch_size, self.population)
         return node * self._counted(steps)

@@ -113,7 +113,17 @@ class ForeignLoader:
         self.participations = max(self.participations, most + 1 if numbers.size else 0)
 
     def step_loss(self, noise_multiplier: float) -> Gaussian:
-        """Return the loss of Gaussian noise on one batch; see `Sampler.step_loss`."""
+        """Return the loss of Gaussian noise on one batch; see `Sampler.step_loss`.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the noise over the sensitivity.
+
+        Returns
+        -------
+        Gaussian
+        """
         return gaussian_step(noise_multiplier, self.neighboring)
 
     def priced(self, step: PrivacyLoss, participations: int) -> PrivacyLoss:
@@ -125,11 +135,31 @@ class ForeignLoader:
         return step * _check.integer("participations", participations)
 
     def loss(self, noise_multiplier: float) -> PrivacyLoss:
-        """Return the loss of all participations that are allowed: what to charge before the first batch."""
+        """Return the loss of all participations that are allowed: what to charge before the first batch.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the noise over the sensitivity.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         return self.step_loss(noise_multiplier) * self.max_participations
 
     def loss_so_far(self, noise_multiplier: float) -> PrivacyLoss:
-        """Return the loss of what was admitted: of the example that was in most batches."""
+        """Return the loss of what was admitted: of the example that was in most batches.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the noise over the sensitivity.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         return self.step_loss(noise_multiplier) * self.participations
 
     def _grow(self, size: int) -> None:

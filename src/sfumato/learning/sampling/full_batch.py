@@ -71,10 +71,33 @@ class FullBatchSampler(IndependentSampler):
         return EVERY_STEP
 
     def batch(self, step: int) -> Indices:
-        """Return all examples."""
+        """Return all examples.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to ``steps - 1``.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of the examples.
+        """
         self._step(step)
         return np.arange(self.population, dtype=np.int64)
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
-        """Return the step's loss, ``steps`` times."""
+        """Return the step's loss, ``steps`` times.
+
+        Parameters
+        ----------
+        step : PrivacyLoss
+            Of one step on a batch that is known.
+        steps : int
+            How many of the first steps.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         return self._own(step) * self._counted(steps)

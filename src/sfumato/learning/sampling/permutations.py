@@ -127,5 +127,16 @@ class Allocated(NamedTuple):
         return cls(order % places.shape[-1], starts)
 
     def batch(self, step: int) -> Indices:
-        """Return the units of a step, sorted."""
+        """Return the units of a step, sorted.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to ``steps - 1``.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of the examples.
+        """
         return np.sort(self.units[self.starts[step] : self.starts[step + 1]])

@@ -82,12 +82,35 @@ class AllocationSampler(IndependentSampler):
         return Participation(max_participations=self.selected * self._rounds(self.steps))
 
     def batch(self, step: int) -> Indices:
-        """Return the examples of a step, sorted."""
+        """Return the examples of a step, sorted.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to ``steps - 1``.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of the examples.
+        """
         number, place = divmod(self._step(step), self.round_steps)
         return self._held.of(number, lambda: self._round(number)).batch(place)
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
-        """Return the loss of all rounds that were begun."""
+        """Return the loss of all rounds that were begun.
+
+        Parameters
+        ----------
+        step : PrivacyLoss
+            Of one step on a batch that is known.
+        steps : int
+            How many of the first steps.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         node = RandomAllocation(self._own(step), self.round_steps, self.selected)
         return node * self._rounds(self._counted(steps))
 

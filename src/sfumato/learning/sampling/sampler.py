@@ -126,11 +126,33 @@ class Sampler(ABC):
         return self.loss_of(noise_multiplier, self.steps)
 
     def loss_of(self, noise_multiplier: float, steps: int) -> PrivacyLoss:
-        """Return the loss of the first ``steps`` steps; see `loss`."""
+        """Return the loss of the first ``steps`` steps; see `loss`.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the noise over the sensitivity.
+        steps : int
+            How many of the first steps.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         return self.priced(self.step_loss(noise_multiplier), self._counted(steps))
 
     def step_loss(self, noise_multiplier: float) -> Gaussian:
-        """Return the loss of Gaussian noise on one batch that is known; see `gaussian_step`."""
+        """Return the loss of Gaussian noise on one batch that is known; see `gaussian_step`.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the noise over the sensitivity.
+
+        Returns
+        -------
+        Gaussian
+        """
         return gaussian_step(noise_multiplier, self.neighboring)
 
     @property
@@ -139,7 +161,17 @@ class Sampler(ABC):
         return Seed.of(self.seed).simulated
 
     def batches(self, start: int = 0) -> Iterator[Indices]:
-        """Yield the batches from a step on."""
+        """Yield the batches from a step on.
+
+        Parameters
+        ----------
+        start : int
+            The first step.
+
+        Returns
+        -------
+        iterator of ndarray
+        """
         for step in range(_check.integer("start", start), self.steps):
             yield self.batch(step)
 

@@ -24,7 +24,17 @@ class RunAccountant:
         self._run = run
 
     def get_epsilon(self, delta: float) -> float:
-        """Return the epsilon of the steps so far at a delta, certified and rounded up."""
+        """Return the epsilon of the steps so far at a delta, certified and rounded up.
+
+        Parameters
+        ----------
+        delta : float
+            Where epsilon is read.
+
+        Returns
+        -------
+        float
+        """
         return self._run.epsilon(delta)
 
     @property

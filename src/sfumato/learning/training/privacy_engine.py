@@ -271,7 +271,17 @@ class PrivacyEngine:
         return RunAccountant(self.run)
 
     def get_epsilon(self, delta: float) -> float:
-        """Return the epsilon of the steps so far at a delta, rounded up."""
+        """Return the epsilon of the steps so far at a delta, rounded up.
+
+        Parameters
+        ----------
+        delta : float
+            Where epsilon is read.
+
+        Returns
+        -------
+        float
+        """
         return self.run.epsilon(delta)
 
     def card(self, delta: float, *, unit: str | None = None) -> PrivacyCard:
@@ -335,7 +345,12 @@ class PrivacyEngine:
         return load(self.parts, path, module=module, optimizer=optimizer, options=torch_load_kwargs or {})
 
     def export_model(self) -> dict[str, torch.Tensor]:
-        """Return copies of the module's parameters and buffers: what was released, and nothing else."""
+        """Return copies of the module's parameters and buffers: what was released, and nothing else.
+
+        Returns
+        -------
+        dict of str to Tensor
+        """
         inner = self.parts.run.engine.module
         whole = gathered(inner.state_dict())
         return {name: tensor.detach().clone() for name, tensor in whole.items()}
@@ -347,10 +362,24 @@ class PrivacyEngine:
 
     @staticmethod
     def is_compatible(*, module: nn.Module, **_: Any) -> bool:
-        """Tell whether nothing is known against a module; see `ModuleValidator`."""
+        """Tell whether nothing is known against a module; see `ModuleValidator`.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+
+        Returns
+        -------
+        bool
+        """
         return ModuleValidator.is_valid(module)
 
     @staticmethod
     def validate(*, module: nn.Module, **_: Any) -> None:
-        """Raise what is known against a module; see `ModuleValidator`."""
+        """Raise what is known against a module; see `ModuleValidator`.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+        """
         ModuleValidator.validate(module, strict=True)

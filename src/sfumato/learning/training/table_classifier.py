@@ -77,6 +77,16 @@ class Columns:
         """Return inputs, classes and weights of all rows, each row by itself.
 
         A row whose class is not declared has class 0 and weight 0.
+
+        Parameters
+        ----------
+        table : pyarrow.Table
+            With the declared columns.
+
+        Returns
+        -------
+        TensorDataset
+            Inputs, classes and weights.
         """
         for name in (self.target, *self.numbers, *self.categories):
             if name not in table.column_names:
@@ -133,7 +143,13 @@ class TrainedTable:
     card: dict[str, Any]
 
     def save(self, path: Path) -> None:
-        """Write the weights, to be read by ``torch.load``, and the card beside them as JSON text."""
+        """Write the weights, to be read by ``torch.load``, and the card beside them as JSON text.
+
+        Parameters
+        ----------
+        path : path
+            Of the file.
+        """
         buffer = io.BytesIO()
         content = {"state_dict": self.module.state_dict(), "sfumato": json.dumps(self.card)}
         torch.save(content, buffer)

@@ -65,22 +65,64 @@ class Runs:
 
     @classmethod
     def geometric(cls, mean: float) -> Runs:
-        """Stop after each run with one probability (Liu, Talwar 2019)."""
+        """Stop after each run with one probability (Liu, Talwar 2019).
+
+        Parameters
+        ----------
+        mean : float
+            The mean number of runs.
+
+        Returns
+        -------
+        Runs
+        """
         return cls(mean, 1.0)
 
     @classmethod
     def logarithmic(cls, mean: float) -> Runs:
-        """Return the cheaper distribution of the two that are used most."""
+        """Return the cheaper distribution of the two that are used most.
+
+        Parameters
+        ----------
+        mean : float
+            The mean number of runs.
+
+        Returns
+        -------
+        Runs
+        """
         return cls(mean, 0.0)
 
     @classmethod
     def negative_binomial(cls, mean: float, shape: float) -> Runs:
-        """Return a truncated negative binomial distribution."""
+        """Return a truncated negative binomial distribution.
+
+        Parameters
+        ----------
+        mean : float
+            The mean number of runs.
+        shape : float
+            Of the distribution: the smaller, the cheaper the search.
+
+        Returns
+        -------
+        Runs
+        """
         return cls(mean, shape)
 
     @classmethod
     def poisson(cls, mean: float) -> Runs:
-        """Return the Poisson distribution, which may make no run."""
+        """Return the Poisson distribution, which may make no run.
+
+        Parameters
+        ----------
+        mean : float
+            The mean number of runs.
+
+        Returns
+        -------
+        Runs
+        """
         return cls(mean, None)
 
     def loss(self, base_loss: PrivacyLoss) -> RandomStopping | PoissonStopping:

@@ -36,7 +36,13 @@ class MemoryPool:
         return entries <= min(self._each, self._together - self._elsewhere - _entries(self._taken))
 
     def count(self, entries: int) -> None:
-        """Count entries that are stored as long, and lie elsewhere."""
+        """Count entries that are stored as long, and lie elsewhere.
+
+        Parameters
+        ----------
+        entries : int
+            Of all gradients together.
+        """
         self._elsewhere += entries
 
     def take(self, shape: Sequence[int], like: Tensor) -> Tensor:

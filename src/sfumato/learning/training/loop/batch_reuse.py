@@ -44,7 +44,12 @@ class BatchReuseCheck:
                 self._steps[address] = weakref.ref(tensor), step
 
     def watch(self, module: nn.Module) -> None:
-        """Look at what each forward in training is called with."""
+        """Look at what each forward in training is called with.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+        """
         self._handle = module.register_forward_pre_hook(self._before, with_kwargs=True)
 
     def release(self) -> None:

@@ -170,7 +170,13 @@ class TrainingRun:
         self._reuse.release()
 
     def begin(self, steps: Steps) -> None:
-        """Have steps numbered otherwise than by this process alone, before the first one."""
+        """Have steps numbered otherwise than by this process alone, before the first one.
+
+        Parameters
+        ----------
+        steps : int
+            How many steps.
+        """
         if self._cursor or self._released:
             _check.refuse(
                 "steps", "be numbered by one ledger", f"another at step {self._cursor}", "begin again"
@@ -371,7 +377,17 @@ class TrainingRun:
         return Neighboring.ZERO_OUT if self.foreign_steps else self.sampler.neighboring
 
     def loss_of(self, steps: int) -> PrivacyLoss:
-        """Return the loss of the first steps, on batches of the sampler."""
+        """Return the loss of the first steps, on batches of the sampler.
+
+        Parameters
+        ----------
+        steps : int
+            How many of the first steps.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         entries = sum(p.numel() for p in self.engine.module.parameters() if p.requires_grad)
         return priced(self.noise, self._priced_by, self.noise_multiplier, steps, entries=entries)
 
@@ -386,6 +402,10 @@ class TrainingRun:
         """Return the loss of the steps up to the last that drew noise, and of those on foreign batches.
 
         Steps on foreign batches are whole Gaussians, under zero-out, as then all of the run is.
+
+        Returns
+        -------
+        PrivacyLoss
         """
         own = self.loss_of(self.cursor)
         if not self.foreign_steps:
@@ -395,6 +415,16 @@ class TrainingRun:
         return own + self._priced_by.step_loss(charged) * self.foreign_steps
 
     def epsilon(self, delta: float) -> float:
-        """Return what the run has spent so far at a delta, rounded up."""
+        """Return what the run has spent so far at a delta, rounded up.
+
+        Parameters
+        ----------
+        delta : float
+            Where epsilon is read.
+
+        Returns
+        -------
+        float
+        """
         delta = _check.unit_interval("delta", delta, "use 1e-5, say: below one over the number of examples")
         return 0.0 if not self.cursor else self.loss_so_far().epsilon(delta)
