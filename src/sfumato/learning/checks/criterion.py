@@ -81,7 +81,7 @@ def check_loss(criterion: nn.Module, batch: Any, *, loss_reduction: Reduction, s
         drawn = mapped(lambda _, tensor: _wide(tensor), draw(_EXAMPLES, seed))
         values = [call(criterion, drawn)]
         again = call(criterion, drawn)
-        values += [call(criterion, rows(drawn, torch.tensor([place]))) for place in range(_EXAMPLES)]
+        values += [call(criterion, rows(drawn, torch.tensor([index]))) for index in range(_EXAMPLES)]
     if any(not isinstance(value, Tensor) or value.numel() != 1 for value in values):
         return  # losses of each example, which are still to be added up
     if not torch.equal(values[0], again):

@@ -51,9 +51,9 @@ class _Calm(TorchFunctionMode):
             bound.arguments[name] = value
             return func(*bound.args, **bound.kwargs)
         if func in _PLACES:
-            place, name, value = _PLACES[func]
-            if len(args) > place:
-                args = (*args[:place], value, *args[place + 1 :])
+            index, name, value = _PLACES[func]
+            if len(args) > index:
+                args = (*args[:index], value, *args[index + 1 :])
             else:
                 kwargs[name] = value
         return func(*args, **kwargs)

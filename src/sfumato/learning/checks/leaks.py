@@ -197,7 +197,7 @@ class _Probe:
         self.runs = 0
         self.size = _size(module, batch)
         draw = random_batch or drawing_for(batch, self.run).batch
-        self._batches = [draw(self.size, seed + place) for place in range(1 + _CROWDS)]
+        self._batches = [draw(self.size, seed + index) for index in range(1 + _CROWDS)]
         if (got := batch_size(self._batches[0])) != self.size:
             _check.refuse("random_batch", f"return {self.size} examples when asked", got)
 
@@ -218,10 +218,10 @@ class _Probe:
         for example in sorted({0, self.size // 2, self.size - 1}):
             for change, changed in changes(batch, others[0], example, self.size):
                 self._compare((batch, outputs, sums), (change, changed), example)
-        for place, other in enumerate(others):
-            crowd = alike(other, self.size, self._seed + place)
+        for index, other in enumerate(others):
+            crowd = alike(other, self.size, self._seed + index)
             before = crowd, self._outputs(crowd), self._buffers.sums()
-            for change, changed in leavings(crowd, self._batches[place], self.size):
+            for change, changed in leavings(crowd, self._batches[index], self.size):
                 self._compare(before, (change, changed), 0)
         per_example = [path for path, tensor in outputs.items() if self._has_rows(tensor)]
         return LeakReport(

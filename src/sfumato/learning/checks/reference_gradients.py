@@ -110,8 +110,8 @@ def looped(module: nn.Module, loss: Loss, batch: Any) -> PerExample:
     trained = {name: p for name, p in module.named_parameters() if p.requires_grad}
     gathered: dict[str, list[Tensor]] = {name: [] for name in trained}
     losses = []
-    for place in range(batch_size(batch)):
-        value = loss(module, rows(batch, torch.tensor([place])))
+    for index in range(batch_size(batch)):
+        value = loss(module, rows(batch, torch.tensor([index])))
         found = torch.autograd.grad(value, list(trained.values()), allow_unused=True, materialize_grads=True)
         losses.append(value.detach())
         for name, gradient in zip(trained, found, strict=True):

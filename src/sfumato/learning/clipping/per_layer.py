@@ -84,13 +84,13 @@ class PerLayer(Clipping):
         tuple of int
             The group of each parameter, from 0.
         """
-        places = {layer: place for place, layer in enumerate(self.layers)}
+        indices = {layer: index for index, layer in enumerate(self.layers)}
         for name in names:
-            if layer_of(name) not in places:
+            if layer_of(name) not in indices:
                 _check.refuse("layers", "have every parameter's", name, "make them by PerLayer.of")
-        if len({layer_of(name) for name in names}) != len(places):
+        if len({layer_of(name) for name in names}) != len(indices):
             _check.refuse("layers", "be of trained parameters only", self.layers, "make them by PerLayer.of")
-        return tuple(places[layer_of(name)] for name in names)
+        return tuple(indices[layer_of(name)] for name in names)
 
     def factors(self, squared_norms: Tensor) -> Tensor:
         """Return the layer's clip norm over its norm, at most 1.

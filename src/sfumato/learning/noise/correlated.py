@@ -123,7 +123,7 @@ class CorrelatedNoise(Noise):
         ]
         if not self._streams:
             self._streams = [
-                _Parameter(self.strategy, self._rows, place, shape) for place, shape in enumerate(shapes)
+                _Parameter(self.strategy, self._rows, index, shape) for index, shape in enumerate(shapes)
             ]
         if [stream.shape for stream in self._streams] != shapes:
             remedy = "keep parameters and clip norms as they are, or begin a new run"
@@ -155,9 +155,9 @@ class _Parameter:
     """The correlated noise of one parameter."""
 
     def __init__(
-        self, strategy: Strategy, key: bytes, place: int, shape: tuple[int, float, ParameterSlice]
+        self, strategy: Strategy, key: bytes, index: int, shape: tuple[int, float, ParameterSlice]
     ) -> None:
-        self._strategy, self._key, self._place = strategy, key, place
+        self._strategy, self._key, self._index = strategy, key, index
         self.shape = shape
         self._restart()
 
@@ -169,7 +169,7 @@ class _Parameter:
     def _draw(self) -> NDArray[np.float64]:
         entries, stddev, part = self.shape
         fresh = np.zeros(entries)
-        stream = self._row, self._place
+        stream = self._row, self._index
         add_normals(fresh, self._key, stream=stream, start=part.start, scale=stddev)
         self._row += 1
         return fresh

@@ -134,5 +134,5 @@ def _transform(radii: Tensor, directions: Tensor) -> Tensor:
     cosine = 1.0 - q * _series(q, _COSINE)
     swap = (high >> 29 & 1) == 1
     x, y = torch.where(swap, sine, cosine), torch.where(swap, cosine, sine)
-    signs = [1.0 - 2.0 * (high >> place & 1).double() for place in (30, 31)]
+    signs = [1.0 - 2.0 * (high >> index & 1).double() for index in (30, 31)]
     return torch.cat([r * (x * signs[0]), r * (y * signs[1])], dim=1)

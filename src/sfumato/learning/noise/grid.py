@@ -119,11 +119,11 @@ class GridNoise(Noise):
     ) -> None:
         entries = sum(part.whole for part in parts)
         more = 1 + mul_up(_MULTIPLIER * 2.0**-_BITS, sqrt(entries) * (1 + 2.0**-48))
-        for place, (gradient, stddev, part) in enumerate(zip(gradients, stddevs, parts, strict=True)):
+        for index, (gradient, stddev, part) in enumerate(zip(gradients, stddevs, parts, strict=True)):
             if stddev:
                 # A grid of the deviation asked for: that of the one drawn could be twice as coarse.
                 drawn = _Drawn(
-                    self._entries, (step, place), mul_up(stddev, more), like=stddev, first=part.start
+                    self._entries, (step, index), mul_up(stddev, more), like=stddev, first=part.start
                 )
                 change_entries(gradient, drawn.add)
 
@@ -172,6 +172,6 @@ class _Drawn:
             held = np.clip(np.nan_to_num(part.astype(np.float64)), -widest, widest)
             whole = np.rint(held / self._grid).astype(np.int64)
             scale = self._stddev / self._grid
-            place = self._first + start
-            whole += rounded_normals(part.size, self._key, scale=scale, stream=self._stream, start=place)
+            index = self._first + start
+            whole += rounded_normals(part.size, self._key, scale=scale, stream=self._stream, start=index)
             part[:] = whole.astype(np.float64) * self._grid

@@ -155,11 +155,11 @@ def group_accuracies(
     if ledger is not None:
         description = f"accuracy of {len(names)} groups"
         receipt = ledger.charge(loss, delta=0.0, description=description, simulated=source.simulated)
-    place = np.full(len(hits), cells)
+    index = np.full(len(hits), cells)
     for k, name in enumerate(names):
-        place[group == name] = k
-    place = np.where(place < cells, 2 * place + ~hits, cells)
-    noisy = [int(count) for count in counted.release(place, source).value[:cells]]
+        index[group == name] = k
+    index = np.where(index < cells, 2 * index + ~hits, cells)
+    noisy = [int(count) for count in counted.release(index, source).value[:cells]]
     off = _reach(float(cast("Laplace", counted.mechanism).scale), risk / cells)
     rows = {
         name: GroupAccuracy(noisy[2 * k], noisy[2 * k + 1], _share(noisy[2 * k], noisy[2 * k + 1], off))

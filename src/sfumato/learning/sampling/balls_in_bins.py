@@ -89,8 +89,8 @@ class BallsInBinsSampler(IndependentSampler):
         ndarray of int64
             Indices of the examples.
         """
-        place = self._step(step) % self.bins
-        return self._held.of(0, self._allocated).batch(place)
+        index = self._step(step) % self.bins
+        return self._held.of(0, self._allocated).batch(index)
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
         """Return the loss of all epochs that were begun.

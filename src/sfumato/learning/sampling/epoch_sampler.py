@@ -83,9 +83,9 @@ class EpochSampler(Sampler):
         ndarray of int64
             Indices of the examples.
         """
-        epoch, place = divmod(self._step(step), self.steps_per_epoch)
+        epoch, index = divmod(self._step(step), self.steps_per_epoch)
         order = self._order(epoch)
-        return order[place * self.batch_size : (place + 1) * self.batch_size].copy()
+        return order[index * self.batch_size : (index + 1) * self.batch_size].copy()
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
         """Return the loss of one step for each epoch that was begun.

@@ -65,12 +65,12 @@ def subset(count: int, size: int, source: RandomSource) -> Indices:
         inside[subset(count, count - size, source)] = False
         return np.flatnonzero(inside).astype(np.int64)
     drawn = np.empty(0, np.int64)
-    places = np.empty(0, np.intp)
-    while places.size < size:
+    indices = np.empty(0, np.intp)
+    while indices.size < size:
         more = uniform_integers(count, size + size // 4 + _SPARE, source)
         drawn = np.concatenate([drawn, more])
-        places = np.sort(np.unique(drawn, return_index=True)[1])
-    return np.sort(drawn[places[:size]])
+        indices = np.sort(np.unique(drawn, return_index=True)[1])
+    return np.sort(drawn[indices[:size]])
 
 
 def subsets(units: int, count: int, size: int, source: RandomSource) -> NDArray[np.int32]:
@@ -119,12 +119,12 @@ class Allocated(NamedTuple):
     starts: Indices
 
     @classmethod
-    def of(cls, places: NDArray[np.integer], count: int) -> Allocated:
-        """Return the batches of ``count`` steps, of the step of each unit in the last axis of ``places``."""
-        flat = places.reshape(-1)
+    def of(cls, indices: NDArray[np.integer], count: int) -> Allocated:
+        """Return the batches of ``count`` steps, of the step of each unit in the last axis of ``indices``."""
+        flat = indices.reshape(-1)
         order = np.argsort(flat, kind="stable")
         starts = np.concatenate([[0], np.cumsum(np.bincount(flat, minlength=count))])
-        return cls(order % places.shape[-1], starts)
+        return cls(order % indices.shape[-1], starts)
 
     def batch(self, step: int) -> Indices:
         """Return the units of a step, sorted.

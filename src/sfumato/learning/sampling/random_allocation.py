@@ -94,8 +94,8 @@ class AllocationSampler(IndependentSampler):
         ndarray of int64
             Indices of the examples.
         """
-        number, place = divmod(self._step(step), self.round_steps)
-        return self._held.of(number, lambda: self._round(number)).batch(place)
+        number, index = divmod(self._step(step), self.round_steps)
+        return self._held.of(number, lambda: self._round(number)).batch(index)
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
         """Return the loss of all rounds that were begun.
@@ -119,5 +119,5 @@ class AllocationSampler(IndependentSampler):
 
     def _round(self, number: int) -> Allocated:
         stream = self._stream("allocation", number)
-        places = subsets(self.population, self.round_steps, self.selected, stream)
-        return Allocated.of(places, self.round_steps)
+        indices = subsets(self.population, self.round_steps, self.selected, stream)
+        return Allocated.of(indices, self.round_steps)

@@ -105,7 +105,7 @@ class Columns:
 
     @property
     def _classes(self) -> dict[str, int]:
-        return {value: place for place, value in enumerate(self.classes)}
+        return {value: index for index, value in enumerate(self.classes)}
 
     def to_json(self) -> dict[str, Any]:
         """Return what inputs and outputs of the module mean."""

@@ -49,14 +49,14 @@ class MemoryPool:
         """Return a tensor of any contents, with the type and device of another."""
         size = math.prod(shape)
         fitting = [
-            place
-            for place, buffer in enumerate(self._free)
+            index
+            for index, buffer in enumerate(self._free)
             if buffer.dtype == like.dtype
             and buffer.device == like.device
             and size <= buffer.numel() <= 2 * size
         ]
         if fitting:
-            buffer = self._free.pop(min(fitting, key=lambda place: self._free[place].numel()))
+            buffer = self._free.pop(min(fitting, key=lambda index: self._free[index].numel()))
         else:
             while self._free and _entries([*self._free, *self._taken]) + size > self._together:
                 self._free.pop()

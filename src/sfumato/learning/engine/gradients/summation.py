@@ -248,9 +248,9 @@ def _norms_of(uses: Sequence[PerExampleGradients]) -> Tensor:
     doubtful = norms < reach * _DOUBTFUL
     for part in parts:
         doubtful |= (part == 0) & (cross != 0)  # dropped, and still in the cross terms
-    for place in doubtful.nonzero()[:, 0].tolist():
-        gradient = _sum([use.per_example(place, place + 1) for use in uses])
-        norms[place] = squares(gradient.view(-1))
+    for index in doubtful.nonzero()[:, 0].tolist():
+        gradient = _sum([use.per_example(index, index + 1) for use in uses])
+        norms[index] = squares(gradient.view(-1))
     lost = faint(norms, reach)
     for use in uses if lost.any() else ():
         use.drop(lost)

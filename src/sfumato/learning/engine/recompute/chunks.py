@@ -59,18 +59,18 @@ class ChunkedRecomputation(Recomputation):
                 made.append([leaf for leaf in pytree.tree_leaves(form) if isinstance(leaf, Tensor)])
         sizes = [min(self._few, self.count - start) for start in range(0, self.count, self._few)]
         tensors = []
-        for place, layout in enumerate(self._of.outputs):
+        for index, layout in enumerate(self._of.outputs):
             if isinstance(layout, BatchLayout):
                 pairs = zip(made, sizes, strict=True)
-                parts = [layout.examples(chunk[place], size) for chunk, size in pairs]
+                parts = [layout.examples(chunk[index], size) for chunk, size in pairs]
                 tensors.append(layout.together(torch.cat(parts)))
             else:
-                tensors.append(made[-1][place])
+                tensors.append(made[-1][index])
         return self._tied(form, tensors)
 
     def _values(self, start: int) -> list[Tensor]:
         size = min(self._few, self.count - start)
-        return [self._tensors[k].detach().narrow(self._layout.dim, start, size) for k in self._places]
+        return [self._tensors[k].detach().narrow(self._layout.dim, start, size) for k in self._indices]
 
     def backward(self, gradients: Sequence[Tensor | None], needed: Sequence[bool]) -> list[Tensor | None]:
         """Take the output's gradient; return the inputs'."""
@@ -80,8 +80,8 @@ class ChunkedRecomputation(Recomputation):
         found: list[list[Tensor | None]] = []
         state = torch.get_rng_state()
         try:
-            for place, start in enumerate(range(0, self.count, self._few)):
-                torch.set_rng_state(self._states[place])
+            for index, start in enumerate(range(0, self.count, self._few)):
+                torch.set_rng_state(self._states[index])
                 values = self._values(start)
                 for value, need in zip(values, needed, strict=True):
                     value.requires_grad_(need)

@@ -63,10 +63,10 @@ class MicrobatchRecomputation(Recomputation):
                 self._states.append(torch.get_rng_state())
                 made.append(self._chunk_outputs(start))
         tensors = [
-            layout.together(torch.cat([chunk[place] for chunk in made]))
+            layout.together(torch.cat([chunk[index] for chunk in made]))
             if isinstance(layout, BatchLayout)
-            else made[-1][place]
-            for place, layout in enumerate(self._of.outputs)
+            else made[-1][index]
+            for index, layout in enumerate(self._of.outputs)
         ]
         return self._tied(self._form, tensors)
 
@@ -104,7 +104,7 @@ class MicrobatchRecomputation(Recomputation):
 
     def _values(self, start: int) -> list[Tensor]:
         few = slice(start, start + self._few)  # or those that are left
-        return [self._layout.examples(self._tensors[k], self.count)[few].detach() for k in self._places]
+        return [self._layout.examples(self._tensors[k], self.count)[few].detach() for k in self._indices]
 
     def _chunk_outputs(self, start: int) -> list[Tensor]:
         """Return the outputs of one chunk, each of shape (examples, ...)."""
@@ -133,8 +133,8 @@ class MicrobatchRecomputation(Recomputation):
         norms, found = [], []
         state = torch.get_rng_state()
         try:
-            for place, start in enumerate(range(0, self.count, self._few)):
-                torch.set_rng_state(self._states[place])
+            for index, start in enumerate(range(0, self.count, self._few)):
+                torch.set_rng_state(self._states[index])
                 chunk = [output[start : start + self._few] for output in outputs]
                 own, of_inputs = self._chunk_gradients(start, chunk, present, needed)
                 with in_full(next(iter(sums.values())).device):

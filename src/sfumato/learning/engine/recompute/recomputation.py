@@ -72,7 +72,7 @@ class Recomputation(ForwardBackward):
         self._of, self._few = of, few
         self._layout = BatchLayout(of.batch_dim)
         self._tensors = tensors_in(of.args, of.kwargs)
-        self._places = [k for k, t in enumerate(self._tensors) if self._holds(t)]
+        self._indices = [k for k, t in enumerate(self._tensors) if self._holds(t)]
         self._states: list[Tensor] = []
         self._result: tuple[Mapping[str, Tensor], Tensor] | None = None
 
@@ -84,8 +84,8 @@ class Recomputation(ForwardBackward):
     def _run(self, run: Callable[..., Any], values: Sequence[Tensor]) -> Any:
         """Call a function with these in place of the arguments that hold all rows."""
         tensors = list(self._tensors)
-        for place, value in zip(self._places, values, strict=True):
-            tensors[place] = value
+        for index, value in zip(self._indices, values, strict=True):
+            tensors[index] = value
         with self._of.alone():
             return called(run, self._of.args, self._of.kwargs, tensors)
 
@@ -103,7 +103,7 @@ class Recomputation(ForwardBackward):
                     "outputs must each belong to one example, got one that does not; "
                     "compute the loss outside of the module"
                 )
-        inputs = [self._tensors[k] for k in self._places]
+        inputs = [self._tensors[k] for k in self._indices]
         leaves, spec = pytree.tree_flatten(form)
         apply: Any = _Tied.apply
         fresh = iter(apply(self, torch.zeros((), requires_grad=True), len(tensors), *tensors, *inputs))

@@ -23,13 +23,13 @@ __all__ = ["anything"]
 class _Pulled(PerExampleGradients):
     """The gradients of one call, from its inputs and the gradient of its output."""
 
-    __slots__ = ("_operation", "_outputs", "_place", "_values")
+    __slots__ = ("_index", "_operation", "_outputs", "_values")
 
     def __init__(
-        self, operation: _Anything, place: int, values: Sequence[Tensor], outputs: Sequence[Tensor | None]
+        self, operation: _Anything, index: int, values: Sequence[Tensor], outputs: Sequence[Tensor | None]
     ) -> None:
-        super().__init__(operation.parameters[place].shape, operation.site.count)
-        self._operation, self._place = operation, place
+        super().__init__(operation.parameters[index].shape, operation.site.count)
+        self._operation, self._index = operation, index
         self._values, self._outputs = list(values), list(outputs)
 
     def per_example(self, start: int, stop: int) -> Tensor:
@@ -42,7 +42,7 @@ class _Pulled(PerExampleGradients):
             None if gradient is None else layout.examples(gradient, count)[start:stop]
             for layout, gradient in zip(operation.outputs, self._outputs, strict=True)
         ]
-        return operation.per_example(self._place, values, outputs)
+        return operation.per_example(self._index, values, outputs)
 
     def weighted(self, factors: Tensor) -> Tensor:
         """Return the sum of each example's own gradient: what cancels within one rounds no other's away."""
@@ -101,10 +101,10 @@ class _Anything(Operation):
     def call(self, data: Sequence[Tensor], parameters: Sequence[Tensor]) -> list[Tensor]:
         """Call the function on other tensors."""
         tensors: list[Any] = [tensor.detach() for tensor in self.site.tensors]
-        for place, tensor in zip(self.data_places, data, strict=True):
-            tensors[place] = tensor
-        for place, tensor in zip(self._parameter_places, parameters, strict=True):
-            tensors[place] = tensor
+        for index, tensor in zip(self.data_places, data, strict=True):
+            tensors[index] = tensor
+        for index, tensor in zip(self._parameter_places, parameters, strict=True):
+            tensors[index] = tensor
         with self._context():
             self._form = called(self.site.func, self.site.args, self.site.kwargs, tensors)
         return tensors_in(self._form)
@@ -118,8 +118,8 @@ class _Anything(Operation):
         self, saved: Sequence[Any], needed: Sequence[bool], gradients: Sequence[Any]
     ) -> Sequence[Tensor | None]:
         values = list(saved[: len(self.layouts)])
-        for place, parameter in enumerate(self.parameters):
-            self.site.collector.collect(parameter, _Pulled(self, place, values, gradients))
+        for index, parameter in enumerate(self.parameters):
+            self.site.collector.collect(parameter, _Pulled(self, index, values, gradients))
         if not any(needed):
             return [None] * len(needed)
         with torch.enable_grad():
@@ -132,17 +132,17 @@ class _Anything(Operation):
         )
         return [next(found) if need else None for need in needed]
 
-    def per_example(self, place: int, values: Sequence[Tensor], outputs: Sequence[Tensor | None]) -> Tensor:
+    def per_example(self, index: int, values: Sequence[Tensor], outputs: Sequence[Tensor | None]) -> Tensor:
         """Return the gradients of one parameter for the examples given."""
         fixed = [parameter.detach() for parameter in self.parameters]
         present = [output for output in outputs if output is not None]
 
         def one(values: Sequence[Tensor], present: Sequence[Tensor]) -> Tensor:
             def forward(parameter: Tensor) -> list[Tensor]:
-                made = self.call(values, [*fixed[:place], parameter, *fixed[place + 1 :]])
+                made = self.call(values, [*fixed[:index], parameter, *fixed[index + 1 :]])
                 return [m for m, output in zip(made, outputs, strict=True) if output is not None]
 
-            (gradient,) = torch.func.vjp(forward, fixed[place])[1](list(present))
+            (gradient,) = torch.func.vjp(forward, fixed[index])[1](list(present))
             found: Tensor = gradient
             return found
 

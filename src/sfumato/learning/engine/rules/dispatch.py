@@ -94,6 +94,6 @@ class RuleDispatch(TorchFunctionMode):
         followed = self._collector.followed
         inputs: list[Tensor] = tensors_in(args, kwargs)
         roots = frozenset[str]().union(*(followed[id(t)].roots for t in inputs if id(t) in followed))
-        for place, tensor in enumerate(tensors_in(output)):
-            self._collector.follow(tensor, f"~{self._next}.{place}", roots)
+        for index, tensor in enumerate(tensors_in(output)):
+            self._collector.follow(tensor, f"~{self._next}.{index}", roots)
         self._next += 1

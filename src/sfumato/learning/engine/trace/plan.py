@@ -166,8 +166,8 @@ def compare(
             continue
         steps.append(_step(one, other, keys, known))
         if not steps[-1].batched:
-            for place, tensor in enumerate(other.outputs):
-                known.setdefault(id(tensor), f"~{len(steps) - 1}.{place}")
+            for index, tensor in enumerate(other.outputs):
+                known.setdefault(id(tensor), f"~{len(steps) - 1}.{index}")
     return ForwardPlan(tuple(steps), checkpointed)
 
 

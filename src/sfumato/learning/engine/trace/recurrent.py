@@ -69,8 +69,8 @@ def _along(
     """Run a cell along the first dimension; return its outputs and the last state."""
     given = weights.of_input(values)
     outputs: list[Tensor] = []
-    for place in reversed(range(len(values))) if back else range(len(values)):
-        state = cell(given[place], state, weights)
+    for index in reversed(range(len(values))) if back else range(len(values)):
+        state = cell(given[index], state, weights)
         outputs.append(state[0])
     return torch.stack(outputs[::-1] if back else outputs), state
 
@@ -97,9 +97,9 @@ def _layers(cell: _Cell, states: int) -> Callable[..., Any]:
         for layer in range(num_layers):
             outputs = []
             for side in range(sides):
-                place = layer * sides + side
-                weights = _Weights(tensors[place * each : (place + 1) * each], biased=has_biases)
-                state = tuple(part[place] for part in start)
+                index = layer * sides + side
+                weights = _Weights(tensors[index * each : (index + 1) * each], biased=has_biases)
+                state = tuple(part[index] for part in start)
                 output, state = _along(cell, values, state, weights, back=side == 1)
                 outputs.append(output)
                 last.append(state)

@@ -53,11 +53,11 @@ class _Drawn:
     def __iter__(self) -> Iterator[list[int]]:
         self.given.clear()
         self.steps.rewind()
-        for place in range(self.steps_per_epoch):
+        for index in range(self.steps_per_epoch):
             try:
                 step = self.steps.take()
             except RunExhausted:
-                if place == 0:
+                if index == 0:
                     raise
                 return
             yield from self.cut(step)
