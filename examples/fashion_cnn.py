@@ -16,7 +16,7 @@ from fashion_mnist import FOLDER, Rows, Split, held_out, over_seeds, read, train
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from sfumato.learning import PrivacyEngine
+from sfumato.learning import PrivacyEngine, SamplingOptions
 
 EPSILON, DELTA = 2.7, 1e-5
 BATCH, STEPS, PART, CLIP, MOMENTUM, RATE = 2048, 1000, 512, 0.1, 0.9, 3.0
@@ -56,12 +56,14 @@ def train(data: Split, *, rate: float = RATE, seed: int | None) -> tuple[float, 
         module=model,
         optimizer=torch.optim.SGD(model.parameters(), lr=rate, momentum=MOMENTUM),
         data_loader=DataLoader(Rows(data.inputs, data.labels), batch_size=batch, collate_fn=Rows.collate),
-        population=len(data.labels),  # 60,000 is the dataset's published size
         target_epsilon=EPSILON,
         target_delta=DELTA,
-        steps=STEPS,
         max_grad_norm=CLIP,
-        max_physical_batch_size=PART,
+        sampling=SamplingOptions(
+            population=len(data.labels),  # 60,000 is the dataset's published size
+            steps=STEPS,
+            max_physical_batch_size=PART,
+        ),
         noise_generator=seed,
     )
     epochs = -(-STEPS // len(loader))  # the last epoch ends with the run

@@ -18,7 +18,7 @@ from scattering import Scattering, group_normalised
 from torch import Tensor, nn
 from torch.utils.data import DataLoader
 
-from sfumato.learning import PrivacyEngine
+from sfumato.learning import PrivacyEngine, SamplingOptions
 
 EPSILON, DELTA = 3.0, 1e-5
 BATCH, EPOCHS, CLIP, MOMENTUM, RATE = 4096, 40, 0.3, 0.9, 67.0
@@ -44,11 +44,11 @@ def train(data: Split, *, clip: float = CLIP, rate: float = RATE, seed: int | No
         module=model,
         optimizer=torch.optim.SGD(model.parameters(), lr=rate, momentum=MOMENTUM),
         data_loader=DataLoader(Rows(data.inputs, data.labels), batch_size=batch, collate_fn=Rows.collate),
-        population=len(data.labels),  # 60,000 is the dataset's published size
         target_epsilon=EPSILON,
         target_delta=DELTA,
         epochs=EPOCHS,
         max_grad_norm=clip,
+        sampling=SamplingOptions(population=len(data.labels)),  # 60,000 is the dataset's published size
         noise_generator=seed,
     )
     train_epochs(module, optimizer, loader, EPOCHS)

@@ -85,6 +85,7 @@ def test_json_tells_what_the_library_tells() -> None:
     facts = json.loads(out)
     assert code == 0
     assert facts["passed"]
+    assert (facts["format"], facts["version"]) == ("sfumato.model-check", 1)
     assert facts["faults"] == facts["leaks"] == []
     assert (facts["examples"], facts["reference"]) == (3, "vmap")
     assert facts["norm_error"] < 1e-5

@@ -39,11 +39,13 @@ def test_a_model_is_trained_charged_and_told_of(people: Path, tmp_path: Path) ->
     done = run(people, *WORDS, *again, "--hidden", "8", "--epochs", 3)
     assert done.exit_code == 0, done.output
     card = json.loads(done.stdout)
-    assert card["guarantee"]["epsilon"] <= 3.0
-    assert card["guarantee"]["delta"] == 2.5e-5
-    assert (card["run"]["steps"], card["model"]["hidden"]) == (24, [8])
+    assert (card["format"], card["version"]) == ("sfumato.table-classifier", 1)
+    guarantee = card["privacy"]["guarantee"]
+    assert guarantee["epsilon"] <= 3.0
+    assert guarantee["delta"] == 2.5e-5
+    assert (card["privacy"]["run"]["steps"], card["model"]["hidden"]) == (24, [8])
     kept = torch.load(model, weights_only=True)
-    assert kept["card"] == card
+    assert json.loads(kept["sfumato"]) == card
     weights = kept["state_dict"]
     inputs = torch.tensor([[0.9, 1.0, 0.0], [-0.9, 0.0, 1.0]])
     hidden = torch.tanh(inputs @ weights["0.weight"].T + weights["0.bias"])
@@ -51,7 +53,7 @@ def test_a_model_is_trained_charged_and_told_of(people: Path, tmp_path: Path) ->
     with Ledger.read(ledger) as book:
         (entry,) = book.entries()
         assert (entry.steps, entry.description) == (24, "sfumato train rich")
-        assert entry.epsilon == card["guarantee"]["epsilon"]
+        assert entry.epsilon == guarantee["epsilon"]
     refused = run(people, *WORDS, *again, "--epochs", 3)
     assert refused.exit_code == 3
     assert "charge must fit" in refused.stderr
@@ -90,12 +92,12 @@ def test_a_model_that_has_no_place_is_not_charged(people: Path, tmp_path: Path) 
 def test_a_model_that_cannot_be_written_is_told_of(
     people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sfumato.learning.training import table_run  # noqa: PLC0415 - beside torch
+    from sfumato.learning.training import table_classifier  # noqa: PLC0415 - beside torch
 
     def full(path: Path, data: bytes) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(table_run, "write_whole", full)
+    monkeypatch.setattr(table_classifier, "write_whole", full)
     words = ["--output", tmp_path / "m.pt", "--epsilon", 1, "--epochs", 1]
     done = run(people, *WORDS, *words)
     assert done.exit_code == 1

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
 from sfumato import _check, learning
+from sfumato._wire import Format
 from sfumato.cli.naming import named, unusable
 
 __all__ = ["UNFIT", "check_model"]
+
+FORMAT: Final = Format("sfumato.model-check", 1)
 
 UNFIT = 4
 """Exit code where the module is refused."""
@@ -95,7 +98,7 @@ def _facts(tested: learning.SelfTest) -> dict[str, Any]:
             "removal": _finite(found.removal),
             "plan": found.plan,
         }
-    return facts
+    return FORMAT.wrap(facts)
 
 
 def _finite(value: float) -> float | None:

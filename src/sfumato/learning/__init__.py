@@ -13,21 +13,21 @@ if TYPE_CHECKING:
     from sfumato.learning.adapters.lightning_callback import PrivacyCallback
     from sfumato.learning.adapters.privacy_arguments import PrivacyArguments
     from sfumato.learning.adapters.trainer import PrivateTrainer, PrivateTrainerMixin
-    from sfumato.learning.checks.fixing import fix_module
+    from sfumato.learning.checks.batch_shapes import batch_of
     from sfumato.learning.checks.leaks import LeakReport, leak_probe
-    from sfumato.learning.checks.selftest import SelfTest, self_test
-    from sfumato.learning.checks.shapes import batch_of
+    from sfumato.learning.checks.replacements import fix_module
+    from sfumato.learning.checks.self_test import SelfTest, self_test
     from sfumato.learning.checks.validator import ModuleValidator
-    from sfumato.learning.clipping.adaptive import AdaptiveQuantile
+    from sfumato.learning.clipping.adaptive_quantile import AdaptiveQuantile
     from sfumato.learning.clipping.automatic import Automatic
     from sfumato.learning.clipping.clipping import Clipping
     from sfumato.learning.clipping.flat import Flat
     from sfumato.learning.clipping.per_group import PerGroup
     from sfumato.learning.clipping.per_layer import PerLayer
     from sfumato.learning.clipping.per_user import clipped_by_user
+    from sfumato.learning.engine.clipped_sums import ClippedSums
     from sfumato.learning.engine.engine import Engine
     from sfumato.learning.engine.functional import ClippedGrad, clipped_grad
-    from sfumato.learning.engine.sums import ClippedSums
     from sfumato.learning.estimators.boosted_trees import (
         GradientBoostingClassifier,
         GradientBoostingRegressor,
@@ -37,30 +37,30 @@ if TYPE_CHECKING:
     from sfumato.learning.estimators.linear_regression import LinearRegression
     from sfumato.learning.estimators.logistic_regression import LogisticRegression
     from sfumato.learning.estimators.pca import PCA
-    from sfumato.learning.estimators.private import PrivateEstimator, UndeclaredClasses
+    from sfumato.learning.estimators.private_estimator import PrivateEstimator, UndeclaredClasses
     from sfumato.learning.estimators.standard_scaler import StandardScaler
     from sfumato.learning.federated.aggregation import SecureAggregation, TrustedAggregator
+    from sfumato.learning.federated.client_training import local_sgd
     from sfumato.learning.federated.federation import FederatedTraining
-    from sfumato.learning.federated.local import local_sgd
     from sfumato.learning.noise.correlated import CorrelatedNoise
     from sfumato.learning.noise.grid import GridNoise
     from sfumato.learning.noise.keyed import KeyedNoise, SimulatedNoise
     from sfumato.learning.noise.noise import Noise
-    from sfumato.learning.noise.strategies import choose_strategy
+    from sfumato.learning.noise.strategy_choice import choose_strategy
     from sfumato.learning.pate.aggregator import Aggregator
     from sfumato.learning.pate.confident import ConfidentGNMax
     from sfumato.learning.pate.consensus import Consensus
+    from sfumato.learning.pate.consensus_release import ConsensusRelease
     from sfumato.learning.pate.distillation import distill, distill_in_rounds
     from sfumato.learning.pate.gnmax import GNMax
     from sfumato.learning.pate.interactive import InteractiveGNMax
     from sfumato.learning.pate.lnmax import LNMax
     from sfumato.learning.pate.poll import Poll
-    from sfumato.learning.pate.sanitized import ConsensusRelease
     from sfumato.learning.pate.teachers import Teachers
-    from sfumato.learning.recipes.averaging import WeightAverage
-    from sfumato.learning.recipes.features import frozen_features
-    from sfumato.learning.recipes.standardizing import standardize_weights
-    from sfumato.learning.recipes.views import Views
+    from sfumato.learning.recipes.augmentation import Views
+    from sfumato.learning.recipes.frozen_features import frozen_features
+    from sfumato.learning.recipes.weight_average import WeightAverage
+    from sfumato.learning.recipes.weight_standardization import standardize_weights
     from sfumato.learning.reports.card import PrivacyCard
     from sfumato.learning.reports.group_accuracy import (
         GroupAccuracies,
@@ -68,27 +68,37 @@ if TYPE_CHECKING:
         group_accuracies,
     )
     from sfumato.learning.reports.individual_losses import IndividualLosses, IndividualSummary
-    from sfumato.learning.sampling.allocation import AllocationSampler
     from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
     from sfumato.learning.sampling.cyclic import CyclicSampler
-    from sfumato.learning.sampling.every_step import FullBatchSampler
     from sfumato.learning.sampling.fixed_size import FixedSizeSampler, WithReplacementSampler
-    from sfumato.learning.sampling.foreign import ForeignLoader, WatchedBatches
-    from sfumato.learning.sampling.planning import TrainingPlan, TrainingPlanRow, noise_for, plan_training
+    from sfumato.learning.sampling.foreign_loader import ForeignLoader, WatchedBatches
+    from sfumato.learning.sampling.full_batch import FullBatchSampler
     from sfumato.learning.sampling.poisson import PoissonSampler
+    from sfumato.learning.sampling.random_allocation import AllocationSampler
     from sfumato.learning.sampling.sampler import Sampler
     from sfumato.learning.sampling.seed import Seed
     from sfumato.learning.sampling.separated import SeparatedSampler
     from sfumato.learning.sampling.shuffled import ShuffledSampler
+    from sfumato.learning.sampling.training_plan import (
+        TrainingPlan,
+        TrainingPlanRow,
+        noise_for,
+        plan_training,
+    )
     from sfumato.learning.sampling.truncated_poisson import TruncatedPoissonSampler
     from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
-    from sfumato.learning.training.curve import LearningCurve, progress
-    from sfumato.learning.training.individual import IndividualObserver
-    from sfumato.learning.training.memory import BatchMemoryManager
-    from sfumato.learning.training.parallel import DPDDP
+    from sfumato.learning.training.distributed.data_parallel import DPDDP
+    from sfumato.learning.training.individual_observer import IndividualObserver
+    from sfumato.learning.training.learning_curve import LearningCurve, progress
+    from sfumato.learning.training.loop.batch_memory_manager import BatchMemoryManager
     from sfumato.learning.training.privacy_engine import PrivacyEngine
-    from sfumato.learning.training.table import Columns
-    from sfumato.learning.training.table_run import TrainedTable, train_table
+    from sfumato.learning.training.setup.options import (
+        GradientOptions,
+        NoiseOptions,
+        RecordOptions,
+        SamplingOptions,
+    )
+    from sfumato.learning.training.table_classifier import Columns, TrainedTable, train_table
     from sfumato.learning.tuning.runs import Runs
     from sfumato.learning.tuning.tune import tune
 
@@ -120,6 +130,7 @@ __all__ = [
     "GaussianNB",
     "GradientBoostingClassifier",
     "GradientBoostingRegressor",
+    "GradientOptions",
     "GridNoise",
     "GroupAccuracies",
     "GroupAccuracy",
@@ -136,6 +147,7 @@ __all__ = [
     "LogisticRegression",
     "ModuleValidator",
     "Noise",
+    "NoiseOptions",
     "PerGroup",
     "PerLayer",
     "PoissonSampler",
@@ -147,8 +159,10 @@ __all__ = [
     "PrivateEstimator",
     "PrivateTrainer",
     "PrivateTrainerMixin",
+    "RecordOptions",
     "Runs",
     "Sampler",
+    "SamplingOptions",
     "SecureAggregation",
     "Seed",
     "SelfTest",
@@ -192,48 +206,50 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
-        "AdaptiveQuantile": "sfumato.learning.clipping.adaptive",
+        "AdaptiveQuantile": "sfumato.learning.clipping.adaptive_quantile",
         "Aggregator": "sfumato.learning.pate.aggregator",
-        "AllocationSampler": "sfumato.learning.sampling.allocation",
+        "AllocationSampler": "sfumato.learning.sampling.random_allocation",
         "Automatic": "sfumato.learning.clipping.automatic",
         "BallsInBinsSampler": "sfumato.learning.sampling.balls_in_bins",
-        "BatchMemoryManager": "sfumato.learning.training.memory",
+        "BatchMemoryManager": "sfumato.learning.training.loop.batch_memory_manager",
         "ClippedGrad": "sfumato.learning.engine.functional",
-        "ClippedSums": "sfumato.learning.engine.sums",
+        "ClippedSums": "sfumato.learning.engine.clipped_sums",
         "Clipping": "sfumato.learning.clipping.clipping",
-        "Columns": "sfumato.learning.training.table",
+        "Columns": "sfumato.learning.training.table_classifier",
         "ConfidentGNMax": "sfumato.learning.pate.confident",
         "Consensus": "sfumato.learning.pate.consensus",
-        "ConsensusRelease": "sfumato.learning.pate.sanitized",
+        "ConsensusRelease": "sfumato.learning.pate.consensus_release",
         "CorrelatedNoise": "sfumato.learning.noise.correlated",
         "CyclicSampler": "sfumato.learning.sampling.cyclic",
-        "DPDDP": "sfumato.learning.training.parallel",
+        "DPDDP": "sfumato.learning.training.distributed.data_parallel",
         "Engine": "sfumato.learning.engine.engine",
         "FederatedTraining": "sfumato.learning.federated.federation",
         "FixedSizeSampler": "sfumato.learning.sampling.fixed_size",
         "Flat": "sfumato.learning.clipping.flat",
-        "ForeignLoader": "sfumato.learning.sampling.foreign",
-        "FullBatchSampler": "sfumato.learning.sampling.every_step",
+        "ForeignLoader": "sfumato.learning.sampling.foreign_loader",
+        "FullBatchSampler": "sfumato.learning.sampling.full_batch",
         "GNMax": "sfumato.learning.pate.gnmax",
         "GaussianNB": "sfumato.learning.estimators.gaussian_nb",
         "GradientBoostingClassifier": "sfumato.learning.estimators.boosted_trees",
         "GradientBoostingRegressor": "sfumato.learning.estimators.boosted_trees",
+        "GradientOptions": "sfumato.learning.training.setup.options",
         "GridNoise": "sfumato.learning.noise.grid",
         "GroupAccuracies": "sfumato.learning.reports.group_accuracy",
         "GroupAccuracy": "sfumato.learning.reports.group_accuracy",
         "IndividualLosses": "sfumato.learning.reports.individual_losses",
-        "IndividualObserver": "sfumato.learning.training.individual",
+        "IndividualObserver": "sfumato.learning.training.individual_observer",
         "IndividualSummary": "sfumato.learning.reports.individual_losses",
         "InteractiveGNMax": "sfumato.learning.pate.interactive",
         "KMeans": "sfumato.learning.estimators.kmeans",
         "KeyedNoise": "sfumato.learning.noise.keyed",
         "LNMax": "sfumato.learning.pate.lnmax",
         "LeakReport": "sfumato.learning.checks.leaks",
-        "LearningCurve": "sfumato.learning.training.curve",
+        "LearningCurve": "sfumato.learning.training.learning_curve",
         "LinearRegression": "sfumato.learning.estimators.linear_regression",
         "LogisticRegression": "sfumato.learning.estimators.logistic_regression",
         "ModuleValidator": "sfumato.learning.checks.validator",
         "Noise": "sfumato.learning.noise.noise",
+        "NoiseOptions": "sfumato.learning.training.setup.options",
         "PCA": "sfumato.learning.estimators.pca",
         "PerGroup": "sfumato.learning.clipping.per_group",
         "PerLayer": "sfumato.learning.clipping.per_layer",
@@ -243,48 +259,50 @@ __getattr__, __dir__ = attach(
         "PrivacyCallback": "sfumato.learning.adapters.lightning_callback",
         "PrivacyCard": "sfumato.learning.reports.card",
         "PrivacyEngine": "sfumato.learning.training.privacy_engine",
-        "PrivateEstimator": "sfumato.learning.estimators.private",
+        "PrivateEstimator": "sfumato.learning.estimators.private_estimator",
         "PrivateTrainer": "sfumato.learning.adapters.trainer",
         "PrivateTrainerMixin": "sfumato.learning.adapters.trainer",
+        "RecordOptions": "sfumato.learning.training.setup.options",
         "Runs": "sfumato.learning.tuning.runs",
         "Sampler": "sfumato.learning.sampling.sampler",
+        "SamplingOptions": "sfumato.learning.training.setup.options",
         "SecureAggregation": "sfumato.learning.federated.aggregation",
         "Seed": "sfumato.learning.sampling.seed",
-        "SelfTest": "sfumato.learning.checks.selftest",
+        "SelfTest": "sfumato.learning.checks.self_test",
         "SeparatedSampler": "sfumato.learning.sampling.separated",
         "ShuffledSampler": "sfumato.learning.sampling.shuffled",
         "SimulatedNoise": "sfumato.learning.noise.keyed",
         "StandardScaler": "sfumato.learning.estimators.standard_scaler",
         "Teachers": "sfumato.learning.pate.teachers",
-        "TrainedTable": "sfumato.learning.training.table_run",
-        "TrainingPlan": "sfumato.learning.sampling.planning",
-        "TrainingPlanRow": "sfumato.learning.sampling.planning",
+        "TrainedTable": "sfumato.learning.training.table_classifier",
+        "TrainingPlan": "sfumato.learning.sampling.training_plan",
+        "TrainingPlanRow": "sfumato.learning.sampling.training_plan",
         "TruncatedPoissonSampler": "sfumato.learning.sampling.truncated_poisson",
         "TrustedAggregator": "sfumato.learning.federated.aggregation",
-        "UndeclaredClasses": "sfumato.learning.estimators.private",
+        "UndeclaredClasses": "sfumato.learning.estimators.private_estimator",
         "UserRecordsSampler": "sfumato.learning.sampling.users",
         "UserSampler": "sfumato.learning.sampling.users",
-        "Views": "sfumato.learning.recipes.views",
-        "WatchedBatches": "sfumato.learning.sampling.foreign",
-        "WeightAverage": "sfumato.learning.recipes.averaging",
+        "Views": "sfumato.learning.recipes.augmentation",
+        "WatchedBatches": "sfumato.learning.sampling.foreign_loader",
+        "WeightAverage": "sfumato.learning.recipes.weight_average",
         "WithReplacementSampler": "sfumato.learning.sampling.fixed_size",
-        "batch_of": "sfumato.learning.checks.shapes",
-        "choose_strategy": "sfumato.learning.noise.strategies",
+        "batch_of": "sfumato.learning.checks.batch_shapes",
+        "choose_strategy": "sfumato.learning.noise.strategy_choice",
         "clipped_by_user": "sfumato.learning.clipping.per_user",
         "clipped_grad": "sfumato.learning.engine.functional",
         "distill": "sfumato.learning.pate.distillation",
         "distill_in_rounds": "sfumato.learning.pate.distillation",
-        "fix_module": "sfumato.learning.checks.fixing",
-        "frozen_features": "sfumato.learning.recipes.features",
+        "fix_module": "sfumato.learning.checks.replacements",
+        "frozen_features": "sfumato.learning.recipes.frozen_features",
         "group_accuracies": "sfumato.learning.reports.group_accuracy",
         "leak_probe": "sfumato.learning.checks.leaks",
-        "local_sgd": "sfumato.learning.federated.local",
-        "noise_for": "sfumato.learning.sampling.planning",
-        "plan_training": "sfumato.learning.sampling.planning",
-        "progress": "sfumato.learning.training.curve",
-        "self_test": "sfumato.learning.checks.selftest",
-        "standardize_weights": "sfumato.learning.recipes.standardizing",
-        "train_table": "sfumato.learning.training.table_run",
+        "local_sgd": "sfumato.learning.federated.client_training",
+        "noise_for": "sfumato.learning.sampling.training_plan",
+        "plan_training": "sfumato.learning.sampling.training_plan",
+        "progress": "sfumato.learning.training.learning_curve",
+        "self_test": "sfumato.learning.checks.self_test",
+        "standardize_weights": "sfumato.learning.recipes.weight_standardization",
+        "train_table": "sfumato.learning.training.table_classifier",
         "tune": "sfumato.learning.tuning.tune",
     },
     extras={

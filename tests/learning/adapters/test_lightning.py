@@ -23,6 +23,7 @@ if run_time(__name__):
 
     from sfumato.learning.adapters.lightning_callback import PrivacyCallback
     from sfumato.learning.training.privacy_engine import PrivacyEngine
+    from sfumato.learning.training.setup.options import GradientOptions, SamplingOptions
     from tests.learning.adapters.tiny import open_ledger, privacy, same, weights
 
 
@@ -116,10 +117,9 @@ def by_hand(*, bf16: bool = False) -> nn.Module:
         data_loader=loader(batch_size=10),
         noise_multiplier=0.8,
         max_grad_norm=0.5,
-        steps=8,
         noise_generator=7,
-        self_test=False,
-        chunk=5,
+        sampling=SamplingOptions(steps=8),
+        gradients=GradientOptions(self_test=False, chunk=5),
     )
     for _ in range(2):
         for x, y in batches:
@@ -171,7 +171,7 @@ def test_epsilon_is_logged(tmp_path: Path) -> None:
 
 
 def test_noise_is_found_for_the_epsilon_that_is_asked(tmp_path: Path) -> None:
-    asked = privacy(noise_multiplier=None, target_epsilon=2.0, options={"self_test": True})
+    asked = privacy(noise_multiplier=None, target_epsilon=2.0, options={"gradients": GradientOptions()})
     callback, trainer, _ = fit(tmp_path, privacy=asked, max_epochs=9, max_steps=7)
     assert trainer.global_step == 7
     assert 1.99 < callback.get_epsilon() <= 2.0
@@ -372,9 +372,9 @@ def test_other_batches_are_refused(tmp_path: Path) -> None:
 def test_steps_and_card_follow_from_a_declared_number_of_examples(tmp_path: Path) -> None:
     told = []
     for count in (40, 41):
-        asked = privacy(options={"population": 40})
+        asked = privacy(options={"sampling": SamplingOptions(population=40)})
         callback, loop, _ = fit(tmp_path, privacy=asked, loader=DataLoader(rows(count), batch_size=5))
         engine = callback.privacy_engine
-        told.append((engine.card(1e-3).to_json(), engine.wired.plan, loop.global_step))
+        told.append((engine.card(1e-3).to_json(), engine.parts.identity, loop.global_step))
     assert told[0] == told[1]
-    assert "add/remove" in told[0][0]
+    assert "add-remove" in told[0][0]

@@ -19,6 +19,7 @@ if run_time(__name__):
     from sfumato.learning.adapters.privacy_arguments import PrivacyArguments
     from sfumato.learning.adapters.trainer import PrivateTrainer, PrivateTrainerMixin
     from sfumato.learning.adapters.training_arguments import check_arguments
+    from sfumato.learning.training.setup.options import SamplingOptions
     from tests.learning.adapters.tiny import arguments, bert, examples, privacy, trainer
 
 
@@ -177,8 +178,14 @@ def test_a_search_is_refused(tmp_path: Path) -> None:
         ({"noise_multiplier": 1.0, "delta": 0.0}, "delta must"),
         ({"noise_multiplier": 1.0, "max_grad_norm": 0.0}, "max_grad_norm must be positive"),
         ({"noise_multiplier": 1.0, "options": {"steps": 3}}, "options must be among"),
+        ({"noise_multiplier": 1.0, "options": {"record": 3}}, "record must be RecordOptions, got 'int'"),
     ],
 )
 def test_privacy_arguments_that_say_nothing_or_two_things(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(ParameterError, match=told):
         PrivacyArguments(**({"delta": 1e-5} | changes))
+
+
+def test_what_the_loop_says_is_left_to_it() -> None:
+    with pytest.raises(ParameterError, match="sampling must leave steps to the loop, got 3"):
+        PrivacyArguments(noise_multiplier=1.0, delta=1e-5, options={"sampling": SamplingOptions(steps=3)})

@@ -21,6 +21,7 @@ if run_time(__name__):
     from sfumato.learning.adapters.example_losses import example_losses
     from sfumato.learning.adapters.trainer import PrivateTrainer
     from sfumato.learning.training.privacy_engine import PrivacyEngine
+    from sfumato.learning.training.setup.options import GradientOptions, SamplingOptions
     from tests.learning.adapters.tiny import (
         EXAMPLES,
         MODELS,
@@ -53,10 +54,9 @@ def plain_loop(name: str, *, steps: int, bf16: bool = False) -> nn.Module:
         data_loader=DataLoader(examples(name), batch_size=8, collate_fn=default_data_collator),  # type: ignore[arg-type]
         noise_multiplier=0.8,
         max_grad_norm=0.5,
-        steps=steps,
         noise_generator=7,
-        self_test=False,
-        max_physical_batch_size=4,
+        sampling=SamplingOptions(steps=steps, max_physical_batch_size=4),
+        gradients=GradientOptions(self_test=False),
     )
     module.train()
     done = 0
@@ -156,7 +156,7 @@ def test_noise_is_found_for_the_epsilon_that_is_asked(tmp_path: Path) -> None:
 def test_its_own_optimizer_and_schedule_serve(tmp_path: Path) -> None:
     made = trainer(tmp_path, optimizers=(None, None), arg={"lr_scheduler_type": "linear"})
     made.train()
-    assert type(made.privacy_engine.wired.optimizer).__name__ == "AdamW"
+    assert type(made.privacy_engine.parts.optimizer).__name__ == "AdamW"
     rates = [entry["learning_rate"] for entry in made.state.log_history if "learning_rate" in entry]
     assert rates == pytest.approx([0.09, 0.07, 0.05, 0.03, 0.01])
 
@@ -188,11 +188,12 @@ def test_batches_of_nobody_cost_a_step(tmp_path: Path) -> None:
 
 def test_the_self_test_sees_the_users_model(tmp_path: Path) -> None:
     fit = bert()
-    trainer(tmp_path, fit, arg={"max_steps": 2}, privacy=privacy(options={"self_test": True})).train()
+    tested = privacy(options={"gradients": GradientOptions()})
+    trainer(tmp_path, fit, arg={"max_steps": 2}, privacy=tested).train()
     unfit: Any = bert()
     mixes = nn.Sequential(nn.Linear(8, 8), _Mixing())
     unfit.bert.pooler.dense = mixes
-    made = trainer(tmp_path, unfit, privacy=privacy(options={"self_test": True}))
+    made = trainer(tmp_path, unfit, privacy=privacy(options={"gradients": GradientOptions()}))
     with pytest.raises(UnfitModule):
         made.train()
     assert made.get_epsilon() == 0
@@ -260,10 +261,11 @@ def test_arguments_stay_as_they_were_given(tmp_path: Path) -> None:
 def test_steps_noise_and_card_follow_from_a_declared_number_of_examples(tmp_path: Path) -> None:
     told = []
     for count in (40, 41):
-        asked = privacy(options={"population": 40}, target_epsilon=3.0, noise_multiplier=None)
+        options = {"sampling": SamplingOptions(population=40)}
+        asked = privacy(options=options, target_epsilon=3.0, noise_multiplier=None)
         made = trainer(tmp_path, privacy=asked, train_dataset=examples(count=count))
         made.train()
         engine = made.privacy_engine
-        told.append((engine.card(1e-3).to_json(), engine.wired.plan, made.state.global_step))
+        told.append((engine.card(1e-3).to_json(), engine.parts.identity, made.state.global_step))
     assert told[0] == told[1]
-    assert "add/remove" in told[0][0]
+    assert "add-remove" in told[0][0]

@@ -22,6 +22,7 @@ from transformers import (
 
 from sfumato.learning.adapters.privacy_arguments import PrivacyArguments
 from sfumato.learning.adapters.trainer import PrivateTrainer
+from sfumato.learning.training.setup.options import GradientOptions
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.privacy import Neighboring
 
@@ -123,7 +124,8 @@ def arguments(folder: Path, **changes: Any) -> TrainingArguments:
 
 def privacy(**changes: Any) -> PrivacyArguments:
     """A simulation, without the self-test, which takes most of the time."""
-    options = {"noise_generator": 7, "self_test": False} | changes.pop("options", {})
+    without = GradientOptions(self_test=False)
+    options = {"noise_generator": 7, "gradients": without} | changes.pop("options", {})
     usual: dict[str, Any] = {"noise_multiplier": 0.8, "delta": 1e-3, "max_grad_norm": 0.5, "options": options}
     return PrivacyArguments(**(usual | changes))
 

@@ -13,7 +13,7 @@ if run_time(__name__):
     from torch import Tensor, nn
     from torch.nn.utils import parametrize
 
-    from sfumato.learning.checks.selftest import self_test
+    from sfumato.learning.checks.self_test import self_test
     from sfumato.learning.clipping.flat import Flat
     from sfumato.learning.engine.engine import Mode
     from tests.learning.engine.reference import difference

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from sfumato.errors import BudgetExceeded, ParameterError, SimulatedCharge, UnboundedSensitivity
-from sfumato.learning.estimators.sums import Part, VectorSum, planned
+from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum, planned
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.numerics.source import SimulatedSource
 from sfumato.privacy import DiscreteGaussianVector, Neighboring
@@ -39,7 +39,7 @@ if run_time(__name__):
     from sfumato.learning.estimators.linear_regression import LinearRegression
     from sfumato.learning.estimators.logistic_regression import LogisticRegression, _gradients
     from sfumato.learning.estimators.pca import PCA
-    from sfumato.learning.estimators.private import UndeclaredClasses, box
+    from sfumato.learning.estimators.private_estimator import UndeclaredClasses, box
     from sfumato.learning.estimators.standard_scaler import StandardScaler
 
 
@@ -127,7 +127,7 @@ def test_no_rows_and_odd_rows_give_a_private_model(estimator: Any) -> None:
 
 @given(st.integers(1, 40), st.floats(1e-6, 1e6), st.integers(0, 2**32))
 def test_a_row_within_its_norm_counts_and_no_other_counts_more(entries: int, norm: float, seed: int) -> None:
-    part = Part(norm=norm, entries=entries)
+    part = SumSpecification(norm=norm, entries=entries)
     total = VectorSum(part=part, stddev=1)
     row = np.random.default_rng(seed).normal(size=entries)
     row *= norm / np.sqrt((row**2).sum())
@@ -139,7 +139,7 @@ def test_a_row_within_its_norm_counts_and_no_other_counts_more(entries: int, nor
 
 
 def test_the_noise_is_discrete_gaussian_on_the_grid() -> None:
-    total = VectorSum(part=Part(norm=2.0, entries=4), stddev=3)
+    total = VectorSum(part=SumSpecification(norm=2.0, entries=4), stddev=3)
     rows = np.full((5, 4), 0.25)
     drawn = total.release(np.repeat(rows, 1, axis=0), SimulatedSource(1), np.zeros(5, np.int64), 5000)
     steps = np.rint(drawn / (2.0 / 2**20)).astype(int)
@@ -163,7 +163,10 @@ def test_the_noise_is_discrete_gaussian_on_the_grid() -> None:
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 1e-5), (8.0, 1e-9)])
 def test_the_plan_spends_what_it_may(epsilon: float, delta: float) -> None:
-    parts = [Part(norm=1.0, entries=108, times=60), Part(norm=3.0, entries=1, weight=5.0)]
+    parts = [
+        SumSpecification(norm=1.0, entries=108, times=60),
+        SumSpecification(norm=3.0, entries=1, weight=5.0),
+    ]
     sums, loss = planned(parts, epsilon=epsilon, delta=delta)
     assert epsilon * 0.999 < loss.epsilon(delta) <= epsilon
     assert sums[1].stddev / sums[0].stddev == pytest.approx(5.0, rel=1e-4)

@@ -15,8 +15,8 @@ import pytest
 from sfumato.errors import BudgetExceeded, ParameterError, SimulatedCharge
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
 from sfumato.learning.sampling.cyclic import CyclicSampler
-from sfumato.learning.sampling.every_step import FullBatchSampler
 from sfumato.learning.sampling.fixed_size import WithReplacementSampler
+from sfumato.learning.sampling.full_batch import FullBatchSampler
 from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.users import UserSampler
@@ -33,11 +33,11 @@ if run_time(__name__):
     import torch
     from torch import Tensor, nn
 
-    from sfumato.learning.clipping.adaptive import AdaptiveQuantile
+    from sfumato.learning.clipping.adaptive_quantile import AdaptiveQuantile
     from sfumato.learning.clipping.flat import Flat
     from sfumato.learning.federated.aggregation import SecureAggregation, TrustedAggregator
+    from sfumato.learning.federated.client_training import local_sgd
     from sfumato.learning.federated.federation import FederatedTraining
-    from sfumato.learning.federated.local import local_sgd
     from sfumato.learning.noise.correlated import CorrelatedNoise
     from sfumato.learning.noise.grid import GridNoise
     from sfumato.learning.noise.keyed import SimulatedNoise

@@ -14,12 +14,12 @@ from tests.run_time import run_time
 if run_time(__name__):
     import torch
 
-    from sfumato.learning.noise import device
+    from sfumato.learning.noise import device_normal
     from sfumato.learning.noise.correlated import CorrelatedNoise
-    from sfumato.learning.noise.device import add_normals_on_device
+    from sfumato.learning.noise.device_normal import add_normals_on_device
     from sfumato.learning.noise.grid import GridNoise
     from sfumato.learning.noise.keyed import KeyedNoise
-    from sfumato.learning.noise.noise import Noise, Part
+    from sfumato.learning.noise.noise import Noise, ParameterSlice
 
 
 KEY = bytes(range(32))
@@ -42,7 +42,7 @@ def test_parts_have_the_noise_of_the_whole(kind: str, cut: tuple[int, int]) -> N
         whole.add_(wholes, step=step, stddevs=stddevs)
         for noise, side in ((first, 0), (second, 1)):
             pieces = [pair[side] for pair in cuts]
-            parts = [Part(at if side else 0, size) for at, size in zip(cut, SIZES, strict=True)]
+            parts = [ParameterSlice(at if side else 0, size) for at, size in zip(cut, SIZES, strict=True)]
             noise.add_(pieces, step=step, stddevs=stddevs, parts=parts)
     for tensor, pair in zip(wholes, cuts, strict=True):
         assert torch.equal(tensor, torch.cat(pair))
@@ -50,7 +50,7 @@ def test_parts_have_the_noise_of_the_whole(kind: str, cut: tuple[int, int]) -> N
 
 @pytest.mark.parametrize("first", [0, 1, 127, 128, 1000])
 def test_a_device_draws_from_any_place_on(first: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device, "_PART", 2)
+    monkeypatch.setattr(device_normal, "_PART", 2)
     whole = torch.zeros(3000, dtype=torch.float64)
     add_normals_on_device(whole, KEY, (1, 2), 1.5)
     part = torch.zeros(1500, dtype=torch.float64)
@@ -59,6 +59,6 @@ def test_a_device_draws_from_any_place_on(first: int, monkeypatch: pytest.Monkey
 
 
 def test_parts_that_lie_nowhere_are_refused() -> None:
-    for parts in ([Part(0, 3)], [Part(1, 4)], [Part(-1, 9)], []):
+    for parts in ([ParameterSlice(0, 3)], [ParameterSlice(1, 4)], [ParameterSlice(-1, 9)], []):
         with pytest.raises(ParameterError, match="parts must"):
             KeyedNoise(KEY).add_([torch.zeros(4)], step=0, stddevs=[1.0], parts=parts)

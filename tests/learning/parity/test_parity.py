@@ -13,7 +13,7 @@ if run_time(__name__):
     import torch
     from torch import Tensor, nn
 
-    from sfumato.learning.checks.reference import per_example
+    from sfumato.learning.checks.reference_gradients import per_example
     from sfumato.learning.clipping.flat import Flat
     from sfumato.learning.engine.engine import Engine, Mode
     from tests.learning.parity.hosts import VARIANTS

@@ -16,8 +16,8 @@ from sfumato.learning.pate.aggregator import Aggregator
 from sfumato.learning.pate.confident import ConfidentGNMax
 from sfumato.learning.pate.gnmax import GNMax
 from sfumato.learning.pate.interactive import InteractiveGNMax
+from sfumato.learning.pate.label_distribution import label_distribution, vote_divergence
 from sfumato.learning.pate.lnmax import LNMax
-from sfumato.learning.pate.vote_law import label_law, vote_divergence
 from sfumato.numerics.source import SimulatedSource
 from sfumato.privacy import DiscreteGaussian, Neighboring
 from tests.cases import cases
@@ -54,13 +54,15 @@ def enumerated(votes: list[int], kind: str, parameter: float, reach: int) -> np.
 @pytest.mark.parametrize("votes", [[4, 1, 0], [2, 2, 1], [0, 0, 5]])
 def test_the_laws_are_those_of_every_noise(votes: list[int]) -> None:
     exact = enumerated(votes, "gaussian", 1.25, 9)
-    assert label_law(GNMax(stddev=1.25), np.array(votes)) == pytest.approx(exact, rel=1e-9, abs=1e-11)
+    assert label_distribution(GNMax(stddev=1.25), np.array(votes)) == pytest.approx(
+        exact, rel=1e-9, abs=1e-11
+    )
     exact = enumerated(votes, "laplace", 0.5, 13)
-    assert label_law(LNMax(scale=0.5), np.array(votes)) == pytest.approx(exact, rel=1e-8, abs=1e-10)
+    assert label_distribution(LNMax(scale=0.5), np.array(votes)) == pytest.approx(exact, rel=1e-8, abs=1e-10)
     pmf = noise_law("gaussian", 2.0, 40)
     passes = pmf[np.arange(-40, 41) + max(votes) >= 3].sum()
     winner = enumerated(votes, "gaussian", 1.0, 9)
-    found = label_law(ConfidentGNMax(threshold=3, check_stddev=2, stddev=1), np.array(votes))
+    found = label_distribution(ConfidentGNMax(threshold=3, check_stddev=2, stddev=1), np.array(votes))
     assert found == pytest.approx(np.append(passes * winner, 1 - passes), rel=1e-9, abs=1e-11)
 
 
@@ -69,7 +71,7 @@ def test_few_and_many_classes_have_laws_that_sum_to_one() -> None:
     for classes in (2, 3, 9, 10, 40):
         votes = rng.multinomial(60, np.ones(classes) / classes)
         for aggregator in (LNMax(scale=3), GNMax(stddev=3)):
-            assert label_law(aggregator, votes).sum() == pytest.approx(1.0, abs=1e-12)
+            assert label_distribution(aggregator, votes).sum() == pytest.approx(1.0, abs=1e-12)
 
 
 @pytest.mark.parametrize("aggregator", AGGREGATORS, ids=repr)
@@ -80,9 +82,9 @@ def test_no_neighbor_is_further_than_the_loss_says(aggregator: Aggregator) -> No
     for votes in itertools.product(range(6), repeat=3):
         if sum(votes) != 5:
             continue
-        law = label_law(aggregator, np.array(votes))
+        law = label_distribution(aggregator, np.array(votes))
         for near in neighbors(votes, aggregator.teachers_moved):
-            other = label_law(aggregator, np.array(near))
+            other = label_distribution(aggregator, np.array(near))
             for epsilon, bound in zip(epsilons, bounds, strict=True):
                 assert np.maximum(law - math.exp(epsilon) * other, 0).sum() <= bound + 1e-12
         for order in (1.5, 4.0):
@@ -105,7 +107,7 @@ def neighbors(votes: tuple[int, ...], moved: int) -> set[tuple[int, ...]]:
 def test_half_the_noise_would_be_caught() -> None:
     """The test above can fail: the law with half the noise is further from a neighbor than the loss says."""
     bound = GNMax(stddev=2.5).loss(questions=1).delta(0.5)
-    law, other = (label_law(GNMax(stddev=1.25), np.array(v)) for v in ([3, 2, 0], [2, 3, 0]))
+    law, other = (label_distribution(GNMax(stddev=1.25), np.array(v)) for v in ([3, 2, 0], [2, 3, 0]))
     assert np.maximum(law - math.exp(0.5) * other, 0).sum() > bound
 
 
@@ -114,20 +116,20 @@ def test_labels_follow_the_law(aggregator: Aggregator) -> None:
     votes = np.array([5, 4, 1])
     runs = 20_000
     labels, paid = aggregator.label(np.tile(votes, (runs, 1)), runs, SimulatedSource(3))
-    law = label_law(aggregator, votes)
+    law = label_distribution(aggregator, votes)
     counts = Counter((labels % len(law)).tolist())
 
     def wider(factor: float) -> dict[int, float]:
         noise = "scale" if isinstance(aggregator, LNMax) else "stddev"
         other = dataclasses.replace(aggregator, **{noise: factor * getattr(aggregator, noise)})
-        return dict(enumerate(label_law(other, votes).tolist()))
+        return dict(enumerate(label_distribution(other, votes).tolist()))
 
     accepts_only(
         frequencies(counts),
         dict(enumerate(law.tolist())),
         wider=wider(1.25),
         narrower=wider(0.8),
-        neighbor=dict(enumerate(label_law(aggregator, np.array([4, 5, 1])).tolist())),
+        neighbor=dict(enumerate(label_distribution(aggregator, np.array([4, 5, 1])).tolist())),
     )
     assert paid == (labels >= 0).sum()
 
@@ -184,7 +186,9 @@ def test_bad_parameters(make: Any, name: str) -> None:
 def test_a_label_that_hardly_any_noise_can_give_has_next_to_no_chance() -> None:
     # About 38 standard deviations behind, where the noise that is followed ends.
     for behind in range(30, 90):
-        law = label_law(GNMax(stddev=1), np.array([0, behind]))
+        law = label_distribution(GNMax(stddev=1), np.array([0, behind]))
         assert law[0] <= math.exp(-(behind**2) / 4), behind
     for behind in range(700, 760):
-        assert label_law(LNMax(scale=1), np.array([0, behind]))[0] <= behind * math.exp(-behind), behind
+        assert label_distribution(LNMax(scale=1), np.array([0, behind]))[0] <= behind * math.exp(-behind), (
+            behind
+        )

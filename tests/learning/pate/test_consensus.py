@@ -12,10 +12,10 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.learning.pate.confident import ConfidentGNMax
 from sfumato.learning.pate.consensus import Consensus, _log_tails
+from sfumato.learning.pate.consensus_release import ConsensusRelease
 from sfumato.learning.pate.gnmax import GNMax
+from sfumato.learning.pate.label_distribution import vote_divergence
 from sfumato.learning.pate.lnmax import LNMax
-from sfumato.learning.pate.sanitized import ConsensusRelease
-from sfumato.learning.pate.vote_law import vote_divergence
 from sfumato.numerics.source import SimulatedSource
 from sfumato.privacy import Neighboring
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError
-from sfumato.learning.pate.parts import parts_of
+from sfumato.learning.pate.partition import parts_of
 from sfumato.learning.pate.teachers import Teachers
 from tests.chance import accepts_only, frequencies
 

@@ -31,12 +31,12 @@ def card(**changes: Any) -> PrivacyCard:
         "unit": "row",
         "loss": Gaussian(4.0) * 3,
         "steps": 3,
-        "sampler": "FullBatchSampler",
+        "sampler": "full-batch",
         "sampling": {},
         "participation": 3,
-        "noise": "KeyedNoise",
+        "noise": {"kind": "keyed-normal"},
         "noise_multiplier": 4.0,
-        "clipping": "Flat(clip_norm=1.0)",
+        "clipping": {"kind": "flat", "clip_norm": 1.0},
         "float_safe": False,
         "simulated": False,
     }
@@ -69,11 +69,11 @@ def test_how_many_examples_there_are_is_told_where_it_is_public(
 def test_all_forms_say_the_same() -> None:
     made = card(sampling={"sampling_probability": 0.125}, ledger={"id": "ab", "run": 7}, software={"x": "1"})
     plain = json.loads(made.to_json())
-    assert plain == made.to_dict()
+    assert PrivacyCard.from_json(made.to_json()) == made
     assert plain["guarantee"] == {
         "epsilon": 1.25,
         "delta": 1e-5,
-        "neighboring": "add/remove one unit",
+        "neighboring": "add-remove",
         "unit": "row",
         "float_safe": False,
         "simulated": False,
@@ -85,7 +85,7 @@ def test_all_forms_say_the_same() -> None:
             "1e-05",
             "row",
             "sampling probability 0.125",
-            "Flat(clip_norm=1.0)",
+            "flat, clip norm 1.0",
             "ab",
             "x 1",
         ):
@@ -109,7 +109,8 @@ def test_a_simulation_or_no_noise_claims_nothing() -> None:
     assert "SIMULATED" in simulated.conditions[0]
     assert "differentially private" not in str(simulated)
     bare = card(epsilon=math.inf, loss=Gaussian(0.0), noise_multiplier=0.0)
-    assert json.loads(bare.to_json())["guarantee"]["epsilon"] == "infinite"
+    assert json.loads(bare.to_json())["guarantee"]["epsilon"] == "inf"
+    assert PrivacyCard.from_json(bare.to_json()) == bare
     assert "No guarantee" in bare.to_markdown()
 
 
@@ -132,3 +133,16 @@ def test_the_text_shows_no_less_than_was_spent() -> None:
         assert told in text
         assert told in made.to_markdown()
     assert "epsilon, delta  1, 1e-05" in str(card(epsilon=1.0))  # as it is, where that has few digits
+
+
+def test_a_card_of_another_format_version_or_content_is_refused() -> None:
+    document = json.loads(card().to_json())
+    for changes, says in (
+        ({"format": "sfumato.loss"}, "document of the format sfumato.model-card"),
+        ({"version": 2}, "version of sfumato.model-card from 1 to 1"),
+        ({"other": 1}, "card must have the fields"),
+        ({"run": {}}, "run must have the fields"),
+        ({"guarantee": document["guarantee"] | {"neighboring": "next door"}}, "neighboring must be one of"),
+    ):
+        with pytest.raises(ParameterError, match=says):
+            PrivacyCard.from_json(json.dumps(document | changes))

@@ -18,7 +18,7 @@ from sfumato.learning.sampling.seed import KeyedStream, Seed
 from sfumato.privacy import Gaussian, Neighboring, PoissonSubsampled
 from tests.cases import cases
 from tests.chance import accepts_only, rate
-from tests.learning.sampling.laws import fits
+from tests.learning.sampling.schedules import fits
 
 
 class _Script(KeyedStream):

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from sfumato.errors import NeighboringMismatch, ParameterError
-from sfumato.learning.sampling.allocation import AllocationSampler
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
 from sfumato.learning.sampling.cyclic import CyclicSampler
-from sfumato.learning.sampling.every_step import FullBatchSampler
 from sfumato.learning.sampling.fixed_size import FixedSizeSampler, WithReplacementSampler
+from sfumato.learning.sampling.full_batch import FullBatchSampler
 from sfumato.learning.sampling.poisson import PoissonSampler
+from sfumato.learning.sampling.random_allocation import AllocationSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.seed import Seed
 from sfumato.learning.sampling.separated import SeparatedSampler

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ if run_time(__name__):
     from torch import nn
     from torch.utils.data import DataLoader, TensorDataset
 
+    from sfumato.learning import GradientOptions, NoiseOptions, RecordOptions, SamplingOptions
     from sfumato.learning.training.privacy_engine import PrivacyEngine
 
 
@@ -31,6 +33,23 @@ def make_data(examples: int = EXAMPLES) -> TensorDataset:
 def make_module() -> nn.Module:
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+
+
+def grouped(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of make_private, with the fields of its four values in them."""
+    kinds: dict[str, Any] = {
+        "sampling": SamplingOptions,
+        "gradients": GradientOptions,
+        "noise": NoiseOptions,
+        "record": RecordOptions,
+    }
+    owners = {part.name: name for name, kind in kinds.items() for part in fields(kind)}
+    made = {name: value for name, value in flat.items() if name not in owners}
+    for name, kind in kinds.items():
+        own = {part: value for part, value in flat.items() if owners.get(part) == name}
+        if own:
+            made[name] = kind(**own)
+    return made
 
 
 class Made:
@@ -55,7 +74,7 @@ class Made:
             module=self.module,
             optimizer=self.optimizer,
             data_loader=self.data_loader,
-            **(usual | options),
+            **grouped(usual | options),
         )
         self.same = made[0] is self.module and made[1] is self.optimizer
         self.loader = made[-1]

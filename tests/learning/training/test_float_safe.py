@@ -49,7 +49,7 @@ def test_a_run_goes_on_with_its_own_kind_of_noise_only(make: Make, open_ledger: 
     first = make(**REAL, ledger=ledger, epochs=2, float_safe=True)
     first.epoch()
     first.engine.save_checkpoint(path=tmp_path / "at.pt")
-    with pytest.raises(LedgerMismatch, match="noise must be the one that the run began with, GridNoise"):
+    with pytest.raises(LedgerMismatch, match="noise must be the one that the run began with, grid-normal"):
         make(**REAL, ledger=ledger, epochs=2, resume_from=tmp_path / "at.pt")
     again = make(**REAL, ledger=ledger, epochs=2, float_safe=True, resume_from=tmp_path / "at.pt")
     kept = first.engine.run.noise

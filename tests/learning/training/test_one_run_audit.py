@@ -21,7 +21,14 @@ if run_time(__name__):
     from torch import Tensor, nn
     from torch.utils.data import DataLoader, TensorDataset
 
-    from sfumato.learning import PoissonSampler, PrivacyEngine, Sampler, ShuffledSampler, SimulatedNoise
+    from sfumato.learning import (
+        PoissonSampler,
+        PrivacyEngine,
+        Sampler,
+        SamplingOptions,
+        ShuffledSampler,
+        SimulatedNoise,
+    )
     from sfumato.learning import clipped_grad as clipped
     from sfumato.learning.clipping.flat import Flat
 
@@ -233,7 +240,7 @@ def engine_weights(coins: np.ndarray, noise: float) -> np.ndarray:
         data_loader=DataLoader(data, batch_size=CANARIES // 2),
         noise_multiplier=noise,
         max_grad_norm=1.0,
-        epochs=4,
+        sampling=SamplingOptions(epochs=4),
         noise_generator=7,
     )
     for _ in range(4):

@@ -22,8 +22,8 @@ from torch.utils.data import DataLoader
 from sfumato import _check
 from sfumato.learning.adapters.logical_batches import until_exhausted
 from sfumato.learning.adapters.privacy_arguments import PrivacyArguments
-from sfumato.learning.training.drawing import epoch_of
 from sfumato.learning.training.privacy_engine import PrivacyEngine
+from sfumato.learning.training.setup.batches import epoch_of
 
 __all__ = ["PrivacyCallback"]
 
@@ -128,7 +128,7 @@ class PrivacyCallback(Callback):
         """
         if not isinstance(data_loader, DataLoader):
             _check.refuse("data_loader", "be a torch DataLoader", type(data_loader).__name__)
-        population = self._privacy.options.get("population")
+        population = self._privacy.sampling.population
         epoch_of(data_loader, population)
         self._batches = _Batches(data_loader, population)
         return self._batches
@@ -141,7 +141,12 @@ class PrivacyCallback(Callback):
         return self._begun
 
     def get_epsilon(self) -> float:
-        """Return the epsilon of the steps so far, at the arguments' delta, rounded up."""
+        """Return the epsilon of the steps so far, at the arguments' delta, rounded up.
+
+        Returns
+        -------
+        float
+        """
         return 0.0 if self._begun is None else self._begun.get_epsilon(self._privacy.delta)
 
     # Lightning's hooks
@@ -194,7 +199,7 @@ class PrivacyCallback(Callback):
             resume_from=self._resumed,
             chunk=None if self._accumulated == 1 else batches.whole.batch_size // self._accumulated,
         )
-        batches.private = self._begun.wired.loader
+        batches.private = self._begun.parts.loader
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Refuse to train on other batches than the run's."""

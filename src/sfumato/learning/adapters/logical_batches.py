@@ -9,8 +9,8 @@ from typing import Any, final
 
 from sfumato import _check
 from sfumato.errors import RunExhausted
-from sfumato.learning.engine.calls import tensors_in
-from sfumato.learning.training.loader import PrivateLoader
+from sfumato.learning.engine.trace.calls import tensors_in
+from sfumato.learning.training.loop.private_loader import PrivateLoader
 
 __all__ = ["LogicalBatches", "size_of", "until_exhausted"]
 

@@ -1,12 +1,12 @@
-"""What a loop that is somebody else's needs to know of privacy."""
+"""The privacy arguments of a training loop that is somebody else's."""
 
 from __future__ import annotations
 
 import inspect
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, final
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, final
 
 from torch import nn
 from torch.optim import Optimizer
@@ -14,15 +14,34 @@ from torch.utils.data import DataLoader
 
 from sfumato import _check
 from sfumato.learning.training.privacy_engine import PrivacyEngine
+from sfumato.learning.training.setup.options import (
+    GradientOptions,
+    NoiseOptions,
+    RecordOptions,
+    SamplingOptions,
+    option,
+)
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
 
 __all__ = ["PrivacyArguments"]
 
+T = TypeVar("T")
+
 _THE_LOOPS = {
     *("self", "module", "optimizer", "data_loader", "noise_multiplier", "max_grad_norm", "criterion"),
-    *("batch_first", "loss_reduction", "ledger", "epochs", "steps", "delta", "max_physical_batch_size"),
-    *("chunk", "resume_from"),
+    *("batch_first", "loss_reduction"),
+}
+_SET_BY_THE_LOOP = {
+    "sampling": ("epochs", "steps", "max_physical_batch_size"),
+    "gradients": ("chunk",),
+    "record": ("ledger", "delta", "resume_from"),
+}
+_KINDS: dict[str, type[Any]] = {
+    "sampling": SamplingOptions,
+    "gradients": GradientOptions,
+    "noise": NoiseOptions,
+    "record": RecordOptions,
 }
 
 
@@ -36,7 +55,7 @@ class PrivacyArguments:
     delta : float
         Where epsilon is read.
     target_epsilon : float, optional
-        Has the least noise found that keeps it over the whole run.
+        Has the smallest noise found that keeps it over the whole run.
     noise_multiplier : float, optional
         Standard deviation of the noise over the clipping's sensitivity; instead of ``target_epsilon``.
     max_grad_norm : float
@@ -46,7 +65,8 @@ class PrivacyArguments:
     show_loss : bool
         Whether the training loss stands in logs and checkpoints. It is of private rows, and not in epsilon.
     options : mapping
-        More of `PrivacyEngine.make_private`: ``clipping``, ``sampler``, ``noise``, ``key_file``, ...
+        More of `PrivacyEngine.make_private`: ``clipping``, ``sampling``, ``noise``, ``gradients``, ... The
+        loop itself says how long the run is, how its batches are cut up and what it goes on from.
 
     Raises
     ------
@@ -77,6 +97,20 @@ class PrivacyArguments:
         for name in self.options:
             if name not in known:
                 _check.refuse("options", f"be among {', '.join(sorted(known))}", name)
+        for name, kind in _KINDS.items():
+            given, default = self._option(name, kind), kind()
+            for part in _SET_BY_THE_LOOP.get(name, ()):
+                if (value := getattr(given, part)) != getattr(default, part):
+                    _check.refuse(name, f"leave {part} to the loop", value, f"leave {part}= out")
+
+    @property
+    def sampling(self) -> SamplingOptions:
+        """How batches are drawn."""
+        return self._option("sampling", SamplingOptions)
+
+    def _option(self, name: str, kind: type[T]) -> T:
+        found: T = option(name, self.options.get(name), kind)
+        return found
 
     def begin(
         self,
@@ -86,7 +120,8 @@ class PrivacyArguments:
         data_loader: DataLoader[Any],
         steps: int,
         resume_from: str | os.PathLike[str] | None = None,
-        **parts: int | None,
+        max_physical_batch_size: int | None = None,
+        chunk: int | None = None,
     ) -> PrivacyEngine:
         """Make a module's training private, and return the engine.
 
@@ -100,8 +135,8 @@ class PrivacyArguments:
             Of the optimizer, in all.
         resume_from : path, optional
             A checkpoint of the same run.
-        parts : int
-            How batches are cut up: ``max_physical_batch_size`` or ``chunk``.
+        max_physical_batch_size, chunk : int, optional
+            How batches are cut up.
         """
         engine = PrivacyEngine()
         shared: dict[str, Any] = {
@@ -109,14 +144,18 @@ class PrivacyArguments:
             "optimizer": optimizer,
             "data_loader": data_loader,
             "max_grad_norm": self.max_grad_norm,
-            "ledger": self.ledger,
-            "steps": steps,
-            "resume_from": resume_from,
-            **parts,
             **self.options,
+            "sampling": replace(self.sampling, steps=steps, max_physical_batch_size=max_physical_batch_size),
+            "gradients": replace(self._option("gradients", GradientOptions), chunk=chunk),
+            "record": replace(
+                self._option("record", RecordOptions),
+                ledger=self.ledger,
+                delta=self.delta,
+                resume_from=resume_from,
+            ),
         }
         if self.noise_multiplier is not None:
-            engine.make_private(noise_multiplier=self.noise_multiplier, delta=self.delta, **shared)
+            engine.make_private(noise_multiplier=self.noise_multiplier, **shared)
         elif self.target_epsilon is not None:
             engine.make_private_with_epsilon(
                 target_epsilon=self.target_epsilon, target_delta=self.delta, **shared

@@ -17,8 +17,8 @@ from sfumato.learning.adapters.example_losses import example_losses, known_loss
 from sfumato.learning.adapters.logical_batches import LogicalBatches, size_of
 from sfumato.learning.adapters.privacy_arguments import PrivacyArguments
 from sfumato.learning.adapters.training_arguments import check_arguments, private_arguments
-from sfumato.learning.training.drawing import epoch_of
 from sfumato.learning.training.privacy_engine import PrivacyEngine
+from sfumato.learning.training.setup.batches import epoch_of
 
 __all__ = ["PrivateTrainer", "PrivateTrainerMixin"]
 
@@ -88,7 +88,12 @@ class PrivateTrainerMixin(_Loop):
         return self._begun
 
     def get_epsilon(self) -> float:
-        """Return the epsilon of the steps so far, at the arguments' delta, rounded up."""
+        """Return the epsilon of the steps so far, at the arguments' delta, rounded up.
+
+        Returns
+        -------
+        float
+        """
         return 0.0 if self._begun is None else self._begun.get_epsilon(self.privacy.delta)
 
     def train(self, resume_from_checkpoint: str | bool | None = None, trial: Any = None, **more: Any) -> Any:
@@ -137,14 +142,14 @@ class PrivateTrainerMixin(_Loop):
             _check.refuse("train_dataloader", "be asked for by train()", "another call", remedy)
         if self._begun is None:
             self._begun = self._begin()
-        return LogicalBatches(self._begun.wired.loader)
+        return LogicalBatches(self._begun.parts.loader)
 
     def _begin(self) -> PrivacyEngine:
         args = self.args
         if self.compute_loss_func is None:
             known_loss(self.model)
         loader = self._whole_loader()
-        per_epoch = epoch_of(loader, self.privacy.options.get("population")).steps
+        per_epoch = epoch_of(loader, self.privacy.sampling.population).steps
         steps = args.max_steps if args.max_steps > 0 else math.ceil(args.num_train_epochs * per_epoch)
         return self.privacy.begin(
             module=self.model,

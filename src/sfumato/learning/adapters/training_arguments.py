@@ -42,7 +42,7 @@ _UNFIT: tuple[tuple[str, Callable[[Any], bool], str, str], ...] = (
     ),
     (
         "include_num_input_tokens_seen",
-        lambda told: told not in (False, "no"),
+        lambda value: value not in (False, "no"),
         "be 'no'",
         "how many tokens there are is of private rows",
     ),

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from sfumato import _check
 from sfumato.errors import UnfitModule
-from sfumato.learning.checks.batches import batch_size, call, leaves, mapped, rows
+from sfumato.learning.checks.batch_tensors import batch_size, call, leaves, mapped, rows
 from sfumato.learning.checks.random_batches import drawing_for
-from sfumato.learning.checks.undisturbed import seeded, undisturbed
+from sfumato.learning.checks.state_restoration import preserved_state, seeded
 from sfumato.learning.engine.engine import Reduction
 
 __all__ = ["check_criterion", "check_loss", "watch_criterion"]
@@ -76,12 +76,12 @@ def check_loss(criterion: nn.Module, batch: Any, *, loss_reduction: Reduction, s
     """
     device = next(tensor.device.type for _, tensor in leaves(batch))
     plain = torch.autocast(device, enabled=False)
-    with undisturbed(criterion), seeded(criterion, seed), torch.no_grad(), plain:
+    with preserved_state(criterion), seeded(criterion, seed), torch.no_grad(), plain:
         draw = drawing_for(batch, lambda drawn: call(criterion, drawn)).batch
         drawn = mapped(lambda _, tensor: _wide(tensor), draw(_EXAMPLES, seed))
         values = [call(criterion, drawn)]
         again = call(criterion, drawn)
-        values += [call(criterion, rows(drawn, torch.tensor([place]))) for place in range(_EXAMPLES)]
+        values += [call(criterion, rows(drawn, torch.tensor([index]))) for index in range(_EXAMPLES)]
     if any(not isinstance(value, Tensor) or value.numel() != 1 for value in values):
         return  # losses of each example, which are still to be added up
     if not torch.equal(values[0], again):
@@ -121,8 +121,8 @@ class _FirstCall:
             self.watch()
             raise
         except Exception as error:  # what random inputs are none for
-            told = f"the criterion was not tested: random inputs raise {type(error).__name__}"
-            warnings.warn(told, stacklevel=3)
+            message = f"the criterion was not tested: random inputs raise {type(error).__name__}"
+            warnings.warn(message, stacklevel=3)
 
 
 @final

@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from sfumato import _check
 from sfumato.errors import UnfitModule
-from sfumato.learning.checks.batches import batch_size, call, leaves
-from sfumato.learning.checks.calm import aligned
-from sfumato.learning.checks.changes import alike, changes, leavings
-from sfumato.learning.checks.culprit import apart, culprit, different
+from sfumato.learning.checks.batch_tensors import batch_size, call, leaves
+from sfumato.learning.checks.deterministic_mode import aligned
+from sfumato.learning.checks.leak_location import apart, different, leaking_module
+from sfumato.learning.checks.perturbations import alike, changes, leavings
 from sfumato.learning.checks.random_batches import drawing_for
-from sfumato.learning.checks.undisturbed import Buffers, seeded, undisturbed
+from sfumato.learning.checks.state_restoration import Buffers, preserved_state, seeded
 
 __all__ = ["Leak", "LeakReport", "leak_probe"]
 
@@ -157,7 +157,7 @@ def leak_probe(
     1 (BatchNorm1d): an example that is drawn anew changes the outputs of others
     """
     _check.instance("module", module, nn.Module)
-    with undisturbed(module) as hold_still:
+    with preserved_state(module) as hold_still:
         if not module.training:
             module.train()
         probe = _Probe(module, batch, run or call, random_batch, seed)
@@ -197,7 +197,7 @@ class _Probe:
         self.runs = 0
         self.size = _size(module, batch)
         draw = random_batch or drawing_for(batch, self.run).batch
-        self._batches = [draw(self.size, seed + place) for place in range(1 + _CROWDS)]
+        self._batches = [draw(self.size, seed + index) for index in range(1 + _CROWDS)]
         if (got := batch_size(self._batches[0])) != self.size:
             _check.refuse("random_batch", f"return {self.size} examples when asked", got)
 
@@ -218,10 +218,10 @@ class _Probe:
         for example in sorted({0, self.size // 2, self.size - 1}):
             for change, changed in changes(batch, others[0], example, self.size):
                 self._compare((batch, outputs, sums), (change, changed), example)
-        for place, other in enumerate(others):
-            crowd = alike(other, self.size, self._seed + place)
+        for index, other in enumerate(others):
+            crowd = alike(other, self.size, self._seed + index)
             before = crowd, self._outputs(crowd), self._buffers.sums()
-            for change, changed in leavings(crowd, self._batches[place], self.size):
+            for change, changed in leavings(crowd, self._batches[index], self.size):
                 self._compare(before, (change, changed), 0)
         per_example = [path for path, tensor in outputs.items() if self._has_rows(tensor)]
         return LeakReport(
@@ -274,16 +274,16 @@ class _Probe:
             if change == "NaN":  # a module may refuse it
                 return
             raise
-        kept = self._buffers.sums()
+        checksums = self._buffers.sums()
         same = set(changed) == set(outputs) and all(
             apart(tensor, changed[path], example, self.size)
             for path, tensor in outputs.items()
             if self._has_rows(tensor)
         )
         if not same:
-            name = culprit(self._module, self.run, (batch, other), example, self.size) or ""
+            name = leaking_module(self._module, self.run, (batch, other), example, self.size) or ""
             self._note(name, change, "outputs")
-        for (owner, name), total in kept.items():
+        for (owner, name), total in checksums.items():
             if sums.get((owner, name)) != total:
                 self._note(owner, change, name)
 

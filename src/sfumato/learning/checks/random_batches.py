@@ -12,7 +12,7 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
-from sfumato.learning.checks.batches import batch_size, is_example, leaves, mapped
+from sfumato.learning.checks.batch_tensors import batch_size, is_example, leaves, mapped
 
 __all__ = ["Drawing", "drawing_for"]
 
@@ -97,9 +97,9 @@ def drawing_for(batch: Any, run: Callable[[Any], Any], *, padded: bool = False) 
             run(zeros)
     except Exception:  # noqa: S110 - what zeros cannot run on may run on what is drawn
         pass
-    least = min(watch.limits.values(), default=_FEW)
+    smallest = min(watch.limits.values(), default=_FEW)
     whole = {path for path, t in leaves(zeros) if not t.dtype.is_floating_point and t.dtype != torch.bool}
-    limits = {path: watch.limits.get(path, least) for path in whole}
+    limits = {path: watch.limits.get(path, smallest) for path in whole}
     ignored = {
         path: value
         for path, value in watch.ignored.items()

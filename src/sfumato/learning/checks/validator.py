@@ -7,8 +7,8 @@ from typing import final
 from torch import nn
 
 from sfumato.errors import UnfitModule
-from sfumato.learning.checks.fixing import faults, fix_module
-from sfumato.learning.checks.undisturbed import parameters_of
+from sfumato.learning.checks.replacements import faults, fix_module
+from sfumato.learning.checks.state_restoration import parameters_of
 
 __all__ = ["ModuleValidator"]
 
@@ -71,17 +71,44 @@ class ModuleValidator:
 
     @staticmethod
     def is_valid(module: nn.Module) -> bool:
-        """Tell whether nothing is known against a module."""
+        """Tell whether nothing is known against a module.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+
+        Returns
+        -------
+        bool
+        """
         return not ModuleValidator.validate(module)
 
     @staticmethod
     def fix(module: nn.Module) -> nn.Module:
-        """Return a copy with layers replaced; see `fix_module`."""
+        """Return a copy with layers replaced; see `fix_module`.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+
+        Returns
+        -------
+        torch.nn.Module
+        """
         return fix_module(module)
 
     @staticmethod
     def fix_and_validate(module: nn.Module) -> nn.Module:
-        """Return a copy with layers replaced, or raise what still speaks against it."""
+        """Return a copy with layers replaced, or raise what still speaks against it.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+
+        Returns
+        -------
+        torch.nn.Module
+        """
         fixed = fix_module(module)
         ModuleValidator.validate(fixed, strict=True)
         return fixed

@@ -74,7 +74,18 @@ class Clipping(ABC):
 
     @abstractmethod
     def groups(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Return the group of each parameter, in the order of the names; groups count from 0."""
+        """Return the group of each parameter, in the order of the names; groups count from 0.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The parameters' names.
+
+        Returns
+        -------
+        tuple of int
+            The group of each parameter, from 0.
+        """
 
     @abstractmethod
     def factors(self, squared_norms: Tensor) -> Tensor:

@@ -44,11 +44,33 @@ class Flat(Clipping):
         object.__setattr__(self, "clip_norm", clip_norm_of("clip_norm", self.clip_norm))
 
     def groups(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Return 0 for each parameter."""
+        """Return 0 for each parameter.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The parameters' names.
+
+        Returns
+        -------
+        tuple of int
+            The group of each parameter, from 0.
+        """
         return (0,) * len(names)
 
     def factors(self, squared_norms: Tensor) -> Tensor:
-        """Return the clip norm over the norm, at most 1."""
+        """Return the clip norm over the norm, at most 1.
+
+        Parameters
+        ----------
+        squared_norms : Tensor of shape (groups, examples)
+            Of each example's gradient.
+
+        Returns
+        -------
+        Tensor of shape (groups, examples)
+            At most what keeps each example within its bound; 0 where a norm is not finite.
+        """
         return finite_only((self.clip_norm / norms_of(squared_norms)).clamp(max=1), squared_norms)
 
     @property

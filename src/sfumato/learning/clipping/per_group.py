@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from sfumato import _check
-from sfumato.learning.clipping.allocation import ALLOCATIONS, allocated, sizes_by_group
 from sfumato.learning.clipping.clipping import Clipping, bounded, clip_norm_of, finite_only, norms_of
+from sfumato.learning.clipping.noise_allocation import ALLOCATIONS, allocated, sizes_by_group
 from sfumato.numerics.rounding import add_up, mul_up, sqrt_up
 
 __all__ = ["PerGroup", "root_of_squares"]
@@ -45,7 +45,7 @@ class PerGroup(Clipping):
         Prefixes of parameters' names, such as ``"encoder"`` or ``"encoder.0.weight"``, and their clip
         norms; a parameter belongs to the longest that it has, and ``""`` takes what is left.
     allocation : {"optimal", "equal"}
-        The least noise in all, see `allocated`, or the same standard deviation everywhere.
+        The smallest total noise, see `allocated`, or the same standard deviation everywhere.
 
     Notes
     -----
@@ -82,7 +82,18 @@ class PerGroup(Clipping):
         return tuple(self.clip_norms)  # type: ignore[arg-type]  # pairs since __post_init__
 
     def groups(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Return the place of each parameter's prefix; every prefix must have a parameter."""
+        """Return the place of each parameter's prefix; every prefix must have a parameter.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The parameters' names.
+
+        Returns
+        -------
+        tuple of int
+            The group of each parameter, from 0.
+        """
         prefixes = [prefix for prefix, _ in self._pairs]
         found = []
         for name in names:
@@ -97,7 +108,18 @@ class PerGroup(Clipping):
         return tuple(found)
 
     def factors(self, squared_norms: Tensor) -> Tensor:
-        """Return each group's clip norm over its norm, at most 1."""
+        """Return each group's clip norm over its norm, at most 1.
+
+        Parameters
+        ----------
+        squared_norms : Tensor of shape (groups, examples)
+            Of each example's gradient.
+
+        Returns
+        -------
+        Tensor of shape (groups, examples)
+            At most what keeps each example within its bound; 0 where a norm is not finite.
+        """
         return grouped_factors(squared_norms, [norm for _, norm in self._pairs])
 
     @property
@@ -113,7 +135,22 @@ class PerGroup(Clipping):
     def stddevs(
         self, noise_multiplier: float, names: Sequence[str], sizes: Sequence[int]
     ) -> tuple[float, ...]:
-        """Return the standard deviation of each parameter's noise, see `allocated`."""
+        """Return the standard deviation of each parameter's noise, see `allocated`.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the noise over the sensitivity.
+        names : sequence of str
+            The parameters' names.
+        sizes : sequence of int
+            Their numbers of entries.
+
+        Returns
+        -------
+        tuple of float
+            One for each parameter, for the sum over a batch.
+        """
         noise = _check.non_negative("noise_multiplier", noise_multiplier)
         groups, bounds = self.groups(names), self.group_sensitivities
         by_group = sizes_by_group(groups, sizes, len(bounds))

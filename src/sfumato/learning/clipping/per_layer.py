@@ -9,8 +9,8 @@ from typing import final
 from torch import Tensor
 
 from sfumato import _check
-from sfumato.learning.clipping.allocation import ALLOCATIONS, allocated, sizes_by_group
 from sfumato.learning.clipping.clipping import Clipping, bounded, clip_norm_of
+from sfumato.learning.clipping.noise_allocation import ALLOCATIONS, allocated, sizes_by_group
 from sfumato.learning.clipping.per_group import grouped_factors, root_of_squares
 from sfumato.numerics.rounding import div_down, mul_up, sqrt_up
 
@@ -34,7 +34,7 @@ class PerLayer(Clipping):
     layers : sequence of str
         Names of the modules that have trained parameters; see `of`.
     allocation : {"optimal", "equal"}
-        The least noise in all, see `allocated`, or the same standard deviation everywhere.
+        The smallest total noise, see `allocated`, or the same standard deviation everywhere.
 
     Notes
     -----
@@ -72,17 +72,39 @@ class PerLayer(Clipping):
         return div_down(self.clip_norm, sqrt_up(float(len(self.layers))))
 
     def groups(self, names: Sequence[str]) -> tuple[int, ...]:
-        """Return the place of each parameter's layer; every layer must have a parameter."""
-        places = {layer: place for place, layer in enumerate(self.layers)}
+        """Return the place of each parameter's layer; every layer must have a parameter.
+
+        Parameters
+        ----------
+        names : sequence of str
+            The parameters' names.
+
+        Returns
+        -------
+        tuple of int
+            The group of each parameter, from 0.
+        """
+        indices = {layer: index for index, layer in enumerate(self.layers)}
         for name in names:
-            if layer_of(name) not in places:
+            if layer_of(name) not in indices:
                 _check.refuse("layers", "have every parameter's", name, "make them by PerLayer.of")
-        if len({layer_of(name) for name in names}) != len(places):
+        if len({layer_of(name) for name in names}) != len(indices):
             _check.refuse("layers", "be of trained parameters only", self.layers, "make them by PerLayer.of")
-        return tuple(places[layer_of(name)] for name in names)
+        return tuple(indices[layer_of(name)] for name in names)
 
     def factors(self, squared_norms: Tensor) -> Tensor:
-        """Return the layer's clip norm over its norm, at most 1."""
+        """Return the layer's clip norm over its norm, at most 1.
+
+        Parameters
+        ----------
+        squared_norms : Tensor of shape (groups, examples)
+            Of each example's gradient.
+
+        Returns
+        -------
+        Tensor of shape (groups, examples)
+            At most what keeps each example within its bound; 0 where a norm is not finite.
+        """
         return grouped_factors(squared_norms, [self.layer_norm] * len(self.layers))
 
     @property
@@ -98,7 +120,22 @@ class PerLayer(Clipping):
     def stddevs(
         self, noise_multiplier: float, names: Sequence[str], sizes: Sequence[int]
     ) -> tuple[float, ...]:
-        """Return the standard deviation of each parameter's noise, see `allocated`."""
+        """Return the standard deviation of each parameter's noise, see `allocated`.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the noise over the sensitivity.
+        names : sequence of str
+            The parameters' names.
+        sizes : sequence of int
+            Their numbers of entries.
+
+        Returns
+        -------
+        tuple of float
+            One for each parameter, for the sum over a batch.
+        """
         noise = _check.non_negative("noise_multiplier", noise_multiplier)
         groups, bounds = self.groups(names), self.group_sensitivities
         by_group = sizes_by_group(groups, sizes, len(bounds))

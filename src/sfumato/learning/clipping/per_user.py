@@ -80,8 +80,8 @@ def clipped_by_user(
     groups = clipping.groups(names)
     if len(groups) != len(gradients):
         _check.refuse("names", f"have one entry for each of {len(gradients)} gradients", len(groups))
-    present, place = torch.unique(users, return_inverse=True)
-    sums = [_summed(gradient, place, len(present)) for gradient in gradients]
+    present, index = torch.unique(users, return_inverse=True)
+    sums = [_summed(gradient, index, len(present)) for gradient in gradients]
     wide = torch.promote_types(torch.float32, sums[0].dtype) if sums else torch.float32
     squared = torch.zeros(1 + max(groups, default=0), len(present), dtype=wide, device=users.device)
     for group, total in zip(groups, sums, strict=True):
@@ -89,13 +89,13 @@ def clipped_by_user(
     factors = clipping.factors(squared)
     clipped = []
     for group, total, gradient in zip(groups, sums, gradients, strict=True):
-        kept = torch.where(factors[group][:, None] > 0, total, 0)
+        counted = torch.where(factors[group][:, None] > 0, total, 0)
         with in_full(total.device):
-            clipped.append((factors[group].to(total.dtype) @ kept).reshape(gradient.shape[1:]))
+            clipped.append((factors[group].to(total.dtype) @ counted).reshape(gradient.shape[1:]))
     return UserSums(gradients=tuple(clipped), users=len(present), squared_norms=squared)
 
 
-def _summed(gradient: Tensor, place: Tensor, users: int) -> Tensor:
+def _summed(gradient: Tensor, index: Tensor, users: int) -> Tensor:
     flat = gradient.detach()[:, None].flatten(1)
     wide = torch.promote_types(torch.float32, flat.dtype)
-    return flat.new_zeros(users, flat.shape[1], dtype=wide).index_add_(0, place, flat.to(wide))
+    return flat.new_zeros(users, flat.shape[1], dtype=wide).index_add_(0, index, flat.to(wide))

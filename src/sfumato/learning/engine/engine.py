@@ -13,18 +13,18 @@ from torch import Tensor, nn
 from sfumato import _check
 from sfumato.errors import UnattributedParameter, UnfitModule
 from sfumato.learning.clipping.clipping import Clipping
-from sfumato.learning.engine.arena import Arena
-from sfumato.learning.engine.chunked import Chunked
-from sfumato.learning.engine.exhaustion import Remedied, add_remedy
-from sfumato.learning.engine.passes import Pass
-from sfumato.learning.engine.probe import Found, probe, size_of
-from sfumato.learning.engine.replay import Replay
-from sfumato.learning.engine.reroute import Reroute
-from sfumato.learning.engine.rerun import Forward
-from sfumato.learning.engine.sums import ClippedSums
-from sfumato.learning.engine.tape import Tape
-from sfumato.learning.engine.uses import wide
-from sfumato.learning.engine.views import power_of_two, whole
+from sfumato.learning.engine.clipped_sums import ClippedSums
+from sfumato.learning.engine.gradients.augmented_views import power_of_two, whole
+from sfumato.learning.engine.gradients.collector import GradientCollector
+from sfumato.learning.engine.gradients.forward_backward import ForwardBackward
+from sfumato.learning.engine.gradients.memory_pool import MemoryPool
+from sfumato.learning.engine.gradients.per_example import wide
+from sfumato.learning.engine.out_of_memory import OutOfMemoryRemedy, add_remedy
+from sfumato.learning.engine.recompute.chunks import ChunkedRecomputation
+from sfumato.learning.engine.recompute.microbatches import MicrobatchRecomputation
+from sfumato.learning.engine.recompute.recomputation import ForwardCall
+from sfumato.learning.engine.rules.dispatch import RuleDispatch
+from sfumato.learning.engine.trace.probe import ProbeResult, probe, size_of
 
 __all__ = ["Engine", "Mode", "Reduction"]
 
@@ -111,16 +111,16 @@ class Engine:
         self._batch_dim = _check.integer("batch_dim", batch_dim)
         self._hooks: list[Any] = []
         self._parameters: dict[str, Tensor] = {}
-        self._found: Found | None = None
+        self._found: ProbeResult | None = None
         self._vmap: bool | None = None
-        self._open: tuple[ExitStack, Tape, Tensor] | None = None
+        self._open: tuple[ExitStack, GradientCollector, Tensor] | None = None
         self._quiet: ExitStack | None = None
         self._busy = False
-        self._arena = Arena(self._memory // 4, 5 * self._memory // 8)
+        self._pool = MemoryPool(self._memory // 4, 5 * self._memory // 8)
         self._reset()
 
     def _reset(self) -> None:
-        self._pass: Pass | None = None
+        self._pass: ForwardBackward | None = None
         self._sums: dict[str, Tensor] = {}
         self._norms: list[Tensor] = []
         self._examples = 0
@@ -241,9 +241,9 @@ class Engine:
             return
         if not done.complete:
             done.superseded = True
-            self._arena.release()
+            self._pool.release()
             return
-        with torch.no_grad(), Remedied():
+        with torch.no_grad(), OutOfMemoryRemedy():
             sums, norms = done.totals(self.clipping, self._groups, self._scale(done.count))
         for name, total in sums.items():
             self._sums[name] = self._sums[name].add_(total) if name in self._sums else total
@@ -273,10 +273,10 @@ class Engine:
             self._quiet = ExitStack()
             self._quiet.enter_context(torch.no_grad())
             return
-        tape = self._tape(count)
+        collector = self._collector(count)
         stack = ExitStack()
-        stack.enter_context(Reroute(plan, tape))
-        self._open = (stack, tape, torch.get_rng_state())
+        stack.enter_context(RuleDispatch(plan, collector))
+        self._open = (stack, collector, torch.get_rng_state())
 
     def _hold_still(self) -> None:
         now = self._trainable()
@@ -306,16 +306,16 @@ class Engine:
             return None if output is None else self._replayed(args, kwargs, output)
         if self._open is None:
             return None
-        (stack, tape, state), self._open = self._open, None
+        (stack, collector, state), self._open = self._open, None
         stack.close()
         if output is None:
             add_remedy(sys.exc_info()[1])
             return None
-        if tape.broken:
+        if collector.broken:
             self._state = state
             torch.set_rng_state(state)
             return self._again(args, kwargs)
-        self._pass = tape
+        self._pass = collector
         return None
 
     def _again(self, args: Any, kwargs: Any) -> Any:
@@ -323,13 +323,13 @@ class Engine:
         self._look(args, kwargs)
         if self._found is not None and self._found.plan is not None:
             count = size_of(args, kwargs, self._batch_dim)
-            tape = self._tape(count)
-            with self._alone(), Reroute(self._found.plan, tape):
+            collector = self._collector(count)
+            with self._alone(), RuleDispatch(self._found.plan, collector):
                 output = self.module.forward(*args, **kwargs)
-            if not tape.broken:
-                self._pass = tape
+            if not collector.broken:
+                self._pass = collector
                 return output
-            self._found = Found(outputs=self._found.outputs, reason="it leaves its plan")
+            self._found = ProbeResult(outputs=self._found.outputs, reason="it leaves its plan")
         return self._replayed(args, kwargs)
 
     def _replayed(self, args: Any, kwargs: Any, output: Any = None) -> Any:
@@ -337,7 +337,7 @@ class Engine:
             reason = "" if self._found is None else self._found.reason
             raise UnfitModule(f"module must run on batches of any size, got one that does not: {reason}")
         count = size_of(args, kwargs, self._batch_dim)
-        forward = Forward(
+        forward = ForwardCall(
             module=self.module,
             args=args,
             kwargs=kwargs,
@@ -352,11 +352,13 @@ class Engine:
         drawn = not torch.equal(torch.get_rng_state(), self._state) or torch.cuda.is_initialized()
         torch.set_rng_state(self._state)
         if self._found.plan is not None and self._mode in ("auto", "book_keeping"):
-            chunked = Chunked(forward, self._chunk or count, plan=self._found.plan, tape=self._tape)
+            chunked = ChunkedRecomputation(
+                forward, self._chunk or count, plan=self._found.plan, collector=self._collector
+            )
             self._pass = chunked
             return chunked.forward(None if drawn else output)
         for vmap in self._ways():
-            replay = Replay(
+            replay = MicrobatchRecomputation(
                 forward,
                 parameters=self._parameters,
                 views=self._views,
@@ -375,8 +377,8 @@ class Engine:
             return output
         return None
 
-    def _tape(self, count: int) -> Tape:
-        return Tape(self._parameters, count, self._memory // 4, self._arena, views=self._views)
+    def _collector(self, count: int) -> GradientCollector:
+        return GradientCollector(self._parameters, count, self._memory // 4, self._pool, views=self._views)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

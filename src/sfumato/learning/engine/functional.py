@@ -14,9 +14,9 @@ from sfumato import _check
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.clipping.flat import Flat
 from sfumato.learning.clipping.precision import in_full
-from sfumato.learning.engine.batching import over_examples
-from sfumato.learning.engine.sums import ClippedSums
-from sfumato.learning.engine.uses import squares, wide
+from sfumato.learning.engine.clipped_sums import ClippedSums
+from sfumato.learning.engine.gradients.per_example import squares, wide
+from sfumato.learning.engine.vmap import over_examples
 
 __all__ = ["ClippedGrad", "clipped_grad"]
 
@@ -82,7 +82,7 @@ class ClippedGrad:
         return ClippedSums(gradients=sums, examples=count, norms=torch.cat(norms, 1))
 
     def _count(self, batch: Sequence[Any]) -> int:
-        counts = {len(batch[place - 1]) for place in self.batch_argnums}
+        counts = {len(batch[index - 1]) for index in self.batch_argnums}
         if len(counts) != 1:
             _check.refuse("batch", "have as many rows in each of its arguments", sorted(counts))
         return counts.pop()
@@ -90,12 +90,12 @@ class ClippedGrad:
     def _gradients(
         self, fixed: Mapping[str, Tensor], batch: Sequence[Any], part: slice
     ) -> Mapping[str, Tensor]:
-        rows = [batch[place - 1][part] for place in self.batch_argnums]
+        rows = [batch[index - 1][part] for index in self.batch_argnums]
 
         def one(*examples: Tensor) -> Any:
             arguments = list(batch)
-            for place, example in zip(self.batch_argnums, examples, strict=True):
-                arguments[place - 1] = example
+            for index, example in zip(self.batch_argnums, examples, strict=True):
+                arguments[index - 1] = example
             return torch.func.grad(self.loss)(dict(fixed), *arguments)
 
         found: Mapping[str, Tensor] = over_examples(one, *rows, randomness=self.randomness)
@@ -173,8 +173,8 @@ def clipped_grad(
     """
     if (clip_norm is None) == (clipping is None):
         _check.refuse("clip_norm", "be given unless clipping is", clip_norm, "pass one of the two")
-    places = (batch_argnums,) if isinstance(batch_argnums, int) else tuple(batch_argnums)
-    if not places or min(places) < 1 or len(set(places)) < len(places):
+    indices = (batch_argnums,) if isinstance(batch_argnums, int) else tuple(batch_argnums)
+    if not indices or min(indices) < 1 or len(set(indices)) < len(indices):
         rule = "be different places of arguments after the parameters"
         _check.refuse("batch_argnums", rule, batch_argnums, "count from 1")
     if randomness not in ("error", "different", "same"):
@@ -182,7 +182,7 @@ def clipped_grad(
     return ClippedGrad(
         loss=loss_fn,
         clipping=Flat(clip_norm=clip_norm) if clipping is None else clipping,  # type: ignore[arg-type]
-        batch_argnums=places,
+        batch_argnums=indices,
         memory=_check.integer("memory", memory, minimum=1),
         randomness=randomness,
     )

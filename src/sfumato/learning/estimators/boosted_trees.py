@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final, Self, final
+from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,8 @@ from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
-from sfumato.learning.estimators.private import PrivateEstimator, box, encoded, placed, plain_draws
-from sfumato.learning.estimators.sums import Part, VectorSum
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, encoded, placed, plain_draws
+from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum
 from sfumato.numerics.source import RandomSource
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]
@@ -44,38 +44,22 @@ class _Tree:
         return np.asarray(self.values[self.leaves(places, self.features, self.thresholds)])
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class _Boosting(PrivateEstimator):
     """What both models share: trees that are drawn, and leaves that are summed."""
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        bounds: Any = None,
-        n_estimators: int = 150,
-        depth: int = 5,
-        learning_rate: float = 0.3,
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.n_estimators = n_estimators
-        self.depth = depth
-        self.learning_rate = learning_rate
-        self.ledger = ledger
-        self.random_state = random_state
+    n_estimators: int = 150
+    depth: int = 5
+    learning_rate: float = 0.3
 
-    def _parts(self, scores: int) -> list[Part]:
+    def _parts(self, scores: int) -> list[SumSpecification]:
         """Return the sums of all trees: gradients, and a curvature that is as large."""
         trees = _check.integer("n_estimators", self.n_estimators, minimum=1)
         depth = _check.integer("depth", self.depth, minimum=1)
         if depth > _DEEPEST:
             _check.refuse("depth", f"be at most {_DEEPEST}", depth)
         _check.positive("learning_rate", self.learning_rate)
-        return [Part(norm=math.sqrt(2.0), entries=scores + 1, times=trees)]
+        return [SumSpecification(norm=math.sqrt(2.0), entries=scores + 1, times=trees)]
 
     def _boost(
         self, places: _Array, gradients: Any, scores: int, total: VectorSum, source: RandomSource
@@ -104,6 +88,7 @@ class _Boosting(PrivateEstimator):
         return np.asarray(sum(tree.scores(places) for tree in self.trees_))
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GradientBoostingClassifier(ClassifierMixin, _Boosting):
     r"""Gradient-boosted trees for classes, with splits that are drawn without the data.
 
@@ -154,30 +139,9 @@ class GradientBoostingClassifier(ClassifierMixin, _Boosting):
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        bounds: Any = None,
-        classes: Any = None,
-        n_estimators: int = 150,
-        depth: int = 5,
-        learning_rate: float = 0.3,
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            epsilon,
-            delta,
-            bounds=bounds,
-            n_estimators=n_estimators,
-            depth=depth,
-            learning_rate=learning_rate,
-            ledger=ledger,
-            random_state=random_state,
-        )
-        self.classes = classes
+    classes: Any = None
+
+    _charged_as: ClassVar[str] = "GradientBoostingClassifier"
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the leaves.
@@ -250,6 +214,7 @@ class GradientBoostingClassifier(ClassifierMixin, _Boosting):
         return np.asarray(self.classes_[raw.argmax(axis=1)])
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GradientBoostingRegressor(RegressorMixin, _Boosting):
     r"""Gradient-boosted trees for a number, with splits that are drawn without the data.
 
@@ -284,30 +249,9 @@ class GradientBoostingRegressor(RegressorMixin, _Boosting):
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        bounds: Any = None,
-        y_bounds: Any = None,
-        n_estimators: int = 150,
-        depth: int = 5,
-        learning_rate: float = 0.3,
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        super().__init__(
-            epsilon,
-            delta,
-            bounds=bounds,
-            n_estimators=n_estimators,
-            depth=depth,
-            learning_rate=learning_rate,
-            ledger=ledger,
-            random_state=random_state,
-        )
-        self.y_bounds = y_bounds
+    y_bounds: Any = None
+
+    _charged_as: ClassVar[str] = "GradientBoostingRegressor"
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the leaves.

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +13,15 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
-from sfumato.learning.estimators.moments import noisy_spread, spread_part
-from sfumato.learning.estimators.private import PrivateEstimator, box, encoded, placed
+from sfumato.learning.estimators.moments import mean_and_variance_part, noisy_mean_and_variance
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, encoded, placed
 
 __all__ = ["GaussianNB"]
 
 _Array = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GaussianNB(ClassifierMixin, PrivateEstimator):
     r"""Naive Bayes: in each class every feature is normal and independent of the others.
 
@@ -33,7 +35,7 @@ class GaussianNB(ClassifierMixin, PrivateEstimator):
         The labels there are, public. Rows with another one are left out. Unless given they are read off the
         data, with a warning.
     smoothing : float
-        The least variance, in units of a feature's squared half width.
+        The minimum variance, in units of a feature's squared half width.
     ledger : Ledger, optional
         Charged before the data is read.
     random_state : int, RandomState or None
@@ -67,24 +69,10 @@ class GaussianNB(ClassifierMixin, PrivateEstimator):
     True
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        bounds: Any = None,
-        classes: Any = None,
-        smoothing: float = 1e-4,
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.classes = classes
-        self.smoothing = smoothing
-        self.ledger = ledger
-        self.random_state = random_state
+    classes: Any = None
+    smoothing: float = 1e-4
+
+    _charged_as: ClassVar[str] = "GaussianNB"
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the classes' moments.
@@ -102,16 +90,16 @@ class GaussianNB(ClassifierMixin, PrivateEstimator):
         lower, upper = self._bounds = box("bounds", self.bounds, X.shape[1])
         self.classes_ = self._classes(y[finite], self.classes)
         smoothing = _check.positive("smoothing", self.smoothing)
-        (total,), source = self._pay([spread_part(X.shape[1])])
+        (total,), source = self._pay([mean_and_variance_part(X.shape[1])])
         labels = encoded(y, self.classes_, finite)
         known = labels >= 0
         places = placed(X, self._bounds)[known]
         count = max(1, len(self.classes_))
-        spread = noisy_spread(total, places, source, labels[known], count)
+        moments = noisy_mean_and_variance(total, places, source, labels[known], count)
         half = (upper - lower) / 2
-        self.class_prior_ = spread.rows / spread.rows.sum()
-        self.theta_ = (lower + upper) / 2 + spread.mean * half
-        self.var_ = np.maximum(spread.variance, smoothing) * half**2
+        self.class_prior_ = moments.rows / moments.rows.sum()
+        self.theta_ = (lower + upper) / 2 + moments.mean * half
+        self.var_ = np.maximum(moments.variance, smoothing) * half**2
         return self
 
     def predict_log_proba(self, X: Any) -> _Array:

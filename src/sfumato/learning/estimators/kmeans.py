@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +11,9 @@ from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
-from sfumato.learning.estimators.moments import noisy_spread, spread_part
-from sfumato.learning.estimators.private import PrivateEstimator, box, placed, plain_draws
-from sfumato.learning.estimators.sums import Part, VectorSum, products
+from sfumato.learning.estimators.moments import mean_and_variance_part, noisy_mean_and_variance
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, placed, plain_draws
+from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum, products
 from sfumato.numerics.source import RandomSource
 
 __all__ = ["KMeans"]
@@ -55,7 +55,7 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):
     Guarantee: (epsilon, delta)-DP of the centres under add/remove of one row: one release of mean and
     variance, around which the first centres are spread, and in each step one of the number and the sum of the
     rows nearest to each centre (`VectorSum`); a row adds to one cluster only. A cluster whose noisy number is
-    within the noise is started anew. ``labels_`` are the data's own and must not be told.
+    within the noise is started anew. ``labels_`` are the data's own and must not be published.
 
     References
     ----------
@@ -71,6 +71,8 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):
     [0.0, 8.0]
     """
 
+    _charged_as: ClassVar[str] = "KMeans"
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -83,12 +85,8 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):
         random_state: Any = None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
+        super().__init__(epsilon, delta, bounds=bounds, ledger=ledger, random_state=random_state)
         self.steps = steps
-        self.ledger = ledger
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the centres.
@@ -109,12 +107,12 @@ class KMeans(ClusterMixin, TransformerMixin, PrivateEstimator):
         steps = _check.integer("steps", self.steps, minimum=1)
         self._bounds = box("bounds", self.bounds, size)
         parts = [
-            spread_part(size, weight=_START_WEIGHT),
-            Part(norm=math.sqrt(2.0), entries=size + 1, times=steps),
+            mean_and_variance_part(size, weight=_START_WEIGHT),
+            SumSpecification(norm=math.sqrt(2.0), entries=size + 1, times=steps),
         ]
         (start, sums), source = self._pay(parts)
         places = placed(X, self._bounds)
-        mean, variance = (part[0] for part in noisy_spread(start, places, source)[1:])
+        mean, variance = (part[0] for part in noisy_mean_and_variance(start, places, source)[1:])
         draws = plain_draws(source)
         centres = _apart(mean, variance, clusters, draws)
         rows = np.concatenate([np.ones((len(X), 1)), places / math.sqrt(size)], axis=1)

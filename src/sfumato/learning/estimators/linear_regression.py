@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,13 +12,14 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from sfumato.learning.estimators.moments import moments_part, noisy_moments
-from sfumato.learning.estimators.private import PrivateEstimator, box, placed
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, placed
 
 __all__ = ["LinearRegression"]
 
 _Array = NDArray[np.float64]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LinearRegression(RegressorMixin, PrivateEstimator):
     r"""Least squares from noisy sufficient statistics: the second moments of features and response.
 
@@ -62,22 +64,9 @@ class LinearRegression(RegressorMixin, PrivateEstimator):
     (3.0, [0.5])
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        bounds: Any = None,
-        y_bounds: Any = None,
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.y_bounds = y_bounds
-        self.ledger = ledger
-        self.random_state = random_state
+    y_bounds: Any = None
+
+    _charged_as: ClassVar[str] = "LinearRegression"
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the slopes.

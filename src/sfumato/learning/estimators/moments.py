@@ -8,17 +8,24 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.learning.estimators.sums import Part, VectorSum
+from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum
 from sfumato.numerics.source import RandomSource
 
-__all__ = ["Spread", "moments_part", "noisy_moments", "noisy_spread", "spread_part", "spread_rows"]
+__all__ = [
+    "MeanAndVariance",
+    "mean_and_variance_part",
+    "mean_and_variance_rows",
+    "moments_part",
+    "noisy_mean_and_variance",
+    "noisy_moments",
+]
 
 _Array = NDArray[np.float64]
 
 _CHUNK: Final = 1 << 10
 
 
-class Spread(NamedTuple):
+class MeanAndVariance(NamedTuple):
     """Noisy number, mean and variance of the columns, by group.
 
     Attributes
@@ -34,44 +41,44 @@ class Spread(NamedTuple):
     variance: _Array
 
 
-def spread_part(columns: int, weight: float = 1.0) -> Part:
+def mean_and_variance_part(columns: int, weight: float = 1.0) -> SumSpecification:
     """Return the sum of a one, of places and of their squares.
 
     The places and squares of a row have an L2 norm of at most the square root of ``2 * columns``; the one is
     made as large as that, for a count that is as good as all of them.
     """
-    return Part(norm=2 * math.sqrt(columns), entries=2 * columns + 1, weight=weight)
+    return SumSpecification(norm=2 * math.sqrt(columns), entries=2 * columns + 1, weight=weight)
 
 
-def spread_rows(places: _Array) -> _Array:
+def mean_and_variance_rows(places: _Array) -> _Array:
     """Return what each row adds to that sum."""
     one = np.full((len(places), 1), math.sqrt(2 * places.shape[1]))
     return np.concatenate([one, places, places**2], axis=1)
 
 
-def noisy_spread(
+def noisy_mean_and_variance(
     total: VectorSum,
     places: _Array,
     source: RandomSource,
     groups: NDArray[np.int64] | None = None,
     count: int = 1,
-) -> Spread:
+) -> MeanAndVariance:
     """Release number, mean and variance of the columns, by group."""
     columns = places.shape[1]
-    found = total.release(spread_rows(places), source, groups, count)
+    found = total.release(mean_and_variance_rows(places), source, groups, count)
     number = np.maximum(1.0, found[:, 0] / math.sqrt(2 * columns))
     mean = np.clip(found[:, 1 : columns + 1] / number[:, None], -1.0, 1.0)
     square = np.clip(found[:, columns + 1 :] / number[:, None], 0.0, 1.0)
-    return Spread(number, mean, np.clip(square - mean**2, 0.0, 1.0))
+    return MeanAndVariance(number, mean, np.clip(square - mean**2, 0.0, 1.0))
 
 
-def moments_part(columns: int) -> Part:
+def moments_part(columns: int) -> SumSpecification:
     """Return the sum of the upper triangle of each row's products, with a one before its places.
 
     With the entries off the diagonal times the square root of 2 the L2 norm is the row's squared norm.
     """
     size = columns + 1
-    return Part(norm=float(size), entries=size * (size + 1) // 2)
+    return SumSpecification(norm=float(size), entries=size * (size + 1) // 2)
 
 
 def noisy_moments(total: VectorSum, places: _Array, source: RandomSource) -> _Array:

@@ -111,7 +111,7 @@ class ObjectivePerturbation:
             Delta must be positive.
         data_norm : float
         ridge : float
-            The least strength of the penalty that is wanted; more is taken where privacy asks for it.
+            The minimum strength of the penalty that is wanted; more is taken where privacy asks for it.
         """
         epsilon = _check.positive("epsilon", epsilon)
         delta = _check.unit_interval("delta", delta, "use 1e-6, say: well below one over the number of rows")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from sfumato import _check
 from sfumato.learning.estimators.moments import moments_part, noisy_moments
-from sfumato.learning.estimators.private import PrivateEstimator, box, placed
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, placed
 
 __all__ = ["PCA"]
 
@@ -60,6 +60,8 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
     [[0.7, 0.7, 0.0]]
     """
 
+    _charged_as: ClassVar[str] = "PCA"
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -71,11 +73,7 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.ledger = ledger
-        self.random_state = random_state
+        super().__init__(epsilon, delta, bounds=bounds, ledger=ledger, random_state=random_state)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the components.
@@ -92,13 +90,13 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
         """
         X = self._table(X, reset=True)
         size = X.shape[1]
-        kept = (
+        components_kept = (
             size
             if self.n_components is None
             else _check.integer("n_components", self.n_components, minimum=1)
         )
-        if kept > size:
-            _check.refuse("n_components", f"be at most {size}, the features", kept)
+        if components_kept > size:
+            _check.refuse("n_components", f"be at most {size}, the features", components_kept)
         lower, upper = bounds = box("bounds", self.bounds, size)
         (total,), source = self._pay([moments_part(size)])
         moments = noisy_moments(total, placed(X, bounds), source)
@@ -107,10 +105,10 @@ class PCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, PrivateEstimator):
         half = (upper - lower) / 2
         covariance = (moments[1:, 1:] / count - np.outer(mean, mean)) * np.outer(half, half)
         values, vectors = np.linalg.eigh(covariance)
-        components = vectors.T[::-1][:kept]
-        signs = np.sign(components[np.arange(kept), np.abs(components).argmax(axis=1)])
+        components = vectors.T[::-1][:components_kept]
+        signs = np.sign(components[np.arange(components_kept), np.abs(components).argmax(axis=1)])
         self.components_ = components * signs[:, None]
-        self.explained_variance_ = np.maximum(values[::-1][:kept], 0.0)
+        self.explained_variance_ = np.maximum(values[::-1][:components_kept], 0.0)
         self.mean_ = (lower + upper) / 2 + mean * half
         return self
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sfumato.learning.estimators.moments import noisy_spread, spread_part
-from sfumato.learning.estimators.private import PrivateEstimator, box, placed
-from sfumato.learning.estimators.sums import Part, VectorSum
+from sfumato.learning.estimators.moments import mean_and_variance_part, noisy_mean_and_variance
+from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, placed
+from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum
 from sfumato.numerics.source import RandomSource
 
 __all__ = ["StandardScaler"]
@@ -23,6 +24,7 @@ _BINS: Final = 2 * len(_EXPONENTS) + 1
 _CHUNK: Final = 1 << 10
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
     r"""Features with their noisy mean taken off, divided by their noisy standard deviation.
 
@@ -68,24 +70,10 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
     ([50.0, 50.0], [10.0, 10.0])
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        delta: float = 1e-6,
-        *,
-        bounds: Any = None,
-        with_mean: bool = True,
-        with_std: bool = True,
-        ledger: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.with_mean = with_mean
-        self.with_std = with_std
-        self.ledger = ledger
-        self.random_state = random_state
+    with_mean: bool = True
+    with_std: bool = True
+
+    _charged_as: ClassVar[str] = "StandardScaler"
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find mean and variance.
@@ -103,15 +91,15 @@ class StandardScaler(OneToOneFeatureMixin, TransformerMixin, PrivateEstimator):
         X = self._table(X, reset=True)
         size = X.shape[1]
         given = None if self.bounds is None else box("bounds", self.bounds, size)
-        parts = [spread_part(size)]
+        parts = [mean_and_variance_part(size)]
         if given is None:
-            parts.append(Part(norm=float(np.sqrt(size)), entries=_BINS * size))
+            parts.append(SumSpecification(norm=float(np.sqrt(size)), entries=_BINS * size))
         (total, *counts), source = self._pay(parts)
         self.bounds_ = _found(X, counts[0], source) if given is None else given
-        spread = noisy_spread(total, placed(X, self.bounds_), source)
+        moments = noisy_mean_and_variance(total, placed(X, self.bounds_), source)
         lower, upper = self.bounds_
-        self.mean_ = (lower + upper) / 2 + spread.mean[0] * (upper - lower) / 2
-        self.var_ = spread.variance[0] * ((upper - lower) / 2) ** 2
+        self.mean_ = (lower + upper) / 2 + moments.mean[0] * (upper - lower) / 2
+        self.var_ = moments.variance[0] * ((upper - lower) / 2) ** 2
         self.scale_ = np.where(self.var_ > 0, np.sqrt(self.var_), 1.0) if self.with_std else np.ones(size)
         return self
 

@@ -14,12 +14,17 @@ from torch.optim import SGD, Optimizer
 from sfumato import _check
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.federated.aggregation import SecureAggregation, TrustedAggregator
-from sfumato.learning.federated.local import LocalTraining, clipped, local_change, trained
-from sfumato.learning.federated.randomness import own_randomness
+from sfumato.learning.federated.client_training import (
+    LocalTraining,
+    clipped,
+    local_change,
+    own_randomness,
+    trained,
+)
 from sfumato.learning.noise.correlated import CorrelatedNoise
 from sfumato.learning.noise.keyed import KeyedNoise
 from sfumato.learning.noise.noise import Noise
-from sfumato.learning.noise.one_run import bind_to_run, check_unbound
+from sfumato.learning.noise.single_use_keys import bind_to_run, check_unbound
 from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.seed import Seed
@@ -83,12 +88,12 @@ class FederatedTraining(Generic[T]):
     -----
     Guarantee: that of ``privacy_loss`` for one client with all its data, under the sampler's relation, for
     whoever sees all server models of all rounds. Independent noise: each round is Gaussian noise on a sum
-    that one client moves by at most ``clipping.sensitivity``, on batches whose law the sampler prices. With
-    correlated noise: `CorrelatedNoise.loss` for the sampler's participation, without any amplification.
-    Conditions: the clients' data are parts that share no unit; what a client sends is a function of the
-    server's model, of its own data, and of random numbers that are its own (they are: each client's
-    generators begin anew); ``local`` keeps nothing from one client for the next. The noise is float: see
-    `Noise.float_safe`.
+    that one client moves by at most ``clipping.sensitivity``, on batches whose distribution the sampler
+    accounts for. With correlated noise: `CorrelatedNoise.loss` for the sampler's participation, without any
+    amplification. Conditions: the clients' data are parts that share no unit; what a client sends is a
+    function of the server's model, of its own data, and of random numbers that are its own (they are: each
+    client's generators begin anew); ``local`` keeps nothing from one client for the next. The noise is float:
+    see `Noise.float_safe`.
 
     A round that fails counts as run.
 
@@ -100,7 +105,7 @@ class FederatedTraining(Generic[T]):
     Examples
     --------
     >>> from sfumato.learning.clipping.flat import Flat
-    >>> from sfumato.learning.federated.local import local_sgd
+    >>> from sfumato.learning.federated.client_training import local_sgd
     >>> from sfumato.learning.sampling.poisson import PoissonSampler
     >>> clients = [(torch.ones(3, 1), torch.full((3, 1), 2.0)) for _ in range(200)]
     >>> module = nn.Linear(1, 1, bias=False)
@@ -169,7 +174,17 @@ class FederatedTraining(Generic[T]):
         return self._loss_of(self.sampler.steps)
 
     def epsilon(self, delta: float) -> float:
-        """Return what the rounds so far have cost; with correlated noise what all of them cost."""
+        """Return what the rounds so far have cost; with correlated noise what all of them cost.
+
+        Parameters
+        ----------
+        delta : float
+            Where epsilon is read.
+
+        Returns
+        -------
+        float
+        """
         return self._loss_of(self.rounds).epsilon(delta)
 
     def run(self, rounds: int | None = None, *, progress: Callable[[int], object] | None = None) -> None:

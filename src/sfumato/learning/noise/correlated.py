@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sfumato import _check
-from sfumato.learning.noise.key import NoiseKey
 from sfumato.learning.noise.keyed import change_entries
-from sfumato.learning.noise.noise import Noise, Part
+from sfumato.learning.noise.noise import Noise, ParameterSlice
+from sfumato.learning.noise.noise_key import NoiseKey
 from sfumato.mechanisms.factorization.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategy import NoiseStream, Strategy
 from sfumato.numerics.keyed_normal import add_normals
@@ -30,7 +30,7 @@ class CorrelatedNoise(Noise):
     ----------
     strategy : Strategy
         Of `sfumato.mechanisms`: `Tree` is DP-FTRL, `BandedToeplitz`, `BufferedToeplitz` and `SquareRoot`
-        have less error; see `sfumato.learning.noise.strategies.choose_strategy`.
+        have less error; see `sfumato.learning.noise.strategy_choice.choose_strategy`.
     participation : Participation
         In which steps one unit's examples may be: the sampler must keep to it.
     key : bytes, optional
@@ -108,7 +108,11 @@ class CorrelatedNoise(Noise):
         return self.strategy.loss(noise_multiplier, participation=self.participation, neighboring=neighboring)
 
     def _add(
-        self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float], parts: Sequence[Part]
+        self,
+        gradients: Sequence[Tensor],
+        step: int,
+        stddevs: Sequence[float],
+        parts: Sequence[ParameterSlice],
     ) -> None:
         if step >= self.strategy.steps:
             remedy = "make a strategy of more steps"
@@ -119,7 +123,7 @@ class CorrelatedNoise(Noise):
         ]
         if not self._streams:
             self._streams = [
-                _Parameter(self.strategy, self._rows, place, shape) for place, shape in enumerate(shapes)
+                _Parameter(self.strategy, self._rows, index, shape) for index, shape in enumerate(shapes)
             ]
         if [stream.shape for stream in self._streams] != shapes:
             remedy = "keep parameters and clip norms as they are, or begin a new run"
@@ -128,7 +132,19 @@ class CorrelatedNoise(Noise):
             change_entries(gradient, stream.adding(step))
 
     def scalar(self, *, step: int, stddev: float) -> float:
-        """Refuse: the noise of a number beside the gradients is not in this loss."""
+        """Refuse: the noise of a number beside the gradients is not in this loss.
+
+        Parameters
+        ----------
+        step : int
+            The logical batch, from 0.
+        stddev : float
+            Standard deviation of the noise.
+
+        Returns
+        -------
+        float
+        """
         remedy = "use a clipping that does not adapt"
         return _check.refuse(
             "noise", "be independent for a number beside the gradients", "correlated", remedy
@@ -138,8 +154,10 @@ class CorrelatedNoise(Noise):
 class _Parameter:
     """The correlated noise of one parameter."""
 
-    def __init__(self, strategy: Strategy, key: bytes, place: int, shape: tuple[int, float, Part]) -> None:
-        self._strategy, self._key, self._place = strategy, key, place
+    def __init__(
+        self, strategy: Strategy, key: bytes, index: int, shape: tuple[int, float, ParameterSlice]
+    ) -> None:
+        self._strategy, self._key, self._index = strategy, key, index
         self.shape = shape
         self._restart()
 
@@ -151,7 +169,7 @@ class _Parameter:
     def _draw(self) -> NDArray[np.float64]:
         entries, stddev, part = self.shape
         fresh = np.zeros(entries)
-        stream = self._row, self._place
+        stream = self._row, self._index
         add_normals(fresh, self._key, stream=stream, start=part.start, scale=stddev)
         self._row += 1
         return fresh

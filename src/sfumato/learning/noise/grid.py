@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sfumato import _check
-from sfumato.learning.noise.key import NoiseKey
 from sfumato.learning.noise.keyed import change_entries
-from sfumato.learning.noise.noise import Noise, Part
+from sfumato.learning.noise.noise import Noise, ParameterSlice
+from sfumato.learning.noise.noise_key import NoiseKey
 from sfumato.numerics.keyed_normal import rounded_normals
 from sfumato.numerics.rounding import div_down, mul_up
 
@@ -89,7 +89,20 @@ class GridNoise(Noise):
         return True
 
     def charged(self, noise_multiplier: float, entries: int) -> float:
-        """Return the noise multiplier that stands in the loss, rounded down; see the class's notes."""
+        """Return the noise multiplier that stands in the loss, rounded down; see the class's notes.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the noise over the sensitivity.
+        entries : int
+            Of all gradients together.
+
+        Returns
+        -------
+        float
+            The noise multiplier that stands in the loss.
+        """
         noise = _check.non_negative("noise_multiplier", noise_multiplier)
         if noise <= _MULTIPLIER:
             return noise
@@ -98,15 +111,19 @@ class GridNoise(Noise):
         return div_down(noise, mul_up(worse, 1 + 2.0**-48))
 
     def _add(
-        self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float], parts: Sequence[Part]
+        self,
+        gradients: Sequence[Tensor],
+        step: int,
+        stddevs: Sequence[float],
+        parts: Sequence[ParameterSlice],
     ) -> None:
         entries = sum(part.whole for part in parts)
         more = 1 + mul_up(_MULTIPLIER * 2.0**-_BITS, sqrt(entries) * (1 + 2.0**-48))
-        for place, (gradient, stddev, part) in enumerate(zip(gradients, stddevs, parts, strict=True)):
+        for index, (gradient, stddev, part) in enumerate(zip(gradients, stddevs, parts, strict=True)):
             if stddev:
                 # A grid of the deviation asked for: that of the one drawn could be twice as coarse.
                 drawn = _Drawn(
-                    self._entries, (step, place), mul_up(stddev, more), like=stddev, first=part.start
+                    self._entries, (step, index), mul_up(stddev, more), like=stddev, first=part.start
                 )
                 change_entries(gradient, drawn.add)
 
@@ -155,6 +172,6 @@ class _Drawn:
             held = np.clip(np.nan_to_num(part.astype(np.float64)), -widest, widest)
             whole = np.rint(held / self._grid).astype(np.int64)
             scale = self._stddev / self._grid
-            place = self._first + start
-            whole += rounded_normals(part.size, self._key, scale=scale, stream=self._stream, start=place)
+            index = self._first + start
+            whole += rounded_normals(part.size, self._key, scale=scale, stream=self._stream, start=index)
             part[:] = whole.astype(np.float64) * self._grid

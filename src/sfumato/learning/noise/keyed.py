@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from sfumato import _check
-from sfumato.learning.noise.device import add_normals_on_device
-from sfumato.learning.noise.key import NoiseKey
-from sfumato.learning.noise.noise import Noise, Part
+from sfumato.learning.noise.device_normal import add_normals_on_device
+from sfumato.learning.noise.noise import Noise, ParameterSlice
+from sfumato.learning.noise.noise_key import NoiseKey
 from sfumato.numerics.keyed_normal import add_normals
 
 __all__ = ["KeyedNoise", "SimulatedNoise", "change_entries"]
@@ -84,7 +84,11 @@ class _Keyed(Noise):
         return self._key.simulated
 
     def _add(
-        self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float], parts: Sequence[Part]
+        self,
+        gradients: Sequence[Tensor],
+        step: int,
+        stddevs: Sequence[float],
+        parts: Sequence[ParameterSlice],
     ) -> None:
         for place, (gradient, stddev, part) in enumerate(zip(gradients, stddevs, parts, strict=True)):
             drawn = (self._entries, (step, place), stddev, part.start)

@@ -11,13 +11,13 @@ from torch import Tensor
 
 from sfumato import _check
 
-__all__ = ["Noise", "Part", "parts_of"]
+__all__ = ["Noise", "ParameterSlice", "parts_of"]
 
 _FLOATS = {torch.float32, torch.float64, torch.bfloat16, torch.float16}
 _MOST = 1 << 31
 
 
-class Part(NamedTuple):
+class ParameterSlice(NamedTuple):
     """Where a tensor's entries lie in the parameter that it is a run of, and how many that has.
 
     Attributes
@@ -32,7 +32,7 @@ class Part(NamedTuple):
     whole: int
 
 
-def parts_of(gradients: Sequence[Tensor], parts: Sequence[Part] | None) -> Sequence[Part]:
+def parts_of(gradients: Sequence[Tensor], parts: Sequence[ParameterSlice] | None) -> Sequence[ParameterSlice]:
     """Return the parts that tensors are: the whole of each unless given.
 
     Raises
@@ -41,7 +41,7 @@ def parts_of(gradients: Sequence[Tensor], parts: Sequence[Part] | None) -> Seque
         If one does not lie in its parameter.
     """
     if parts is None:
-        return [Part(0, gradient.numel()) for gradient in gradients]
+        return [ParameterSlice(0, gradient.numel()) for gradient in gradients]
     if len(parts) != len(gradients):
         _check.refuse("parts", f"have one entry for each of {len(gradients)} gradients", len(parts))
     for gradient, (start, whole) in zip(gradients, parts, strict=True):
@@ -68,7 +68,7 @@ class Noise(ABC):
 
     @property
     def float_safe(self) -> bool:
-        """Whether the noisy sums have the law that is priced exactly, not only up to float arithmetic."""
+        """Whether noisy sums have exactly the accounted distribution, not only up to float arithmetic."""
         return False
 
     def charged(self, noise_multiplier: float, entries: int) -> float:
@@ -102,7 +102,7 @@ class Noise(ABC):
         *,
         step: int,
         stddevs: Sequence[float],
-        parts: Sequence[Part] | None = None,
+        parts: Sequence[ParameterSlice] | None = None,
     ) -> None:
         """Add a step's noise to sums of clipped gradients, in place.
 
@@ -114,7 +114,7 @@ class Noise(ABC):
             The logical batch, from 0.
         stddevs : sequence of float
             Standard deviation of the noise on each tensor's entries.
-        parts : sequence of Part, optional
+        parts : sequence of ParameterSlice, optional
             Where each tensor lies in its parameter, if it is a run of its entries only; as many tensors as
             there are parameters, some of them empty. Parts that are cut from the same sums, each with its
             own noise, have together the noise of the whole.
@@ -139,10 +139,26 @@ class Noise(ABC):
 
     @abstractmethod
     def _add(
-        self, gradients: Sequence[Tensor], step: int, stddevs: Sequence[float], parts: Sequence[Part]
+        self,
+        gradients: Sequence[Tensor],
+        step: int,
+        stddevs: Sequence[float],
+        parts: Sequence[ParameterSlice],
     ) -> None:
         """Add noise to checked gradients."""
 
     @abstractmethod
     def scalar(self, *, step: int, stddev: float) -> float:
-        """Return the noise of a step's one number beside the gradients, such as a count of those clipped."""
+        """Return the noise of a step's one number beside the gradients, such as a count of those clipped.
+
+        Parameters
+        ----------
+        step : int
+            The logical batch, from 0.
+        stddev : float
+            Standard deviation of the noise.
+
+        Returns
+        -------
+        float
+        """

@@ -21,7 +21,7 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["UNANSWERED", "Aggregator", "as_stddev", "as_votes", "check_noise", "vote_noise"]
 
 UNANSWERED: Final = -1
-"""What stands for a label where none was told."""
+"""What stands for a label where none was released."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,10 +57,10 @@ class Consensus:
     :math:`q^* = e^{-L^*}` is any number with :math:`r(L^*) \ge \lambda/(\lambda - 1)`, :math:`r(L) =
     e^{2\sqrt{L\rho} - \rho} (1 - \sqrt{\rho/L})`.
 
-    *Proof* (after Papernot et al. 2018, Theorem 6 and Proposition 10). Let P, P' be the two laws, and q, q'
-    the chance of a miss on each. The divergence of order :math:`\mu` from P' to P bounds :math:`q' \le (q
-    e^{\mu\rho})^{(\mu-1)/\mu}`, at the best :math:`\mu = \sqrt{L/\rho} \ge 1` as in the first term. So the
-    likeliest label contributes :math:`P (P/P')^{\lambda-1} \le (1-q)^\lambda (1 - q')^{1-\lambda}`. The
+    *Proof* (after Papernot et al. 2018, Theorem 6 and Proposition 10). Let P, P' be the two distributions,
+    and q, q' the chance of a miss on each. The divergence of order :math:`\mu` from P' to P bounds :math:`q'
+    \le (q e^{\mu\rho})^{(\mu-1)/\mu}`, at the best :math:`\mu = \sqrt{L/\rho} \ge 1` as in the first term. So
+    the likeliest label contributes :math:`P (P/P')^{\lambda-1} \le (1-q)^\lambda (1 - q')^{1-\lambda}`. The
     others contribute :math:`q\,E[(P/P')^{\lambda-1}]` given a miss, at most :math:`q
     (e^{u(u+1)\rho}/q)^{(\lambda-1)/u}` by Jensen's inequality and the divergence of order :math:`u + 1`,
     which falls as L grows. Let q be known by an upper bound only. The bound on q' has the slope :math:`r(L)`
@@ -71,9 +71,9 @@ class Consensus:
     *The miss of an answer*: with a gap of g votes between the first two classes it is at most the number of
     other classes times :math:`P(Z - Z' \ge g)`. *The check* misses if it passes, or if it does not, by the
     tail of its noise. A question with both: the branch that is passed with an answer of cost b has its term
-    times :math:`e^{(\lambda-1)b}`. The tails are those of the discrete law: the convolution has :math:`P(Z -
-    Z' = k) \le e^{-k^2/4\sigma^2}\,(1 + 2\sum_j e^{-\pi^2\sigma^2j^2})/(2\sqrt\pi\sigma)`, by Poisson's
-    summation formula.
+    times :math:`e^{(\lambda-1)b}`. The tails are those of the discrete distribution: the convolution has
+    :math:`P(Z - Z' = k) \le e^{-k^2/4\sigma^2}\,(1 + 2\sum_j e^{-\pi^2\sigma^2j^2})/(2\sqrt\pi\sigma)`, by
+    Poisson's summation formula.
 
     References
     ----------

@@ -33,8 +33,8 @@ class GNMax(Aggregator):
     -----
     Guarantee: each answer is a function of the noisy histogram, of which one teacher moves two entries by 1:
     ``DiscreteGaussian(stddev) * 2``, which is :math:`1/\sigma^2`-zCDP (Papernot et al. 2018,
-    for the discrete law). Two teachers move it by :math:`\sqrt 8` in L2: :math:`4/\sigma^2`. Noise is
-    discrete, and of classes with most votes together a uniform one is told.
+    for the discrete distribution). Two teachers move it by :math:`\sqrt 8` in L2: :math:`4/\sigma^2`. Noise
+    is discrete, and of classes with most votes together a uniform one is released.
 
     References
     ----------
@@ -75,7 +75,24 @@ class GNMax(Aggregator):
         source: RandomSource,
         probabilities: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.int64], int]:
-        """Answer the first ``answers`` questions; see `Aggregator.label`."""
+        """Answer the first ``answers`` questions; see `Aggregator.label`.
+
+        Parameters
+        ----------
+        votes : integer array of shape (n, classes)
+            The teachers' votes.
+        answers : int
+            The maximum number of questions that are answered.
+        source : RandomSource
+            Where randomness comes from.
+        probabilities : float array of shape (n, classes), optional
+            The student's.
+
+        Returns
+        -------
+        tuple of (int64 array of shape (n,), int)
+            The labels, -1 where there is none, and how many questions were answered.
+        """
         asked = votes[:answers]
         labels = np.full(len(votes), UNANSWERED, np.int64)
         labels[: len(asked)] = noisy_winners(asked, self.noise, source)

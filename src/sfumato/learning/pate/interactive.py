@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.learning.pate.aggregator import UNANSWERED
-from sfumato.learning.pate.checked import Checked
 from sfumato.learning.pate.gnmax import noisy_winners
+from sfumato.learning.pate.noisy_check import NoisyCheckAggregator
 from sfumato.numerics.source import RandomSource
 
 __all__ = ["InteractiveGNMax"]
@@ -19,7 +19,7 @@ __all__ = ["InteractiveGNMax"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InteractiveGNMax(Checked):
+class InteractiveGNMax(NoisyCheckAggregator):
     r"""The teachers' label where their votes outrun the student's guess; else the student's own, if sure.
 
     Parameters
@@ -58,7 +58,7 @@ class InteractiveGNMax(Checked):
         if not 0 <= confidence <= 1:
             _check.refuse("confidence", "be from 0 to 1", confidence)
         object.__setattr__(self, "confidence", confidence)
-        Checked._settle(self)  # noqa: SLF001  # a slotted dataclass has no super() without arguments
+        NoisyCheckAggregator._settle(self)  # noqa: SLF001  # a slotted dataclass has no super() without arguments
 
     def label(
         self,
@@ -67,7 +67,24 @@ class InteractiveGNMax(Checked):
         source: RandomSource,
         probabilities: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.int64], int]:
-        """Answer at most ``answers`` of the questions that pass the check; see `Aggregator.label`."""
+        """Answer at most ``answers`` of the questions that pass the check; see `Aggregator.label`.
+
+        Parameters
+        ----------
+        votes : integer array of shape (n, classes)
+            The teachers' votes.
+        answers : int
+            The maximum number of questions that are answered.
+        source : RandomSource
+            Where randomness comes from.
+        probabilities : float array of shape (n, classes), optional
+            The student's.
+
+        Returns
+        -------
+        tuple of (int64 array of shape (n,), int)
+            The labels, -1 where there is none, and how many questions were answered.
+        """
         guess = as_probabilities(probabilities, votes.shape)
         expected = np.rint(guess * self.teachers).astype(np.int64)
         surplus = (votes - expected).max(axis=1, initial=-self.teachers)

@@ -68,7 +68,24 @@ class LNMax(Aggregator):
         source: RandomSource,
         probabilities: NDArray[np.float64] | None = None,
     ) -> tuple[NDArray[np.int64], int]:
-        """Answer the first ``answers`` questions; see `Aggregator.label`."""
+        """Answer the first ``answers`` questions; see `Aggregator.label`.
+
+        Parameters
+        ----------
+        votes : integer array of shape (n, classes)
+            The teachers' votes.
+        answers : int
+            The maximum number of questions that are answered.
+        source : RandomSource
+            Where randomness comes from.
+        probabilities : float array of shape (n, classes), optional
+            The student's.
+
+        Returns
+        -------
+        tuple of (int64 array of shape (n,), int)
+            The labels, -1 where there is none, and how many questions were answered.
+        """
         asked = votes[:answers]
         labels = np.full(len(votes), UNANSWERED, np.int64)
         if len(asked):

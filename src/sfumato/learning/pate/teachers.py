@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.learning.pate.parts import column, parts_of
+from sfumato.learning.pate.partition import column, parts_of
 from sfumato.numerics.source import Rng, random_source
 
 __all__ = ["Predictor", "Teachers"]
@@ -190,9 +190,9 @@ def _try_out(make: Callable[[int], Predictor], X: NDArray[Any], classes: NDArray
     made = made.astype(X.dtype) if X.dtype.kind in "fiub" else np.zeros((rows, *X.shape[1:]), X.dtype)
     model = make(0)
     model.fit(made, np.resize(classes, rows))
-    told = np.asarray(model.predict(made))
-    if told.shape != (rows,):
-        _check.refuse("make", "return a classifier that predicts a label a row", f"shape {told.shape}")
+    predicted = np.asarray(model.predict(made))
+    if predicted.shape != (rows,):
+        _check.refuse("make", "return a classifier that predicts a label a row", f"shape {predicted.shape}")
 
 
 def _trained(

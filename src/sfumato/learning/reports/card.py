@@ -6,24 +6,31 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, Final, final
 
 from sfumato import _check
+from sfumato._wire import NUMBER, Format, parse
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.privacy._outward import text_above, text_below
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.serial import loss_from_json
 
-__all__ = ["PrivacyCard", "public_sampling"]
+__all__ = ["PrivacyCard", "public_sampling", "shown"]
 
-FORMAT = 1
+FORMAT: Final = Format("sfumato.model-card", 1)
+_NEIGHBORINGS: Final = {
+    "add-remove": Neighboring.ADD_REMOVE,
+    "replace-one": Neighboring.REPLACE_ONE,
+    "zero-out": Neighboring.ZERO_OUT,
+}
 _CHANCES = ("sampling_probability",)
 _COUNTS = ("population", "batch_size")
 _DECLARED = "public_batch_size"
 
 
 def public_sampling(sampler: Sampler) -> dict[str, float]:
-    """Return what may be told of how batches are drawn, beside the kind of the sampler.
+    """Return the public parameters of how batches are drawn, beside the kind of the sampler.
 
     Notes
     -----
@@ -32,10 +39,23 @@ def public_sampling(sampler: Sampler) -> dict[str, float]:
     public.
     """
     names = _CHANCES if sampler.neighboring is Neighboring.ADD_REMOVE else (*_CHANCES, *_COUNTS)
-    told = {name: getattr(sampler, name) for name in names if hasattr(sampler, name)}
+    parameters = {name: getattr(sampler, name) for name in names if hasattr(sampler, name)}
     if getattr(sampler, _DECLARED, None) is not None:
-        told["expected_batch_size"] = sampler.expected_batch_size
-    return told
+        parameters["expected_batch_size"] = sampler.expected_batch_size
+    return parameters
+
+
+def shown(document: object) -> str:
+    """Return plain values as people read them: a kind, and after it its parameters.
+
+    >>> shown({"kind": "flat", "clip_norm": 0.5})
+    'flat, clip norm 0.5'
+    """
+    if not isinstance(document, Mapping):
+        return str(document)
+    kind = [str(value) for name, value in document.items() if name == "kind"]
+    rest = [f"{name.replace('_', ' ')} {shown(value)}" for name, value in document.items() if name != "kind"]
+    return ", ".join([*kind, *rest])
 
 
 @final
@@ -56,15 +76,17 @@ class PrivacyCard:
     steps : int
         How many steps the loss is of.
     sampler : str
-        How batches were drawn.
+        How batches were drawn: the kind of the sampler, such as "poisson".
     sampling : mapping of str to float
         Its public parameters.
     participation : int
         The most steps that one unit may have been in.
-    noise, noise_multiplier, clipping
-        Which noise, its standard deviation over the sensitivity, and how gradients were clipped.
+    noise, clipping : mapping of str to plain values
+        Which noise, and how gradients were clipped: a ``kind`` and its public parameters.
+    noise_multiplier : float
+        The standard deviation of the noise over the sensitivity.
     float_safe : bool
-        Whether the noisy sums have the priced law exactly.
+        Whether the noisy sums have exactly the distribution that is accounted.
     simulated : bool
         Whether noise or batches follow from a number: such a model is protected by nothing.
     foreign_steps : int
@@ -89,9 +111,9 @@ class PrivacyCard:
     sampler: str
     sampling: Mapping[str, float]
     participation: int
-    noise: str
+    noise: Mapping[str, Any]
     noise_multiplier: float
-    clipping: str
+    clipping: Mapping[str, Any]
     float_safe: bool
     simulated: bool
     foreign_steps: int = 0
@@ -106,52 +128,82 @@ class PrivacyCard:
     @property
     def conditions(self) -> tuple[str, ...]:
         """What the guarantee presupposes, one sentence each."""
-        told = []
+        sentences = []
         if self.simulated:
-            told.append(
+            sentences.append(
                 "SIMULATED: noise or batches follow from a number that is known, and nobody is protected."
             )
         if self.neighboring is Neighboring.ADD_REMOVE:
-            told.append(
+            sentences.append(
                 f"Noise, batches and steps follow from a public number of {self.unit}s, not the data's."
             )
         else:
-            told.append(f"How many {self.unit}s there are is public, and is not hidden.")
-        told.append("The keys of noise and batches stay secret.")
-        told.append(
+            sentences.append(f"How many {self.unit}s there are is public, and is not hidden.")
+        sentences.append("The keys of noise and batches stay secret.")
+        sentences.append(
             "All that is shown of the training follows from its noisy gradients; settings chosen by looking "
             "at private data, and measurements on them, are not in epsilon."
         )
         if not self.ledger:
-            told.append("The number of steps did not follow from private data; no ledger was charged.")
+            sentences.append("The number of steps did not follow from private data; no ledger was charged.")
         if not self.float_safe:
-            told.append("Gradients and noise are floats: their rounding is not covered.")
+            sentences.append("Gradients and noise are floats: their rounding is not covered.")
         if self.foreign_steps:
-            told.append(
+            sentences.append(
                 f"In {self.foreign_steps} steps, on batches from elsewhere, a {self.unit} was once at most."
             )
-        return tuple(told)
+        return tuple(sentences)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the card as plain values."""
-        return {
-            "version": FORMAT,
+    def to_json(self) -> str:
+        """Return the card as JSON text.
+
+        Returns
+        -------
+        str
+            A document of the format ``sfumato.model-card``, indented; `from_json` reads it.
+
+        Examples
+        --------
+        >>> from sfumato.privacy import Gaussian
+        >>> card = PrivacyCard(
+        ...     epsilon=1.25,
+        ...     delta=1e-5,
+        ...     neighboring=Neighboring.ADD_REMOVE,
+        ...     unit="row",
+        ...     loss=Gaussian(4.0),
+        ...     steps=1,
+        ...     sampler="full-batch",
+        ...     sampling={},
+        ...     participation=1,
+        ...     noise={"kind": "keyed-normal"},
+        ...     noise_multiplier=4.0,
+        ...     clipping={"kind": "flat", "clip_norm": 1.0},
+        ...     float_safe=False,
+        ...     simulated=False,
+        ... )
+        >>> PrivacyCard.from_json(card.to_json()) == card
+        True
+        """
+        return json.dumps(self._document(), indent=2, allow_nan=False)
+
+    def _document(self) -> dict[str, Any]:
+        neighboring = next(name for name, relation in _NEIGHBORINGS.items() if relation is self.neighboring)
+        fields = {
             "guarantee": {
-                "epsilon": self.epsilon if math.isfinite(self.epsilon) else "infinite",
+                "epsilon": NUMBER.encode(self.epsilon),
                 "delta": self.delta,
-                "neighboring": str(self.neighboring),
+                "neighboring": neighboring,
                 "unit": self.unit,
                 "float_safe": self.float_safe,
                 "simulated": self.simulated,
             },
             "run": {
                 "steps": self.steps,
-                "sampler": self.sampler,
-                **self.sampling,
+                "sampler": {"kind": self.sampler, **self.sampling},
                 "participation": self.participation,
-                "noise": self.noise,
+                "noise": dict(self.noise),
                 "noise_multiplier": self.noise_multiplier,
-                "clipping": self.clipping,
+                "clipping": dict(self.clipping),
                 "foreign_steps": self.foreign_steps,
                 "loss": self.loss.to_json(),
             },
@@ -159,13 +211,58 @@ class PrivacyCard:
             "software": dict(self.software),
             "conditions": list(self.conditions),
         }
+        return FORMAT.wrap(fields)
 
-    def to_json(self) -> str:
-        """Return the card as JSON text."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+    @classmethod
+    def from_json(cls, text: str) -> PrivacyCard:
+        """Return the card that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+            The conditions in it are not read: they follow from the rest.
+
+        Raises
+        ------
+        ParameterError
+            It is no card, of a later version, or has other fields.
+        """
+        _, fields = FORMAT.unwrap("card", parse("card", text))
+        _require_fields("card", fields, {"guarantee", "run", "ledger", "software", "conditions"})
+        guarantee, run = fields["guarantee"], fields["run"]
+        _require_fields("guarantee", guarantee, _GUARANTEE)
+        _require_fields("run", run, _RUN)
+        neighboring = _NEIGHBORINGS.get(guarantee["neighboring"])
+        if neighboring is None:
+            _check.refuse("neighboring", f"be one of {', '.join(_NEIGHBORINGS)}", guarantee["neighboring"])
+        sampling = dict(run["sampler"])
+        return cls(
+            epsilon=NUMBER.decode("epsilon", guarantee["epsilon"]),
+            delta=guarantee["delta"],
+            neighboring=neighboring,
+            unit=guarantee["unit"],
+            loss=loss_from_json(run["loss"]),
+            steps=run["steps"],
+            sampler=sampling.pop("kind"),
+            sampling=sampling,
+            participation=run["participation"],
+            noise=run["noise"],
+            noise_multiplier=run["noise_multiplier"],
+            clipping=run["clipping"],
+            float_safe=guarantee["float_safe"],
+            simulated=guarantee["simulated"],
+            foreign_steps=run["foreign_steps"],
+            ledger=fields["ledger"],
+            software=fields["software"],
+        )
 
     def to_markdown(self) -> str:
-        """Return the card as a section of a model card."""
+        """Return the card as a section of a model card.
+
+        Returns
+        -------
+        str
+        """
         rows = [f"| {name} | {value} |" for name, value in self._rows()]
         conditions = [f"- {sentence}" for sentence in self.conditions]
         head = ["## Privacy", "", self._statement(), "", "| | |", "|---|---|"]
@@ -197,9 +294,31 @@ class PrivacyCard:
             ("neighbors", f"{self.neighboring}: one {self.unit}"),
             ("steps", f"{self.steps}, of which one {self.unit} is in {self.participation} at most"),
             ("batches", f"{self.sampler}{': ' * bool(sampling)}{sampling}"),
-            ("noise", f"{self.noise}, noise multiplier {text_below(self.noise_multiplier)}"),
-            ("clipping", self.clipping),
+            ("noise", f"{shown(self.noise)}, noise multiplier {text_below(self.noise_multiplier)}"),
+            ("clipping", shown(self.clipping)),
             ("float-safe", "yes" if self.float_safe else "no"),
         ]
         rows += [(f"ledger: {name.replace('_', ' ')}", str(value)) for name, value in self.ledger.items()]
-        return [*rows, ("software", ", ".join(f"{name} {told}" for name, told in self.software.items()))]
+        return [
+            *rows,
+            ("software", ", ".join(f"{name} {version}" for name, version in self.software.items())),
+        ]
+
+
+_GUARANTEE: Final = {"epsilon", "delta", "neighboring", "unit", "float_safe", "simulated"}
+_RUN: Final = {
+    "steps",
+    "sampler",
+    "participation",
+    "noise",
+    "noise_multiplier",
+    "clipping",
+    "foreign_steps",
+    "loss",
+}
+
+
+def _require_fields(name: str, document: object, fields: set[str]) -> None:
+    if not isinstance(document, dict) or document.keys() != fields:
+        remedy = "pass what to_json wrote"
+        _check.refuse(name, f"have the fields {', '.join(sorted(fields))}", "others", remedy)

@@ -1,4 +1,4 @@
-"""How much worse a model is for some groups than for others, told privately."""
+"""How much worse a model is for some groups than for others, released privately."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato import _check
-from sfumato.learning.pate.parts import column
+from sfumato.learning.pate.partition import column
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
 from sfumato.mechanisms.histogram import Histogram
@@ -25,7 +25,7 @@ __all__ = ["GroupAccuracies", "GroupAccuracy", "group_accuracies"]
 
 
 class GroupAccuracy(NamedTuple):
-    """What is told of one group.
+    """What is released of one group.
 
     Attributes
     ----------
@@ -69,8 +69,8 @@ class GroupAccuracies:
 
     def __str__(self) -> str:
         lines = [f"gap {self.gap.lower:.3f} to {self.gap.upper:.3f}, with confidence {self.confidence:g}"]
-        for group, told in self.groups.items():
-            lines.append(f"{group}: accuracy {told.accuracy.lower:.3f} to {told.accuracy.upper:.3f}")
+        for group, released in self.groups.items():
+            lines.append(f"{group}: accuracy {released.accuracy.lower:.3f} to {released.accuracy.upper:.3f}")
         return "\n".join(lines)
 
 
@@ -121,7 +121,7 @@ def group_accuracies(
     too, both losses add up. Intervals are about these examples, not the population: all
     counts are within b of the noisy ones with the confidence, by a union bound over the cells.
 
-    Private training costs small groups more accuracy than others: this tells how much.
+    Private training costs small groups more accuracy than others: this says how much.
 
     References
     ----------
@@ -153,13 +153,13 @@ def group_accuracies(
     counted = Laplace.for_query(Histogram(categories=range(cells + 1)), epsilon=epsilon)
     loss, receipt = counted.mechanism.privacy_loss, None
     if ledger is not None:
-        told = f"accuracy of {len(names)} groups"
-        receipt = ledger.charge(loss, delta=0.0, description=told, simulated=source.simulated)
-    place = np.full(len(hits), cells)
+        description = f"accuracy of {len(names)} groups"
+        receipt = ledger.charge(loss, delta=0.0, description=description, simulated=source.simulated)
+    index = np.full(len(hits), cells)
     for k, name in enumerate(names):
-        place[group == name] = k
-    place = np.where(place < cells, 2 * place + ~hits, cells)
-    noisy = [int(count) for count in counted.release(place, source).value[:cells]]
+        index[group == name] = k
+    index = np.where(index < cells, 2 * index + ~hits, cells)
+    noisy = [int(count) for count in counted.release(index, source).value[:cells]]
     off = _reach(float(cast("Laplace", counted.mechanism).scale), risk / cells)
     rows = {
         name: GroupAccuracy(noisy[2 * k], noisy[2 * k + 1], _share(noisy[2 * k], noisy[2 * k + 1], off))
@@ -191,6 +191,6 @@ def _share(right: int, wrong: int, off: int) -> Interval:
 
 
 def _gap(shares: Sequence[Interval]) -> Interval:
-    least = max(share.lower for share in shares) - min(share.upper for share in shares)
-    most = max(share.upper for share in shares) - min(share.lower for share in shares)
-    return Interval(max(0.0, math.nextafter(least, -1.0)), min(1.0, math.nextafter(most, 2.0)))
+    lower = max(share.lower for share in shares) - min(share.upper for share in shares)
+    upper = max(share.upper for share in shares) - min(share.lower for share in shares)
+    return Interval(max(0.0, math.nextafter(lower, -1.0)), min(1.0, math.nextafter(upper, 2.0)))

@@ -6,14 +6,15 @@ the largest ones cost. Examples that are learned easily pay less.
 *What such a number means.* Fix one example, and for each step t a number :math:`r_t`. If the norm of its
 clipped gradient in step t were at most :math:`r_t` times the sensitivity *whatever the steps before had
 released*, then the run with and without it would have the loss of steps with the noise multipliers
-:math:`\sigma / r_t`. Proof. Given what was released before, the step's two laws differ by the presence of a
-vector of that norm (with the sampling probability, where the batch is a Poisson sample), so that step's pair
-is the declared one or less: noise can be added to a shorter vector's answer until it has the law of the
-longer one's, scaled. Adaptive composition of such pairs is bounded by their product (Dong, Roth, Su 2022).
+:math:`\sigma / r_t`. Proof. Given what was released before, the step's two distributions differ by the
+presence of a vector of that norm (with the sampling probability, where the batch is a Poisson sample), so
+that step's pair is the declared one or less: noise can be added to a shorter vector's answer until it has the
+distribution of the longer one's, scaled. Adaptive composition of such pairs is bounded by their product
+(Dong, Roth, Su 2022).
 
 Here :math:`r_t` is what was observed on the one path that the run took. On other paths it may have been more:
 these numbers say what this run would have cost had the norms been known to stay so, and are *no guarantee*.
-An adversary who ends the gradients of an example just when the answers told enough passes them more often
+An adversary who ends the gradients of an example just when the answers revealed enough passes them more often
 than delta says. A limit that holds whatever happens is a filter, which leaves an example out before its own
 limit is passed (`sfumato.ledger.IndividualFilter`).
 
@@ -39,8 +40,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
-from sfumato.learning.pate.parts import column
-from sfumato.learning.sampling.every_step import FullBatchSampler
+from sfumato.learning.pate.partition import column
+from sfumato.learning.sampling.full_batch import FullBatchSampler
 from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.numerics.rounding import fraction_down
@@ -111,7 +112,7 @@ class IndividualLosses:
     Guarantee: none for the run, see the module: each loss is that of an example whose gradients never had, on
     any path, larger norms than were observed on this one. It is at most the run's own, which holds for
     everybody and is all that may be published.
-    Conditions: `observe` is told, in every step, a bound on what *each* example would contribute if drawn;
+    Conditions: `observe` gets, in every step, a bound on what *each* example would contribute if drawn;
     a step of which the norms are not known goes through `bound`. Norms are rounded up to 32nds of the
     sensitivity, and losses are composed by the certified accountant.
 
@@ -170,7 +171,13 @@ class IndividualLosses:
         self._counts[there, levels[there] - 1] += 1
 
     def bound(self, steps: int = 1) -> None:
-        """Count steps of which no norms are known: everybody pays for the whole sensitivity."""
+        """Count steps of which no norms are known: everybody pays for the whole sensitivity.
+
+        Parameters
+        ----------
+        steps : int
+            How many steps.
+        """
         self._counted(_check.integer("steps", steps))
         self._counts[:, -1] += steps
 
@@ -188,7 +195,12 @@ class IndividualLosses:
         return self._loss(self._counts[example])
 
     def run_loss(self) -> PrivacyLoss:
-        """Return the loss of as many steps for everybody, which may be published."""
+        """Return the loss of as many steps for everybody, which may be published.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         return self._sampler.loss_of(self._noise, self._steps)
 
     def epsilons(self, delta: float, *, classes: int = 32) -> NDArray[np.float64]:
@@ -199,7 +211,7 @@ class IndividualLosses:
         delta : float
         classes : int
             So many losses are composed at most, each of some hundredths of a second to a second. Where more
-            examples differ, those with like norms share the least loss that is above all of theirs.
+            examples differ, those with like norms share the smallest loss that is above all of theirs.
 
         Returns
         -------

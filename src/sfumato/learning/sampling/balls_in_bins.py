@@ -7,7 +7,7 @@ from typing import final
 
 from sfumato import _check
 from sfumato.learning.sampling.independent import IndependentSampler
-from sfumato.learning.sampling.orders import Allocated, Held
+from sfumato.learning.sampling.permutations import Allocated, Held
 from sfumato.learning.sampling.sampler import Indices
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.participation import Participation
@@ -77,12 +77,35 @@ class BallsInBinsSampler(IndependentSampler):
         return Participation(max_participations=None, separation=self.bins, fixed_order=True)
 
     def batch(self, step: int) -> Indices:
-        """Return the examples of the step's bin, sorted."""
-        place = self._step(step) % self.bins
-        return self._held.of(0, self._allocated).batch(place)
+        """Return the examples of the step's bin, sorted.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to ``steps - 1``.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of the examples.
+        """
+        index = self._step(step) % self.bins
+        return self._held.of(0, self._allocated).batch(index)
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
-        """Return the loss of all epochs that were begun."""
+        """Return the loss of all epochs that were begun.
+
+        Parameters
+        ----------
+        step : PrivacyLoss
+            Of one step on a batch that is known.
+        steps : int
+            How many of the first steps.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         epochs = -(-self._counted(steps) // self.bins)
         return BallsInBins(self._own(step), self.bins, max(1, epochs)) * min(1, epochs)
 

@@ -57,17 +57,17 @@ def heads(count: int, chance: Fraction, stream: KeyedStream) -> NDArray[np.int64
     return np.sort(np.concatenate(found)).astype(np.int64) if found else np.empty(0, np.int64)
 
 
-def _decided(places: NDArray[np.intp], rest: Fraction, stream: KeyedStream) -> NDArray[np.intp]:
+def _decided(indices: NDArray[np.intp], rest: Fraction, stream: KeyedStream) -> NDArray[np.intp]:
     """Return the places of those among coins that fall heads with the chance ``rest``, below 1."""
     scaled = rest * (1 << 64)
     whole = scaled.numerator // scaled.denominator
-    if not places.size:
-        return places
-    words = stream.words(places.size)
+    if not indices.size:
+        return indices
+    words = stream.words(indices.size)
     below = words < np.uint64(whole)
-    for place in np.flatnonzero(words == np.uint64(whole)):
-        below[place] = _below(rest, UniformBits(whole, 64, stream))
-    return places[below]
+    for index in np.flatnonzero(words == np.uint64(whole)):
+        below[index] = _below(rest, UniformBits(whole, 64, stream))
+    return indices[below]
 
 
 def _below(chance: Fraction, uniform: UniformBits) -> bool:

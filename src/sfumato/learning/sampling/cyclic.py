@@ -8,8 +8,8 @@ from typing import final
 import numpy as np
 
 from sfumato import _check
-from sfumato.learning.sampling.epochs import EpochSampler
-from sfumato.learning.sampling.orders import Indices, permutation
+from sfumato.learning.sampling.epoch_sampler import EpochSampler
+from sfumato.learning.sampling.permutations import Indices, permutation
 from sfumato.mechanisms.factorization.participation import Participation
 
 __all__ = ["CyclicSampler"]

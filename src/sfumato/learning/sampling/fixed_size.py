@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 
 from sfumato import _check
-from sfumato.learning.sampling.orders import subset
+from sfumato.learning.sampling.permutations import subset
 from sfumato.learning.sampling.poisson import EVERY_STEP
 from sfumato.learning.sampling.sampler import Indices, Sampler
 from sfumato.learning.sampling.seed import SeedLike
@@ -44,9 +44,9 @@ class _FixedSize(Sampler):
         """Every step."""
         return EVERY_STEP
 
-    def _check_sizes(self, least: int) -> None:
+    def _check_sizes(self, minimum: int) -> None:
         self._check_common()
-        self._set("population", _check.integer("population", self.population, minimum=least))
+        self._set("population", _check.integer("population", self.population, minimum=minimum))
         self._set("batch_size", _check.integer("batch_size", self.batch_size, minimum=1))
 
 
@@ -83,11 +83,34 @@ class FixedSizeSampler(_FixedSize):
             _check.refuse("batch_size", "be at most population", self.batch_size, "take smaller batches")
 
     def batch(self, step: int) -> Indices:
-        """Return a uniform subset, sorted."""
+        """Return a uniform subset, sorted.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to ``steps - 1``.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of the examples.
+        """
         return subset(self.population, self.batch_size, self._stream("fixed size", self._step(step)))
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
-        """Return the loss of a sample of fixed size, ``steps`` times."""
+        """Return the loss of a sample of fixed size, ``steps`` times.
+
+        Parameters
+        ----------
+        step : PrivacyLoss
+            Of one step on a batch that is known.
+        steps : int
+            How many of the first steps.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         return FixedSizeSampled(self._own(step), self.batch_size, self.population) * self._counted(steps)
 
 
@@ -129,11 +152,34 @@ class WithReplacementSampler(_FixedSize):
         return False
 
     def batch(self, step: int) -> Indices:
-        """Return the draws, sorted."""
+        """Return the draws, sorted.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to ``steps - 1``.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of the examples.
+        """
         stream = self._stream("with replacement", self._step(step))
         return np.sort(uniform_integers(self.population, self.batch_size, stream))
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
-        """Return the loss of a sample with replacement, ``steps`` times."""
+        """Return the loss of a sample with replacement, ``steps`` times.
+
+        Parameters
+        ----------
+        step : PrivacyLoss
+            Of one step on a batch that is known.
+        steps : int
+            How many of the first steps.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         node = SampledWithReplacement(self._own(step), self.batch_size, self.population)
         return node * self._counted(steps)

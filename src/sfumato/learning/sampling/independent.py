@@ -94,5 +94,5 @@ class IndependentSampler(Sampler):
 
     def _check_population(self) -> None:
         """Take any number of examples, also none, where the number is private."""
-        least = 1 if self.public_batch_size is None else 0
-        self._set("population", _check.integer("population", self.population, minimum=least))
+        minimum = 1 if self.public_batch_size is None else 0
+        self._set("population", _check.integer("population", self.population, minimum=minimum))

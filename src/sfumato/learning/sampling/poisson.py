@@ -74,7 +74,23 @@ class PoissonSampler(IndependentSampler):
     def of_batch_size(
         cls, *, population: int, batch_size: int, steps: int, seed: SeedLike = None
     ) -> PoissonSampler:
-        """Return the sampler whose batches hold ``batch_size`` examples in expectation."""
+        """Return the sampler whose batches hold ``batch_size`` examples in expectation.
+
+        Parameters
+        ----------
+        population : int
+            The public number of examples.
+        batch_size : float
+            The expected batch size.
+        steps : int
+            How many steps.
+        seed : None, bytes, Seed or int
+            As for `PoissonSampler`.
+
+        Returns
+        -------
+        Sampler
+        """
         if _check.integer("batch_size", batch_size, minimum=1) > _check.integer("population", population):
             _check.refuse("batch_size", "be at most population", batch_size, "take smaller batches")
         return cls(
@@ -92,12 +108,35 @@ class PoissonSampler(IndependentSampler):
         return EVERY_STEP
 
     def batch(self, step: int) -> Indices:
-        """Return the examples that are drawn, in their order."""
+        """Return the examples that are drawn, in their order.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to ``steps - 1``.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of the examples.
+        """
         stream = self._stream("poisson", self._step(step))
         return heads(self.population, Fraction(self.sampling_probability), stream)
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
-        """Return a Poisson sample's loss, ``steps`` times."""
+        """Return a Poisson sample's loss, ``steps`` times.
+
+        Parameters
+        ----------
+        step : PrivacyLoss
+            Of one step on a batch that is known.
+        steps : int
+            How many of the first steps.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         return PoissonSubsampled(self._own(step), self.sampling_probability) * self._counted(steps)
 
 

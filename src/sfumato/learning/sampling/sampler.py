@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
 from sfumato.learning.sampling.seed import KeyedStream, Seed, SeedLike
-from sfumato.learning.sampling.step import gaussian_step
+from sfumato.learning.sampling.step_loss import gaussian_step
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.loss import PrivacyLoss
@@ -26,8 +26,8 @@ Indices = NDArray[np.int64]
 class Sampler(ABC):
     """Draws the batch of each step, and knows what a run on these batches loses.
 
-    Subclasses are frozen dataclasses. Each has one loss, that of the law it draws from: there is no way to
-    draw by one and to be priced by another.
+    Subclasses are frozen dataclasses. Each has one loss, that of the distribution it draws from: there is no
+    way to draw by one and to be accounted by another.
 
     Attributes
     ----------
@@ -39,7 +39,8 @@ class Sampler(ABC):
     Notes
     -----
     A batch is a pure function of the seed and of the step: whoever resumes a run needs the number of the
-    next step only. All laws are exact, decided by integers, up to how well AES-256 passes for random.
+    next step only. All distributions are exact, decided by integers, up to how well AES-256 passes for
+    random.
 
     The indices number the examples from 0 to ``population - 1``. Under add/remove the numbers of examples of
     two neighbors differ by one, but what sums are divided by, and what a sampling probability was computed
@@ -125,11 +126,33 @@ class Sampler(ABC):
         return self.loss_of(noise_multiplier, self.steps)
 
     def loss_of(self, noise_multiplier: float, steps: int) -> PrivacyLoss:
-        """Return the loss of the first ``steps`` steps; see `loss`."""
+        """Return the loss of the first ``steps`` steps; see `loss`.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the noise over the sensitivity.
+        steps : int
+            How many of the first steps.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         return self.priced(self.step_loss(noise_multiplier), self._counted(steps))
 
     def step_loss(self, noise_multiplier: float) -> Gaussian:
-        """Return the loss of Gaussian noise on one batch that is known; see `gaussian_step`."""
+        """Return the loss of Gaussian noise on one batch that is known; see `gaussian_step`.
+
+        Parameters
+        ----------
+        noise_multiplier : float
+            Standard deviation of the noise over the sensitivity.
+
+        Returns
+        -------
+        Gaussian
+        """
         return gaussian_step(noise_multiplier, self.neighboring)
 
     @property
@@ -138,7 +161,17 @@ class Sampler(ABC):
         return Seed.of(self.seed).simulated
 
     def batches(self, start: int = 0) -> Iterator[Indices]:
-        """Yield the batches from a step on."""
+        """Yield the batches from a step on.
+
+        Parameters
+        ----------
+        start : int
+            The first step.
+
+        Returns
+        -------
+        iterator of ndarray
+        """
         for step in range(_check.integer("start", start), self.steps):
             yield self.batch(step)
 

@@ -105,11 +105,28 @@ class Seed:
         return self._simulated
 
     def reveal(self) -> bytes:
-        """Return the secret, to be sealed apart from anything that is published."""
+        """Return the secret, to be sealed apart from anything that is published.
+
+        Returns
+        -------
+        bytes of length 32
+        """
         return self._secret
 
     def stream(self, purpose: str, step: int) -> KeyedStream:
-        """Return the random words for one purpose at one step; always the same, from their beginning."""
+        """Return the random words for one purpose at one step; always the same, from their beginning.
+
+        Parameters
+        ----------
+        purpose : str
+            What the words are for: each purpose has a stream of its own.
+        step : int
+            The step that the words are for.
+
+        Returns
+        -------
+        KeyedStream
+        """
         if not 0 <= step < _MOST_STEPS:
             _check.refuse("step", "be from 0 to 2^63 - 1", step)
         key = hmac.digest(self._secret, purpose.encode(), "sha256")

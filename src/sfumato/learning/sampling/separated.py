@@ -129,11 +129,34 @@ class SeparatedSampler(IndependentSampler):
         return Participation(max_participations=None, separation=self.separation)
 
     def batch(self, step: int) -> Indices:
-        """Return those of the drawn examples that have rested, sorted."""
+        """Return those of the drawn examples that have rested, sorted.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to ``steps - 1``.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of the examples.
+        """
         return self._rests.batch(self._step(step), self.population, self.separation, self._coins)
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
-        """Return the loss of so many steps of separated samples."""
+        """Return the loss of so many steps of separated samples.
+
+        Parameters
+        ----------
+        step : PrivacyLoss
+            Of one step on a batch that is known.
+        steps : int
+            How many of the first steps.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         count = self._counted(steps)
         node = SeparatedPoisson(self._own(step), self.sampling_probability, self.separation, max(1, count))
         return node * min(1, count)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from sfumato.learning.sampling.epochs import EpochSampler
-from sfumato.learning.sampling.orders import Indices, permutation
+from sfumato.learning.sampling.epoch_sampler import EpochSampler
+from sfumato.learning.sampling.permutations import Indices, permutation
 from sfumato.mechanisms.factorization.participation import Participation
 
 __all__ = ["ShuffledSampler"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.learning.sampling.bernoulli import heads
 from sfumato.learning.sampling.independent import IndependentSampler
-from sfumato.learning.sampling.orders import subset
+from sfumato.learning.sampling.permutations import subset
 from sfumato.learning.sampling.poisson import EVERY_STEP, checked_probability
 from sfumato.learning.sampling.sampler import Indices
 from sfumato.learning.sampling.seed import SeedLike
@@ -36,7 +36,7 @@ class TruncatedPoissonSampler(IndependentSampler):
     sampling_probability : float
         With which each example is drawn; above 0, at most 1.
     max_batch_size : int
-        The most that are kept.
+        The maximum size of a batch.
     steps : int
         The planned number of batches.
     population_bound : int, optional
@@ -104,7 +104,18 @@ class TruncatedPoissonSampler(IndependentSampler):
         return EVERY_STEP
 
     def batch(self, step: int) -> Indices:
-        """Return the examples that are drawn and kept, sorted."""
+        """Return the examples that are drawn and kept, sorted.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to ``steps - 1``.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of the examples.
+        """
         stream = self._stream("truncated poisson", self._step(step))
         drawn = heads(self.population, Fraction(self.sampling_probability), stream)
         if drawn.size <= self.max_batch_size:
@@ -122,7 +133,19 @@ class TruncatedPoissonSampler(IndependentSampler):
         return indices, np.arange(self.max_batch_size) < batch.size
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
-        """Return a truncated Poisson sample's loss, ``steps`` times."""
+        """Return a truncated Poisson sample's loss, ``steps`` times.
+
+        Parameters
+        ----------
+        step : PrivacyLoss
+            Of one step on a batch that is known.
+        steps : int
+            How many of the first steps.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         bound = self.population + 1 if self.population_bound is None else self.population_bound
         node = TruncatedPoisson(self._own(step), self.sampling_probability, self.max_batch_size, bound)
         return node * self._counted(steps)

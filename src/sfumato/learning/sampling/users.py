@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sfumato import _check
 from sfumato.learning.sampling.bernoulli import heads
 from sfumato.learning.sampling.independent import IndependentSampler
-from sfumato.learning.sampling.orders import Indices
+from sfumato.learning.sampling.permutations import Indices
 from sfumato.learning.sampling.poisson import EVERY_STEP, checked_probability
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.participation import Participation
@@ -182,14 +182,37 @@ class UserSampler(_Users):
         return self.clip
 
     def batch(self, step: int) -> Indices:
-        """Return the examples of the users that are drawn, sorted; their users are ``owners[batch]``."""
+        """Return the examples of the users that are drawn, sorted; their users are ``owners[batch]``.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to ``steps - 1``.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of the examples.
+        """
         stream = self._stream("users", self._step(step))
         drawn = np.zeros(self.users, bool)
         drawn[heads(self.users, Fraction(self.sampling_probability), stream)] = True
         return self._kept(self._examples[drawn[self.owners[self._examples]]], stream)
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
-        """Return a Poisson sample's loss, ``steps`` times; ``step`` is about one user, or one example."""
+        """Return a Poisson sample's loss, ``steps`` times; ``step`` is about one user, or one example.
+
+        Parameters
+        ----------
+        step : PrivacyLoss
+            Of one step on a batch that is known.
+        steps : int
+            How many of the first steps.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         own = self._own(step)
         if self.clip == "example":
             own = own.group(self.max_examples or 1)
@@ -262,11 +285,34 @@ class UserRecordsSampler(_Users):
         _check.refuse("sampler", "draw users for correlated noise", type(self).__name__, remedy)
 
     def batch(self, step: int) -> Indices:
-        """Return the kept examples that are drawn, sorted."""
+        """Return the kept examples that are drawn, sorted.
+
+        Parameters
+        ----------
+        step : int
+            From 0 to ``steps - 1``.
+
+        Returns
+        -------
+        ndarray of int64
+            Indices of the examples.
+        """
         stream = self._stream("user records", self._step(step))
         return self._chosen[heads(len(self._chosen), Fraction(self.sampling_probability), stream)]
 
     def priced(self, step: PrivacyLoss, steps: int) -> PrivacyLoss:
-        """Return the loss of a Poisson sample of records, ``steps`` times; ``step`` is about one example."""
+        """Return the loss of a Poisson sample of records, ``steps`` times; ``step`` is about one example.
+
+        Parameters
+        ----------
+        step : PrivacyLoss
+            Of one step on a batch that is known.
+        steps : int
+            How many of the first steps.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
         node = PoissonRecords(self._own(step), self.sampling_probability, self.max_examples)
         return node * self._counted(steps)

@@ -6,7 +6,7 @@ of an example is ``(-2 x y, -2 y)``, which is clipped to norm 1.
 >>> import torch
 >>> from torch import nn
 >>> from torch.utils.data import DataLoader, TensorDataset
->>> from sfumato.learning import PoissonSampler, PrivacyEngine
+>>> from sfumato.learning import PoissonSampler, PrivacyEngine, SamplingOptions
 >>> from sfumato.learning.noise.keyed import SimulatedNoise
 >>> x = torch.tensor([[-2.0], [-1.0], [0.0], [1.0], [2.0]])
 >>> y = torch.tensor([[-3.8], [-2.0], [0.2], [2.1], [3.9]])
@@ -28,8 +28,10 @@ deviation 1 times the clip norm (and the slack that floats need). The rate is 0.
 ...     noise_multiplier=1.0,
 ...     max_grad_norm=1.0,
 ...     noise_generator=4,  # a simulation, to be computed again below; left out for real data
-...     sampler=lambda population, steps, seed, **_: PoissonSampler(
-...         population=population, sampling_probability=0.6, steps=steps, seed=seed
+...     sampling=SamplingOptions(
+...         sampler=lambda population, steps, seed, **_: PoissonSampler(
+...             population=population, sampling_probability=0.6, steps=steps, seed=seed
+...         ),
 ...     ),
 ... )
 >>> given_x, given_y = next(iter(loader))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, final
 
 import torch
@@ -15,21 +16,23 @@ from sfumato import _check
 from sfumato.learning.checks.validator import ModuleValidator
 from sfumato.learning.clipping.clipping import Clipping
 from sfumato.learning.engine.engine import Reduction
-from sfumato.learning.noise.noise import Noise
-from sfumato.learning.recipes.views import Views
 from sfumato.learning.reports.card import PrivacyCard
-from sfumato.learning.sampling.sampler import Sampler
-from sfumato.learning.training import drawing, making
-from sfumato.learning.training.accounting import RunAccountant
-from sfumato.learning.training.carding import card_of
-from sfumato.learning.training.pricing import priced
-from sfumato.learning.training.run import TrainingRun
+from sfumato.learning.training.accountant import RunAccountant
+from sfumato.learning.training.distributed.shards import gathered
+from sfumato.learning.training.loop.private_optimizer import restore_stepping
+from sfumato.learning.training.loop.run import TrainingRun
+from sfumato.learning.training.loop.run_loss import priced
+from sfumato.learning.training.model_card import card_of
 from sfumato.learning.training.saving import load, save
-from sfumato.learning.training.shards import gathered
-from sfumato.learning.training.stepping import restore_stepping
-from sfumato.learning.training.wiring import Wired, Wiring
-from sfumato.ledger.ledger import Ledger
-from sfumato.ledger.view import LedgerView
+from sfumato.learning.training.setup import arguments, batches
+from sfumato.learning.training.setup.assembly import Assembly, MechanismArguments, RunParts, TrainedModel
+from sfumato.learning.training.setup.options import (
+    GradientOptions,
+    NoiseOptions,
+    RecordOptions,
+    SamplingOptions,
+    option,
+)
 from sfumato.privacy.calibration import calibrate
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -79,7 +82,7 @@ class PrivacyEngine:
         del secure_mode
         if accountant not in ("prv", "rdp", "gdp", "pld"):
             _check.refuse("accountant", "be 'prv', 'pld', 'rdp' or 'gdp'", accountant)
-        self._wired: Wired | None = None
+        self._parts: RunParts | None = None
 
     def make_private(
         self,
@@ -92,28 +95,14 @@ class PrivacyEngine:
         criterion: Any = None,
         batch_first: bool = True,
         loss_reduction: Reduction = "mean",
-        population: int | None = None,
         poisson_sampling: bool = True,
         clipping: str | Clipping = "flat",
         noise_generator: torch.Generator | int | None = None,
-        float_safe: bool = False,
         grad_sample_mode: str = "auto",
-        ledger: Ledger | LedgerView | None = None,
-        epochs: int | None = None,
-        steps: int | None = None,
-        delta: float | None = None,
-        description: str = "private training",
-        sampler: Callable[..., Sampler] | None = None,
-        noise: Callable[..., Noise] | None = None,
-        max_physical_batch_size: int | None = None,
-        memory: int | None = None,
-        chunk: int | None = None,
-        views: Views | None = None,
-        loss_scale: float = 1.0,
-        self_test: bool = True,
-        replayable: bool = False,
-        resume_from: str | os.PathLike[str] | None = None,
-        key_file: str | os.PathLike[str] | None = None,
+        sampling: SamplingOptions | None = None,
+        gradients: GradientOptions | None = None,
+        noise: NoiseOptions | None = None,
+        record: RecordOptions | None = None,
     ) -> tuple[Any, ...]:
         """Return the module, the optimizer, and a loader whose batches are drawn and accounted.
 
@@ -137,50 +126,28 @@ class PrivacyEngine:
             Whether examples are along the first dimension, or the second.
         loss_reduction : {"mean", "sum"}
             How the loss adds up its examples. Of a mean, gradients are divided by the *expected* batch size.
-        population : int, optional
-            A public number of examples, such as a noisy count: all parameters follow from it, and the run is
-            under add/remove. Left out, the dataset's own number is public, and the run is under zero-out.
         poisson_sampling : bool
             False draws shuffled epochs, which amplify nothing.
         clipping : str or Clipping
             "flat", "per_layer", "automatic", or any `Clipping`.
         noise_generator : torch.Generator or int, optional
             Makes all noise and batches follow from a number: a simulation, which protects nobody.
-        float_safe : bool
-            Whether noisy sums are put on a grid with exactly rounded noise, see `GridNoise`; slower.
         grad_sample_mode : str
             "auto", or a mode of the engine; Opacus's names mean the nearest. With "ghost" and a criterion,
             the criterion is returned too, as Opacus does.
-        ledger : Ledger or LedgerView, optional
-            Charged for all steps before the first one. Without one, epsilon is counted in this process only.
-        epochs, steps : int, optional
-            How long the run is; needed with a ledger.
-        delta : float, optional
-            Where the charge is read; needed with a ledger, as is its ``description``.
-        sampler : callable, optional
-            Makes another sampler: called with ``population``, ``batch_size``, ``steps_per_epoch``, ``steps``
-            and ``seed``.
-        noise : callable, optional
-            Makes other noise, such as `GridNoise` or `CorrelatedNoise`: called with ``sampler``, ``key``
-            and ``seed``, to be passed on.
-        max_physical_batch_size : int, optional
-            Larger batches are given in parts; the optimizer steps with the last part.
-        memory : int, optional
-            Bytes that the engine may hold of per-example gradients.
-        chunk : int, optional
-            How many examples of a batch the engine works on at a time, for less memory.
-        views : Views, optional
-            Augmented views of each example, averaged before clipping. Batches have a row for each view.
-        loss_scale : float
-            A power of two from 1 to 2**40 that the loop multiplies the loss by, for float16.
-        self_test : bool
-            Whether the module is tested on random inputs at its first forward.
-        replayable : bool
-            In torch's deterministic mode: a killed run is computed again bit for bit from its checkpoint.
-        resume_from : path, optional
-            A checkpoint to go on from; the run is not charged again.
-        key_file : path, optional
-            Where the key lies that seals the run's secrets; beside the ledger by default.
+        sampling : SamplingOptions, optional
+            A public number of examples, the length of the run, other samplers, physical batches, views.
+        gradients : GradientOptions, optional
+            Memory, loss scale and self-test.
+        noise : NoiseOptions, optional
+            Noise on a grid, or correlated noise.
+        record : RecordOptions, optional
+            The ledger that is charged, and the checkpoint to go on from.
+
+        Returns
+        -------
+        tuple
+            Module, optimizer and loader.
 
         Raises
         ------
@@ -191,41 +158,31 @@ class PrivacyEngine:
         BudgetExceeded
             The run does not fit; no data was touched.
         """
-        if self._wired is not None:
+        if self._parts is not None:
             _check.refuse("engine", "make one run private", "a second", "make another PrivacyEngine")
-        self._wired = Wiring(
-            module=module,
-            optimizer=optimizer,
-            data_loader=data_loader,
-            population=population,
-            noise_multiplier=noise_multiplier,
-            max_grad_norm=max_grad_norm,
-            criterion=criterion,
-            batch_dim=0 if batch_first else 1,
-            loss_reduction=loss_reduction,
-            poisson_sampling=poisson_sampling,
-            clipping=clipping,
-            seed=making.seed_of(noise_generator),
-            float_safe=float_safe,
-            mode=making.mode_for(grad_sample_mode),
-            ledger=ledger,
-            epochs=epochs,
-            steps=steps,
-            delta=delta,
-            description=description,
-            sampler=sampler,
-            noise=noise,
-            max_physical_batch_size=max_physical_batch_size,
-            memory=memory,
-            chunk=chunk,
-            views=views,
-            loss_scale=loss_scale,
-            self_test=self_test,
-            replayable=replayable,
-            resume_from=resume_from,
-            key_file=key_file,
-        ).wired()
-        loader = self._wired.loader
+        self._parts = Assembly(
+            model=TrainedModel(
+                module=module,
+                optimizer=optimizer,
+                data_loader=data_loader,
+                criterion=criterion,
+                batch_first=batch_first,
+                loss_reduction=loss_reduction,
+            ),
+            mechanism=MechanismArguments(
+                noise_multiplier=noise_multiplier,
+                max_grad_norm=max_grad_norm,
+                clipping=clipping,
+                poisson_sampling=poisson_sampling,
+                noise_generator=noise_generator,
+                grad_sample_mode=grad_sample_mode,
+            ),
+            sampling=option("sampling", sampling, SamplingOptions),
+            gradients=option("gradients", gradients, GradientOptions),
+            noise=option("noise", noise, NoiseOptions),
+            record=option("record", record, RecordOptions),
+        ).assembled()
+        loader = self._parts.loader
         with_criterion = criterion is not None and grad_sample_mode.startswith("ghost")
         return (module, optimizer, criterion, loader) if with_criterion else (module, optimizer, loader)
 
@@ -237,44 +194,47 @@ class PrivacyEngine:
         data_loader: DataLoader[Any],
         target_epsilon: float,
         target_delta: float,
-        epochs: int | None = None,
-        steps: int | None = None,
         max_grad_norm: float | Sequence[float],
-        population: int | None = None,
+        epochs: int | None = None,
         poisson_sampling: bool = True,
-        sampler: Callable[..., Sampler] | None = None,
-        noise: Callable[..., Noise] | None = None,
-        float_safe: bool = False,
+        sampling: SamplingOptions | None = None,
+        noise: NoiseOptions | None = None,
+        record: RecordOptions | None = None,
         **options: Any,
     ) -> tuple[Any, ...]:
-        """Return what `make_private` does, with the least noise that keeps a guarantee over a whole run.
+        """Return what `make_private` does, with the smallest noise that keeps a guarantee over a whole run.
 
         Parameters
         ----------
         target_epsilon, target_delta : float
             The guarantee of the whole run; it ends after its last step.
-        epochs, steps : int, optional
-            How long the run is: one of them.
-        population : int, optional
-            As for `make_private`; the noise follows from it too.
+        epochs : int, optional
+            How long the run is; or ``sampling`` says it.
+        sampling, noise, record : optional
+            As for `make_private`; the noise multiplier follows from the first two. The charge is read at
+            ``target_delta`` unless ``record`` has a delta of its own.
         options
             As for `make_private`.
+
+        Returns
+        -------
+        tuple
+            Module, optimizer and loader.
 
         Raises
         ------
         ParameterError
             No noise is enough, or another argument breaks its rule.
         """
-        making.check_wanted(module, target_delta, options)
-        planned = drawing.planned_for(
-            data_loader,
-            population=population,
-            sampler=sampler,
-            poisson=poisson_sampling,
-            epochs=epochs,
-            steps=steps,
-        )
-        trial = making.noise_for_run(noise, planned, seed=0, key=bytes(32), float_safe=float_safe)
+        arguments.check_wanted(module, target_delta, options)
+        drawn, added = option("sampling", sampling, SamplingOptions), option("noise", noise, NoiseOptions)
+        charged = option("record", record, RecordOptions)
+        if epochs is not None:
+            if drawn.epochs is not None:
+                _check.refuse("epochs", "be given once", epochs, "leave it out of sampling")
+            drawn = replace(drawn, epochs=epochs)
+        planned = batches.planned_for(data_loader, drawn, poisson=poisson_sampling)
+        trial = arguments.noise_for_run(added, planned, seed=0, key=bytes(32))
         entries = sum(p.numel() for p in module.parameters() if p.requires_grad)
 
         def loss(multiplier: float) -> PrivacyLoss:
@@ -285,27 +245,25 @@ class PrivacyEngine:
             optimizer=optimizer,
             data_loader=data_loader,
             noise_multiplier=calibrate(loss, epsilon=target_epsilon, delta=target_delta, tolerance=1e-4),
-            noise=noise,
-            float_safe=float_safe,
             max_grad_norm=max_grad_norm,
-            population=population,
             poisson_sampling=poisson_sampling,
-            sampler=sampler,
-            steps=planned.steps,
-            **{"delta": target_delta} | options,
+            sampling=replace(drawn, epochs=None, steps=planned.steps),
+            noise=added,
+            record=replace(charged, delta=target_delta) if charged.delta is None else charged,
+            **options,
         )
 
     @property
-    def wired(self) -> Wired:
+    def parts(self) -> RunParts:
         """All parts of the run that was made private."""
-        if self._wired is None:
+        if self._parts is None:
             _check.refuse("engine", "have made a run private", "none", "call make_private")
-        return self._wired
+        return self._parts
 
     @property
     def run(self) -> TrainingRun:
         """The run that was made private."""
-        return self.wired.run
+        return self.parts.run
 
     @property
     def accountant(self) -> RunAccountant:
@@ -313,7 +271,17 @@ class PrivacyEngine:
         return RunAccountant(self.run)
 
     def get_epsilon(self, delta: float) -> float:
-        """Return the epsilon of the steps so far at a delta, rounded up."""
+        """Return the epsilon of the steps so far at a delta, rounded up.
+
+        Parameters
+        ----------
+        delta : float
+            Where epsilon is read.
+
+        Returns
+        -------
+        float
+        """
         return self.run.epsilon(delta)
 
     def card(self, delta: float, *, unit: str | None = None) -> PrivacyCard:
@@ -331,7 +299,7 @@ class PrivacyEngine:
         On a ledger the card is of the whole run that was charged, also while it lasts; without one, of the
         steps so far.
         """
-        return card_of(self.wired, delta=delta, unit=unit)
+        return card_of(self.parts, delta=delta, unit=unit)
 
     def save_checkpoint(
         self,
@@ -354,7 +322,7 @@ class PrivacyEngine:
             More to keep; plain values and tensors.
         """
         save(
-            self.wired,
+            self.parts,
             path,
             module=module,
             optimizer=optimizer,
@@ -370,31 +338,48 @@ class PrivacyEngine:
         optimizer: Optimizer | None = None,
         torch_load_kwargs: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Load a checkpoint into a run without a ledger, as Opacus does; return what else was kept in it.
+        """Load a checkpoint into a run without a ledger, as Opacus does; return what else is in it.
 
-        A run on a ledger goes on with ``make_private(resume_from=...)``, which charges nothing again.
+        A run on a ledger goes on with ``RecordOptions(resume_from=...)``, which charges nothing again.
         """
-        return load(self.wired, path, module=module, optimizer=optimizer, options=torch_load_kwargs or {})
+        return load(self.parts, path, module=module, optimizer=optimizer, options=torch_load_kwargs or {})
 
     def export_model(self) -> dict[str, torch.Tensor]:
-        """Return copies of the module's parameters and buffers: what was released, and nothing else."""
-        inner = self.wired.run.engine.module
+        """Return copies of the module's parameters and buffers: what was released, and nothing else.
+
+        Returns
+        -------
+        dict of str to Tensor
+        """
+        inner = self.parts.run.engine.module
         whole = gathered(inner.state_dict())
         return {name: tensor.detach().clone() for name, tensor in whole.items()}
 
     def detach(self) -> None:
         """Give module and optimizer their own ways back; the run has ended."""
-        self.run.engine.detach()
-        self.run.shards.release()
-        self.run.seen.release()
-        restore_stepping(self.wired.optimizer)
+        self.run.release_module()
+        restore_stepping(self.parts.optimizer)
 
     @staticmethod
     def is_compatible(*, module: nn.Module, **_: Any) -> bool:
-        """Tell whether nothing is known against a module; see `ModuleValidator`."""
+        """Tell whether nothing is known against a module; see `ModuleValidator`.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+
+        Returns
+        -------
+        bool
+        """
         return ModuleValidator.is_valid(module)
 
     @staticmethod
     def validate(*, module: nn.Module, **_: Any) -> None:
-        """Raise what is known against a module; see `ModuleValidator`."""
+        """Raise what is known against a module; see `ModuleValidator`.
+
+        Parameters
+        ----------
+        module : torch.nn.Module
+        """
         ModuleValidator.validate(module, strict=True)

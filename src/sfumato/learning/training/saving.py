@@ -12,18 +12,18 @@ from torch.optim import Optimizer
 
 from sfumato import _check
 from sfumato.learning.sampling.seed import Seed
-from sfumato.learning.training.checkpoint import Checkpoint, Place, write_secrets
-from sfumato.learning.training.pricing import check_fresh
-from sfumato.learning.training.reserving import sealing_key
-from sfumato.learning.training.shards import gathered
-from sfumato.learning.training.wiring import Wired
+from sfumato.learning.training.checkpoint.checkpoint import Checkpoint, LedgerPosition, write_secrets
+from sfumato.learning.training.checkpoint.reservation import sealing_key
+from sfumato.learning.training.distributed.shards import gathered
+from sfumato.learning.training.loop.run_loss import check_fresh
+from sfumato.learning.training.setup.assembly import RunParts
 from sfumato.ledger.ledger import Ledger
 
 __all__ = ["load", "save"]
 
 
 def save(
-    wired: Wired,
+    parts: RunParts,
     path: str | os.PathLike[str],
     *,
     module: nn.Module | None,
@@ -35,65 +35,66 @@ def save(
 
     All processes must call this; the first one writes.
     """
-    run, booking = wired.run, wired.booking
-    weights = gathered((wired.module if module is None else module).state_dict())
-    state = gathered((wired.optimizer if optimizer is None else optimizer).state_dict())
+    run, reservation = parts.run, parts.reservation
+    weights = gathered((parts.module if module is None else module).state_dict())
+    state = gathered((parts.optimizer if optimizer is None else optimizer).state_dict())
     if not run.ranks.first:
         return
-    place = place_of(wired)
+    position = position_of(parts)
     checkpoint = Checkpoint(
-        plan=wired.plan,
+        identity=parts.identity,
         cursor=run.cursor,
         foreign_steps=run.foreign_steps,
-        place=place,
+        position=position,
         module=weights,
         optimizer=state,
         random_state=torch.get_rng_state(),
         extra=dict(extra),
     )
     secret = getattr(run.noise, "key", None)
-    if place is not None and isinstance(secret, bytes) and not run.simulated:
-        key = sealing_key(booking.key_file, booking.ledger, make=True)
-        write_secrets(path, key, place, noise=secret, seed=Seed.of(run.sampler.seed).reveal())
+    if position is not None and isinstance(secret, bytes) and not run.simulated:
+        key = sealing_key(reservation.key_file, reservation.ledger, make=True)
+        write_secrets(path, key, position, noise=secret, seed=Seed.of(run.sampler.seed).reveal())
     checkpoint.write(path, **options)
 
 
 def load(
-    wired: Wired,
+    parts: RunParts,
     path: str | os.PathLike[str],
     *,
     module: nn.Module,
     optimizer: Optimizer | None,
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """Load a checkpoint into a run without a ledger that has not begun; return what else was kept in it."""
-    run = wired.run
+    """Load a checkpoint into a run without a ledger that has not begun; return what else is in it."""
+    run = parts.run
     if run.steps.durable:
-        _check.refuse("run", "have no ledger", "one that was charged", "pass resume_from= to make_private")
+        remedy = "pass RecordOptions(resume_from=) to make_private"
+        _check.refuse("run", "have no ledger", "one that was charged", remedy)
     if run.cursor:
         _check.refuse("run", "not have begun", f"{run.cursor} steps", "load before the first step")
-    kept = Checkpoint.read(path, **options)
-    kept.plan.require(wired.plan)
-    check_fresh(run.noise, run.sampler, kept.cursor)
-    kept.restore(module, optimizer)
-    run.go_on(cursor=kept.cursor, foreign_steps=kept.foreign_steps)
-    run.steps.skip(kept.cursor)
-    return kept.extra
+    saved = Checkpoint.read(path, **options)
+    saved.identity.require(parts.identity)
+    check_fresh(run.noise, run.sampler, saved.cursor)
+    saved.restore(module, optimizer)
+    run.go_on(cursor=saved.cursor, foreign_steps=saved.foreign_steps)
+    run.steps.skip(saved.cursor)
+    return saved.extra
 
 
-def place_of(wired: Wired) -> Place | None:
+def position_of(parts: RunParts) -> LedgerPosition | None:
     """Return where the run stands on its ledger."""
-    run, ledger = wired.booking.run, wired.booking.ledger
+    run, ledger = parts.reservation.run, parts.reservation.ledger
     if run is None or ledger is None:
         return None
     # Where the whole chain stands is the curator's to know.
     head = ledger.head() if isinstance(ledger, Ledger) else None
     claimed = run.claimed
-    return Place(
+    return LedgerPosition(
         ledger=run.ledger_id,
         run=run.number,
-        digest=run.digest,
+        charge=run.digest,
         claimed=claimed,
         head=None if head is None else (head.position, head.digest),
-        record=run.record(claimed),
+        claims=run.record(claimed),
     )

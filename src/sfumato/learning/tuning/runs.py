@@ -1,4 +1,4 @@
-"""How many runs a search makes: the law of a number that stays secret."""
+"""How many runs a search makes: the distribution of a number that stays secret."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ _MOST: Final = 1e9
 @final
 @dataclass(frozen=True, slots=True)
 class Runs:
-    r"""The law of the number of runs; made by one of the constructors.
+    r"""The distribution of the number of runs; made by one of the constructors.
 
     Parameters
     ----------
     mean : float
-        The mean number of runs, above 1 (for a Poisson law above 0).
+        The mean number of runs, above 1 (for a Poisson distribution above 0).
     shape : float or None
-        :math:`\eta` of the truncated negative binomial law; None is the Poisson law.
+        :math:`\eta` of the truncated negative binomial distribution; None is the Poisson distribution.
 
     Notes
     -----
     Guarantee: none by itself; `loss` is the loss of the best run (Papernot, Steinke 2022). The smaller the
-    shape the cheaper the search and the more spread the number of runs: 1 is the geometric law, 0 the
-    logarithmic one. The Poisson law is the most even, and cheap where one run's delta at a small epsilon is
-    tiny; it makes no run at all with probability :math:`e^{-\mu}`.
+    shape the cheaper the search and the larger the variance of the number of runs: 1 is geometric, 0 the
+    logarithmic one. The Poisson distribution is the most even, and cheap where one run's delta at a small
+    epsilon is tiny; it makes no run at all with probability :math:`e^{-\mu}`.
 
     Examples
     --------
@@ -49,36 +49,80 @@ class Runs:
     shape: float | None = 1.0
 
     def __post_init__(self) -> None:
-        least = "pass the mean number of runs"
-        mean = _check.positive("mean", self.mean, least)
+        remedy = "pass the mean number of runs"
+        mean = _check.positive("mean", self.mean, remedy)
         if not (0.0 if self.shape is None else 1.0) < mean <= _MOST:
             rule = "be above 1, and at most 1e9" if self.shape is not None else "be at most 1e9"
-            _check.refuse("mean", rule, self.mean, least)
+            _check.refuse("mean", rule, self.mean, remedy)
         object.__setattr__(self, "mean", mean)
         if self.shape is not None:
             shape = _check.finite("shape", self.shape)
             if not -1 < shape <= 100:
-                _check.refuse("shape", "be above -1, and at most 100", shape, "1 is the geometric law")
+                _check.refuse(
+                    "shape", "be above -1, and at most 100", shape, "1 is the geometric distribution"
+                )
             object.__setattr__(self, "shape", shape)
 
     @classmethod
     def geometric(cls, mean: float) -> Runs:
-        """Stop after each run with one probability (Liu, Talwar 2019)."""
+        """Stop after each run with one probability (Liu, Talwar 2019).
+
+        Parameters
+        ----------
+        mean : float
+            The mean number of runs.
+
+        Returns
+        -------
+        Runs
+        """
         return cls(mean, 1.0)
 
     @classmethod
     def logarithmic(cls, mean: float) -> Runs:
-        """Return the cheaper law of the two that are used most."""
+        """Return the cheaper distribution of the two that are used most.
+
+        Parameters
+        ----------
+        mean : float
+            The mean number of runs.
+
+        Returns
+        -------
+        Runs
+        """
         return cls(mean, 0.0)
 
     @classmethod
     def negative_binomial(cls, mean: float, shape: float) -> Runs:
-        """Return a truncated negative binomial law."""
+        """Return a truncated negative binomial distribution.
+
+        Parameters
+        ----------
+        mean : float
+            The mean number of runs.
+        shape : float
+            Of the distribution: the smaller, the cheaper the search.
+
+        Returns
+        -------
+        Runs
+        """
         return cls(mean, shape)
 
     @classmethod
     def poisson(cls, mean: float) -> Runs:
-        """Return the Poisson law, which may make no run."""
+        """Return the Poisson distribution, which may make no run.
+
+        Parameters
+        ----------
+        mean : float
+            The mean number of runs.
+
+        Returns
+        -------
+        Runs
+        """
         return cls(mean, None)
 
     def loss(self, base_loss: PrivacyLoss) -> RandomStopping | PoissonStopping:
@@ -99,7 +143,7 @@ class Runs:
 
     @property
     def stopping_probability(self) -> float:
-        """Of a negative binomial law with this mean, to 15 digits or so; the loss is of what is drawn."""
+        """Of a negative binomial with this mean, to 15 digits or so; the loss is of what is drawn."""
         if self.shape == 1.0:
             return 1 / self.mean
         shape = 1.0 if self.shape is None else self.shape

@@ -37,16 +37,16 @@ def tune(
     Parameters
     ----------
     train : callable
-        ``train(candidate, source)`` trains once and returns ``(score, output)``. Both are told for the best
-        run: the score must be private too, such as the accuracy on public data or a noisy count. It draws
-        all randomness from ``source`` (pass it on as ``rng``), charges no ledger, prints nothing, and keeps
-        nothing from one run to the next.
+        ``train(candidate, source)`` trains once and returns ``(score, output)``. Both are released for the
+        best run: the score must be private too, such as the accuracy on public data or a noisy count. It
+        draws all randomness from ``source`` (pass it on as ``rng``), charges no ledger, prints nothing, and
+        keeps nothing from one run to the next.
     candidates : sequence
         Settings to choose from, fixed before the data is seen.
     base_loss : PrivacyLoss or sequence of PrivacyLoss
         Of one run, score included; or one for each candidate, of which the worst counts.
     runs : Runs
-        The law of the number of runs.
+        The distribution of the number of runs.
     ledger : Ledger, optional
         Charged the whole search before the first run. Without one nobody keeps the account but the caller.
     delta : float
@@ -73,9 +73,9 @@ def tune(
     -----
     Guarantee: ``runs.loss(base_loss)``, under its relation (Papernot, Steinke 2022, Theorem 2; proofs at
     `sfumato.privacy.RandomStopping`). Conditions: those of ``train`` above; that how many runs there were,
-    and how long they took, is not told; that no other run's result is. A search over all candidates in turn,
-    a look at a learning curve, or a second search after a bad first one has no such price: each is charged
-    in full.
+    and how long they took, is not released; that no other run's result is. A search over all candidates in
+    turn, a look at a learning curve, or a second search after a bad first one has no such price: each is
+    charged in full.
 
     References
     ----------

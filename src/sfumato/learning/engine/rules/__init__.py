@@ -1,1 +1,1 @@
-"""One rule for each kind of use of a parameter: its forward, its input's gradient, what is kept of it."""
+"""One rule for each kind of use of a parameter: its forward, its input's gradient, what is stored of it."""

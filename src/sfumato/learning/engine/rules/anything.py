@@ -9,27 +9,27 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from sfumato.learning.engine.batching import over_examples
-from sfumato.learning.engine.calls import called, tensors_in
-from sfumato.learning.engine.layout import Layout
-from sfumato.learning.engine.precision import autocast_as_now
-from sfumato.learning.engine.site import NoRule, Operation, Site, run
-from sfumato.learning.engine.uses import Use, squares, wide
+from sfumato.learning.engine.gradients.per_example import PerExampleGradients, squares, wide
+from sfumato.learning.engine.rules.autocast import autocast_as_now
+from sfumato.learning.engine.rules.operation import CallSite, NoRule, Operation, run
+from sfumato.learning.engine.trace.batch_layout import BatchLayout
+from sfumato.learning.engine.trace.calls import called, tensors_in
+from sfumato.learning.engine.vmap import over_examples
 
 __all__ = ["anything"]
 
 
 @final
-class _Pulled(Use):
+class _Pulled(PerExampleGradients):
     """The gradients of one call, from its inputs and the gradient of its output."""
 
-    __slots__ = ("_operation", "_outputs", "_place", "_values")
+    __slots__ = ("_index", "_operation", "_outputs", "_values")
 
     def __init__(
-        self, operation: _Anything, place: int, values: Sequence[Tensor], outputs: Sequence[Tensor | None]
+        self, operation: _Anything, index: int, values: Sequence[Tensor], outputs: Sequence[Tensor | None]
     ) -> None:
-        super().__init__(operation.parameters[place].shape, operation.site.count)
-        self._operation, self._place = operation, place
+        super().__init__(operation.parameters[index].shape, operation.site.count)
+        self._operation, self._index = operation, index
         self._values, self._outputs = list(values), list(outputs)
 
     def per_example(self, start: int, stop: int) -> Tensor:
@@ -42,7 +42,7 @@ class _Pulled(Use):
             None if gradient is None else layout.examples(gradient, count)[start:stop]
             for layout, gradient in zip(operation.outputs, self._outputs, strict=True)
         ]
-        return operation.per_example(self._place, values, outputs)
+        return operation.per_example(self._index, values, outputs)
 
     def weighted(self, factors: Tensor) -> Tensor:
         """Return the sum of each example's own gradient: what cancels within one rounds no other's away."""
@@ -57,7 +57,9 @@ class _Pulled(Use):
         return torch.cat([squares(part) for _, part in self._parts()])
 
     def _parts(self) -> Iterator[tuple[int, Tensor]]:
-        few = max(1, min(self.count, self._operation.site.tape.kept // max(1, math.prod(self.shape))))
+        few = max(
+            1, min(self.count, self._operation.site.collector.max_entries // max(1, math.prod(self.shape)))
+        )
         for start in range(0, self.count, few):
             part = self.per_example(start, min(start + few, self.count))
             yield start, part.reshape(len(part), -1)
@@ -72,15 +74,15 @@ class _Pulled(Use):
         self._outputs = tensors[len(self._values) :]
 
 
-def _without(tensor: Tensor, layout: Layout, examples: Tensor) -> Tensor:
-    return torch.where(layout.spread(examples, tensor), torch.zeros((), dtype=tensor.dtype), tensor)
+def _without(tensor: Tensor, layout: BatchLayout, examples: Tensor) -> Tensor:
+    return torch.where(layout.expanded(examples, tensor), torch.zeros((), dtype=tensor.dtype), tensor)
 
 
 @final
 class _Anything(Operation):
     """A call whose tensors are split into those of examples, parameters, and the rest."""
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: CallSite) -> None:
         self.site = site
         tensors = site.tensors
         self.data_places = [k for k, tensor in enumerate(tensors) if site.layout(tensor) is not None]
@@ -88,21 +90,21 @@ class _Anything(Operation):
         self.parameters = [tensors[k] for k in self._parameter_places]
         self.layouts = [site.batched(tensors[k]) for k in self.data_places]
         self._context = autocast_as_now(tensors)
-        self.outputs: list[Layout] = []
+        self.outputs: list[BatchLayout] = []
         for layout in site.step.outputs:
-            if not isinstance(layout, Layout):
+            if not isinstance(layout, BatchLayout):
                 raise NoRule
             self.outputs.append(layout)
         for parameter in self.parameters:
-            site.tape.expect(parameter)
+            site.collector.expect(parameter)
 
     def call(self, data: Sequence[Tensor], parameters: Sequence[Tensor]) -> list[Tensor]:
         """Call the function on other tensors."""
         tensors: list[Any] = [tensor.detach() for tensor in self.site.tensors]
-        for place, tensor in zip(self.data_places, data, strict=True):
-            tensors[place] = tensor
-        for place, tensor in zip(self._parameter_places, parameters, strict=True):
-            tensors[place] = tensor
+        for index, tensor in zip(self.data_places, data, strict=True):
+            tensors[index] = tensor
+        for index, tensor in zip(self._parameter_places, parameters, strict=True):
+            tensors[index] = tensor
         with self._context():
             self._form = called(self.site.func, self.site.args, self.site.kwargs, tensors)
         return tensors_in(self._form)
@@ -116,31 +118,31 @@ class _Anything(Operation):
         self, saved: Sequence[Any], needed: Sequence[bool], gradients: Sequence[Any]
     ) -> Sequence[Tensor | None]:
         values = list(saved[: len(self.layouts)])
-        for place, parameter in enumerate(self.parameters):
-            self.site.tape.collect(parameter, _Pulled(self, place, values, gradients))
+        for index, parameter in enumerate(self.parameters):
+            self.site.collector.collect(parameter, _Pulled(self, index, values, gradients))
         if not any(needed):
             return [None] * len(needed)
         with torch.enable_grad():
             inputs = [v.detach().requires_grad_(n) for v, n in zip(values, needed, strict=True)]
             outputs = self.call(inputs, [parameter.detach() for parameter in self.parameters])
-        kept = [(o, g) for o, g in zip(outputs, gradients, strict=True) if g is not None]
+        present = [(o, g) for o, g in zip(outputs, gradients, strict=True) if g is not None]
         asked = [value for value, need in zip(inputs, needed, strict=True) if need]
         found = iter(
-            torch.autograd.grad([o for o, _ in kept], asked, [g for _, g in kept], allow_unused=True)
+            torch.autograd.grad([o for o, _ in present], asked, [g for _, g in present], allow_unused=True)
         )
         return [next(found) if need else None for need in needed]
 
-    def per_example(self, place: int, values: Sequence[Tensor], outputs: Sequence[Tensor | None]) -> Tensor:
+    def per_example(self, index: int, values: Sequence[Tensor], outputs: Sequence[Tensor | None]) -> Tensor:
         """Return the gradients of one parameter for the examples given."""
         fixed = [parameter.detach() for parameter in self.parameters]
         present = [output for output in outputs if output is not None]
 
         def one(values: Sequence[Tensor], present: Sequence[Tensor]) -> Tensor:
             def forward(parameter: Tensor) -> list[Tensor]:
-                made = self.call(values, [*fixed[:place], parameter, *fixed[place + 1 :]])
+                made = self.call(values, [*fixed[:index], parameter, *fixed[index + 1 :]])
                 return [m for m, output in zip(made, outputs, strict=True) if output is not None]
 
-            (gradient,) = torch.func.vjp(forward, fixed[place])[1](list(present))
+            (gradient,) = torch.func.vjp(forward, fixed[index])[1](list(present))
             found: Tensor = gradient
             return found
 
@@ -148,9 +150,9 @@ class _Anything(Operation):
         return wide(found)
 
 
-def anything(site: Site, *_: Any, **__: Mapping[str, Any]) -> Any:
+def anything(site: CallSite, *_: Any, **__: Mapping[str, Any]) -> Any:
     """Run any call that maps examples to examples, with parameters beside them."""
     operation = _Anything(site)
     if not operation.layouts:
         raise NoRule
-    return run(site.tape, operation, *(site.tensors[k] for k in operation.data_places))
+    return run(site.collector, operation, *(site.tensors[k] for k in operation.data_places))

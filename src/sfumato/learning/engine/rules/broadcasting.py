@@ -8,25 +8,25 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from sfumato.learning.engine.layout import Layout
-from sfumato.learning.engine.site import NoRule, Operation, Site, run
-from sfumato.learning.engine.tape import Tape
-from sfumato.learning.engine.uses import Dense, wide
+from sfumato.learning.engine.gradients.collector import GradientCollector
+from sfumato.learning.engine.gradients.per_example import DenseGradients, wide
+from sfumato.learning.engine.rules.operation import CallSite, NoRule, Operation, run
+from sfumato.learning.engine.trace.batch_layout import BatchLayout
 
 __all__ = ["added", "copied", "multiplied", "subtracted"]
 
 
-def _spread(values: Tensor, layout: Layout, parameter: Tensor) -> Layout:
+def _spread(values: Tensor, layout: BatchLayout, parameter: Tensor) -> BatchLayout:
     """Return where the examples lie in the result, if the parameter is the same for all of them there."""
     places = max(values.dim(), parameter.dim())
     dim = layout.dim + places - values.dim()
     own = dim - (places - parameter.dim())
     if own >= 0 and parameter.shape[own] != 1:
         raise NoRule
-    return Layout(dim, layout.minor)
+    return BatchLayout(dim, layout.minor)
 
 
-def _folded(gradient: Tensor, layout: Layout, count: int, shape: Sequence[int]) -> Tensor:
+def _folded(gradient: Tensor, layout: BatchLayout, count: int, shape: Sequence[int]) -> Tensor:
     """Return gradients of the result summed, for each example, to the shape of the parameter."""
     apart = wide(layout.examples(gradient, count))
     extra = apart.dim() - 1 - len(shape)
@@ -42,9 +42,11 @@ def _folded(gradient: Tensor, layout: Layout, count: int, shape: Sequence[int]) 
 class _Combined(Operation):
     """One of ``data + sign * parameter`` (sign 1 or -1) and ``data * parameter`` (sign 0)."""
 
-    def __init__(self, tape: Tape, layout: Layout, parameter: Tensor, sign: int) -> None:
-        self._tape, self._layout, self._parameter, self._sign = tape, layout, parameter, sign
-        tape.expect(parameter)
+    def __init__(
+        self, collector: GradientCollector, layout: BatchLayout, parameter: Tensor, sign: int
+    ) -> None:
+        self._collector, self._layout, self._parameter, self._sign = collector, layout, parameter, sign
+        collector.expect(parameter)
 
     def forward(self, *data: Tensor) -> tuple[Any, tuple[Tensor | None, ...]]:
         (values,) = data
@@ -60,8 +62,8 @@ class _Combined(Operation):
         values, parameter = saved
         (gradient,) = gradients
         own = gradient if self._sign == 1 else -gradient if self._sign else wide(gradient) * values
-        folded = _folded(own, self._layout, self._tape.count, self._parameter.shape)
-        self._tape.collect(self._parameter, Dense(folded))
+        folded = _folded(own, self._layout, self._collector.count, self._parameter.shape)
+        self._collector.collect(self._parameter, DenseGradients(folded))
         if not needed[0]:
             return (None,)
         through = gradient * parameter if self._sign == 0 else gradient
@@ -69,7 +71,7 @@ class _Combined(Operation):
 
 
 def _combined(sign: int) -> Callable[..., Any]:
-    def rule(site: Site, one: Any, other: Any, **options: Any) -> Any:
+    def rule(site: CallSite, one: Any, other: Any, **options: Any) -> Any:
         if options or not isinstance(one, Tensor) or not isinstance(other, Tensor) or site.count == 0:
             raise NoRule
         if site.followed(one) and sign < 0:
@@ -79,7 +81,7 @@ def _combined(sign: int) -> Callable[..., Any]:
         layout = _spread(values, site.batched(values), parameter)
         if not parameter.is_floating_point() or not site.followed(parameter):
             raise NoRule
-        return run(site.tape, _Combined(site.tape, layout, parameter, sign), values)
+        return run(site.collector, _Combined(site.collector, layout, parameter, sign), values)
 
     return rule
 
@@ -89,9 +91,9 @@ added, subtracted, multiplied = _combined(1), _combined(-1), _combined(0)
 
 @final
 class _Copied(Operation):
-    def __init__(self, site: Site, layout: Layout, parameter: Tensor, output: Tensor) -> None:
+    def __init__(self, site: CallSite, layout: BatchLayout, parameter: Tensor, output: Tensor) -> None:
         self._site, self._layout, self._parameter, self._output = site, layout, parameter, output
-        site.tape.expect(parameter)
+        site.collector.expect(parameter)
 
     def forward(self, *data: Tensor) -> tuple[Any, tuple[Tensor | None, ...]]:
         output, self._output = self._output, self._parameter.detach()
@@ -101,18 +103,18 @@ class _Copied(Operation):
         self, saved: Sequence[Any], needed: Sequence[bool], gradients: Sequence[Any]
     ) -> Sequence[Tensor | None]:
         folded = _folded(gradients[0], self._layout, self._site.count, self._parameter.shape)
-        self._site.tape.collect(self._parameter, Dense(folded))
+        self._site.collector.collect(self._parameter, DenseGradients(folded))
         return ()
 
 
-def copied(site: Site, parameter: Tensor, *args: Any, **kwargs: Any) -> Any:
+def copied(site: CallSite, parameter: Tensor, *args: Any, **kwargs: Any) -> Any:
     """Run `Tensor.expand` and its like where they make one copy for each example."""
     (layout,) = site.step.outputs
-    if not isinstance(layout, Layout) or not site.followed(parameter):
+    if not isinstance(layout, BatchLayout) or not site.followed(parameter):
         raise NoRule
     output = site.func(parameter.detach(), *args, **kwargs)
     own = (1,) * (output.dim() - parameter.dim()) + tuple(parameter.shape)
     sizes = zip(output.shape, own, strict=True)
     if own[layout.dim] != 1 or any(size not in (1, given) for given, size in sizes):
         raise NoRule
-    return run(site.tape, _Copied(site, layout, parameter, output))
+    return run(site.collector, _Copied(site, layout, parameter, output))

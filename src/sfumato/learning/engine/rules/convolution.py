@@ -9,13 +9,20 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from sfumato.learning.engine.arena import Arena
-from sfumato.learning.engine.layout import Layout
-from sfumato.learning.engine.patches import autocorrelated, by_patches, suited, turned
-from sfumato.learning.engine.precision import lowered
-from sfumato.learning.engine.site import NoRule, Operation, Site, run
-from sfumato.learning.engine.tape import Tape
-from sfumato.learning.engine.uses import LARGE, Dense, Use, faint, squares, wide
+from sfumato.learning.engine.gradients.collector import GradientCollector
+from sfumato.learning.engine.gradients.memory_pool import MemoryPool
+from sfumato.learning.engine.gradients.per_example import (
+    LARGE,
+    DenseGradients,
+    PerExampleGradients,
+    faint,
+    squares,
+    wide,
+)
+from sfumato.learning.engine.rules.autocast import lowered
+from sfumato.learning.engine.rules.im2col import autocorrelated, by_patches, suited, turned
+from sfumato.learning.engine.rules.operation import CallSite, NoRule, Operation, run
+from sfumato.learning.engine.trace.batch_layout import BatchLayout
 
 __all__ = ["convolution"]
 
@@ -83,7 +90,7 @@ class Form:
 
 
 @final
-class Convolved(Use):
+class Convolved(PerExampleGradients):
     """The gradients of a convolution's weight.
 
     Parameters
@@ -93,29 +100,31 @@ class Convolved(Use):
         The input and the output's gradient.
     weight : Tensor
         Its shape counts only.
-    tape : Tape
-        Tells how many entries of gradients may be kept, and where.
+    collector : GradientCollector
+        Says how many entries of gradients may be stored, and where.
     """
 
-    __slots__ = ("_form", "_gradients", "_patched", "_tape", "_values", "_weight", "_whole")
+    __slots__ = ("_collector", "_form", "_gradients", "_patched", "_values", "_weight", "_whole")
 
-    def __init__(self, form: Form, values: Tensor, gradients: Tensor, weight: Tensor, tape: Tape) -> None:
+    def __init__(
+        self, form: Form, values: Tensor, gradients: Tensor, weight: Tensor, collector: GradientCollector
+    ) -> None:
         super().__init__(weight.shape, values.shape[0])
-        self._form, self._weight, self._tape = form, wide(weight), tape
+        self._form, self._weight, self._collector = form, wide(weight), collector
         self._values, self._gradients = wide(values), wide(gradients)
         self._patched = suited(form, self.shape, gradients)
         self._whole: Tensor | None = None
 
-    def _made(self, values: Tensor, gradients: Tensor, arena: Arena | None = None) -> Tensor:
+    def _made(self, values: Tensor, gradients: Tensor, pool: MemoryPool | None = None) -> Tensor:
         """Return per-example gradients of shape (pieces, examples, entries), in an order of their own."""
         if not self._patched:
-            if arena is not None:
-                arena.count(len(values) * math.prod(self.shape))
+            if pool is not None:
+                pool.count(len(values) * math.prod(self.shape))
             return self._form.per_example(gradients, values, self._weight).reshape(1, len(values), -1)
         outer, inner, height, width = self.shape
         sides = (width * inner, outer) if turned(self.shape) else (outer, width * inner)
         shape = (height, len(values), *sides)
-        out = gradients.new_empty(shape) if arena is None else arena.take(shape, gradients)
+        out = gradients.new_empty(shape) if pool is None else pool.take(shape, gradients)
         return by_patches(self._form, values, gradients, self.shape, out).flatten(2)
 
     def _ordered(self, pieces: Tensor) -> Tensor:
@@ -136,7 +145,7 @@ class Convolved(Use):
         return self._ordered(self._made(self._values[start:stop], self._gradients[start:stop]))
 
     def weighted(self, factors: Tensor) -> Tensor:
-        """Return the plain convolution's own backward, or the product with the gradients kept."""
+        """Return the plain convolution's own backward, or the product with the stored gradients."""
         if self._whole is not None:
             return self._ordered(torch.stack([factors @ piece for piece in self._whole])).contiguous()
         shape = (-1, *[1] * (self._gradients.dim() - 1))
@@ -144,7 +153,7 @@ class Convolved(Use):
         return self._form.backward(gradients, self._values, self._weight, of_input=False)
 
     def squared_norms(self) -> Tensor:
-        """Return them from the gradients, which are kept if they fit, or from small maps' correlations."""
+        """Return them from the gradients, which are stored if they fit, or from small maps' correlations."""
         found = autocorrelated(self._form, self._values, self._gradients, self.shape)
         if found is not None:
             norms, most = found
@@ -155,8 +164,8 @@ class Convolved(Use):
                 chosen = doubtful.nonzero()[:, 0]
                 norms[chosen] = self._by_parts(self._values[chosen], self._gradients[chosen])
             return self._without_faint(norms, most)
-        if self._tape.arena.holds(self.count * math.prod(self.shape)):
-            self._whole = self._made(self._values, self._gradients, self._tape.arena)
+        if self._collector.pool.holds(self.count * math.prod(self.shape)):
+            self._whole = self._made(self._values, self._gradients, self._collector.pool)
             self._values = self._gradients = self._values.new_empty(0)  # the gradients tell all
             return squares(self._whole).sum(0)
         reach = self._form.reach(self._gradients, self._values, self._weight)
@@ -170,7 +179,7 @@ class Convolved(Use):
         return norms
 
     def _by_parts(self, values: Tensor, gradients: Tensor) -> Tensor:
-        few = max(1, self._tape.kept // math.prod(self.shape))
+        few = max(1, self._collector.max_entries // math.prod(self.shape))
         parts = zip(values.split(few), gradients.split(few), strict=True)
         return torch.cat([squares(self._made(v, g)).sum(0) for v, g in parts])
 
@@ -186,11 +195,11 @@ class Convolved(Use):
 
 @final
 class _Convolution(Operation):
-    def __init__(self, tape: Tape, form: Form, weight: Tensor, bias: Tensor | None) -> None:
-        self._tape, self._form, self._weight, self._bias = tape, form, weight, bias
+    def __init__(self, collector: GradientCollector, form: Form, weight: Tensor, bias: Tensor | None) -> None:
+        self._collector, self._form, self._weight, self._bias = collector, form, weight, bias
         for parameter in (weight, bias):
-            if parameter is not None and id(parameter) in tape.followed:
-                tape.expect(parameter)
+            if parameter is not None and id(parameter) in collector.followed:
+                collector.expect(parameter)
 
     def forward(self, *data: Tensor) -> tuple[Any, tuple[Tensor | None, ...]]:
         (given,) = data
@@ -203,11 +212,11 @@ class _Convolution(Operation):
         self, saved: Sequence[Any], needed: Sequence[bool], gradients: Sequence[Any]
     ) -> Sequence[Tensor | None]:
         values, weight = saved
-        gradient, tape = gradients[0], self._tape
-        if id(self._weight) in tape.followed:
-            tape.collect(self._weight, Convolved(self._form, values, gradient, weight, tape))
-        if self._bias is not None and id(self._bias) in tape.followed:
-            tape.collect(self._bias, Dense(wide(gradient).sum([*range(2, gradient.dim())])))
+        gradient, collector = gradients[0], self._collector
+        if id(self._weight) in collector.followed:
+            collector.collect(self._weight, Convolved(self._form, values, gradient, weight, collector))
+        if self._bias is not None and id(self._bias) in collector.followed:
+            collector.collect(self._bias, DenseGradients(wide(gradient).sum([*range(2, gradient.dim())])))
         if not needed[0]:
             return (None,)
         return (self._form.backward(gradient, values, weight, of_input=True).to(self._dtype),)
@@ -221,7 +230,7 @@ def convolution(space: int, *, transposed: bool = False) -> Any:
     """Return the rule of a convolution of so many dimensions of space."""
 
     def plain(  # noqa: PLR0917 - the arguments of torch's own
-        site: Site,
+        site: CallSite,
         input: Tensor,  # noqa: A002
         weight: Tensor,
         bias: Tensor | None = None,
@@ -242,7 +251,7 @@ def convolution(space: int, *, transposed: bool = False) -> Any:
         return _routed(site, form, input, weight, bias)
 
     def turned(  # noqa: PLR0917 - the arguments of torch's own
-        site: Site,
+        site: CallSite,
         input: Tensor,  # noqa: A002
         weight: Tensor,
         bias: Tensor | None = None,
@@ -262,14 +271,14 @@ def convolution(space: int, *, transposed: bool = False) -> Any:
         )
         return _routed(site, form, input, weight, bias)
 
-    def _routed(site: Site, form: Form, values: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
+    def _routed(site: CallSite, form: Form, values: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
         site.shared(weight)
         site.shared(bias)
-        if values.dim() != space + 2 or site.batched(values) != Layout(0):
+        if values.dim() != space + 2 or site.batched(values) != BatchLayout(0):
             raise NoRule
         if values.shape[0] != site.count:
             raise NoRule
-        return run(site.tape, _Convolution(site.tape, form, weight, bias), values)
+        return run(site.collector, _Convolution(site.collector, form, weight, bias), values)
 
     return turned if transposed else plain
 

@@ -9,19 +9,21 @@ import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
 from sfumato.errors import UnfitModule
-from sfumato.learning.engine.gather import Gather
-from sfumato.learning.engine.layout import Layout
-from sfumato.learning.engine.site import Operation, Site, run
-from sfumato.learning.engine.tape import Tape
+from sfumato.learning.engine.gradients.collector import GradientCollector
+from sfumato.learning.engine.gradients.gathered_rows import GatheredRows
+from sfumato.learning.engine.rules.operation import CallSite, Operation, run
+from sfumato.learning.engine.trace.batch_layout import BatchLayout
 
 __all__ = ["embedding"]
 
 
 @final
 class _Embedding(Operation):
-    def __init__(self, tape: Tape, layout: Layout, weight: Tensor, padding: int | None) -> None:
-        self._tape, self._layout, self._weight, self._padding = tape, layout, weight, padding
-        tape.expect(weight)
+    def __init__(
+        self, collector: GradientCollector, layout: BatchLayout, weight: Tensor, padding: int | None
+    ) -> None:
+        self._collector, self._layout, self._weight, self._padding = collector, layout, weight, padding
+        collector.expect(weight)
 
     def forward(self, *data: Tensor) -> tuple[Any, tuple[Tensor | None, ...]]:
         (index,) = data
@@ -30,17 +32,17 @@ class _Embedding(Operation):
     def backward(
         self, saved: Sequence[Any], needed: Sequence[bool], gradients: Sequence[Any]
     ) -> Sequence[Tensor | None]:
-        count = self._tape.count
+        count = self._collector.count
         index = self._layout.examples(saved[0], count).reshape(count, -1)
         rows = self._layout.rows(gradients[0], count)
         if self._padding is not None:
             rows = rows.masked_fill((index == self._padding)[:, :, None], 0)
-        self._tape.collect(self._weight, Gather(index, rows, self._weight.shape))
+        self._collector.collect(self._weight, GatheredRows(index, rows, self._weight.shape))
         return (None,)
 
 
 def embedding(  # noqa: PLR0917 - the arguments of torch's own
-    site: Site,
+    site: CallSite,
     input: Tensor,  # noqa: A002
     weight: Tensor,
     padding_idx: int | None = None,
@@ -68,4 +70,4 @@ def embedding(  # noqa: PLR0917 - the arguments of torch's own
     layout = site.batched(input)
     if padding_idx is not None and padding_idx < 0:
         padding_idx += len(weight)
-    return run(site.tape, _Embedding(site.tape, layout, weight, padding_idx), input)
+    return run(site.collector, _Embedding(site.collector, layout, weight, padding_idx), input)

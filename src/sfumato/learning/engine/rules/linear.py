@@ -8,12 +8,12 @@ from typing import Any, final
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor
 
-from sfumato.learning.engine.layout import Layout
-from sfumato.learning.engine.outer import Outer
-from sfumato.learning.engine.precision import lowered
-from sfumato.learning.engine.site import NoRule, Operation, Site, run
-from sfumato.learning.engine.tape import Tape
-from sfumato.learning.engine.uses import Dense, squares, wide
+from sfumato.learning.engine.gradients.collector import GradientCollector
+from sfumato.learning.engine.gradients.outer_products import OuterProducts
+from sfumato.learning.engine.gradients.per_example import DenseGradients, squares, wide
+from sfumato.learning.engine.rules.autocast import lowered
+from sfumato.learning.engine.rules.operation import CallSite, NoRule, Operation, run
+from sfumato.learning.engine.trace.batch_layout import BatchLayout
 
 __all__ = ["linear", "matmul"]
 
@@ -23,13 +23,19 @@ class _Linear(Operation):
     """``input @ weight.T + bias``; with the weight as it is if `turned`."""
 
     def __init__(
-        self, tape: Tape, layout: Layout, weight: Tensor, bias: Tensor | None, *, turned: bool = False
+        self,
+        collector: GradientCollector,
+        layout: BatchLayout,
+        weight: Tensor,
+        bias: Tensor | None,
+        *,
+        turned: bool = False,
     ) -> None:
-        self._tape, self._layout, self._weight, self._bias = tape, layout, weight, bias
+        self._collector, self._layout, self._weight, self._bias = collector, layout, weight, bias
         self._turned = turned
         for parameter in (weight, bias):
-            if parameter is not None and id(parameter) in tape.followed:
-                tape.expect(parameter)
+            if parameter is not None and id(parameter) in collector.followed:
+                collector.expect(parameter)
 
     def forward(self, *data: Tensor) -> tuple[Any, tuple[Tensor | None, ...]]:
         (given,) = data
@@ -44,34 +50,37 @@ class _Linear(Operation):
     ) -> Sequence[Tensor | None]:
         values, weight = saved
         (gradient,) = gradients
-        tape, count = self._tape, self._tape.count
+        collector, count = self._collector, self._collector.count
         left = wide(self._layout.rows(gradient, count))
         sizes = squares(left[:, 0]) if left.shape[1] == 1 else None
-        if id(self._weight) in tape.followed:
+        if id(self._weight) in collector.followed:
             pair = (left, self._layout.rows(values, count))
             pair = pair[::-1] if self._turned else pair
             known = None if self._turned else sizes
-            tape.collect(self._weight, Outer(*pair, kept=tape.kept, arena=tape.arena, sizes=known))
-        if self._bias is not None and id(self._bias) in tape.followed:
-            dense = Dense(left[:, 0], sizes) if left.shape[1] == 1 else Dense(left.sum(1))
-            tape.collect(self._bias, dense)
+            collector.collect(
+                self._weight,
+                OuterProducts(*pair, max_entries=collector.max_entries, pool=collector.pool, sizes=known),
+            )
+        if self._bias is not None and id(self._bias) in collector.followed:
+            dense = DenseGradients(left[:, 0], sizes) if left.shape[1] == 1 else DenseGradients(left.sum(1))
+            collector.collect(self._bias, dense)
         return ((gradient @ weight).to(self._dtype) if needed[0] else None,)
 
 
-def linear(site: Site, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:  # noqa: A002
+def linear(site: CallSite, input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:  # noqa: A002
     """Run `torch.nn.functional.linear`."""
     site.shared(weight)
     site.shared(bias)
     layout = site.batched(input)
     if weight.dim() != 2 or layout.dim == input.dim() - 1:
         raise NoRule
-    return run(site.tape, _Linear(site.tape, layout, weight, bias), input)
+    return run(site.collector, _Linear(site.collector, layout, weight, bias), input)
 
 
-def matmul(site: Site, input: Tensor, other: Tensor) -> Any:  # noqa: A002
+def matmul(site: CallSite, input: Tensor, other: Tensor) -> Any:  # noqa: A002
     """Run `torch.matmul` of examples with a matrix of parameters."""
     site.shared(other)
     layout = site.batched(input)
     if other.dim() != 2 or layout.dim == input.dim() - 1:
         raise NoRule
-    return run(site.tape, _Linear(site.tape, layout, other, None, turned=True), input)
+    return run(site.collector, _Linear(site.collector, layout, other, None, turned=True), input)

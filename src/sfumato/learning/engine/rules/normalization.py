@@ -9,22 +9,24 @@ from typing import Any, final
 import torch
 from torch import Tensor
 
-from sfumato.learning.engine.layout import Layout
-from sfumato.learning.engine.site import NoRule, Operation, Site, run
-from sfumato.learning.engine.tape import Tape
-from sfumato.learning.engine.uses import Dense, wide
+from sfumato.learning.engine.gradients.collector import GradientCollector
+from sfumato.learning.engine.gradients.per_example import DenseGradients, wide
+from sfumato.learning.engine.rules.operation import CallSite, NoRule, Operation, run
+from sfumato.learning.engine.trace.batch_layout import BatchLayout
 
 __all__ = ["group_norm", "layer_norm"]
 
 
 class _Affine(Operation):
-    def __init__(self, site: Site, layout: Layout, weight: Tensor | None, bias: Tensor | None) -> None:
-        self._tape: Tape = site.tape
+    def __init__(
+        self, site: CallSite, layout: BatchLayout, weight: Tensor | None, bias: Tensor | None
+    ) -> None:
+        self._collector: GradientCollector = site.collector
         self._layout, self._weight, self._bias = layout, weight, bias
         for parameter in (weight, bias):
             site.shared(parameter)
             if parameter is not None and site.followed(parameter):
-                site.tape.expect(parameter)
+                site.collector.expect(parameter)
 
     def _plain(self, given: Tensor) -> tuple[Tensor, Tensor | None, Tensor | None]:
         """Return input and affine part in one type; under autocast norms run in float32."""
@@ -35,16 +37,18 @@ class _Affine(Operation):
         return given.contiguous(), weight, bias
 
     def _collect(self, parameter: Tensor | None, gradients: Tensor) -> None:
-        if parameter is not None and id(parameter) in self._tape.followed:
-            self._tape.collect(parameter, Dense(gradients.reshape(len(gradients), *parameter.shape)))
+        if parameter is not None and id(parameter) in self._collector.followed:
+            self._collector.collect(
+                parameter, DenseGradients(gradients.reshape(len(gradients), *parameter.shape))
+            )
 
 
 @final
 class _LayerNorm(_Affine):
     def __init__(  # noqa: PLR0917
         self,
-        site: Site,
-        layout: Layout,
+        site: CallSite,
+        layout: BatchLayout,
         weight: Tensor | None,
         bias: Tensor | None,
         shape: Sequence[int],
@@ -62,7 +66,7 @@ class _LayerNorm(_Affine):
         self, saved: Sequence[Any], needed: Sequence[bool], gradients: Sequence[Any]
     ) -> Sequence[Tensor | None]:
         values, weight, mean, scale = saved
-        gradient, count = gradients[0].contiguous(), self._tape.count
+        gradient, count = gradients[0].contiguous(), self._collector.count
         last = gradient.dim() - len(self._shape)
         rows = self._layout.rows(wide(gradient).flatten(last), count)
         ratio = self._layout.rows(wide(scale).flatten(last), count).transpose(1, 2)
@@ -82,7 +86,7 @@ class _LayerNorm(_Affine):
 
 
 def layer_norm(  # noqa: PLR0917 - the arguments of torch's own
-    site: Site,
+    site: CallSite,
     input: Tensor,  # noqa: A002
     normalized_shape: Sequence[int],
     weight: Tensor | None = None,
@@ -93,15 +97,15 @@ def layer_norm(  # noqa: PLR0917 - the arguments of torch's own
     layout = site.batched(input)
     if layout.dim >= input.dim() - len(normalized_shape):
         raise NoRule
-    return run(site.tape, _LayerNorm(site, layout, weight, bias, normalized_shape, eps), input)
+    return run(site.collector, _LayerNorm(site, layout, weight, bias, normalized_shape, eps), input)
 
 
 @final
 class _GroupNorm(_Affine):
     def __init__(
-        self, site: Site, weight: Tensor | None, bias: Tensor | None, groups: int, eps: float
+        self, site: CallSite, weight: Tensor | None, bias: Tensor | None, groups: int, eps: float
     ) -> None:
-        super().__init__(site, Layout(0), weight, bias)
+        super().__init__(site, BatchLayout(0), weight, bias)
         self._groups, self._eps = groups, eps
 
     def forward(self, *data: Tensor) -> tuple[Any, tuple[Tensor | None, ...]]:
@@ -135,7 +139,7 @@ class _GroupNorm(_Affine):
 
 
 def group_norm(  # noqa: PLR0917 - the arguments of torch's own
-    site: Site,
+    site: CallSite,
     input: Tensor,  # noqa: A002
     num_groups: int,
     weight: Tensor | None = None,
@@ -143,6 +147,6 @@ def group_norm(  # noqa: PLR0917 - the arguments of torch's own
     eps: float = 1e-5,
 ) -> Any:
     """Run `torch.nn.functional.group_norm`."""
-    if site.batched(input) != Layout(0) or input.shape[0] != site.count:
+    if site.batched(input) != BatchLayout(0) or input.shape[0] != site.count:
         raise NoRule
-    return run(site.tape, _GroupNorm(site, weight, bias, num_groups, eps), input)
+    return run(site.collector, _GroupNorm(site, weight, bias, num_groups, eps), input)

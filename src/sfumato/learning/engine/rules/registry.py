@@ -15,7 +15,7 @@ from sfumato.learning.engine.rules.convolution import convolution
 from sfumato.learning.engine.rules.embedding import embedding
 from sfumato.learning.engine.rules.linear import linear, matmul
 from sfumato.learning.engine.rules.normalization import group_norm, layer_norm
-from sfumato.learning.engine.site import NoRule, Site
+from sfumato.learning.engine.rules.operation import CallSite, NoRule
 
 __all__ = ["RULES", "apply"]
 
@@ -41,7 +41,7 @@ RULES: dict[Any, Rule] = {
 """A function of torch to its rule, which takes the site and then the function's own arguments."""
 
 
-def apply(site: Site) -> Any:
+def apply(site: CallSite) -> Any:
     """Run a site by its rule, else by the generic one; NotImplemented if neither knows it."""
     for rule in (RULES.get(site.func), anything):
         if rule is not None:

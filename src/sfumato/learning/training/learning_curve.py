@@ -1,0 +1,121 @@
+"""Learning curves with epsilon on the axis, and progress with epsilon so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sized
+from typing import Any, NamedTuple, final
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from sfumato import _check
+from sfumato.errors import MissingExtra
+from sfumato.learning.training.loop.run import TrainingRun
+from sfumato.privacy._outward import text_above
+
+__all__ = ["LearningCurve", "Point", "progress"]
+
+
+class Point(NamedTuple):
+    """A measurement at a number of steps, and what had been spent by then."""
+
+    step: int
+    epsilon: float
+    values: dict[str, float]
+
+
+@final
+class LearningCurve:
+    """Collects numbers along a run, each with the epsilon spent so far.
+
+    Values measured on the private examples are the curator's: they are released by nothing here. Who stops,
+    or picks a step, by such values has spent the epsilon of all steps that might have been run, not that of
+    the step: the number of steps then follows from the data.
+
+    Parameters
+    ----------
+    run : TrainingRun
+        `PrivacyEngine.run`.
+    delta : float
+        Where epsilon is read.
+    """
+
+    def __init__(self, run: TrainingRun, *, delta: float) -> None:
+        self._run, self._delta = run, _check.unit_interval("delta", delta)
+        self._points: list[Point] = []
+
+    def add(self, **values: float) -> Point:
+        """Note values at this moment of the run.
+
+        A value may be NaN or infinite, as a loss that has left its bounds: no error tells of it.
+        """
+        numbers = {name: _real(name, value) for name, value in values.items()}
+        point = Point(self._run.cursor, self._run.epsilon(self._delta), numbers)
+        self._points.append(point)
+        return point
+
+    def curve(self, name: str) -> tuple[list[float], list[float]]:
+        """Return the epsilons at which a value was noted, and the value."""
+        points = [point for point in self._points if name in point.values]
+        return [point.epsilon for point in points], [point.values[name] for point in points]
+
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """All that was noted, in order."""
+        return tuple(self._points)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw every value over epsilon; return the axes, and show nothing."""
+        if ax is None:
+            try:
+                from matplotlib.figure import Figure  # noqa: PLC0415 - an optional library
+            except ImportError as missing:
+                raise MissingExtra("plots need matplotlib; pip install 'sfumato[plot]'") from missing
+            ax = Figure().subplots()
+        if not callable(getattr(ax, "plot", None)):
+            _check.refuse("ax", "be matplotlib's axes", type(ax).__name__, "leave it out for new ones")
+        for name in dict.fromkeys(name for point in self._points for name in point.values):
+            ax.plot(*self.curve(name), marker="o", label=name)
+        ax.set_xlabel(f"epsilon at delta {self._delta:g}")
+        ax.legend()
+        return ax
+
+
+def _real(name: str, value: object) -> float:
+    """Return a number as a float; what is none is refused by its type, without being shown."""
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        return _check.refuse(name, "be a number", type(value).__name__)
+
+
+def progress(batches: Iterable[Any], run: TrainingRun, *, delta: float, every: int = 10) -> Iterator[Any]:
+    """Yield batches, and on a terminal show how far the run is and what it has spent.
+
+    Parameters
+    ----------
+    batches : iterable
+        The private loader.
+    run : TrainingRun
+    delta : float
+        Where epsilon is read.
+    every : int
+        Epsilon is computed anew after so many steps.
+    """
+    delta = _check.unit_interval("delta", delta)
+    every = _check.integer("every", every, minimum=1)
+    console = Console(stderr=True)
+    total = len(batches) if isinstance(batches, Sized) else None
+    columns = (BarColumn(), MofNCompleteColumn(), TextColumn("epsilon {task.fields[epsilon]}"))
+    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bar:
+        if bar.disable:  # nobody looks: epsilon takes its time
+            yield from batches
+            return
+        began = shown = run.released
+        task = bar.add_task("", total=total, epsilon=text_above(run.epsilon(delta), 3))
+        for batch in batches:
+            yield batch
+            bar.update(task, completed=run.released - began)  # steps: parts of one batch are one
+            if run.released - shown >= every:
+                shown = run.released
+                bar.update(task, epsilon=text_above(run.epsilon(delta), 3))

@@ -1,0 +1,48 @@
+"""Opacus's name for batches in parts."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+from torch.optim import Optimizer
+
+from sfumato import _check
+from sfumato.learning.training.loop.private_loader import PrivateLoader
+from sfumato.learning.training.loop.private_optimizer import is_private
+
+__all__ = ["BatchMemoryManager"]
+
+
+@final
+class BatchMemoryManager:
+    """Lets a private loader give batches in parts; the optimizer steps with the last part of each.
+
+    Parameters
+    ----------
+    data_loader : PrivateLoader
+        As `PrivacyEngine.make_private` returned it.
+    max_physical_batch_size : int
+        The most examples of a part.
+    optimizer : Optimizer
+        Of the same run.
+    """
+
+    def __init__(self, *, data_loader: Any, max_physical_batch_size: int, optimizer: Optimizer) -> None:
+        if not isinstance(data_loader, PrivateLoader):
+            remedy = "pass the one that it returned"
+            _check.refuse("data_loader", "be of make_private", type(data_loader).__name__, remedy)
+        if not is_private(optimizer):
+            _check.refuse("optimizer", "be of make_private", type(optimizer).__name__)
+        self._loader = data_loader
+        self._largest = _check.integer("max_physical_batch_size", max_physical_batch_size, minimum=1)
+        self._before: int | None = None
+
+    def __enter__(self) -> PrivateLoader:
+        """Return the loader, which now gives parts."""
+        self._before = self._loader.largest
+        self._loader.limit(self._largest)
+        return self._loader
+
+    def __exit__(self, *_: object) -> None:
+        """Let it give what it gave before."""
+        self._loader.limit(self._before)

@@ -1,0 +1,430 @@
+"""One run of private training: its open batches, what a step releases, and what that has lost so far."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, final
+
+import torch
+from torch import Tensor
+
+from sfumato import _check
+from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.engine.clipped_sums import ClippedSums
+from sfumato.learning.engine.engine import Engine
+from sfumato.learning.noise.correlated import CorrelatedNoise
+from sfumato.learning.noise.noise import Noise
+from sfumato.learning.sampling.independent import IndependentSampler
+from sfumato.learning.sampling.sampler import Sampler
+from sfumato.learning.training.distributed.ranks import Ranks
+from sfumato.learning.training.distributed.shards import Shards
+from sfumato.learning.training.identity import clipping_to_json
+from sfumato.learning.training.loop.batch_reuse import BatchReuseCheck
+from sfumato.learning.training.loop.private_loader import GivenBatch
+from sfumato.learning.training.loop.run_loss import priced
+from sfumato.learning.training.loop.step_digest import StepDigest
+from sfumato.learning.training.loop.steps import CountedSteps, Steps
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["TrainingRun", "Watcher"]
+
+Watcher = Callable[[Sequence[int], Tensor], None]
+
+
+@final
+class TrainingRun:
+    """What the loader, the optimizer and the engine of one run share.
+
+    Parameters
+    ----------
+    engine : Engine
+        Attached to the module.
+    sampler : Sampler
+    noise : Noise
+    noise_multiplier : float
+        Relative to the clipping's sensitivity.
+    mean : bool
+        Whether gradients are divided by the expected batch size, or are sums.
+    ranks : Ranks
+    shards : Shards
+        What this process holds of the parameters.
+    digest : Digest, optional
+        Of what a step computes, where steps are replayed.
+
+    Notes
+    -----
+    Guarantee: `loss_so_far`, for the released gradients and all that is computed from them. Conditions:
+    those of the sampler, the clipping and the noise; every use of examples that is released goes through
+    the module's gradients; the number of steps does not follow from the data, or the whole run was reserved.
+    """
+
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        sampler: Sampler,
+        noise: Noise,
+        noise_multiplier: float,
+        mean: bool,
+        ranks: Ranks,
+        shards: Shards,
+        digest: StepDigest | None = None,
+    ) -> None:
+        self._engine, self._sampler, self._noise = engine, sampler, noise
+        self._noise_multiplier = noise_multiplier
+        self._steps: Steps = CountedSteps(most=sampler.steps)
+        self._cursor = self._foreign_steps = self._released = 0
+        self._ranks, self._shards = ranks, shards
+        self._watchers: list[Watcher] = []
+        self._mean, self._digest = mean, digest
+        self._fresh: list[GivenBatch] = []  # given, and not yet through a backward
+        self._process = os.getpid()
+        self._reuse = BatchReuseCheck(self._is_open)
+        self._drop()
+
+    def _drop(self) -> None:
+        self._used: list[GivenBatch] = []
+        self._sums: dict[str, Tensor] = {}
+        self._norms: list[Tensor] = []
+
+    # what a step is priced by: read-only, as steps that were released cannot be priced again
+
+    @property
+    def engine(self) -> Engine:
+        """What clips each example's gradient."""
+        return self._engine
+
+    @property
+    def sampler(self) -> Sampler:
+        """What draws the batches."""
+        return self._sampler
+
+    @property
+    def noise(self) -> Noise:
+        """What draws the noise."""
+        return self._noise
+
+    @property
+    def noise_multiplier(self) -> float:
+        """The standard deviation of every step's noise, over the clipping's sensitivity."""
+        return self._noise_multiplier
+
+    @property
+    def steps(self) -> Steps:
+        """Who numbers the steps."""
+        return self._steps
+
+    @property
+    def cursor(self) -> int:
+        """One more than the highest step that has drawn noise."""
+        return self._cursor
+
+    @property
+    def foreign_steps(self) -> int:
+        """How many steps were on batches that did not come from the run's loader."""
+        return self._foreign_steps
+
+    @property
+    def released(self) -> int:
+        """How many steps have drawn noise in this process."""
+        return self._released
+
+    @property
+    def ranks(self) -> Ranks:
+        """The processes that train together."""
+        return self._ranks
+
+    @property
+    def shards(self) -> Shards:
+        """What this process holds of the parameters."""
+        return self._shards
+
+    def watch(self, watcher: Watcher) -> None:
+        """Have a function called before each step's noise, with its numbers and its examples' norms.
+
+        Parameters
+        ----------
+        watcher : callable
+            The curator's: norms follow from private rows.
+        """
+        self._watchers.append(watcher)
+
+    def take_module(self) -> None:
+        """Take the module's parameters, and look from now on at what its forwards are called with."""
+        self._shards.take()
+        self._reuse.watch(self._engine.module)
+
+    def attach_engine(self) -> None:
+        """Attach the engine to the module, whose parameters it must see whole."""
+        self._shards.whole()
+        self._engine.attach()
+        self._shards.apart()
+
+    def release_module(self) -> None:
+        """Give the module back as it was: the run has ended."""
+        self._engine.detach()
+        self._shards.release()
+        self._reuse.release()
+
+    def begin(self, steps: Steps) -> None:
+        """Have steps numbered otherwise than by this process alone, before the first one.
+
+        Parameters
+        ----------
+        steps : int
+            How many steps.
+        """
+        if self._cursor or self._released:
+            _check.refuse(
+                "steps", "be numbered by one ledger", f"another at step {self._cursor}", "begin again"
+            )
+        self._steps = steps
+
+    def go_on(self, *, cursor: int, foreign_steps: int) -> None:
+        """Count the steps of a checkpoint beside those that were run here.
+
+        Parameters
+        ----------
+        cursor, foreign_steps : int
+            As in the checkpoint; neither count ever becomes less.
+        """
+        self._cursor = max(self._cursor, cursor)
+        self._foreign_steps = max(self._foreign_steps, foreign_steps)
+
+    # what the loader reports
+
+    def restart(self) -> None:
+        """Forget batches that were given and not stepped with: a rewound one would be in a sum twice."""
+        self._fresh = []
+        if self.engine.attached:
+            self.engine.forget()
+        self._drop()
+
+    def give(self, given: GivenBatch, batch: Any = None) -> None:
+        """Learn of a batch that is about to be used."""
+        self._fresh.append(given)
+        self._process = os.getpid()
+        self._reuse.note(given.step, batch)
+
+    def _is_open(self, step: int) -> bool:
+        return any(given.step == step for given in (*self._fresh, *self._used))
+
+    # what the optimizer asks
+
+    def forget(self) -> None:
+        """Drop gradients that were computed since the last step was asked for, as `zero_grad` does."""
+        examples = self.engine.forget() if self.engine.attached else 0
+        while self._fresh and examples > 0:
+            examples -= self._fresh.pop(0).size
+
+    def ready(self) -> bool:
+        """Take in what was computed; return whether the last logical batch is whole, for a step."""
+        fresh, self._fresh = self._fresh, []
+        sums = self.engine.clipped_sums() if self.engine.attached else self._nothing()
+        foreign = not fresh and not self._used and sums.examples > 0
+        if not foreign:
+            self._match(fresh, sums.examples)
+        for name, total in sums.gradients.items():
+            self._sums[name] = self._sums[name].add_(total) if name in self._sums else total
+        self._norms.append(sums.norms)
+        if foreign:
+            self._admit_foreign()
+            return True
+        if not self._used:
+            remedy = "iterate over the loader that make_private returned"
+            _check.refuse("step", "come after a batch", "none", remedy)
+        return self._used[-1].last
+
+    def _nothing(self) -> ClippedSums:
+        """Return the sums over nobody, where not even the first example has come yet."""
+        named = {n: p for n, p in self._shards.named.items() if p.requires_grad}
+        gradients = {
+            name: torch.zeros(p.shape, dtype=torch.promote_types(p.dtype, torch.float32), device=p.device)
+            for name, p in named.items()
+        }
+        groups = 1 + max(self.clipping.groups(list(named)))
+        return ClippedSums(gradients=gradients, examples=0, norms=torch.zeros(groups, 0))
+
+    def _match(self, fresh: list[GivenBatch], examples: int) -> None:
+        """Find the batches that examples came from: the latest, as a forward before them may have failed."""
+        while sum(given.size for given in fresh) > examples:
+            fresh.pop(0)
+        if sum(given.size for given in fresh) != examples:
+            self._drop()
+            _check.refuse(
+                "batch",
+                "be what the returned loader gave, whole and once",
+                "another number of examples",
+                "run each batch through the module once in training mode, and nothing else",
+            )
+        self._used += fresh
+
+    def _admit_foreign(self) -> None:
+        if self.steps.durable:
+            self._drop()
+            _check.refuse(
+                "batch",
+                "come from the returned loader where a ledger was charged for its sampling",
+                "one from elsewhere",
+                "iterate over the loader that make_private returned",
+            )
+        if not self.foreign_steps:
+            warnings.warn(
+                "a batch did not come from the loader that make_private returned: such steps are accounted "
+                "without amplification, as if each example were in every one of them, once, under zero-out; "
+                "iterate over the returned loader",
+                UserWarning,
+                stacklevel=4,
+            )
+        if isinstance(self.noise, CorrelatedNoise):
+            remedy = "iterate over the returned loader"
+            _check.refuse("batch", "keep to the schema of correlated noise", "one from elsewhere", remedy)
+        self._foreign_steps += 1
+
+    def gradients(self) -> dict[str, Tensor] | None:
+        """Return the noisy gradients of the batches since the last step; None to leave the step out.
+
+        Of parameters that are cut up, what belongs to this process's part.
+
+        Each logical batch gets noise of its own, under its own number: two that are accumulated are two
+        steps, of which one example may be in both.
+        """
+        if self._used and os.getpid() != self._process:
+            self._drop()
+            rule = "be stepped with in the process that it was given to"
+            remedy = "its step's noise would be drawn twice: take a batch in the child"
+            _check.refuse("batch", rule, "a forked one", remedy)
+        numbers = sorted({given.step for given in self._used}) if self._used else [self.steps.take()]
+        sums, norms = self._sums, torch.cat(self._norms, 1)
+        self._drop()
+        if len(numbers) > 1 and type(self.clipping).after is not Clipping.after:
+            # One count, of which an example would be in two.
+            remedy = "make a step for each, or use max_physical_batch_size"
+            _check.refuse("batches", "not be accumulated with clipping that adapts", len(numbers), remedy)
+        if not self._ranks.alike([*numbers, self.foreign_steps], next(iter(sums.values())).device):
+            # One sum would be of several samples, with some examples twice, and get several noises.
+            remedy = "begin again, and take a batch in all processes or in none"
+            _check.refuse("batch", "be of the same step in all processes", "others", remedy)
+        self._ranks.sum_(sums.values())
+        if self.steps.needs_digest and self._digest is not None:
+            # Deviations too: one noise at two scales on one sum reveals the sum.
+            scale = {"clipping": clipping_to_json(self.clipping), "noise_multiplier": self.noise_multiplier}
+            digest = self._digest.of(numbers, [*sums.values(), norms], scale)
+            confirmed = self.steps.confirm(numbers[0], digest) if len(numbers) == 1 else self._refuse_two()
+            if confirmed < 0:
+                warnings.warn(
+                    "a step was computed otherwise than before the run was killed: its noise is not drawn "
+                    "again, and the run goes on with fresh steps",
+                    UserWarning,
+                    stacklevel=4,
+                )
+                return None
+        for watch in self._watchers:
+            watch(numbers, norms)
+        sums = self._noisy(sums, numbers)
+        self._adapt(norms, numbers[-1])
+        self._cursor, self._released = max(self._cursor, numbers[-1] + 1), self._released + len(numbers)
+        if self._mean:
+            divisor = self.sampler.expected_batch_size * len(numbers)
+            for total in sums.values():
+                total.div_(divisor)
+        return sums
+
+    def _refuse_two(self) -> int:
+        return int(
+            _check.refuse(
+                "replay", "have one logical batch in a step", "several", "use max_physical_batch_size instead"
+            )
+        )
+
+    def _noisy(self, sums: dict[str, Tensor], numbers: Iterable[int]) -> dict[str, Tensor]:
+        """Return this process's parts of the sums, each entry with the noise that it has in the whole."""
+        runs, parts = self._shards.own(sums)
+        if self.noise_multiplier:
+            sizes = [part.whole for part in parts]
+            stddevs = self.clipping.stddevs(self.noise_multiplier, list(sums), sizes)
+            for number in numbers:
+                self.noise.add_(runs, step=number, stddevs=stddevs, parts=parts)
+        return dict(zip(sums, runs, strict=True))
+
+    def _adapt(self, norms: Tensor, number: int) -> None:
+        after = self.clipping.after(
+            self._ranks.gathered(norms).square(),
+            noise_multiplier=self.noise_multiplier,
+            expected_batch_size=self.sampler.expected_batch_size,
+            step=number,
+            noise=self.noise,
+        )
+        if after is not self.clipping:
+            self.engine.clipping = after
+
+    @property
+    def clipping(self) -> Clipping:
+        """How the next step clips."""
+        return self.engine.clipping
+
+    @property
+    def simulated(self) -> bool:
+        """Whether batches or noise follow from a number, and protect nobody."""
+        return self.noise.simulated or self.sampler.simulated
+
+    @property
+    def neighboring(self) -> Neighboring:
+        """Under which relation the run is priced."""
+        return Neighboring.ZERO_OUT if self.foreign_steps else self.sampler.neighboring
+
+    def loss_of(self, steps: int) -> PrivacyLoss:
+        """Return the loss of the first steps, on batches of the sampler.
+
+        Parameters
+        ----------
+        steps : int
+            How many of the first steps.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
+        entries = sum(p.numel() for p in self.engine.module.parameters() if p.requires_grad)
+        return priced(self.noise, self._priced_by, self.noise_multiplier, steps, entries=entries)
+
+    @property
+    def _priced_by(self) -> Sampler:
+        """The sampler, under the run's relation."""
+        if self.foreign_steps and isinstance(self.sampler, IndependentSampler):
+            return self.sampler.zeroing_out()
+        return self.sampler
+
+    def loss_so_far(self) -> PrivacyLoss:
+        """Return the loss of the steps up to the last that drew noise, and of those on foreign batches.
+
+        Steps on foreign batches are whole Gaussians, under zero-out, as then all of the run is.
+
+        Returns
+        -------
+        PrivacyLoss
+        """
+        own = self.loss_of(self.cursor)
+        if not self.foreign_steps:
+            return own
+        entries = sum(p.numel() for p in self.engine.module.parameters() if p.requires_grad)
+        charged = self.noise.charged(self.noise_multiplier, entries)
+        return own + self._priced_by.step_loss(charged) * self.foreign_steps
+
+    def epsilon(self, delta: float) -> float:
+        """Return what the run has spent so far at a delta, rounded up.
+
+        Parameters
+        ----------
+        delta : float
+            Where epsilon is read.
+
+        Returns
+        -------
+        float
+        """
+        delta = _check.unit_interval("delta", delta, "use 1e-5, say: below one over the number of examples")
+        return 0.0 if not self.cursor else self.loss_so_far().epsilon(delta)

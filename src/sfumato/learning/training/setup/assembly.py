@@ -1,0 +1,258 @@
+"""Putting a run together: engine, sampler, noise, steps, loader and optimizer, from what a user passes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+from torch.utils.data import DataLoader
+
+from sfumato import _check
+from sfumato.learning.checks.criterion import check_criterion, watch_criterion
+from sfumato.learning.checks.validator import ModuleValidator
+from sfumato.learning.clipping.clipping import Clipping
+from sfumato.learning.engine.engine import Engine, Reduction
+from sfumato.learning.noise.noise import Noise
+from sfumato.learning.noise.single_use_keys import bind_to_run
+from sfumato.learning.sampling.sampler import Sampler
+from sfumato.learning.training.checkpoint.checkpoint import Checkpoint, RunIdentity
+from sfumato.learning.training.checkpoint.reservation import Reservation
+from sfumato.learning.training.distributed.data_parallel import inner_module, is_together
+from sfumato.learning.training.distributed.ranks import Ranks
+from sfumato.learning.training.distributed.shards import Shards
+from sfumato.learning.training.identity import clipping_to_json, noise_to_json, sampler_to_json
+from sfumato.learning.training.loop.private_loader import PrivateLoader
+from sfumato.learning.training.loop.private_optimizer import check_optimizer, make_stepping_private
+from sfumato.learning.training.loop.run import TrainingRun
+from sfumato.learning.training.loop.run_loss import check_fresh
+from sfumato.learning.training.loop.step_digest import StepDigest
+from sfumato.learning.training.setup import arguments, batches
+from sfumato.learning.training.setup.deferred_self_test import attach_after_test
+from sfumato.learning.training.setup.options import (
+    GradientOptions,
+    NoiseOptions,
+    RecordOptions,
+    SamplingOptions,
+)
+
+__all__ = ["Assembly", "MechanismArguments", "RunParts", "TrainedModel"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainedModel:
+    """What is trained on which data: of `PrivacyEngine.make_private`, which says what the names mean."""
+
+    module: nn.Module
+    optimizer: Optimizer
+    data_loader: DataLoader[Any]
+    criterion: Any
+    batch_first: bool
+    loss_reduction: Reduction
+
+    def checked(self) -> nn.Module:
+        """Return the user's module itself, or refuse what cannot be trained so."""
+        named = getattr(self.criterion, "reduction", self.loss_reduction)
+        if named != self.loss_reduction:
+            remedy = "pass loss_reduction as the criterion has it"
+            _check.refuse("loss_reduction", f"be {named!r} as the criterion's", self.loss_reduction, remedy)
+        check_criterion(self.criterion)
+        inner = inner_module(self.module)
+        check_optimizer(self.optimizer, [p for p in inner.parameters() if p.requires_grad])
+        hooks = inner._forward_pre_hooks.values()  # noqa: SLF001
+        if any(isinstance(getattr(hook, "__self__", None), Engine) for hook in hooks):
+            _check.refuse("module", "belong to one run", "that of another run", "detach that engine first")
+        ModuleValidator.validate(inner, strict=True)
+        return inner
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MechanismArguments:
+    """What is clipped and added, by Opacus's names: of `PrivacyEngine.make_private`."""
+
+    noise_multiplier: float
+    max_grad_norm: float | Sequence[float]
+    clipping: str | Clipping
+    poisson_sampling: bool
+    noise_generator: torch.Generator | int | None
+    grad_sample_mode: str
+
+    @property
+    def seed(self) -> int | None:
+        """The number that a simulation is drawn from; None for noise that protects."""
+        return arguments.seed_of(self.noise_generator)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunParts:
+    """The parts of a run."""
+
+    module: nn.Module
+    optimizer: Optimizer
+    loader: PrivateLoader
+    run: TrainingRun
+    reservation: Reservation
+    identity: RunIdentity
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembly:
+    """The arguments of `PrivacyEngine.make_private`, and the run that they mean."""
+
+    model: TrainedModel
+    mechanism: MechanismArguments
+    sampling: SamplingOptions
+    gradients: GradientOptions
+    noise: NoiseOptions
+    record: RecordOptions
+
+    def assembled(self) -> RunParts:
+        """Check everything, charge the ledger, and only then change module and optimizer."""
+        multiplier = _check.non_negative("noise_multiplier", self.mechanism.noise_multiplier)
+        module: object = self.model.module
+        if not isinstance(module, nn.Module):
+            _check.refuse("module", "be of its kind", type(module).__name__, "pass a torch.nn.Module")
+        ranks = Ranks(together=is_together(self.model.module))
+        inner = self.model.checked()
+        reservation = self._reservation(ranks)
+        resume_from = self.record.resume_from
+        saved = None if resume_from is None else Checkpoint.read(resume_from)
+        key, seed = ranks.share(self._secrets(reservation, saved))
+        sampler = self._sampler(seed)
+        noise = arguments.noise_for_run(self.noise, sampler, seed=self.mechanism.seed, key=key)
+        engine = self._engine(inner)
+        identity = RunIdentity(
+            noise_multiplier=multiplier,
+            noise=noise_to_json(noise),
+            clipping=clipping_to_json(engine.clipping),
+            sampler=sampler_to_json(sampler),
+            simulated=noise.simulated,
+        )
+        self._check_alike(ranks, identity)
+        if saved is not None:
+            self._check_resumed(saved, identity, noise, sampler, ranks)
+        run = TrainingRun(
+            engine=engine,
+            sampler=sampler,
+            noise=noise,
+            noise_multiplier=multiplier,
+            mean=self.model.loss_reduction == "mean",
+            ranks=ranks,
+            shards=Shards(inner),
+            digest=StepDigest(key, inner, sampler) if self.record.replayable else None,
+        )
+        run.begin(reservation.begin(run) if saved is None else reservation.resume(saved, sampler))
+        bind_to_run(reservation.owner, noise=noise, sampler=sampler)
+        parts = RunParts(
+            module=self.model.module,
+            optimizer=self.model.optimizer,
+            loader=self._loader(run),
+            run=run,
+            reservation=reservation,
+            identity=identity,
+        )
+        self._attach(run, saved)
+        return parts
+
+    def _reservation(self, ranks: Ranks) -> Reservation:
+        record = self.record
+        return Reservation(
+            ledger=record.ledger,
+            delta=record.delta,
+            description=record.description,
+            key_file=None if record.key_file is None else Path(record.key_file),
+            replay=record.replayable,
+            ranks=ranks,
+        )
+
+    def _sampler(self, seed: bytes) -> Sampler:
+        simulated = self.mechanism.seed
+        planned = batches.steps_of(self.model.data_loader, self.sampling)
+        if planned is None and self.record.ledger is not None:
+            _check.refuse("epochs", "be given where a ledger is charged", None, "pass epochs= or steps=")
+        return batches.sampler_for(
+            self.model.data_loader,
+            self.sampling,
+            poisson=self.mechanism.poisson_sampling,
+            steps=planned,
+            seed=seed if simulated is None else simulated,
+        )
+
+    def _engine(self, module: nn.Module) -> Engine:
+        mechanism, gradients, views = self.mechanism, self.gradients, self.sampling.views
+        return Engine(
+            module,
+            arguments.clipping_for(mechanism.clipping, mechanism.max_grad_norm, module),
+            loss_reduction=self.model.loss_reduction,
+            mode=arguments.mode_for(mechanism.grad_sample_mode),
+            memory=gradients.memory,
+            chunk=gradients.chunk,
+            views=1 if views is None else views.count,
+            loss_scale=gradients.loss_scale,
+            batch_dim=0 if self.model.batch_first else 1,
+        )
+
+    def _check_alike(self, ranks: Ranks, identity: RunIdentity) -> None:
+        """Refuse processes that were given other arguments."""
+        more = {"loss_reduction": self.model.loss_reduction, "loss_scale": self.gradients.loss_scale}
+        ranks.require_alike(identity.to_json() | more)
+
+    def _check_resumed(
+        self, saved: Checkpoint, identity: RunIdentity, noise: Noise, sampler: Sampler, ranks: Ranks
+    ) -> None:
+        """Refuse to go on otherwise than the checkpoint's run began."""
+        saved.identity.require(identity)
+        saved.require_shapes(self.model.module, self.model.optimizer)
+        if not ranks.share(self.record.ledger is not None):
+            check_fresh(noise, sampler, saved.cursor)
+
+    def _secrets(self, reservation: Reservation, saved: Checkpoint | None) -> tuple[bytes, bytes]:
+        """Return the noise key and the seed: those of the checkpoint's run if it goes on, or fresh ones."""
+        resume_from, real = self.record.resume_from, self.mechanism.seed is None
+        known = self.record.ledger is not None and real and reservation.ranks.first
+        if saved is not None and resume_from is not None and known:
+            return reservation.saved_secrets(os.fspath(resume_from), saved)
+        return os.urandom(32), os.urandom(32)
+
+    def _loader(self, run: TrainingRun) -> PrivateLoader:
+        data_loader, sampling = self.model.data_loader, self.sampling
+        if self.record.replayable and data_loader.num_workers:
+            remedy = "use num_workers=0"
+            _check.refuse("replayable", "load in this process", data_loader.num_workers, remedy)
+        loader = PrivateLoader(
+            data_loader,
+            sampler=run.sampler,
+            steps=run.steps,
+            taker=run,
+            ranks=run.ranks,
+            steps_per_epoch=batches.epoch_of(data_loader, sampling.population).steps,
+            views=sampling.views,
+        )
+        loader.limit(sampling.max_physical_batch_size)
+        return loader
+
+    def _attach(self, run: TrainingRun, saved: Checkpoint | None) -> None:
+        """Change the module and the optimizer: from here on they are the run's."""
+        model, engine = self.model, run.engine
+        run.take_module()
+        if saved is not None:
+            saved.restore(model.module, model.optimizer)
+            torch.set_rng_state(saved.random_state)
+            run.go_on(cursor=saved.cursor, foreign_steps=saved.foreign_steps)
+        if self.gradients.self_test:
+            watch_criterion(model.criterion, loss_reduction=model.loss_reduction)
+            mode = arguments.mode_for(self.mechanism.grad_sample_mode)
+            attach_after_test(engine.module, engine, loss_reduction=model.loss_reduction, mode=mode)
+        else:
+            run.attach_engine()
+        make_stepping_private(model.optimizer, run)
+        vars(model.optimizer)["max_grad_norm"] = self.mechanism.max_grad_norm

@@ -1,0 +1,196 @@
+"""What a loader says of the batches to draw: a public number of examples, steps, and the sampler of a run."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from torch.utils.data import BatchSampler, DataLoader, IterableDataset, RandomSampler, SequentialSampler
+
+from sfumato import _check
+from sfumato.learning.sampling.independent import IndependentSampler
+from sfumato.learning.sampling.poisson import PoissonSampler
+from sfumato.learning.sampling.sampler import Sampler
+from sfumato.learning.sampling.seed import Seed, SeedLike
+from sfumato.learning.sampling.shuffled import ShuffledSampler
+from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
+from sfumato.learning.training.loop.private_loader import PrivateLoader
+from sfumato.learning.training.setup.arguments import check_maker
+from sfumato.learning.training.setup.options import SamplingOptions
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["Epoch", "epoch_of", "examples_of", "planned_for", "sampler_for", "steps_of"]
+
+ENDLESS = 2**31 - 1
+"""Steps of a run whose length was not given."""
+
+
+class Epoch(NamedTuple):
+    """What is public of an epoch: a number of examples, an expected batch size, and how many steps it has."""
+
+    examples: int
+    batch_size: int
+    steps: int
+
+
+def epoch_of(loader: DataLoader[Any], population: int | None = None) -> Epoch:
+    """Return what is public of an epoch of the user's loader.
+
+    Parameters
+    ----------
+    loader : DataLoader
+    population : int, optional
+        The public number of examples where that of the dataset is private: nothing follows from the latter.
+
+    Raises
+    ------
+    ParameterError
+        If the dataset has no length, batches have no size, or the loader draws other batches than a random or
+        sequential sampler does.
+    """
+    if not isinstance(loader, DataLoader):
+        _check.refuse("data_loader", "be a torch DataLoader", type(loader).__name__)
+    if isinstance(loader, PrivateLoader):
+        _check.refuse("data_loader", "belong to one run", "that of another run", "pass your own loader")
+    if isinstance(loader.dataset, IterableDataset):
+        remedy = "use a dataset with a length and __getitem__"
+        _check.refuse("data_loader", "have a dataset that can be drawn from", "an IterableDataset", remedy)
+    size = (
+        loader.batch_size
+        if loader.batch_size is not None
+        else getattr(loader.batch_sampler, "batch_size", None)
+    )
+    if not isinstance(size, int) or size < 1:
+        _check.refuse("data_loader", "have a batch_size", "none", "pass batch_size= to the DataLoader")
+    _check_drawing(loader)
+    if population is None:
+        examples = examples_of(loader)
+        if examples < 1:
+            remedy = "pass population= where the number of examples is private and may be 0"
+            _check.refuse("data_loader", "have examples", "none", remedy)
+    else:
+        remedy = "pass a public number of examples, such as one that was released"
+        examples = _check.integer("population", population, minimum=1, remedy=remedy)
+    size = min(size, examples)
+    whole, rest = divmod(examples, size)
+    return Epoch(examples, size, whole + (1 if rest and not loader.drop_last else 0))
+
+
+def examples_of(loader: DataLoader[Any]) -> int:
+    """Return how many examples there are to draw from, which may be private."""
+    return len(loader.dataset)  # type: ignore[arg-type]
+
+
+def _check_drawing(loader: DataLoader[Any]) -> None:
+    """Refuse a loader whose own sampler would say what is drawn: the run draws from the whole dataset."""
+    drawn = loader.batch_sampler.sampler if type(loader.batch_sampler) is BatchSampler else loader.sampler
+    plain = type(drawn) is SequentialSampler or (
+        type(drawn) is RandomSampler and not drawn.replacement and drawn.num_samples == len(drawn.data_source)
+    )
+    own = type(loader.batch_sampler) in (BatchSampler, type(None))
+    if plain and own and getattr(drawn, "data_source", None) is loader.dataset:
+        return
+    given = type(drawn if own else loader.batch_sampler).__name__
+    rule = "have torch's RandomSampler or SequentialSampler of its dataset, without replacement"
+    remedy = (
+        "the run draws its own batches from the dataset: pass torch.utils.data.Subset(dataset, indices) "
+        "to train on a part, or SamplingOptions(sampler=) for another way to draw"
+    )
+    _check.refuse("data_loader", rule, given, remedy)
+
+
+def steps_of(loader: DataLoader[Any], sampling: SamplingOptions) -> int | None:
+    """Return how many steps a run has; None if nobody said."""
+    epochs, steps = sampling.epochs, sampling.steps
+    if epochs is not None and steps is not None:
+        _check.refuse("steps", "be given without epochs", steps, "pass one of them")
+    if epochs is not None:
+        return _check.integer("epochs", epochs, minimum=1) * epoch_of(loader, sampling.population).steps
+    return None if steps is None else _check.integer("steps", steps, minimum=1)
+
+
+def sampler_for(
+    loader: DataLoader[Any], sampling: SamplingOptions, *, poisson: bool, steps: int | None, seed: SeedLike
+) -> Sampler:
+    """Return the sampler of a run: the user's own making, or what Opacus's arguments mean.
+
+    Poisson's probability is one over the steps of an epoch. With a public ``population`` the run is under
+    add/remove, and draws from as many examples as there are; without one the number of examples is public, so
+    that zero-out is what holds.
+    """
+    population = sampling.population
+    epoch = epoch_of(loader, population)
+    made = _made(loader, epoch, sampler=sampling.sampler, poisson=poisson, steps=steps, seed=seed)
+    if population is None:
+        alone = isinstance(made, IndependentSampler) and made.neighboring is Neighboring.ADD_REMOVE
+        return made.zeroing_out() if isinstance(made, IndependentSampler) and alone else made
+    if not isinstance(made, IndependentSampler) or made.neighboring is not Neighboring.ADD_REMOVE:
+        remedy = "draw each example by itself, as PoissonSampler does, under add/remove"
+        rule = (
+            f"be left out with {type(made).__name__} under {made.neighboring}, which needs the number itself"
+        )
+        _check.refuse("population", rule, population, remedy)
+    return made.over(examples_of(loader))
+
+
+def _made(
+    loader: DataLoader[Any],
+    epoch: Epoch,
+    *,
+    sampler: Callable[..., Sampler] | None,
+    poisson: bool,
+    steps: int | None,
+    seed: SeedLike,
+) -> Sampler:
+    """Return the sampler of an epoch's public numbers."""
+    population, batch_size, steps_per_epoch = epoch
+    planned = ENDLESS if steps is None else steps
+    if sampler is not None:
+        rest = "lambda population, batch_size, steps, seed, **_: ..."
+        check_maker("sampler", sampler, "population, batch_size, steps_per_epoch, steps and seed", rest)
+        made = sampler(
+            population=population,
+            batch_size=batch_size,
+            steps_per_epoch=steps_per_epoch,
+            steps=planned,
+            seed=seed,
+        )
+        given: object = made
+        if not isinstance(given, Sampler) or not _draws_from(given, loader, population):
+            remedy = "use the numbers it is given; of users, pass as many ids as there are examples"
+            _check.refuse("sampler", f"draw from {population} examples", type(given).__name__, remedy)
+        if seed is not None and Seed.of(made.seed).reveal() != Seed.of(seed).reveal():
+            # Another seed may be another run's, and is another in each of several processes.
+            _check.refuse("sampler", "be made of the seed that it is given", made, "pass seed=seed")
+        if made.clips != "example":
+            remedy = "pass clip='example' to the sampler, or sum and clip by user in a loop of your own"
+            _check.refuse("sampler", "be priced for clipping each example", made, remedy)
+        return made
+    if poisson:
+        return PoissonSampler(
+            population=population, sampling_probability=1 / steps_per_epoch, steps=planned, seed=seed
+        )
+    warnings.warn(
+        "poisson_sampling=False: shuffled batches hide nobody, and each epoch costs a whole "
+        "unamplified step, under zero-out",
+        UserWarning,
+        stacklevel=6,
+    )
+    return ShuffledSampler(population=population, batch_size=batch_size, steps=planned, seed=seed)
+
+
+def planned_for(loader: DataLoader[Any], sampling: SamplingOptions, *, poisson: bool) -> Sampler:
+    """Return a sampler like that of the run, to find its noise by; how long the run is must be known."""
+    planned = steps_of(loader, sampling)
+    if planned is None:
+        _check.refuse("epochs", "be given", None, "pass epochs= or steps=")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the run itself says it again
+        return sampler_for(loader, sampling, poisson=poisson, steps=planned, seed=None)
+
+
+def _draws_from(made: Sampler, loader: DataLoader[Any], population: int) -> bool:
+    """Whether a sampler is of the public number of examples, or, with a declared batch size, of users."""
+    declared = isinstance(made, UserSampler | UserRecordsSampler) and made.public_batch_size is not None
+    return made.population == (examples_of(loader) if declared else population)

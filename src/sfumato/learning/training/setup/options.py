@@ -1,0 +1,168 @@
+"""What `PrivacyEngine.make_private` takes beside Opacus's own parameters, as four frozen values.
+
+>>> from sfumato.learning import NoiseOptions, SamplingOptions
+>>> SamplingOptions(population=10_000, epochs=3).epochs
+3
+>>> NoiseOptions(float_safe=True).float_safe
+True
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar, final
+
+from sfumato import _check
+from sfumato.learning.noise.noise import Noise
+from sfumato.learning.recipes.augmentation import Views
+from sfumato.learning.sampling.sampler import Sampler
+from sfumato.ledger.ledger import Ledger
+from sfumato.ledger.view import LedgerView
+
+__all__ = ["GradientOptions", "NoiseOptions", "RecordOptions", "SamplingOptions", "option"]
+
+T = TypeVar("T")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingOptions:
+    """How batches are drawn, and how many steps there are.
+
+    Parameters
+    ----------
+    population : int, optional
+        A public number of examples, such as a noisy count: all parameters follow from it, and the run is
+        under add/remove. Left out, the dataset's own number is public, and the run is under zero-out.
+    epochs, steps : int, optional
+        How long the run is: one of them; needed with a ledger.
+    sampler : callable, optional
+        Makes another sampler than `PoissonSampler`: called with ``population``, ``batch_size``,
+        ``steps_per_epoch``, ``steps`` and ``seed``.
+    max_physical_batch_size : int, optional
+        Larger batches are given in parts; the optimizer steps with the last part.
+    views : Views, optional
+        Augmented views of each example, averaged before clipping. Batches have a row for each view.
+
+    Examples
+    --------
+    >>> SamplingOptions(steps=1000).steps
+    1000
+    """
+
+    population: int | None = None
+    epochs: int | None = None
+    steps: int | None = None
+    sampler: Callable[..., Sampler] | None = None
+    max_physical_batch_size: int | None = None
+    views: Views | None = None
+
+    def __post_init__(self) -> None:
+        views: object = self.views
+        if not isinstance(views, Views | None):
+            remedy = "pass Views(count=, transform=)"
+            _check.refuse("views", "be of its kind", type(views).__name__, remedy)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradientOptions:
+    """How per-example gradients are computed: in how much memory, at which scale, after which test.
+
+    Parameters
+    ----------
+    memory : int, optional
+        Bytes that the engine may hold of per-example gradients.
+    chunk : int, optional
+        How many examples of a batch the engine works on at a time, for less memory.
+    loss_scale : float
+        A power of two from 1 to 2**40 that the loop multiplies the loss by, for float16.
+    self_test : bool
+        Whether the module is tested on random inputs at its first forward.
+
+    Examples
+    --------
+    >>> GradientOptions(chunk=64).self_test
+    True
+    """
+
+    memory: int | None = None
+    chunk: int | None = None
+    loss_scale: float = 1.0
+    self_test: bool = True
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoiseOptions:
+    """Which noise is added.
+
+    Parameters
+    ----------
+    float_safe : bool
+        Whether noisy sums are put on a grid with exactly rounded noise, see `GridNoise`; slower.
+    noise : callable, optional
+        Makes other noise, such as `CorrelatedNoise`: called with ``sampler``, ``key`` and ``seed``, the
+        latter two to be passed on.
+
+    Examples
+    --------
+    >>> NoiseOptions().float_safe
+    False
+    """
+
+    float_safe: bool = False
+    noise: Callable[..., Noise] | None = None
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordOptions:
+    """Where the run is charged, and what it goes on from.
+
+    Parameters
+    ----------
+    ledger : Ledger or LedgerView, optional
+        Charged for all steps before the first one. Without one, epsilon is counted in this process only.
+    delta : float, optional
+        Where the charge is read; needed with a ledger.
+    description : str
+        Of the charge.
+    replayable : bool
+        In torch's deterministic mode: a killed run is computed again bit for bit from its checkpoint.
+    resume_from : path, optional
+        A checkpoint to go on from; the run is not charged again.
+    key_file : path, optional
+        Where the key lies that seals the run's secrets; beside the ledger by default.
+
+    Examples
+    --------
+    >>> RecordOptions(resume_from="model.pt").replayable
+    False
+    """
+
+    ledger: Ledger | LedgerView | None = None
+    delta: float | None = None
+    description: str = "private training"
+    replayable: bool = False
+    resume_from: str | os.PathLike[str] | None = None
+    key_file: str | os.PathLike[str] | None = None
+
+    def __post_init__(self) -> None:
+        ledger: object = self.ledger
+        if not isinstance(ledger, Ledger | LedgerView | None):
+            remedy = "pass Ledger.open(...), say"
+            _check.refuse("ledger", "be of its kind", type(ledger).__name__, remedy)
+        if self.delta is not None:
+            _check.unit_interval("delta", self.delta)
+
+
+def option(name: str, given: T | None, kind: type[T]) -> T:
+    """Return the options given, or those by default."""
+    value = kind() if given is None else given
+    if not isinstance(value, kind):
+        remedy = f"pass {kind.__name__}(...)"
+        _check.refuse(name, f"be {kind.__name__}", type(value).__name__, remedy)
+    return value
