@@ -14,11 +14,11 @@ import typer
 from sfumato import _check
 from sfumato.privacy._outward import text_above, text_below
 from sfumato.privacy.calibration import calibrate as least_noise
+from sfumato.privacy.catalog import loss_from_json
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.leaves.laplace import Laplace
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
-from sfumato.privacy.serial import loss_from_json
 
 __all__ = ["calibrate", "epsilon"]
 

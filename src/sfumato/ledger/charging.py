@@ -16,9 +16,9 @@ from sfumato.ledger.refusal import all_hold, refusal
 from sfumato.ledger.registration import check_text
 from sfumato.ledger.schema import RUNS
 from sfumato.ledger.store import Store
+from sfumato.privacy.catalog import loss_from_json
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.receipt import Receipt
-from sfumato.privacy.serial import loss_from_json
 
 __all__ = ["Charging"]
 

@@ -13,8 +13,8 @@ from sfumato.ledger.budget import Budget
 from sfumato.ledger.chain import Event, decode_number
 from sfumato.ledger.filters import Spent
 from sfumato.ledger.log import content_of, corrupt, decode_spent
+from sfumato.privacy.catalog import loss_from_json
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.serial import loss_from_json
 
 __all__ = ["Entry", "entry_of"]
 

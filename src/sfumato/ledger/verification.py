@@ -33,7 +33,7 @@ from sfumato.ledger.refusal import Holding, all_hold
 from sfumato.ledger.releases import payload_digest, release_of
 from sfumato.ledger.renewal import check_period
 from sfumato.ledger.store import Transaction
-from sfumato.privacy.serial import loss_from_json
+from sfumato.privacy.catalog import loss_from_json
 
 __all__ = ["Verification", "verify_events", "verify_log"]
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from sfumato.numerics.interval import Interval
     from sfumato.privacy.accountant.precision import Precision
     from sfumato.privacy.calibration import analytic_gaussian_stddev, calibrate, classical_gaussian_stddev
+    from sfumato.privacy.catalog import loss_from_json
     from sfumato.privacy.composition import (
         advanced_composition,
         basic_composition,
@@ -76,7 +77,6 @@ if TYPE_CHECKING:
     from sfumato.privacy.participation import matrix_mechanism, participation_sensitivity
     from sfumato.privacy.readings import Readings
     from sfumato.privacy.receipt import Receipt
-    from sfumato.privacy.serial import loss_from_json
     from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = [
@@ -237,7 +237,7 @@ _HOMES = {
     "accountant.precision": ["Precision"],
     "readings": ["Readings"],
     "receipt": ["Receipt"],
-    "serial": ["loss_from_json"],
+    "catalog": ["loss_from_json"],
     "views": ["GDPView", "PureView", "ZCDPView"],
 }
 

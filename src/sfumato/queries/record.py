@@ -17,8 +17,8 @@ from sfumato.errors import LedgerUnavailable
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SymmetricLaw
 from sfumato.numerics.truncated import TruncatedLaplaceLaw
+from sfumato.privacy.catalog import loss_from_json
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.serial import loss_from_json
 from sfumato.queries.noise import AnyMechanism, Law
 from sfumato.queries.plan import AggregateKind, ColumnType, OrderItem
 

@@ -10,18 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import NUMBER
 from sfumato.privacy._outward import times_above
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
 from sfumato.privacy.leaves.leaf import DivergenceLeaf, Leaf, bounded_log_profile, bounded_rdp
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.pairs.pair import Pair, two_points
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["ZCDP", "ApproximateDP", "PureDP"]
 
 
 @final
+@serialized_as("pure-dp", epsilon=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class PureDP(Leaf):
     """Any mechanism that is epsilon-DP: priced as randomized response, the worst of them.
@@ -30,7 +33,7 @@ class PureDP(Leaf):
     ----------
     epsilon : float
         Bound on the privacy loss, non-negative.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the bound is about.
 
     Notes
@@ -48,10 +51,12 @@ class PureDP(Leaf):
     0.5
     """
 
-    _epsilon: float
-    neighboring: Neighboring = field(kw_only=True)
+    _any_relation = True
 
-    def __init__(self, epsilon: float, *, neighboring: Neighboring = Neighboring.ADD_REMOVE) -> None:
+    _epsilon: float
+    neighboring: Relation = field(kw_only=True)
+
+    def __init__(self, epsilon: float, *, neighboring: Relation = Neighboring.ADD_REMOVE) -> None:
         self._set_rounded("_epsilon", epsilon, up=True)
         self._set_relation(neighboring)
 
@@ -85,6 +90,7 @@ class PureDP(Leaf):
 
 
 @final
+@serialized_as("approximate-dp", epsilon=NUMBER, delta=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class ApproximateDP(Leaf):
     """Any mechanism that is (epsilon, delta)-DP: with probability delta it may tell everything.
@@ -95,7 +101,7 @@ class ApproximateDP(Leaf):
         Non-negative.
     delta : float
         In [0, 1).
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the guarantee is about.
 
     Notes
@@ -113,12 +119,14 @@ class ApproximateDP(Leaf):
     0.5
     """
 
+    _any_relation = True
+
     _epsilon: float
     _delta: float
-    neighboring: Neighboring = field(kw_only=True)
+    neighboring: Relation = field(kw_only=True)
 
     def __init__(
-        self, epsilon: float, delta: float, *, neighboring: Neighboring = Neighboring.ADD_REMOVE
+        self, epsilon: float, delta: float, *, neighboring: Relation = Neighboring.ADD_REMOVE
     ) -> None:
         self._set_rounded("_epsilon", epsilon, up=True)
         self._set_rounded("_delta", delta, up=True)
@@ -147,6 +155,7 @@ class ApproximateDP(Leaf):
 
 
 @final
+@serialized_as("zcdp", rho=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class ZCDP(DivergenceLeaf):
     """Any mechanism that is rho-zCDP.
@@ -155,7 +164,7 @@ class ZCDP(DivergenceLeaf):
     ----------
     rho : float
         Every Rényi divergence of order ``a > 1`` is at most ``rho * a``; non-negative.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the bound is about.
 
     Notes
@@ -173,8 +182,10 @@ class ZCDP(DivergenceLeaf):
     2.141939
     """
 
+    _any_relation = True
+
     rho: float
-    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
 
     def __post_init__(self) -> None:
         self._set_rounded("rho", self.rho, up=True)

@@ -10,20 +10,23 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._wire import INTEGER, RATIONAL
 from sfumato.numerics.laws import DiscreteGaussianLaw
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves import lattice_normal
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.pairs.discrete_gaussian import discrete_gaussian_pair
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, ZCDPView
 
 __all__ = ["DiscreteGaussian"]
 
 
 @final
+@serialized_as("discrete-gaussian", stddev=RATIONAL, sensitivity=INTEGER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class DiscreteGaussian(Leaf):
     """Discrete Gaussian noise on an integer that moves by at most ``sensitivity``.
@@ -38,7 +41,7 @@ class DiscreteGaussian(Leaf):
         The noise has mass proportional to ``exp(-x**2 / (2 * stddev**2))``; 0 is no noise.
     sensitivity : int
         At least 1.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the sensitivity is about.
 
     Notes
@@ -61,9 +64,11 @@ class DiscreteGaussian(Leaf):
     0.153044
     """
 
+    _any_relation = True
+
     stddev: Fraction
     sensitivity: int
-    neighboring: Neighboring
+    neighboring: Relation
     _rho: float = field(init=False, compare=False)
 
     def __init__(
@@ -71,7 +76,7 @@ class DiscreteGaussian(Leaf):
         stddev: float | Fraction,
         sensitivity: int = 1,
         *,
-        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+        neighboring: Relation = Neighboring.ADD_REMOVE,
     ) -> None:
         self._set_lattice("stddev", stddev, sensitivity, neighboring)
         rho = fraction_up((self.sensitivity / self.stddev) ** 2 / 2) if self.stddev else math.inf

@@ -11,21 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import INTEGER, RATIONAL
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import above, times_above
 from sfumato.privacy.leaves import lattice_normal
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.pairs.normal import NormalPair
 from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.pairs.telltale import TelltalePair
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, ZCDPView
 
 __all__ = ["DiscreteGaussianVector"]
 
 
 @final
+@serialized_as("discrete-gaussian-vector", stddev=RATIONAL, l2_squared=INTEGER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class DiscreteGaussianVector(Leaf):
     r"""Independent discrete Gaussian noise on integers that move by at most so much all together.
@@ -36,7 +39,7 @@ class DiscreteGaussianVector(Leaf):
         Each noise has mass proportional to ``exp(-x**2 / (2 * stddev**2))``; 0 is no noise.
     l2_squared : int
         The most that the squares of the integers' moves add up to; at least 1.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the moves are about.
 
     Notes
@@ -71,9 +74,11 @@ class DiscreteGaussianVector(Leaf):
     (0.5, 4.8866, 5.2215)
     """
 
+    _any_relation = True
+
     stddev: Fraction
     l2_squared: int
-    neighboring: Neighboring
+    neighboring: Relation
     _rho: float = field(init=False, compare=False)
 
     def __init__(
@@ -81,7 +86,7 @@ class DiscreteGaussianVector(Leaf):
         stddev: float | Fraction,
         l2_squared: int = 1,
         *,
-        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+        neighboring: Relation = Neighboring.ADD_REMOVE,
     ) -> None:
         self._set_exact("stddev", stddev)
         remedy = "integers that no unit can move need neither noise nor a loss"

@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._wire import INTEGER, RATIONAL
 from sfumato.numerics.laws import DiscreteLaplaceLaw
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import above, below, times_above
@@ -17,16 +18,18 @@ from sfumato.privacy.conversion import pure_to_gdp
 from sfumato.privacy.leaves.laplace import laplace_kl
 from sfumato.privacy.leaves.leaf import Leaf, bounded_rdp
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.normal import upper_quantile
 from sfumato.privacy.pairs.discrete_laplace import discrete_laplace_pair
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["DiscreteLaplace"]
 
 
 @final
+@serialized_as("discrete-laplace", scale=RATIONAL, sensitivity=INTEGER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class DiscreteLaplace(Leaf):
     r"""Discrete Laplace noise on an integer that moves by at most ``sensitivity``.
@@ -40,7 +43,7 @@ class DiscreteLaplace(Leaf):
         The noise has mass proportional to ``exp(-abs(x) / scale)``; 0 is no noise.
     sensitivity : int
         At least 1.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the sensitivity is about.
 
     Notes
@@ -78,9 +81,11 @@ class DiscreteLaplace(Leaf):
     (0.5, 1.0)
     """
 
+    _any_relation = True
+
     scale: Fraction
     sensitivity: int
-    neighboring: Neighboring
+    neighboring: Relation
     # Rounded up: the inverse scale, the greatest loss, and the Kullback-Leibler divergence.
     _rate: float = field(init=False, compare=False)
     _bound: float = field(init=False, compare=False)
@@ -91,7 +96,7 @@ class DiscreteLaplace(Leaf):
         scale: float | Fraction,
         sensitivity: int = 1,
         *,
-        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+        neighboring: Relation = Neighboring.ADD_REMOVE,
     ) -> None:
         self._set_lattice("scale", scale, sensitivity, neighboring)
         rate = fraction_up(1 / self.scale) if self.scale else math.inf

@@ -9,19 +9,22 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._wire import NUMBER
 from sfumato.numerics.rounding import mul_up
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
 from sfumato.privacy.leaves.leaf import Leaf
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring
 from sfumato.privacy.pairs.bounded_range import BoundedRangePair
 from sfumato.privacy.pairs.pair import Pair, no_loss
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["Exponential"]
 
 
 @final
+@serialized_as("exponential-mechanism", epsilon=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class Exponential(Leaf):
     r"""One choice by the exponential mechanism: a candidate with probability proportional to exp(score).

@@ -11,21 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from sfumato._wire import NUMBER
 from sfumato.numerics.rounding import fraction_down
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.pairs.normal import NormalPair
 from sfumato.privacy.pairs.normal_mixture import NormalMixturePair, log_binomial
 from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.pairs.subsampled import SubsampledPair
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, ZCDPView
 
 __all__ = ["Gaussian"]
 
 
 @final
+@serialized_as("gaussian", noise_multiplier=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class Gaussian(Leaf):
     """Real Gaussian noise on a vector whose L2 norm moves by at most one sensitivity.
@@ -37,7 +40,7 @@ class Gaussian(Leaf):
     ----------
     noise_multiplier : float
         Standard deviation over L2 sensitivity; 0 is no noise.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the sensitivity is about.
 
     Notes
@@ -56,8 +59,10 @@ class Gaussian(Leaf):
     96.7173
     """
 
+    _any_relation = True
+
     noise_multiplier: float
-    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
 
     def __post_init__(self) -> None:
         self._set_rounded("noise_multiplier", self.noise_multiplier, up=False)

@@ -8,18 +8,21 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._wire import NUMBER
 from sfumato.privacy._outward import above, times_above
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.pairs.normal import NormalPair
 from sfumato.privacy.pairs.pair import Pair, no_loss
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["GaussianDP"]
 
 
 @final
+@serialized_as("gaussian-dp", mu=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class GaussianDP(Leaf):
     """Any mechanism that is mu-Gaussian DP.
@@ -28,7 +31,7 @@ class GaussianDP(Leaf):
     ----------
     mu : float
         The trade-off function is at least that of N(0, 1) against N(mu, 1); non-negative.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the bound is about.
 
     Notes
@@ -46,8 +49,10 @@ class GaussianDP(Leaf):
     4.8866
     """
 
+    _any_relation = True
+
     mu: float
-    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
 
     def __post_init__(self) -> None:
         self._set_rounded("mu", self.mu, up=True)

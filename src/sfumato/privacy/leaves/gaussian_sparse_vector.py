@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
 from sfumato import _check
+from sfumato._wire import BOOLEAN, INTEGER, NUMBER
 from sfumato.numerics.rounding import fraction_up, sqrt_up
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.accountant import certified
@@ -20,7 +21,7 @@ from sfumato.privacy.accountant.planning import Pairs
 from sfumato.privacy.accountant.precision import Precision
 from sfumato.privacy.conversion import rdp_epsilon
 from sfumato.privacy.leaves.leaf import Leaf
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring
 from sfumato.privacy.normal import log_profile
 from sfumato.privacy.pairs.hull import profile_laws
 from sfumato.privacy.pairs.normal import NormalPair
@@ -28,6 +29,7 @@ from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.pairs.rational import rational_pair
 from sfumato.privacy.pairs.stopping import stopping_pair
 from sfumato.privacy.pairs.wrapped import LoosePair
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, ZCDPView
 
 __all__ = ["GaussianSparseVector"]
@@ -41,6 +43,15 @@ _MOST_LENGTH: Final = 2**50
 
 
 @final
+@serialized_as(
+    "gaussian-sparse-vector",
+    threshold_noise=NUMBER,
+    query_noise=NUMBER,
+    length=INTEGER,
+    positives=INTEGER,
+    monotone=BOOLEAN,
+    neighboring=RELATION,
+)
 @dataclass(frozen=True, slots=True, repr=False)
 class GaussianSparseVector(Leaf):
     r"""Answers "above" or "below" to at most so many queries, stopping after some number of "above".

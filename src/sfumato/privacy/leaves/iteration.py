@@ -10,15 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import INTEGER, NUMBER
 from sfumato.errors import NeighboringMismatch
 from sfumato.numerics.rounding import div_down
 from sfumato.privacy._outward import above
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring
 from sfumato.privacy.pairs.normal import NormalPair
 from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.pairs.wrapped import LoosePair
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, ZCDPView
 
 __all__ = ["NoisyIteration"]
@@ -27,6 +29,7 @@ _MOST: Final = 10**15
 
 
 @final
+@serialized_as("noisy-iteration", noise_multiplier=NUMBER, steps_after=INTEGER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class NoisyIteration(Leaf):
     r"""Noisy projected gradient descent, seen through its last iterate, for a record that one step uses.

@@ -10,21 +10,24 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._wire import NUMBER
 from sfumato.numerics.rounding import exp_up, fraction_down
 from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
 from sfumato.privacy.leaves.leaf import Leaf, bounded_log_profile, bounded_rdp
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.normal import upper_quantile
 from sfumato.privacy.pairs.laplace import LaplacePair
 from sfumato.privacy.pairs.pair import Pair, two_points
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["Laplace", "laplace_kl"]
 
 
 @final
+@serialized_as("laplace", noise_multiplier=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class Laplace(Leaf):
     r"""Real Laplace noise on a value that moves by at most one sensitivity.
@@ -33,7 +36,7 @@ class Laplace(Leaf):
     ----------
     noise_multiplier : float
         Scale over L1 sensitivity; 0 is no noise.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the sensitivity is about.
 
     Notes
@@ -65,8 +68,10 @@ class Laplace(Leaf):
     0.5
     """
 
+    _any_relation = True
+
     noise_multiplier: float
-    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
     # Rounded up: the greatest loss.
     _bound: float = field(init=False, compare=False)
 

@@ -8,19 +8,21 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import INTEGER
 from sfumato.errors import NeighboringMismatch, UnsupportedView
 from sfumato.numerics.rounding import exp_up, fraction_down, fraction_up, mul_up
 from sfumato.privacy._outward import UNIT, above, sum_above, times_above
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation, refuse_further
 from sfumato.privacy.pairs.chained import MOST_STEPS, ChainedPair
 from sfumato.privacy.pairs.pair import Pair, no_loss
+from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["Chained", "DivergenceLeaf", "Leaf", "Node", "bounded_log_profile", "bounded_rdp", "listed"]
@@ -38,6 +40,9 @@ class Node(PrivacyLoss):
 
     __slots__ = ()
 
+    _any_relation: ClassVar[bool] = False
+    """Whether the theorem is about any two neighbors of any `Relation`, and not of three only."""
+
     def _set_part(self, name: str, value: object) -> None:
         """Check that a part is one loss, neither repeated nor composed."""
         if not isinstance(value, PrivacyLoss):
@@ -46,7 +51,13 @@ class Node(PrivacyLoss):
             _check.refuse(
                 name, "be one mechanism, neither repeated nor composed", repr(value)[:200], "wrap each part"
             )
+        self._check_further(value.neighboring)
         self._set(name, value)
+
+    def _check_further(self, relation: Relation | None) -> None:
+        """Refuse a relation that the theorem is not about."""
+        if not self._any_relation:
+            refuse_further(type(self).__name__, relation)
 
     def __repr__(self) -> str:
         shown = (
@@ -64,6 +75,7 @@ class Node(PrivacyLoss):
 
 
 @final
+@serialized_as("chained", loss=LOSS, steps=INTEGER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class Chained(Node):
     r"""A loss between datasets that are several steps apart; `PrivacyLoss.group` and `under` make it.
@@ -202,8 +214,9 @@ class Leaf(Node):
         self._set_relation(neighboring)
 
     def _set_relation(self, value: object) -> None:
-        if not isinstance(value, Neighboring):
+        if not isinstance(value, Relation):
             _check.refuse("neighboring", "be a Neighboring", value, "pass Neighboring.ADD_REMOVE or another")
+        self._check_further(value)
         self._set("neighboring", value)
 
     def _set_monotone(self, value: object) -> None:

@@ -9,17 +9,20 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._wire import NUMBER
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.conversion import pure_to_zcdp
 from sfumato.privacy.leaves.leaf import DivergenceLeaf
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import ZCDPView
 
 __all__ = ["CDP"]
 
 
 @final
+@serialized_as("mean-concentrated-dp", mu=NUMBER, tau=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class CDP(DivergenceLeaf):
     r"""Any mechanism that is (mu, tau)-concentrated differentially private.
@@ -31,7 +34,7 @@ class CDP(DivergenceLeaf):
     tau : float
         The loss less its mean is sub-Gaussian with this parameter: :math:`E e^{t(Z - EZ)} \le
         e^{t^2\tau^2/2}` for all t; non-negative.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the bounds are about.
 
     Notes
@@ -59,9 +62,11 @@ class CDP(DivergenceLeaf):
     True
     """
 
+    _any_relation = True
+
     mu: float
     tau: float
-    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
 
     def __post_init__(self) -> None:
         self._set_rounded("mu", self.mu, up=True)
@@ -69,7 +74,7 @@ class CDP(DivergenceLeaf):
         self._set_relation(self.neighboring)
 
     @classmethod
-    def of_pure(cls, epsilon: float, *, neighboring: Neighboring = Neighboring.ADD_REMOVE) -> CDP:
+    def of_pure(cls, epsilon: float, *, neighboring: Relation = Neighboring.ADD_REMOVE) -> CDP:
         r"""Return the bounds that every epsilon-DP mechanism meets.
 
         Notes

@@ -9,11 +9,13 @@ from fractions import Fraction
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import BOOLEAN, NUMBER, Names
 from sfumato.privacy.leaves.bounded import BoundedLeaf
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.leaves.leaf import Leaf
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring
+from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["MaxNoise", "ReportNoisyMax"]
 
@@ -40,7 +42,16 @@ class MaxNoise(Enum):
         return f"MaxNoise.{self.name}"
 
 
+_NOISE = Names(
+    "a noise",
+    {"gumbel": MaxNoise.GUMBEL, "exponential": MaxNoise.EXPONENTIAL, "laplace": MaxNoise.LAPLACE},
+)
+
+
 @final
+@serialized_as(
+    "report-noisy-max", noise_multiplier=NUMBER, noise=_NOISE, monotone=BOOLEAN, neighboring=RELATION
+)
 @dataclass(frozen=True, slots=True, repr=False)
 class ReportNoisyMax(BoundedLeaf):
     r"""The index of the largest of several scores after independent noise; no score is told.

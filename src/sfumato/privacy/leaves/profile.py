@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from typing import Final, final
 
 from sfumato import _check
+from sfumato._wire import NUMBER, sequence
 from sfumato.numerics.rounding import log_up
 from sfumato.privacy.leaves.rational import RationalLeaf
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.pairs.hull import profile_laws
+from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["Profile"]
 
@@ -20,6 +22,7 @@ _LARGEST: Final = 600.0
 
 
 @final
+@serialized_as("privacy-profile", epsilons=sequence(NUMBER), deltas=sequence(NUMBER), neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class Profile(RationalLeaf):
     r"""Any mechanism that is (epsilon, delta)-DP for each of several pairs of numbers.
@@ -30,7 +33,7 @@ class Profile(RationalLeaf):
         Rising, from 0 to 600.
     deltas : sequence of float
         As many, in [0, 1].
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the guarantees are about.
 
     Notes
@@ -55,9 +58,11 @@ class Profile(RationalLeaf):
     True
     """
 
+    _any_relation = True
+
     epsilons: Sequence[float]
     deltas: Sequence[float]
-    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
 
     def __post_init__(self) -> None:
         self._set_numbers("epsilons", self.epsilons, up=True)

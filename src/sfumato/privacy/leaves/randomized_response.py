@@ -9,9 +9,11 @@ from typing import Final, final
 import numpy as np
 
 from sfumato import _check
+from sfumato._wire import INTEGER, NUMBER
 from sfumato.privacy.leaves.three_losses import ThreeLosses
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring
 from sfumato.privacy.pairs.blanket import Blanket
+from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["RandomizedResponse"]
 
@@ -19,6 +21,7 @@ _MOST: Final = 2**53
 
 
 @final
+@serialized_as("randomized-response", epsilon=NUMBER, categories=INTEGER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class RandomizedResponse(ThreeLosses):
     r"""A category that is reported truly, or exchanged for another one drawn evenly.

@@ -12,15 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import RATIONAL, sequence
 from sfumato.numerics.rounding import fraction_up, log_up
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.pairs.pair import AtomicPair, Pair
 from sfumato.privacy.pairs.rational import log_of, rational_pair
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["DiscretePair", "RationalLeaf"]
@@ -86,7 +88,7 @@ class RationalLeaf(Leaf):
             return 1.0, ()
         sums = sum(p for p, _ in self._common), sum(q for _, q in self._common)
         laws = [p / sums[0] for p, _ in self._common], [q / sums[1] for _, q in self._common]
-        return self._mass, ((DiscretePair(*laws, neighboring=cast("Neighboring", self.neighboring)), 1),)
+        return self._mass, ((DiscretePair(*laws, neighboring=cast("Relation", self.neighboring)), 1),)
 
     def zcdp(self) -> ZCDPView:
         """Return what pure DP outside the mass implies."""
@@ -126,6 +128,7 @@ class RationalLeaf(Leaf):
 
 
 @final
+@serialized_as("discrete-pair", p=sequence(RATIONAL), q=sequence(RATIONAL), neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class DiscretePair(RationalLeaf):
     """A mechanism whose outputs on any two neighbors are dominated by two finite laws.
@@ -136,7 +139,7 @@ class DiscretePair(RationalLeaf):
         Masses of the outcomes with the unit and without it (under a symmetric relation: on either dataset and
         on the other), in the same order of outcomes; a float means the rational it is. Each law is divided by
         its sum, which must be 1 to nine digits.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the two laws are about.
 
     Notes
@@ -157,9 +160,11 @@ class DiscretePair(RationalLeaf):
     0.0
     """
 
+    _any_relation = True
+
     p: Sequence[float | Fraction]
     q: Sequence[float | Fraction]
-    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
 
     def __post_init__(self) -> None:
         self._set_rationals("p", self.p)

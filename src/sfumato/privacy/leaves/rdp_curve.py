@@ -10,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import NUMBER, sequence
 from sfumato.numerics.rounding import mul_up
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.leaves.leaf import DivergenceLeaf
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
+from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["RDPCurve"]
 
@@ -21,6 +23,7 @@ _MOST: Final = 10_000
 
 
 @final
+@serialized_as("rdp-curve", orders=sequence(NUMBER), epsilons=sequence(NUMBER), neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class RDPCurve(DivergenceLeaf):
     r"""Any mechanism whose Rényi divergences have the given bounds.
@@ -31,7 +34,7 @@ class RDPCurve(DivergenceLeaf):
         Rising, above 1.
     epsilons : sequence of float
         Bounds on the divergences of those orders, in both directions; non-negative.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the bounds are about.
 
     Notes
@@ -55,9 +58,11 @@ class RDPCurve(DivergenceLeaf):
     (0.4, 1.8971)
     """
 
+    _any_relation = True
+
     orders: Sequence[float]
     epsilons: Sequence[float]
-    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
     # The vertices of the greatest convex curve, by order less 1.
     _gaps: tuple[float, ...] = field(init=False, compare=False)
     _heights: tuple[float, ...] = field(init=False, compare=False)

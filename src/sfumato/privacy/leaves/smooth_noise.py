@@ -9,14 +9,16 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._wire import NUMBER
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.leaves.rational import RationalLeaf
 from sfumato.privacy.loss import Term
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring
 from sfumato.privacy.pairs.hull import profile_laws
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.wrapped import LoosePair
+from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["SmoothGaussian", "SmoothLaplace"]
 
@@ -29,6 +31,7 @@ _LEAST_SMOOTH: Final = 1e-7
 
 
 @final
+@serialized_as("smooth-laplace", noise_multiplier=NUMBER, smoothness=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class SmoothLaplace(RationalLeaf):
     r"""A number with Laplace noise, as wide as a smooth upper bound on its local sensitivity.
@@ -151,6 +154,7 @@ class SmoothLaplace(RationalLeaf):
 
 
 @final
+@serialized_as("smooth-gaussian", noise_multiplier=NUMBER, smoothness=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class SmoothGaussian(Leaf):
     r"""A number with Gaussian noise, as wide as a smooth upper bound on its local sensitivity.

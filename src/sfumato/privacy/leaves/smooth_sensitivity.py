@@ -7,14 +7,23 @@ from dataclasses import dataclass, field
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import NUMBER, Field
 from sfumato.privacy._outward import above
 from sfumato.privacy.leaves.bounded import BoundedLeaf
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring
+from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["SmoothSensitivity"]
 
 
 @final
+@serialized_as(
+    "smooth-student-t",
+    noise_multiplier=NUMBER,
+    smoothness=NUMBER,
+    degrees_of_freedom=Field("degrees", NUMBER),
+    neighboring=RELATION,
+)
 @dataclass(frozen=True, slots=True, repr=False)
 class SmoothSensitivity(BoundedLeaf):
     r"""A number with Student's t noise, as wide as a smooth upper bound on its local sensitivity.

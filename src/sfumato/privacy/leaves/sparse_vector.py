@@ -8,13 +8,23 @@ from fractions import Fraction
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import BOOLEAN, INTEGER, NUMBER
 from sfumato.privacy.leaves.bounded import BoundedLeaf
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring
+from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["SparseVector"]
 
 
 @final
+@serialized_as(
+    "sparse-vector",
+    threshold_noise=NUMBER,
+    query_noise=NUMBER,
+    positives=INTEGER,
+    monotone=BOOLEAN,
+    neighboring=RELATION,
+)
 @dataclass(frozen=True, slots=True, repr=False)
 class SparseVector(BoundedLeaf):
     r"""Answers "above" or "below" to a stream of queries, stopping after some number of "above".

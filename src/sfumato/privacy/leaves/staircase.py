@@ -9,13 +9,16 @@ from typing import final
 import numpy as np
 
 from sfumato import _check
+from sfumato._wire import NUMBER
 from sfumato.privacy.leaves.three_losses import ThreeLosses
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring
+from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["Staircase"]
 
 
 @final
+@serialized_as("staircase", epsilon=NUMBER, gamma=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class Staircase(ThreeLosses):
     r"""Staircase noise on one number that moves by at most one sensitivity.

@@ -10,14 +10,23 @@ from typing import final
 import numpy as np
 
 from sfumato import _check
+from sfumato._wire import NUMBER, RATIONAL, Field
 from sfumato.privacy.leaves.three_losses import ThreeLosses
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring
 from sfumato.privacy.pairs.blanket import Blanket
+from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["SupportResponse"]
 
 
 @final
+@serialized_as(
+    "support-response",
+    epsilon=NUMBER,
+    probability=Field("chance", RATIONAL),
+    overlap=RATIONAL,
+    neighboring=RELATION,
+)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class SupportResponse(ThreeLosses):
     r"""A report from a law that all data share, :math:`e^\epsilon` times as likely if it supports the truth.

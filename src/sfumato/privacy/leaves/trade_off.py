@@ -9,14 +9,17 @@ from fractions import Fraction
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import RATIONAL, sequence
 from sfumato.privacy.leaves.rational import RationalLeaf
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.pairs.hull import lower_hull
+from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["TradeOff"]
 
 
 @final
+@serialized_as("trade-off", alphas=sequence(RATIONAL), betas=sequence(RATIONAL), neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class TradeOff(RationalLeaf):
     r"""Any mechanism whose trade-off function is nowhere below a piecewise linear curve: f-DP.
@@ -27,7 +30,7 @@ class TradeOff(RationalLeaf):
         False positive rates of tests for the unit, rising from 0 to 1; a float means the rational it is.
     betas : sequence of int, float or Fraction
         Bounds on the least false negative rates there: falling to 0, each at most ``1 - alpha``.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the curve is about.
 
     Notes
@@ -49,9 +52,11 @@ class TradeOff(RationalLeaf):
     1.098612
     """
 
+    _any_relation = True
+
     alphas: Sequence[float | Fraction]
     betas: Sequence[float | Fraction]
-    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
 
     def __post_init__(self) -> None:
         self._set_rationals("alphas", self.alphas)

@@ -12,7 +12,7 @@ from sfumato.privacy.accountant import closed
 from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss, Term
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Neighboring, Relation
 from sfumato.privacy.nodes.poisson import check_absent
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
@@ -33,7 +33,7 @@ class AllocatedNode(Node):
     loss: PrivacyLoss
 
     @property
-    def neighboring(self) -> Neighboring:
+    def neighboring(self) -> Relation:
         """Add/remove or zero-out, as of the loss."""
         return self.loss.neighboring or Neighboring.ADD_REMOVE
 

@@ -13,7 +13,7 @@ from sfumato.privacy._outward import times_above
 from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Neighboring, Relation
 from sfumato.privacy.pairs.chained import MOST_STEPS
 from sfumato.privacy.pairs.derived import fine_bins, one_run
 from sfumato.privacy.pairs.mixture import MixturePair
@@ -36,7 +36,7 @@ class SampledNode(Node):
     loss: PrivacyLoss
 
     @property
-    def neighboring(self) -> Neighboring:
+    def neighboring(self) -> Relation:
         """Replace-one."""
         return Neighboring.REPLACE_ONE
 

@@ -7,16 +7,19 @@ from functools import lru_cache
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import INTEGER
 from sfumato.privacy.loss import PrivacyLoss, Term
 from sfumato.privacy.nodes._allocated import AllocatedNode
 from sfumato.privacy.nodes.block_bound import BlockBound
 from sfumato.privacy.pairs.allocation import AllocationPair
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.serialization import LOSS, serialized_as
 
 __all__ = ["RandomAllocation"]
 
 
 @final
+@serialized_as("random-allocation", loss=LOSS, steps=INTEGER, selected=INTEGER)
 @dataclass(frozen=True, slots=True, repr=False)
 class RandomAllocation(AllocatedNode):
     r"""Steps of a mechanism, in each of which run those units that were allocated to it.

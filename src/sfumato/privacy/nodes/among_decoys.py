@@ -8,16 +8,19 @@ from fractions import Fraction
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import INTEGER, RATIONAL, Field
 from sfumato.errors import UnsupportedView
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes._mingled import MingledNode
 from sfumato.privacy.pairs.blanket import Blanketed, among
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.serialization import LOSS, serialized_as
 
 __all__ = ["AmongDecoys"]
 
 
 @final
+@serialized_as("among-decoys", loss=LOSS, decoys=INTEGER, probability=Field("chance", RATIONAL))
 @dataclass(frozen=True, slots=True, repr=False)
 class AmongDecoys(MingledNode):
     r"""One client's report in random order among decoys, which are drawn from what all reports share.

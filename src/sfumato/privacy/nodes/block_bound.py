@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 from sfumato.privacy.accountant import closed
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Neighboring, Relation
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.wrapped import LoosePair
+from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["BlockBound"]
 
 
 @final
+@serialized_as("block-bound", loss=LOSS)
 @dataclass(frozen=True, slots=True, repr=False)
 class BlockBound(Node):
     """One of several blocks whose composition bounds a run; `RandomAllocation` and others make it.
@@ -49,7 +51,7 @@ class BlockBound(Node):
         self._set_part("loss", self.loss)
 
     @property
-    def neighboring(self) -> Neighboring | None:
+    def neighboring(self) -> Relation | None:
         """The block's."""
         return self.loss.neighboring
 

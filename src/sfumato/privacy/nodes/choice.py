@@ -16,6 +16,7 @@ from sfumato.privacy.pairs.derived import one_run
 from sfumato.privacy.pairs.maximum import MaximumPair
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.profile import log_profile
+from sfumato.privacy.serialization import LOSSES, serialized_as
 from sfumato.privacy.views import PureView
 
 __all__ = ["AdaptiveChoice", "Parallel"]
@@ -45,6 +46,7 @@ class _Worst(Several):
 
 
 @final
+@serialized_as("adaptive-choice", losses=LOSSES)
 @dataclass(frozen=True, slots=True, repr=False)
 class AdaptiveChoice(_Worst):
     r"""One mechanism out of a fixed finite set, chosen by whoever sees the earlier answers.
@@ -77,6 +79,7 @@ class AdaptiveChoice(_Worst):
 
 
 @final
+@serialized_as("parallel", losses=LOSSES)
 @dataclass(frozen=True, slots=True, repr=False)
 class Parallel(_Worst):
     r"""Several mechanisms, each on its own part of the units.

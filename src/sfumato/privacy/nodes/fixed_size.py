@@ -6,18 +6,21 @@ from dataclasses import dataclass
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import INTEGER
 from sfumato.privacy._outward import above
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes._sampled import SampledNode
 from sfumato.privacy.nodes.poisson import amplified
 from sfumato.privacy.pairs.mirrored import MirroredPair
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import PureView
 
 __all__ = ["FixedSizeSampled"]
 
 
 @final
+@serialized_as("fixed-size-sampled", loss=LOSS, sample_size=INTEGER, population_size=INTEGER)
 @dataclass(frozen=True, slots=True, repr=False)
 class FixedSizeSampled(SampledNode):
     r"""A mechanism that ran on a fixed number of units, drawn without replacement; the sample stays secret.

@@ -12,18 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import BOOLEAN, NUMBER, sequence
 from sfumato.privacy._outward import UNIT, above, sum_above
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes._parts import Several, checked, pair_of
 from sfumato.privacy.pairs.mixture import WEIGHT_SLACK, MixturePair
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.wrapped import LoosePair
+from sfumato.privacy.serialization import LOSSES, serialized_as
 from sfumato.privacy.views import PureView
 
 __all__ = ["Mixture"]
 
 
 @final
+@serialized_as("mixture", losses=LOSSES, weights=sequence(NUMBER), index_public=BOOLEAN)
 @dataclass(frozen=True, slots=True, repr=False)
 class Mixture(Several):
     r"""One of several mechanisms, drawn by fixed weights.

@@ -11,15 +11,17 @@ from numpy.typing import NDArray
 from sfumato.privacy.accountant import closed
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Relation
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.wrapped import LoosePair
+from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["PostProcessed"]
 
 
 @final
+@serialized_as("post-processed", loss=LOSS)
 @dataclass(frozen=True, slots=True, repr=False)
 class PostProcessed(Node):
     """A mechanism of whose output only a function is shown.
@@ -42,13 +44,15 @@ class PostProcessed(Node):
     0.0
     """
 
+    _any_relation = True
+
     loss: PrivacyLoss
 
     def __post_init__(self) -> None:
         self._set_part("loss", self.loss)
 
     @property
-    def neighboring(self) -> Neighboring | None:
+    def neighboring(self) -> Relation | None:
         """The mechanism's."""
         return self.loss.neighboring
 

@@ -12,15 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import NUMBER
 from sfumato.errors import UnsupportedView
 from sfumato.numerics.rounding import log_down, log_up
 from sfumato.privacy._outward import UNIT, above, below
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Relation, refuse_further
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.telltale import TelltalePair
+from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["PoissonStopping", "RandomStopping"]
@@ -44,9 +46,10 @@ class _Stopping(Node):
         if not isinstance(given, PrivacyLoss) or given.neighboring is None:
             remedy = "pass the loss of one run, such as PureDP(0.1)"
             _check.refuse("loss", "be the PrivacyLoss of one run", type(self.loss).__name__, remedy)
+        refuse_further(type(self).__name__, given.neighboring)
 
     @property
-    def neighboring(self) -> Neighboring | None:
+    def neighboring(self) -> Relation | None:
         """That of one run."""
         return self.loss.neighboring
 
@@ -83,6 +86,7 @@ class _Stopping(Node):
 
 
 @final
+@serialized_as("random-stopping", loss=LOSS, shape=NUMBER, stopping_probability=NUMBER)
 @dataclass(frozen=True, slots=True, repr=False)
 class RandomStopping(_Stopping):
     r"""The best of a random number of runs, drawn from a truncated negative binomial law.
@@ -177,6 +181,7 @@ class RandomStopping(_Stopping):
 
 
 @final
+@serialized_as("poisson-stopping", loss=LOSS, mean=NUMBER)
 @dataclass(frozen=True, slots=True, repr=False)
 class PoissonStopping(_Stopping):
     r"""The best of a Poisson number of runs; with no run, nothing is told.

@@ -10,18 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import INTEGER, NUMBER
 from sfumato.numerics.rounding import exp_up, mul_up
 from sfumato.privacy._outward import above, sum_above, times_above
 from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Neighboring, Relation
 from sfumato.privacy.nodes._sampled import drawn_several, tells_all
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
 from sfumato.privacy.pairs.chained import MOST_STEPS
 from sfumato.privacy.pairs.pair import Pair, no_loss
 from sfumato.privacy.pairs.subsampled import SubsampledPair
 from sfumato.privacy.pairs.wrapped import LoosePair
+from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import PureView
 
 __all__ = ["PoissonRecords"]
@@ -38,6 +40,7 @@ class _Several(Protocol):
 
 
 @final
+@serialized_as("poisson-records", loss=LOSS, sampling_probability=NUMBER, records=INTEGER)
 @dataclass(frozen=True, slots=True, repr=False)
 class PoissonRecords(Node):
     r"""A mechanism that ran on a Poisson sample of records, of which one unit owns several.
@@ -115,7 +118,7 @@ class PoissonRecords(Node):
             _check.refuse("records", f"be at most {most} for this loss", self.records, remedy)
 
     @property
-    def neighboring(self) -> Neighboring:
+    def neighboring(self) -> Relation:
         """Add/remove or zero-out, as of the loss."""
         return self._of_one.neighboring
 

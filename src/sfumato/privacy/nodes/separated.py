@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import INTEGER, NUMBER
 from sfumato.numerics.rounding import expm1_down, log1p_down, mul_down
 from sfumato.privacy.loss import PrivacyLoss, Term
 from sfumato.privacy.nodes._allocated import AllocatedNode
@@ -15,12 +16,14 @@ from sfumato.privacy.nodes.poisson import PoissonSubsampled, amplified
 from sfumato.privacy.pairs.allocation import AllocationPair
 from sfumato.privacy.pairs.pair import Pair, no_loss
 from sfumato.privacy.pairs.subsampled import SubsampledPair
+from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import PureView
 
 __all__ = ["SeparatedPoisson"]
 
 
 @final
+@serialized_as("separated-poisson", loss=LOSS, sampling_probability=NUMBER, separation=INTEGER, steps=INTEGER)
 @dataclass(frozen=True, slots=True, repr=False)
 class SeparatedPoisson(AllocatedNode):
     r"""Steps of a mechanism on Poisson samples of those units that have rested (b-min-sep sampling).

@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import INTEGER
 from sfumato.errors import UnsupportedView
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes._mingled import MingledNode
 from sfumato.privacy.pairs.blanket import Blanketed, blanketed
 from sfumato.privacy.pairs.clones import clones
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.serialization import LOSS, serialized_as
 
 __all__ = ["Shuffled"]
 
 
 @final
+@serialized_as("shuffled", loss=LOSS, clients=INTEGER)
 @dataclass(frozen=True, slots=True, repr=False)
 class Shuffled(MingledNode):
     r"""One report from each of many clients, all by the same local randomizer, seen in random order.

@@ -8,14 +8,16 @@ from fractions import Fraction
 from typing import Protocol, final, runtime_checkable
 
 from sfumato import _check
+from sfumato._wire import RATIONAL
 from sfumato.privacy._outward import sum_above
 from sfumato.privacy.accountant import closed
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Neighboring, Relation
 from sfumato.privacy.pairs.gated import GatedPair
 from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.pairs.telltale import TelltalePair
+from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["DistanceTest", "ThresholdedSelection", "propose_test_release"]
@@ -56,7 +58,7 @@ class _Telltale(Node):
         """The probability of the telltale, rounded up."""
 
     @property
-    def neighboring(self) -> Neighboring | None:
+    def neighboring(self) -> Relation | None:
         """That of the noise."""
         return self.loss.neighboring
 
@@ -90,6 +92,7 @@ class _Telltale(Node):
 
 
 @final
+@serialized_as("thresholded-selection", loss=LOSS, threshold=RATIONAL)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class ThresholdedSelection(_Telltale):
     r"""One group's noisy number of units, shown if it is at least a threshold; empty groups are never shown.
@@ -153,6 +156,7 @@ class ThresholdedSelection(_Telltale):
 
 
 @final
+@serialized_as("distance-test", loss=LOSS, threshold=RATIONAL)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class DistanceTest(_Telltale):
     r"""A noisy distance to instability that gates a release: the "test" of propose-test-release.

@@ -7,21 +7,26 @@ from dataclasses import dataclass
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import INTEGER, NUMBER
 from sfumato.numerics.rounding import exp_up, mul_up
 from sfumato.privacy._outward import UNIT, above, sum_above
 from sfumato.privacy.accountant import closed
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Relation
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
 from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.pairs.telltale import TelltalePair
+from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import PureView
 
 __all__ = ["TruncatedPoisson"]
 
 
 @final
+@serialized_as(
+    "truncated-poisson", loss=LOSS, sampling_probability=NUMBER, sample_size=INTEGER, population_size=INTEGER
+)
 @dataclass(frozen=True, slots=True, repr=False)
 class TruncatedPoisson(Node):
     r"""A mechanism that ran on a Poisson sample, of which no more than so many units were kept.
@@ -67,7 +72,7 @@ class TruncatedPoisson(Node):
             self._set(name, _check.integer(name, getattr(self, name), minimum=1))
 
     @property
-    def neighboring(self) -> Neighboring:
+    def neighboring(self) -> Relation:
         """Add/remove or zero-out, as of the loss."""
         return self._untruncated.neighboring
 

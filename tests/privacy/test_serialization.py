@@ -23,11 +23,11 @@ from sfumato.privacy import (
 from tests.cases import cases
 
 VECTORS = json.loads((Path(__file__).parent / "vectors.json").read_text())["vectors"]
-GAUSSIAN = {"node": "Gaussian", "noise_multiplier": 1.0, "neighboring": "add-remove"}
+GAUSSIAN = {"kind": "gaussian", "noise_multiplier": 1.0, "neighboring": "add-remove"}
 
 
 def text(loss: object, version: object = 1) -> str:
-    return json.dumps({"version": version, "loss": loss})
+    return json.dumps({"format": "sfumato.loss", "version": version, "loss": loss})
 
 
 @cases("vector", VECTORS, ids=lambda vector: vector["name"])
@@ -63,57 +63,65 @@ def test_numbers_survive_exactly() -> None:
         "[]",
         "{",
         "[" * 100_000,
-        '{"version":1}',
-        '{"version":1,"version":1,"loss":{}}',
-        '{"version":1,"loss":{"node":"PureDP","epsilon":NaN,"neighboring":"add-remove"}}',
-        '{"version":1,"loss":{"node":"PureDP","epsilon":1e999,"neighboring":"add-remove"}}',
-        '{"version":1,"loss":{"node":"PureDP","epsilon":' + "9" * 5000 + ',"neighboring":"add-remove"}}',
+        '{"format":"sfumato.loss","version":1}',
+        '{"format":"sfumato.loss","version":1,"version":1,"loss":{}}',
+        '{"format":"sfumato.loss","version":1,"loss":{"kind":"pure-dp","epsilon":NaN,"neighboring":"add-remove"}}',
+        '{"format":"sfumato.loss","version":1,"loss":{"kind":"pure-dp","epsilon":1e999,"neighboring":"add-remove"}}',
+        '{"format":"sfumato.loss","version":1,"loss":{"kind":"pure-dp","epsilon":'
+        + "9" * 5000
+        + ',"neighboring":"add-remove"}}',
         text(GAUSSIAN) + "x",
         text(GAUSSIAN, version=2),
         text(GAUSSIAN, version=0),
         text(GAUSSIAN, version=True),
         text(GAUSSIAN, version="1"),
-        json.dumps({"version": 1, "loss": GAUSSIAN, "more": 1}),
-        text({**GAUSSIAN, "node": "Unknown"}),
-        text({**GAUSSIAN, "node": "PrivacyLoss"}),
-        text({**GAUSSIAN, "node": 3}),
-        text({**GAUSSIAN, "node": ["Gaussian"]}),
+        json.dumps({"format": "sfumato.loss", "version": 1, "loss": GAUSSIAN, "more": 1}),
+        json.dumps({"format": "sfumato.receipt", "version": 1, "loss": GAUSSIAN}),
+        json.dumps({"version": 1, "loss": GAUSSIAN}),
+        text({**GAUSSIAN, "kind": "unknown"}),
+        text({**GAUSSIAN, "kind": "Gaussian"}),
+        text({**GAUSSIAN, "kind": 3}),
+        text({**GAUSSIAN, "kind": ["gaussian"]}),
         text({**GAUSSIAN, "more": 1}),
         text({k: v for k, v in GAUSSIAN.items() if k != "neighboring"}),
         text({k: v for k, v in GAUSSIAN.items() if k != "noise_multiplier"}),
         text({**GAUSSIAN, "neighboring": "nobody"}),
         text({**GAUSSIAN, "neighboring": ["add-remove"]}),
+        text({**GAUSSIAN, "neighboring": {"relation": "unknown"}}),
+        text({**GAUSSIAN, "neighboring": {"relation": "add-remove"}}),
+        text({**GAUSSIAN, "noise_multiplier": 10**400}),
+        text({**GAUSSIAN, "noise_multiplier": "inf"}),
         text({**GAUSSIAN, "noise_multiplier": -1.0}),
         text({**GAUSSIAN, "noise_multiplier": "1/0"}),
         text({**GAUSSIAN, "noise_multiplier": "1.5"}),
         text({**GAUSSIAN, "noise_multiplier": None}),
         text({**GAUSSIAN, "noise_multiplier": True}),
         text({**GAUSSIAN, "noise_multiplier": [1.0]}),
-        text({"node": "DiscreteGaussian", "stddev": "1/1", "sensitivity": 1.5, "neighboring": "add-remove"}),
+        text({"kind": "discrete-gaussian", "stddev": "1/1", "sensitivity": 1.5, "neighboring": "add-remove"}),
         text(
             {
-                "node": "DiscreteGaussian",
+                "kind": "discrete-gaussian",
                 "stddev": "1" * 5000 + "/1",
                 "sensitivity": 1,
                 "neighboring": "add-remove",
             }
         ),
-        text({"node": "DiscreteGaussian", "stddev": "1/1", "neighboring": "add-remove"}),
-        text({"node": "Repeated", "loss": GAUSSIAN}),
-        text({"node": "Repeated", "loss": GAUSSIAN, "count": 1.5}),
-        text({"node": "Repeated", "loss": GAUSSIAN, "count": -1}),
-        text({"node": "Repeated", "loss": GAUSSIAN, "count": True}),
-        text({"node": "Repeated", "loss": GAUSSIAN, "count": 0}),
-        text({"node": "Repeated", "loss": GAUSSIAN, "count": 1}),
-        text({"node": "Repeated", "loss": {"node": "Repeated", "loss": GAUSSIAN, "count": 2}, "count": 2}),
-        text({"node": "Repeated", "loss": {"node": "Composed", "losses": []}, "count": 2}),
-        text({"node": "Composed", "losses": [GAUSSIAN]}),
-        text({"node": "Composed", "losses": [GAUSSIAN, GAUSSIAN]}),
-        text({"node": "Repeated", "loss": 3, "count": 2}),
-        text({"node": "Composed", "losses": GAUSSIAN}),
-        text({"node": "Composed", "losses": [GAUSSIAN, None]}),
-        text({"node": "Composed", "losses": [GAUSSIAN, {**GAUSSIAN, "neighboring": "zero-out"}]}),
-        text({"node": "Composed", "losses": [], "more": 1}),
+        text({"kind": "discrete-gaussian", "stddev": "1/1", "neighboring": "add-remove"}),
+        text({"kind": "repeated", "loss": GAUSSIAN}),
+        text({"kind": "repeated", "loss": GAUSSIAN, "count": 1.5}),
+        text({"kind": "repeated", "loss": GAUSSIAN, "count": -1}),
+        text({"kind": "repeated", "loss": GAUSSIAN, "count": True}),
+        text({"kind": "repeated", "loss": GAUSSIAN, "count": 0}),
+        text({"kind": "repeated", "loss": GAUSSIAN, "count": 1}),
+        text({"kind": "repeated", "loss": {"kind": "repeated", "loss": GAUSSIAN, "count": 2}, "count": 2}),
+        text({"kind": "repeated", "loss": {"kind": "composed", "losses": []}, "count": 2}),
+        text({"kind": "composed", "losses": [GAUSSIAN]}),
+        text({"kind": "composed", "losses": [GAUSSIAN, GAUSSIAN]}),
+        text({"kind": "repeated", "loss": 3, "count": 2}),
+        text({"kind": "composed", "losses": GAUSSIAN}),
+        text({"kind": "composed", "losses": [GAUSSIAN, None]}),
+        text({"kind": "composed", "losses": [GAUSSIAN, {**GAUSSIAN, "neighboring": "zero-out"}]}),
+        text({"kind": "composed", "losses": [], "more": 1}),
     ],
 )
 def test_what_is_not_known_is_refused(bad: str) -> None:
@@ -124,7 +132,7 @@ def test_what_is_not_known_is_refused(bad: str) -> None:
 def test_deep_nesting_and_other_types_are_refused() -> None:
     deep: object = GAUSSIAN
     for _ in range(100):
-        deep = {"node": "Composed", "losses": [deep]}
+        deep = {"kind": "composed", "losses": [deep]}
     for bad in (text(deep), b"{}", None, 3):
         with pytest.raises(ParameterError, match="text must"):
             loss_from_json(bad)  # type: ignore[arg-type]
