@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, final
+from typing import Final, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from sfumato.privacy._outward import UNIT, above, below
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Relation, refuse_further
+from sfumato.privacy.neighboring import Neighboring, refuse_further
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.telltale import TelltalePair
 from sfumato.privacy.serialization import LOSS, serialized_as
@@ -49,9 +49,9 @@ class _Stopping(Node):
         refuse_further(type(self).__name__, given.neighboring)
 
     @property
-    def neighboring(self) -> Relation | None:
+    def neighboring(self) -> Neighboring | None:
         """That of one run."""
-        return self.loss.neighboring
+        return cast("Neighboring | None", self.loss.neighboring)
 
     @abstractmethod
     def _bound(self, epsilon: float) -> float:
