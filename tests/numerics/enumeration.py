@@ -31,7 +31,7 @@ def pieces(outcome: Callable[[int], object], *, end: int = WORDS) -> list[Piece]
 
 
 def residues(bound: int) -> list[Piece]:
-    """Split the words by their remainder, as `sfumato.numerics.uniform.uniform_integers` does."""
+    """Split the words by their remainder, as `sfumato.numerics.randomness.uniform.uniform_integers` does."""
     return [((value, value + 3 * bound), Fraction(1, bound)) for value in range(bound)]
 
 

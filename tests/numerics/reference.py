@@ -1,6 +1,6 @@
 """The samplers and the laws once more, slowly, in mpmath: no table, no fixed point, no float decides here.
 
-Reads the same words as `sfumato.numerics.plans`: only the layout of words is shared.
+Reads the same words as `sfumato.numerics.sampling.plans`: only the layout of words is shared.
 """
 
 from __future__ import annotations

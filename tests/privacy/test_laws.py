@@ -20,7 +20,6 @@ from sfumato.privacy import (
     CDP,
     ZCDP,
     ApproximateDP,
-    Chained,
     Composed,
     DiscreteGaussian,
     DiscreteGaussianVector,
@@ -30,6 +29,7 @@ from sfumato.privacy import (
     Gaussian,
     GaussianDP,
     GaussianSparseVector,
+    GroupPrivacy,
     Laplace,
     MaxNoise,
     Neighboring,
@@ -126,9 +126,11 @@ CHOICES = {
 }
 steps = st.sampled_from([2, 4])
 GROUPS = {
-    "Chained": st.builds(Chained, DECLARED["PureDP"], steps, neighboring=st.just(Neighboring.ADD_REMOVE)),
-    "Chained noise": st.builds(
-        Chained, st.builds(Laplace, wide), steps, neighboring=st.just(Neighboring.ADD_REMOVE)
+    "GroupPrivacy": st.builds(
+        GroupPrivacy, DECLARED["PureDP"], steps, neighboring=st.just(Neighboring.ADD_REMOVE)
+    ),
+    "GroupPrivacy noise": st.builds(
+        GroupPrivacy, st.builds(Laplace, wide), steps, neighboring=st.just(Neighboring.ADD_REMOVE)
     ),
 }
 leaves = st.one_of(*NOISE.values(), *DECLARED.values(), *CHOICES.values(), *GROUPS.values())

@@ -17,13 +17,13 @@ from sfumato.privacy import (
     ZCDP,
     AdaptiveChoice,
     ApproximateDP,
-    Chained,
     DiscreteGaussian,
     DiscreteGaussianVector,
     DiscreteLaplace,
     Exponential,
     Gaussian,
     GaussianDP,
+    GroupPrivacy,
     Laplace,
     Mixture,
     Neighboring,
@@ -37,10 +37,10 @@ from sfumato.privacy import (
     SmoothSensitivity,
     SparseVector,
 )
-from sfumato.privacy.pairs.atoms import Atoms
 from sfumato.privacy.pairs.derived import fine_cuts
+from sfumato.privacy.pairs.discrete_loss import DiscreteLoss
+from sfumato.privacy.pairs.noise.above_threshold import _back, _going_on
 from sfumato.privacy.pairs.pair import Pair
-from sfumato.privacy.pairs.stopping import _back, _going_on
 from tests.privacy.edges import LEAVES, NODES, ONE
 
 DIGITS = 60
@@ -62,7 +62,7 @@ def pairs() -> Iterator[tuple[PrivacyLoss, Pair]]:
             continue
 
 
-def exact(law: Atoms) -> tuple[list[mpf], list[mpf], mpf]:
+def exact(law: DiscreteLoss) -> tuple[list[mpf], list[mpf], mpf]:
     """Return P-masses and their ratios R, of finite losses, and the mass of an infinite one."""
     kept = np.isfinite(law.log_mass)
     masses = [mpmath.exp(mpf(log)) for log in law.log_mass[kept].tolist()]
@@ -81,7 +81,7 @@ def divergence(law: tuple[list[mpf], list[mpf], mpf], place: float) -> mpf:
 SEEN_OF_A_KIND = 6
 
 
-def cut() -> Iterator[tuple[PrivacyLoss, Pair, Atoms, Atoms]]:
+def cut() -> Iterator[tuple[PrivacyLoss, Pair, DiscreteLoss, DiscreteLoss]]:
     """Cut some pairs of every class, in both orders, into a law from above and one from below."""
     seen: dict[str, int] = {}
     for loss, pair in pairs():
@@ -117,7 +117,7 @@ def test_every_pair_is_cut_outward() -> None:
 
 def test_what_left_the_range_of_floats_is_told_in_full() -> None:
     # The masses of seven such steps overflow; a choice that may run them is no better than they are.
-    chained = Chained(PureDP(745.0), 7, neighboring=ONE)
+    chained = GroupPrivacy(PureDP(745.0), 7, neighboring=ONE)
     for swapped in (False, True):
         with np.errstate(all="ignore"):
             law = chained.dominating_pair().bins(np.array([9.0]), swapped=swapped).split()
@@ -171,10 +171,10 @@ def views() -> Iterator[tuple[PrivacyLoss, str, float, mpf]]:
         for share in (1e-300, 0.01, 1 / 3) if size < 700 else ():
             node = PoissonSubsampled(PureDP(size), share)
             yield node, "pure", node.pure().epsilon, mpmath.log1p(mpf(share) * mpmath.expm1(e))
-        chained = Chained(Exponential(size), 3, neighboring=ONE)
+        chained = GroupPrivacy(Exponential(size), 3, neighboring=ONE)
         yield chained, "pure", chained.pure().epsilon, 3 * e
         yield chained, "zcdp", chained.zcdp().rho, 9 * min(e * e / 8, of_pure(e))
-        several = Chained(ApproximateDP(size, 1e-9), 3, neighboring=ONE)
+        several = GroupPrivacy(ApproximateDP(size, 1e-9), 3, neighboring=ONE)
         if size < 100:
             powers = 1 + mpmath.exp(e) + mpmath.exp(2 * e)
             yield several, "pure", several.pure().delta, min(mpf(1), mpf(1e-9) * powers)

@@ -17,7 +17,6 @@ from sfumato.privacy import (
     ApproximateDP,
     BallsInBins,
     BlockBound,
-    Chained,
     DiscreteGaussian,
     DiscreteGaussianVector,
     DiscreteLaplace,
@@ -28,6 +27,7 @@ from sfumato.privacy import (
     Gaussian,
     GaussianDP,
     GaussianSparseVector,
+    GroupPrivacy,
     Laplace,
     Mixture,
     Neighboring,
@@ -93,7 +93,9 @@ SAMPLES: dict[str, Callable[[Neighboring], PrivacyLoss]] = {
     "DistanceTest": lambda relation: DistanceTest(Laplace(1.0, neighboring=relation), 40),
     "RandomStopping": lambda relation: RandomStopping(PureDP(1.0, neighboring=relation), 1.0, 0.1),
     "PoissonStopping": lambda relation: PoissonStopping(PureDP(1.0, neighboring=relation), 3.0),
-    "Chained": lambda relation: Chained(Laplace(3.0, neighboring=relation), 2, neighboring=relation),
+    "GroupPrivacy": lambda relation: GroupPrivacy(
+        Laplace(3.0, neighboring=relation), 2, neighboring=relation
+    ),
     "PoissonSubsampled": lambda relation: PoissonSubsampled(PureDP(1.0, neighboring=relation), 0.1),
     "PoissonRecords": lambda relation: PoissonRecords(PureDP(1.0, neighboring=relation), 0.1, 3),
     "RandomAllocation": lambda relation: RandomAllocation(PureDP(1.0, neighboring=relation), 10),

@@ -12,9 +12,9 @@ from sfumato.numerics.rounding import log_down
 from sfumato.privacy._outward import UNIT, above, below
 from sfumato.privacy.accountant import intervals
 from sfumato.privacy.accountant.precision import Precision
+from sfumato.privacy.gaussian_profile import log_profile
+from sfumato.privacy.interpretation.tradeoff import trade_off
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.meaning.tradeoff import trade_off
-from sfumato.privacy.normal import log_profile
 
 __all__ = ["analytic_gaussian_stddev", "calibrate", "classical_gaussian_stddev"]
 

@@ -12,18 +12,18 @@ from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
 from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
+from sfumato.privacy.leaves.discrete_pair import DiscretePair
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.leaves.gaussian_dp import GaussianDP
 from sfumato.privacy.leaves.gaussian_sparse_vector import GaussianSparseVector
-from sfumato.privacy.leaves.iteration import NoisyIteration
 from sfumato.privacy.leaves.laplace import Laplace
-from sfumato.privacy.leaves.leaf import Chained
+from sfumato.privacy.leaves.leaf import GroupPrivacy
 from sfumato.privacy.leaves.mean_concentrated import CDP
+from sfumato.privacy.leaves.noisy_iteration import NoisyIteration
 from sfumato.privacy.leaves.noisy_max import ReportNoisyMax
 from sfumato.privacy.leaves.profile import Profile
 from sfumato.privacy.leaves.randomized_response import RandomizedResponse
-from sfumato.privacy.leaves.rational import DiscretePair
 from sfumato.privacy.leaves.rdp_curve import RDPCurve
 from sfumato.privacy.leaves.smooth_noise import SmoothGaussian, SmoothLaplace
 from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
@@ -40,12 +40,12 @@ from sfumato.privacy.nodes.choice import AdaptiveChoice, Parallel
 from sfumato.privacy.nodes.fixed_size import FixedSizeSampled
 from sfumato.privacy.nodes.mixture import Mixture
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
-from sfumato.privacy.nodes.processed import PostProcessed
+from sfumato.privacy.nodes.poisson_records import PoissonRecords
+from sfumato.privacy.nodes.post_processed import PostProcessed
 from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStopping
-from sfumato.privacy.nodes.records import PoissonRecords
-from sfumato.privacy.nodes.separated import SeparatedPoisson
+from sfumato.privacy.nodes.separated_poisson import SeparatedPoisson
 from sfumato.privacy.nodes.shuffled import Shuffled
-from sfumato.privacy.nodes.telltale import DistanceTest, ThresholdedSelection
+from sfumato.privacy.nodes.thresholded import DistanceTest, ThresholdedSelection
 from sfumato.privacy.nodes.truncated import TruncatedPoisson
 from sfumato.privacy.nodes.with_replacement import SampledWithReplacement
 from sfumato.privacy.serialization import from_text
@@ -59,7 +59,7 @@ LOSS_CLASSES: tuple[type[PrivacyLoss], ...] = (
     BallsInBins,
     BlockBound,
     CDP,
-    Chained,
+    GroupPrivacy,
     DiscreteGaussian,
     DiscreteGaussianVector,
     DiscreteLaplace,

@@ -20,7 +20,7 @@ from sfumato.privacy._outward import UNIT, above, sum_above, times_above
 from sfumato.privacy.accountant.precision import STANDARD, Precision
 from sfumato.privacy.leaves.declared import ApproximateDP
 from sfumato.privacy.loss import PrivacyLoss, compose
-from sfumato.privacy.pairs.moments import loss_moments
+from sfumato.privacy.pairs.loss_moments import loss_moments
 from sfumato.privacy.views import PureView
 
 __all__ = [

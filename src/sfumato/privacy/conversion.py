@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.numerics.rounding import log_down
 from sfumato.privacy._outward import UNIT, above, below
-from sfumato.privacy.normal import log_profile, upper_quantile
+from sfumato.privacy.gaussian_profile import log_profile, upper_quantile
 
 __all__ = [
     "gdp_delta",

@@ -21,17 +21,17 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato._wire import INTEGER
 from sfumato.errors import NeighboringMismatch, UnsupportedView
-from sfumato.privacy.accountant import closed
+from sfumato.privacy.accountant import closed_forms
+from sfumato.privacy.accounting import AccountedLoss
 from sfumato.privacy.neighboring import Neighboring, Relation, common_relation, refuse_further
 from sfumato.privacy.pairs.pair import Pair
-from sfumato.privacy.readings import Readings
 from sfumato.privacy.serialization import LOSS, LOSSES, serialized_as, to_text
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["Composed", "PrivacyLoss", "Repeated", "Term", "compose"]
 
 
-class PrivacyLoss(Readings):
+class PrivacyLoss(AccountedLoss):
     """What was run on the data, as far as privacy is concerned; never anything about the data itself.
 
     Losses are frozen, compare by what was run, and compose with ``+`` and ``*``. Every number is an upper
@@ -104,7 +104,7 @@ class PrivacyLoss(Readings):
         """Return two laws that dominate the outputs on any two neighbors."""
         self._missing("dominating pair")
 
-    def split(self) -> tuple[float, closed.Terms]:
+    def split(self) -> tuple[float, closed_forms.Terms]:
         """Return a mass of total failure and the terms that act otherwise; by default no mass."""
         return 0.0, self.terms
 
@@ -153,7 +153,8 @@ class PrivacyLoss(Readings):
         Where repetition stands for the entries of one vector that a unit may move, a group may move more of
         them: state that loss anew. Gaussian, Laplace, discrete, pure and zCDP
         parts stay what they are, with more loss (exact for the first four, for each may have a query that
-        all units move in one direction); all others by the chain of their trade-off functions, see `Chained`.
+        all units move in one direction); all others by the chain of their trade-off functions, see
+        `GroupPrivacy`.
 
         Where some units enter while as many leave, a loss may be greater that is not the same in both orders
         (a sampled one, or two unlike laws): that is ``under(Neighboring.REPLACE_ONE)``, of any group.
@@ -231,23 +232,23 @@ class _Sum(PrivacyLoss):
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add the divergences of the parts (Mironov 2017, Proposition 1)."""
-        return closed.rdp(self.terms, orders)
+        return closed_forms.rdp(self.terms, orders)
 
     def zcdp(self) -> ZCDPView:
         """Add rhos and deltas (Bun and Steinke 2016)."""
-        return closed.zcdp(self.terms)
+        return closed_forms.zcdp(self.terms)
 
     def gdp(self) -> GDPView:
         """Add the squares of mu and the masses (Dong, Roth and Su 2022)."""
-        return closed.gdp(self.terms)
+        return closed_forms.gdp(self.terms)
 
     def pure(self) -> PureView:
         """Add epsilons and deltas (basic composition)."""
-        return closed.pure(self.terms)
+        return closed_forms.pure(self.terms)
 
-    def split(self) -> tuple[float, closed.Terms]:
+    def split(self) -> tuple[float, closed_forms.Terms]:
         """Part off the chance that any part fails."""
-        return closed.split(self.terms)
+        return closed_forms.split(self.terms)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return compose([term._chained(steps, relation) * count for term, count in self.terms])  # noqa: SLF001

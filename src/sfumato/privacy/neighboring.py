@@ -44,8 +44,8 @@ __all__ = ["RELATION", "Neighboring", "Relation", "common_relation", "refuse_fur
 class Relation:
     """A symmetric relation between datasets, as a frozen value that can be hashed and compared.
 
-    A subclass defines ``__str__``, which says in words what changes from neighbor to neighbor. It is registered
-    with `register_relation` where losses under it are serialised.
+    A subclass defines ``__str__``, which says in words what changes from neighbor to neighbor. It is
+    registered with `register_relation` where losses under it are serialised.
 
     Attributes
     ----------

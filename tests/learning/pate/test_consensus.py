@@ -16,7 +16,7 @@ from sfumato.learning.pate.gnmax import GNMax
 from sfumato.learning.pate.lnmax import LNMax
 from sfumato.learning.pate.sanitized import ConsensusRelease
 from sfumato.learning.pate.vote_law import vote_divergence
-from sfumato.numerics.source import SimulatedSource
+from sfumato.numerics.randomness.source import SimulatedSource
 from sfumato.privacy import Neighboring
 
 

@@ -14,7 +14,7 @@ from sfumato import _check
 from sfumato.learning.estimators.moments import noisy_spread, spread_part
 from sfumato.learning.estimators.private import PrivateEstimator, box, placed, plain_draws
 from sfumato.learning.estimators.sums import Part, VectorSum, products
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["KMeans"]
 

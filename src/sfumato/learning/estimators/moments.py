@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learning.estimators.sums import Part, VectorSum
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["Spread", "moments_part", "noisy_moments", "noisy_spread", "spread_part", "spread_rows"]
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.learning.estimators.moments import noisy_spread, spread_part
 from sfumato.learning.estimators.private import PrivateEstimator, box, placed
 from sfumato.learning.estimators.sums import Part, VectorSum
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["StandardScaler"]
 

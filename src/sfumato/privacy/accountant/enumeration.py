@@ -8,9 +8,9 @@ from typing import Final
 import numpy as np
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.accountant.bound import Bound
-from sfumato.privacy.accountant.law import Law, Sums
-from sfumato.privacy.accountant.work import Work
+from sfumato.privacy.accountant.composed_losses import ComposedLosses
+from sfumato.privacy.accountant.delta_bound import DeltaBound
+from sfumato.privacy.accountant.loss_distribution import LossDistribution, Sums
 
 __all__ = ["Enumeration", "condensed", "enumerated"]
 
@@ -22,7 +22,7 @@ _STEPS: Final = 64
 """Steps in which laws are added up that lose detail."""
 
 
-def enumerated(work: Work, *, upper: bool, exact: bool) -> Enumeration | None:
+def enumerated(work: ComposedLosses, *, upper: bool, exact: bool) -> Enumeration | None:
     """Return a bound from all sums of losses, or None where they are too many.
 
     Parameters
@@ -41,16 +41,16 @@ def enumerated(work: Work, *, upper: bool, exact: bool) -> Enumeration | None:
     return _summed(work, Sums(1.0 if upper else -1.0, _MOST))
 
 
-def condensed(work: Work, tilt: float, *, upper: bool) -> Enumeration | None:
+def condensed(work: ComposedLosses, tilt: float, *, upper: bool) -> Enumeration | None:
     """Return a bound from sums of losses that lose detail on the way, or None where they are too many."""
     steps = sum(float(np.sum(1 + 2 * np.log2(counts))) for _, counts in work.laws)
     return _summed(work, Sums(1.0 if upper else -1.0, _MOST, tilt)) if steps <= _STEPS else None
 
 
-def _summed(work: Work, sums: Sums) -> Enumeration | None:
+def _summed(work: ComposedLosses, sums: Sums) -> Enumeration | None:
     if work.variance or not work.laws:
         return None
-    total = Law(np.zeros(1), np.zeros(1))
+    total = LossDistribution(np.zeros(1), np.zeros(1))
     for law, counts in work.laws:
         rows = np.atleast_2d(law.loss), np.atleast_2d(law.log_mass), np.atleast_1d(counts)
         for loss, log_mass, count in zip(*rows, strict=True):
@@ -65,7 +65,7 @@ def _summed(work: Work, sums: Sums) -> Enumeration | None:
     return Enumeration(work, total, upper=sums.side > 0)
 
 
-class Enumeration(Bound):
+class Enumeration(DeltaBound):
     """The divergence of one finite law, summed over its losses.
 
     Parameters
@@ -77,7 +77,7 @@ class Enumeration(Bound):
     upper : bool
     """
 
-    def __init__(self, work: Work, law: Law, *, upper: bool) -> None:
+    def __init__(self, work: ComposedLosses, law: LossDistribution, *, upper: bool) -> None:
         super().__init__(work, upper=upper, scale=1e-12 * max(1e-290, float(np.abs(law.loss).max())))
         self._law = law
 

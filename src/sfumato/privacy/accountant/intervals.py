@@ -11,9 +11,9 @@ import numpy as np
 
 from sfumato.errors import UnsupportedView
 from sfumato.numerics.interval import Interval
-from sfumato.privacy.accountant import certified, closed
+from sfumato.privacy.accountant import certified, closed_forms
 from sfumato.privacy.accountant.agreement import intersection
-from sfumato.privacy.accountant.greatest import greatest_loss
+from sfumato.privacy.accountant.maximum_loss import maximum_loss
 from sfumato.privacy.accountant.planning import Pairs
 from sfumato.privacy.accountant.precision import Precision
 from sfumato.privacy.pairs.pair import Pair
@@ -21,7 +21,7 @@ from sfumato.privacy.pairs.pair import Pair
 __all__ = ["Composition", "delta_interval", "epsilon_interval", "quick_delta", "quick_epsilon"]
 
 
-class Accountable(closed.Views, Protocol):
+class Accountable(closed_forms.Views, Protocol):
     """A loss with all its views; one without a proof raises `UnsupportedView`."""
 
     def dominating_pair(self) -> Pair:
@@ -51,8 +51,8 @@ class _Reading(NamedTuple):
     worst: float
 
 
-_EPSILON = _Reading("epsilon", closed.smallest_epsilon, certified.epsilon_interval, math.inf)
-_DELTA = _Reading("delta", closed.smallest_delta, certified.delta_interval, 1.0)
+_EPSILON = _Reading("epsilon", closed_forms.smallest_epsilon, certified.epsilon_interval, math.inf)
+_DELTA = _Reading("delta", closed_forms.smallest_delta, certified.delta_interval, 1.0)
 
 
 def quick_epsilon(loss: Composition, delta: float) -> float:
@@ -112,7 +112,7 @@ def _proven(reading: _Reading, loss: Composition, argument: float, precision: Pr
     tight = all(pair.enclosed for pair, _ in pairs)
     if reading is _EPSILON and argument == 0:
         # Where nothing may fail, epsilon is the greatest loss.
-        greatest = greatest_loss(pairs) if tight else 0.0
+        greatest = maximum_loss(pairs) if tight else 0.0
         return intersection(reading.name, Interval(0.0, quick), Interval(greatest, math.inf, tight))
     if not tight and _has_profile(loss.terms):
         return Interval(0.0, quick, tight=False)

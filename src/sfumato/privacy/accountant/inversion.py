@@ -33,9 +33,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.accountant.bound import Bound
-from sfumato.privacy.accountant.work import Work, added
-from sfumato.privacy.pairs.atoms import Rings, Tilted
+from sfumato.privacy.accountant.composed_losses import ComposedLosses, added
+from sfumato.privacy.accountant.delta_bound import DeltaBound
+from sfumato.privacy.pairs.discrete_loss import Rings, Tilted
 
 __all__ = ["Line"]
 
@@ -68,7 +68,7 @@ class _Sum:
     error: float
 
 
-class Line(Bound):
+class Line(DeltaBound):
     """The moment generating function of a composition on one vertical line, ready to be inverted.
 
     Parameters
@@ -90,7 +90,7 @@ class Line(Bound):
 
     def __init__(
         self,
-        work: Work,
+        work: ComposedLosses,
         *,
         tilt: float,
         smoothing: float,
@@ -188,7 +188,7 @@ class Line(Bound):
         return times, np.cumsum(parts[::-1])[::-1] * _SLACK
 
     def _following(self, start: float, rate: float) -> float:
-        """Bound the sum of all terms from ``start`` on, if they fall like ``exp(-rate * t**2)``.
+        """DeltaBound the sum of all terms from ``start`` on, if they fall like ``exp(-rate * t**2)``.
 
         The first one is counted by itself, the others by the integral. The upper bound's kernel is at most
         1/t**2, the lower one's at most a multiple of 1/t and at most 1/t**2 plus a multiple of the smoothing.
@@ -202,7 +202,7 @@ class Line(Bound):
         return math.exp(min(log_total, 700.0)) / math.pi
 
     def _end(self) -> float:
-        """Bound all that follows the last point."""
+        """DeltaBound all that follows the last point."""
         end = self.points * self._step
         place = int(np.searchsorted(self._times, end, "right")) - 1
         if place < 0:  # a line cut short, before the first time at which the decay is known

@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from sfumato.errors import UnsupportedView
 from sfumato.privacy._outward import UNIT, sum_above, times_above
-from sfumato.privacy.accountant import closed
-from sfumato.privacy.pairs.atoms import Atoms
+from sfumato.privacy.accountant import closed_forms
 from sfumato.privacy.pairs.derived import fine_cuts
+from sfumato.privacy.pairs.discrete_loss import DiscreteLoss
 from sfumato.privacy.pairs.pair import Pair
 
 __all__ = ["RDPView", "approximate_rdp", "pair_rdp"]
@@ -48,7 +48,7 @@ class RDPView(NamedTuple):
     delta: float
 
 
-class Part(closed.Views, Protocol):
+class RDPPart(closed_forms.Views, Protocol):
     """A loss with all its views, hashable."""
 
     def dominating_pair(self) -> Pair:
@@ -58,7 +58,7 @@ class Part(closed.Views, Protocol):
         """Return the hash of what was run."""
 
 
-Terms: TypeAlias = Sequence[tuple[Part, int]]
+Terms: TypeAlias = Sequence[tuple[RDPPart, int]]
 
 
 def approximate_rdp(terms: Terms, orders: tuple[float, ...]) -> RDPView:
@@ -92,11 +92,11 @@ def approximate_rdp(terms: Terms, orders: tuple[float, ...]) -> RDPView:
 
 
 @lru_cache(maxsize=1024)
-def _of_part(part: Part, orders: tuple[float, ...]) -> RDPView:
+def _of_part(part: RDPPart, orders: tuple[float, ...]) -> RDPView:
     mass, rest = part.split()
     # Which of the two is used must not depend on the orders: filters of several orders share the mass.
     try:
-        return RDPView(tuple(closed.rdp(rest, np.array(orders)).tolist()), mass)
+        return RDPView(tuple(closed_forms.rdp(rest, np.array(orders)).tolist()), mass)
     except UnsupportedView:
         return pair_rdp(part.dominating_pair(), orders)
 
@@ -119,7 +119,7 @@ def pair_rdp(pair: Pair, orders: tuple[float, ...]) -> RDPView:
     return RDPView(tuple(curve.tolist()), min(1.0, mass))
 
 
-def _divergences(law: Atoms, gaps: _Array) -> _Array:
+def _divergences(law: DiscreteLoss, gaps: _Array) -> _Array:
     """Return the log of each moment, divided by its gap, rounded up."""
     if not len(law.loss):
         return np.zeros(len(gaps))

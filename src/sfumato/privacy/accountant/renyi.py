@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.accountant.planning import Part
+from sfumato.privacy.accountant.planning import PlannedPart
 from sfumato.privacy.pairs.bins import Bins
 from sfumato.privacy.pairs.pair import Pair
 
@@ -61,7 +61,7 @@ def renyi(pair: Pair, orders: _Array) -> _Array:
 def _log_moments(pair: Pair, tilts: _Array, *, swapped: bool) -> _Array:
     """Return bounds on ``log E exp(c * loss)`` for rising c; tilts within an octave share their bins."""
     octaves = np.floor(np.log2(tilts))
-    coarse: list[Part] = []
+    coarse: list[PlannedPart] = []
     results = []
     for octave in np.unique(octaves):
         group = tilts[octaves == octave]
@@ -72,12 +72,12 @@ def _log_moments(pair: Pair, tilts: _Array, *, swapped: bool) -> _Array:
     return np.concatenate(results) if results else np.zeros(0)
 
 
-def _one_octave(pair: Pair, coarse: list[Part], tilts: _Array, *, swapped: bool) -> _Array:
+def _one_octave(pair: Pair, coarse: list[PlannedPart], tilts: _Array, *, swapped: bool) -> _Array:
     """Look farther and farther out, while what is beyond the last cut counts."""
     best = np.full(len(tilts), np.inf)
     for look, reach in enumerate(_REACHES):
         if look == len(coarse):
-            coarse.append(Part.cut(pair, np.ones(()), pair.cuts(reach), swapped=swapped))
+            coarse.append(PlannedPart.cut(pair, np.ones(()), pair.cuts(reach), swapped=swapped))
         part = coarse[look]
         part = part.recut(part.shares(part.law.tilted(float(tilts[-1]))), _BINS)
         values, tails = _bounds(part, tilts)
@@ -87,7 +87,7 @@ def _one_octave(pair: Pair, coarse: list[Part], tilts: _Array, *, swapped: bool)
     return best
 
 
-def _bounds(part: Part, tilts: _Array) -> tuple[_Array, _Array]:
+def _bounds(part: PlannedPart, tilts: _Array) -> tuple[_Array, _Array]:
     """Return the bounds, and the share of them that lies beyond the last cut."""
     bins = part.bins
     if bins.only_p > 0:

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato._wire import INTEGER, RATIONAL
-from sfumato.numerics.laws import DiscreteGaussianLaw
+from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution
 from sfumato.numerics.rounding import fraction_up
-from sfumato.privacy.leaves import lattice_normal
+from sfumato.privacy.leaves import discrete_gaussian_views
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
-from sfumato.privacy.pairs.discrete_gaussian import discrete_gaussian_pair
+from sfumato.privacy.pairs.noise.discrete_gaussian import discrete_gaussian_pair
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, ZCDPView
@@ -88,11 +88,11 @@ class DiscreteGaussian(Leaf):
 
     def gdp(self) -> GDPView:
         """Return a proven Gaussian DP parameter up to a mass of 1e-120; see `lattice_normal.gdp`."""
-        return lattice_normal.gdp(self.stddev, self.sensitivity)
+        return discrete_gaussian_views.gdp(self.stddev, self.sensitivity)
 
     def log_profile(self, epsilon: float) -> float:
         """Return the log of the exact profile on the lattice; see `lattice_normal.log_profile`."""
-        return lattice_normal.log_profile(self.stddev, self.sensitivity, Fraction(epsilon))
+        return discrete_gaussian_views.log_profile(self.stddev, self.sensitivity, Fraction(epsilon))
 
     def dominating_pair(self) -> Pair:
         """Return two such laws ``sensitivity`` apart."""
@@ -103,7 +103,7 @@ class DiscreteGaussian(Leaf):
         distance = math.ceil(threshold) - self.sensitivity
         if not self.stddev:
             return float(distance <= 0)
-        return DiscreteGaussianLaw(self.stddev).upper_tail(distance).upper
+        return DiscreteGaussianDistribution(self.stddev).upper_tail(distance).upper
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``rho`` times the order (Canonne, Kamath and Steinke 2020)."""

@@ -14,13 +14,13 @@ from sfumato import _check
 from sfumato._wire import INTEGER, RATIONAL
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import above, times_above
-from sfumato.privacy.leaves import lattice_normal
+from sfumato.privacy.leaves import discrete_gaussian_views
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
-from sfumato.privacy.pairs.normal import NormalPair
+from sfumato.privacy.pairs.failure_mass import FailureMassPair
+from sfumato.privacy.pairs.noise.normal import NormalPair
 from sfumato.privacy.pairs.pair import Pair, two_points
-from sfumato.privacy.pairs.telltale import TelltalePair
 from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, ZCDPView
 
@@ -101,8 +101,12 @@ class DiscreteGaussianVector(Leaf):
 
     def gdp(self) -> GDPView:
         """Return a proven Gaussian DP parameter up to a mass under 1e-90; proof in the class's notes."""
-        rate = lattice_normal.gdp_rate(self.stddev, math.isqrt(self.l2_squared)) if self.stddev else math.inf
-        mass = times_above(self.l2_squared, lattice_normal.GDP_MASS)
+        rate = (
+            discrete_gaussian_views.gdp_rate(self.stddev, math.isqrt(self.l2_squared))
+            if self.stddev
+            else math.inf
+        )
+        mass = times_above(self.l2_squared, discrete_gaussian_views.GDP_MASS)
         if math.isinf(rate) or mass > 1e-90:
             return GDPView(math.inf, 0.0)
         return GDPView(above(rate * math.sqrt(above(float(self.l2_squared))), 4.0), mass)
@@ -110,7 +114,7 @@ class DiscreteGaussianVector(Leaf):
     def dominating_pair(self) -> Pair:
         """Return two normal laws, and the mass, from the Gaussian DP view."""
         mu, mass = self.gdp()
-        return TelltalePair(NormalPair(mu), mass) if mu < math.inf else two_points(mu)
+        return FailureMassPair(NormalPair(mu), mass) if mu < math.inf else two_points(mu)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``rho`` times the order; proof in the class's notes."""

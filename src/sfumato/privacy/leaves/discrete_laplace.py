@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato._wire import INTEGER, RATIONAL
-from sfumato.numerics.laws import DiscreteLaplaceLaw
+from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
+from sfumato.privacy.gaussian_profile import upper_quantile
 from sfumato.privacy.leaves.laplace import laplace_kl
 from sfumato.privacy.leaves.leaf import Leaf, bounded_rdp
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
-from sfumato.privacy.normal import upper_quantile
-from sfumato.privacy.pairs.discrete_laplace import discrete_laplace_pair
+from sfumato.privacy.pairs.noise.discrete_laplace import discrete_laplace_pair
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
@@ -151,7 +151,7 @@ class DiscreteLaplace(Leaf):
         distance = math.ceil(threshold) - self.sensitivity
         if not self.scale:
             return float(distance <= 0)
-        return DiscreteLaplaceLaw(self.scale).upper_tail(distance).upper
+        return DiscreteLaplaceDistribution(self.scale).upper_tail(distance).upper
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the exact divergences, the sum over the lattice in closed form."""

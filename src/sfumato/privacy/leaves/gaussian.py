@@ -17,10 +17,10 @@ from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
-from sfumato.privacy.pairs.normal import NormalPair
-from sfumato.privacy.pairs.normal_mixture import NormalMixturePair, log_binomial
+from sfumato.privacy.pairs.noise.normal import NormalPair
+from sfumato.privacy.pairs.noise.normal_mixture import NormalMixturePair, log_binomial
 from sfumato.privacy.pairs.pair import Pair, two_points
-from sfumato.privacy.pairs.subsampled import SubsampledPair
+from sfumato.privacy.pairs.sampling.subsampled import SubsampledPair
 from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, ZCDPView
 

@@ -20,14 +20,14 @@ from sfumato.privacy.accountant import certified
 from sfumato.privacy.accountant.planning import Pairs
 from sfumato.privacy.accountant.precision import Precision
 from sfumato.privacy.conversion import rdp_epsilon
+from sfumato.privacy.gaussian_profile import log_profile
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.neighboring import RELATION, Neighboring
-from sfumato.privacy.normal import log_profile
-from sfumato.privacy.pairs.hull import profile_laws
-from sfumato.privacy.pairs.normal import NormalPair
+from sfumato.privacy.pairs.convex_minorant import distributions_of_profile
+from sfumato.privacy.pairs.finite import rational_pair
+from sfumato.privacy.pairs.noise.above_threshold import above_threshold_pair
+from sfumato.privacy.pairs.noise.normal import NormalPair
 from sfumato.privacy.pairs.pair import Pair, two_points
-from sfumato.privacy.pairs.rational import rational_pair
-from sfumato.privacy.pairs.stopping import stopping_pair
 from sfumato.privacy.pairs.wrapped import LoosePair
 from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, ZCDPView
@@ -90,11 +90,12 @@ class GaussianSparseVector(Leaf):
     on the diagonal and :math:`a^2` elsewhere; at most :math:`n/b^2`.
 
     *Only "above" costs.* The composition of :math:`1/a`-Gaussian DP with :math:`c` pairs, those of
-    `sfumato.privacy.pairs.stopping`: their divergences are :math:`1 - (1 - \delta_m(\epsilon))^n` at
-    :math:`\epsilon \ge 0`; :math:`\delta_m` is that of N(0, 1) and N(m, 1), :math:`m = 2/b`, or :math:`1/b`
-    if monotone. Its Rényi divergence is at most
-    :math:`\frac{\alpha}{2a^2} + \frac{c}{\alpha - 1} \log(1 + n G)`, :math:`G = e^{\alpha(\alpha-1)m^2/2}
-    \Phi((\alpha - \tfrac12)m) - \Phi(\tfrac m2)`. Length counts by its logarithm, as large answers are rare.
+    `sfumato.privacy.pairs.noise.above_threshold`: their divergences are
+    :math:`1 - (1 - \delta_m(\epsilon))^n` at :math:`\epsilon \ge 0`; :math:`\delta_m` is that of N(0, 1) and
+    N(m, 1), :math:`m = 2/b`, or :math:`1/b` if monotone. Its Rényi divergence is at most
+    :math:`\frac{\alpha}{2a^2} + \frac{c}{\alpha - 1} \log(1 + n G)`,
+    :math:`G = e^{\alpha(\alpha-1)m^2/2} \Phi((\alpha - \tfrac12)m) - \Phi(\tfrac m2)`. Length counts by its
+    logarithm, as large answers are rare.
 
     Conditions: fresh noise for each query; queries and public thresholds may be chosen from earlier answers;
     no noisy value is told. A number for an "above" needs fresh noise, added as its own loss.
@@ -209,14 +210,14 @@ def _pair(leaf: GaussianSparseVector) -> Pair:
     for place in places:
         every = math.exp(min(0.0, log_profile(mu, place))) * (1 + 4 * UNIT)
         deltas.append(min(1.0, every, _composed(parts, place) if parts else 1.0))
-    return LoosePair(rational_pair(profile_laws(places, deltas), symmetric=True))
+    return LoosePair(rational_pair(distributions_of_profile(places, deltas), symmetric=True))
 
 
 def _parts(leaf: GaussianSparseVector) -> Pairs:
     """Return the threshold's pair and that of each "above", or nothing where there is no such bound."""
     if leaf.threshold_noise == 0:
         return []
-    stop = stopping_pair(leaf._shift, leaf.length)  # noqa: SLF001 - of this file
+    stop = above_threshold_pair(leaf._shift, leaf.length)  # noqa: SLF001 - of this file
     return [(NormalPair(above(1 / leaf.threshold_noise, 1.0)), 1), (stop, leaf.positives)]
 
 

@@ -14,11 +14,11 @@ from sfumato._wire import NUMBER
 from sfumato.numerics.rounding import exp_up, fraction_down
 from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
+from sfumato.privacy.gaussian_profile import upper_quantile
 from sfumato.privacy.leaves.leaf import Leaf, bounded_log_profile, bounded_rdp
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
-from sfumato.privacy.normal import upper_quantile
-from sfumato.privacy.pairs.laplace import LaplacePair
+from sfumato.privacy.pairs.noise.laplace import LaplacePair
 from sfumato.privacy.pairs.pair import Pair, two_points
 from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView

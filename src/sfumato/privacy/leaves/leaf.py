@@ -20,12 +20,12 @@ from sfumato.numerics.rounding import exp_up, fraction_down, fraction_up, mul_up
 from sfumato.privacy._outward import UNIT, above, sum_above, times_above
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation, refuse_further
-from sfumato.privacy.pairs.chained import MOST_STEPS, ChainedPair
+from sfumato.privacy.pairs.group_privacy import MOST_STEPS, GroupPrivacyPair
 from sfumato.privacy.pairs.pair import Pair, no_loss
 from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
-__all__ = ["Chained", "DivergenceLeaf", "Leaf", "Node", "bounded_log_profile", "bounded_rdp", "listed"]
+__all__ = ["DivergenceLeaf", "GroupPrivacy", "Leaf", "Node", "bounded_log_profile", "bounded_rdp", "listed"]
 
 # Enough for every float; keeps the serialised form short.
 _MAX_BITS = 4096
@@ -71,13 +71,13 @@ class Node(PrivacyLoss):
         object.__setattr__(self, name, value)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
-        return Chained(self, steps, neighboring=relation)
+        return GroupPrivacy(self, steps, neighboring=relation)
 
 
 @final
-@serialized_as("chained", loss=LOSS, steps=INTEGER, neighboring=RELATION)
+@serialized_as("group-privacy", loss=LOSS, steps=INTEGER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
-class Chained(Node):
+class GroupPrivacy(Node):
     r"""A loss between datasets that are several steps apart; `PrivacyLoss.group` and `under` make it.
 
     Parameters
@@ -95,9 +95,9 @@ class Chained(Node):
     -----
     Guarantee: an upper bound, for the worst neighbors of each step need not lie on one line. The pair chains
     the steps' powers, :math:`h_1 \circ \dots \circ h_k` (Dong, Roth, Su 2022, group privacy; proof for
-    unlike steps in `sfumato.privacy.pairs.chained`). Pure epsilons add, and a mass grows to :math:`\delta
-    \sum_{i<k} e^{i\epsilon}` (Dwork, Roth 2014, group privacy; Vadhan 2017, Lemma 2.2). Rho grows with
-    :math:`k^2` (Bun, Steinke 2016, group privacy) and mu with :math:`k` (Dong, Roth, Su 2022).
+    unlike steps in `sfumato.privacy.pairs.group_privacy`). Pure epsilons add, and a mass grows to
+    :math:`\delta \sum_{i<k} e^{i\epsilon}` (Dwork, Roth 2014, group privacy; Vadhan 2017, Lemma 2.2). Rho
+    grows with :math:`k^2` (Bun, Steinke 2016, group privacy) and mu with :math:`k` (Dong, Roth, Su 2022).
 
     References
     ----------
@@ -105,9 +105,9 @@ class Chained(Node):
 
     Examples
     --------
-    >>> from sfumato.privacy import Gaussian, PoissonSubsampled
-    >>> PoissonSubsampled(Gaussian(1.0), 0.01).group(2)
-    Chained(loss=PoissonSubsampled(loss=Gaussian(noise_multiplier=1.0), sampling_probability=0.01), steps=2)
+    >>> from sfumato.privacy import PoissonSubsampled, PureDP
+    >>> PoissonSubsampled(PureDP(1.0), 0.01).group(2)
+    GroupPrivacy(loss=PoissonSubsampled(loss=PureDP(epsilon=1.0), sampling_probability=0.01), steps=2)
     """
 
     loss: PrivacyLoss
@@ -133,13 +133,13 @@ class Chained(Node):
         return self.neighboring is not self.loss.neighboring
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
-        return Chained(self.loss, self.steps * steps, neighboring=relation)
+        return GroupPrivacy(self.loss, self.steps * steps, neighboring=relation)
 
     def dominating_pair(self) -> Pair:
         """Return the chain of the steps' pairs, there and back where units are replaced."""
         base = self.loss.dominating_pair()
         back = self.steps // 2 if self._replaces else 0
-        return ChainedPair(base, self.steps - back, back)
+        return GroupPrivacyPair(base, self.steps - back, back)
 
     def pure(self) -> PureView:
         """Add epsilons; each step multiplies the mass of the others."""

@@ -10,9 +10,9 @@ from typing import Final, final
 from sfumato import _check
 from sfumato._wire import NUMBER, sequence
 from sfumato.numerics.rounding import log_up
-from sfumato.privacy.leaves.rational import RationalLeaf
+from sfumato.privacy.leaves.discrete_pair import RationalLeaf
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
-from sfumato.privacy.pairs.hull import profile_laws
+from sfumato.privacy.pairs.convex_minorant import distributions_of_profile
 from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["Profile"]
@@ -78,7 +78,7 @@ class Profile(RationalLeaf):
             _check.refuse("epsilons", f"be at most {_LARGEST}", self.epsilons[-1], "use ApproximateDP")
         if max(self.deltas) > 1:
             _check.refuse("deltas", "be in [0, 1]", max(self.deltas), "leave out what says nothing")
-        self._set_laws(profile_laws(self.epsilons, self.deltas), symmetric=True)
+        self._set_laws(distributions_of_profile(self.epsilons, self.deltas), symmetric=True)
 
     def log_profile(self, epsilon: float) -> float:
         """Return the log of the greatest function that the guarantees allow; a declared delta is exact."""

@@ -12,7 +12,7 @@ from sfumato import _check
 from sfumato._wire import INTEGER, NUMBER
 from sfumato.privacy.leaves.three_losses import ThreeLosses
 from sfumato.privacy.neighboring import RELATION, Neighboring
-from sfumato.privacy.pairs.blanket import Blanket
+from sfumato.privacy.pairs.shuffling.blanket import Blanket
 from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["RandomizedResponse"]

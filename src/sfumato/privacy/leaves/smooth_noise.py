@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from sfumato._wire import NUMBER
 from sfumato.privacy._outward import UNIT, above
+from sfumato.privacy.leaves.discrete_pair import RationalLeaf
 from sfumato.privacy.leaves.leaf import Leaf
-from sfumato.privacy.leaves.rational import RationalLeaf
 from sfumato.privacy.loss import Term
 from sfumato.privacy.neighboring import RELATION, Neighboring
-from sfumato.privacy.pairs.hull import profile_laws
+from sfumato.privacy.pairs.convex_minorant import distributions_of_profile
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.wrapped import LoosePair
 from sfumato.privacy.serialization import serialized_as
@@ -91,13 +91,13 @@ class SmoothLaplace(RationalLeaf):
         self._set_relation(self.neighboring)
         first = self._certain
         if first >= _LARGEST:
-            self._set_laws(profile_laws([0.0], [1.0]), symmetric=True)
+            self._set_laws(distributions_of_profile([0.0], [1.0]), symmetric=True)
             return
         reach = math.expm1(self._beta) * _FARTHEST
         places = np.linspace(first, min(_LARGEST, first + reach), _POINTS if reach else 1).tolist()
         epsilons = sorted(set(places))
         deltas = [min(1.0, math.exp(self._log_delta(place)) * (1 + 8 * UNIT)) for place in epsilons]
-        self._set_laws(profile_laws(epsilons, deltas), symmetric=True)
+        self._set_laws(distributions_of_profile(epsilons, deltas), symmetric=True)
 
     @property
     def _shift(self) -> float:

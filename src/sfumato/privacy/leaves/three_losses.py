@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT, above, below
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
+from sfumato.privacy.gaussian_profile import upper_quantile
 from sfumato.privacy.leaves.leaf import Leaf, bounded_log_profile, bounded_rdp
-from sfumato.privacy.normal import upper_quantile
 from sfumato.privacy.pairs.bins import Points
 from sfumato.privacy.pairs.pair import AtomicPair, Pair, no_loss
 from sfumato.privacy.views import GDPView, PureView, ZCDPView

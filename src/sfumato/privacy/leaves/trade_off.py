@@ -10,9 +10,9 @@ from typing import final
 
 from sfumato import _check
 from sfumato._wire import RATIONAL, sequence
-from sfumato.privacy.leaves.rational import RationalLeaf
+from sfumato.privacy.leaves.discrete_pair import RationalLeaf
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
-from sfumato.privacy.pairs.hull import lower_hull
+from sfumato.privacy.pairs.convex_minorant import convex_minorant
 from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["TradeOff"]
@@ -70,7 +70,7 @@ class TradeOff(RationalLeaf):
                 _check.refuse("betas", "fall", float(d), "more false positives never cost false negatives")
         if any(a + b > 1 for a, b in points):
             _check.refuse("betas", "be at most 1 - alpha", "more", "guessing does as well")
-        hull = lower_hull(points)
+        hull = convex_minorant(points)
         parts = [(b - d, c - a) for (a, b), (c, d) in itertools.pairwise(hull)]
         self._set_laws([(1 - hull[0][1], Fraction(0)), *parts])
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import UnsupportedView
-from sfumato.privacy.accountant import closed
+from sfumato.privacy.accountant import closed_forms
 from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss, Term
@@ -67,22 +67,22 @@ class AllocatedNode(Node):
 
     def pure(self) -> PureView:
         """Return that of the blocks, or of a unit whose steps are known."""
-        return closed.pure(self.blocks or self._worst)
+        return closed_forms.pure(self.blocks or self._worst)
 
     def zcdp(self) -> ZCDPView:
         """Return that of the blocks, or of a unit whose steps are known."""
-        return closed.zcdp(self.blocks or self._worst)
+        return closed_forms.zcdp(self.blocks or self._worst)
 
     def gdp(self) -> GDPView:
         """Return that of the blocks, or of a unit whose steps are known."""
-        return closed.gdp(self.blocks or self._worst)
+        return closed_forms.gdp(self.blocks or self._worst)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return that of the blocks, or the least that the pair and a unit with known steps say."""
         if self.blocks:
-            return closed.rdp(self.blocks, orders)
+            return closed_forms.rdp(self.blocks, orders)
         try:
-            known = closed.rdp(self._worst, orders)
+            known = closed_forms.rdp(self._worst, orders)
         except UnsupportedView:
             known = np.full(len(orders), np.inf)
         return np.asarray(np.fmin(known, renyi(self._pair(whole=True), orders)))

@@ -14,11 +14,11 @@ from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring, Relation
-from sfumato.privacy.pairs.chained import MOST_STEPS
 from sfumato.privacy.pairs.derived import fine_bins, one_run
+from sfumato.privacy.pairs.group_privacy import MOST_STEPS
+from sfumato.privacy.pairs.hockey_stick import log_profile
 from sfumato.privacy.pairs.mixture import MixturePair
 from sfumato.privacy.pairs.pair import Pair, two_points
-from sfumato.privacy.pairs.profile import log_profile
 
 __all__ = ["SampledNode", "drawn_several", "tells_all"]
 

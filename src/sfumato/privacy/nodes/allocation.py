@@ -11,8 +11,8 @@ from sfumato._wire import INTEGER
 from sfumato.privacy.loss import PrivacyLoss, Term
 from sfumato.privacy.nodes._allocated import AllocatedNode
 from sfumato.privacy.nodes.block_bound import BlockBound
-from sfumato.privacy.pairs.allocation import AllocationPair
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.sampling.allocation import AllocationPair
 from sfumato.privacy.serialization import LOSS, serialized_as
 
 __all__ = ["RandomAllocation"]

@@ -11,9 +11,9 @@ from sfumato import _check
 from sfumato._wire import INTEGER, RATIONAL, Field
 from sfumato.errors import UnsupportedView
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.nodes._mingled import MingledNode
-from sfumato.privacy.pairs.blanket import Blanketed, among
+from sfumato.privacy.nodes._shuffle_model import ShuffleModelNode
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.shuffling.blanket import Blanketed, among
 from sfumato.privacy.serialization import LOSS, serialized_as
 
 __all__ = ["AmongDecoys"]
@@ -22,7 +22,7 @@ __all__ = ["AmongDecoys"]
 @final
 @serialized_as("among-decoys", loss=LOSS, decoys=INTEGER, probability=Field("chance", RATIONAL))
 @dataclass(frozen=True, slots=True, repr=False)
-class AmongDecoys(MingledNode):
+class AmongDecoys(ShuffleModelNode):
     r"""One client's report in random order among decoys, which are drawn from what all reports share.
 
     Parameters
@@ -44,8 +44,8 @@ class AmongDecoys(MingledNode):
 
     Proof. Tell all reports of the other clients: they do not depend on the changed datum. Left are the
     changed client's report and the decoys, M - 1 binomial of ``decoys`` and ``chance``; given M, the
-    pair is that of `sfumato.privacy.pairs.blanket`. That the total number of messages, or how many each
-    client sent, is seen does no harm: given these numbers the decoys still are independent draws.
+    pair is that of `sfumato.privacy.pairs.shuffling.blanket`. That the total number of messages, or how many
+    each client sent, is seen does no harm: given these numbers the decoys still are independent draws.
 
     References
     ----------

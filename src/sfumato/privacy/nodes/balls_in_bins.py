@@ -11,9 +11,9 @@ from sfumato._wire import INTEGER
 from sfumato.numerics.rounding import mul_up, sqrt_up
 from sfumato.privacy.loss import PrivacyLoss, Term
 from sfumato.privacy.nodes._allocated import AllocatedNode
-from sfumato.privacy.pairs.allocation import AllocationPair
-from sfumato.privacy.pairs.normal import NormalPair
+from sfumato.privacy.pairs.noise.normal import NormalPair
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.sampling.allocation import AllocationPair
 from sfumato.privacy.serialization import LOSS, serialized_as
 
 __all__ = ["BallsInBins"]

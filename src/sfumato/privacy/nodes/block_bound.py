@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.privacy.accountant import closed
+from sfumato.privacy.accountant import closed_forms
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring, Relation
@@ -64,7 +64,7 @@ class BlockBound(Node):
         """Return the block's, as one that only dominates."""
         return LoosePair(self.loss.dominating_pair())
 
-    def split(self) -> tuple[float, closed.Terms]:
+    def split(self) -> tuple[float, closed_forms.Terms]:
         """Return the block's."""
         return self.loss.split()
 

@@ -13,9 +13,9 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes._parts import Several, checked, pair_of
 from sfumato.privacy.pairs.derived import one_run
+from sfumato.privacy.pairs.hockey_stick import log_profile
 from sfumato.privacy.pairs.maximum import MaximumPair
 from sfumato.privacy.pairs.pair import Pair
-from sfumato.privacy.pairs.profile import log_profile
 from sfumato.privacy.serialization import LOSSES, serialized_as
 from sfumato.privacy.views import PureView
 

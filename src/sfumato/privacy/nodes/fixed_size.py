@@ -11,8 +11,8 @@ from sfumato.privacy._outward import above
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes._sampled import SampledNode
 from sfumato.privacy.nodes.poisson import amplified
-from sfumato.privacy.pairs.mirrored import MirroredPair
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.sampling.without_replacement import WithoutReplacementPair
 from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import PureView
 
@@ -78,7 +78,7 @@ class FixedSizeSampled(SampledNode):
     def dominating_pair(self) -> Pair:
         """Return the symmetric pair of what the theorem says."""
         base, q = self.loss.dominating_pair(), self._share
-        return base if q == 1 else MirroredPair(base, q)
+        return base if q == 1 else WithoutReplacementPair(base, q)
 
     def pure(self) -> PureView:
         """Return the amplified epsilon, and the mass times the share that is drawn."""

@@ -19,7 +19,7 @@ from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring, Relation
 from sfumato.privacy.pairs.pair import Pair, no_loss
-from sfumato.privacy.pairs.subsampled import SubsampledPair
+from sfumato.privacy.pairs.sampling.subsampled import SubsampledPair
 from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import PureView
 

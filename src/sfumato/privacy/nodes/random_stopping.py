@@ -20,8 +20,8 @@ from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring, refuse_further
+from sfumato.privacy.pairs.failure_mass import FailureMassPair
 from sfumato.privacy.pairs.pair import Pair
-from sfumato.privacy.pairs.telltale import TelltalePair
 from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
@@ -78,7 +78,7 @@ class _Stopping(Node):
 
     def dominating_pair(self) -> Pair:
         """Return what a bound on the loss implies; it is not the pair of two neighbors."""
-        return TelltalePair(self._bounded("dominating pair").dominating_pair())
+        return FailureMassPair(self._bounded("dominating pair").dominating_pair())
 
     def _bounded(self, view: str) -> PureDP:
         epsilon = self.pure().epsilon

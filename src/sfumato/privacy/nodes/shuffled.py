@@ -10,10 +10,10 @@ from sfumato import _check
 from sfumato._wire import INTEGER
 from sfumato.errors import UnsupportedView
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.nodes._mingled import MingledNode
-from sfumato.privacy.pairs.blanket import Blanketed, blanketed
-from sfumato.privacy.pairs.clones import clones
+from sfumato.privacy.nodes._shuffle_model import ShuffleModelNode
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.shuffling.blanket import Blanketed, blanketed
+from sfumato.privacy.pairs.shuffling.clones import clones
 from sfumato.privacy.serialization import LOSS, serialized_as
 
 __all__ = ["Shuffled"]
@@ -22,7 +22,7 @@ __all__ = ["Shuffled"]
 @final
 @serialized_as("shuffled", loss=LOSS, clients=INTEGER)
 @dataclass(frozen=True, slots=True, repr=False)
-class Shuffled(MingledNode):
+class Shuffled(ShuffleModelNode):
     r"""One report from each of many clients, all by the same local randomizer, seen in random order.
 
     Parameters
@@ -47,11 +47,11 @@ class Shuffled(MingledNode):
     other client reports like a fair coin's choice of :math:`Q_0` and :math:`Q_1` (a clone), and else by a law
     of its own. Which clients are clones is independent of all, so the shuffled reports are drawn from how
     many come from :math:`Q_0` and how many from :math:`Q_1` alone: the two counts of
-    `sfumato.privacy.pairs.clones`.
+    `sfumato.privacy.pairs.shuffling.clones`.
 
     A randomizer that knows a law which part of every report is drawn from, like `RandomizedResponse` and
     `SupportResponse`, hides among more reports than clones: Balle, Bell, Gascón, Nissim (2019), with the
-    proof in `sfumato.privacy.pairs.blanket`. It is never more, and often half as much.
+    proof in `sfumato.privacy.pairs.shuffling.blanket`. It is never more, and often half as much.
 
     Examples
     --------

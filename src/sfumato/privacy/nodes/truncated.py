@@ -10,13 +10,13 @@ from sfumato import _check
 from sfumato._wire import INTEGER, NUMBER
 from sfumato.numerics.rounding import exp_up, mul_up
 from sfumato.privacy._outward import UNIT, above, sum_above
-from sfumato.privacy.accountant import closed
+from sfumato.privacy.accountant import closed_forms
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Relation
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
+from sfumato.privacy.pairs.failure_mass import FailureMassPair
 from sfumato.privacy.pairs.pair import Pair, two_points
-from sfumato.privacy.pairs.telltale import TelltalePair
 from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import PureView
 
@@ -96,9 +96,11 @@ class TruncatedPoisson(Node):
     def dominating_pair(self) -> Pair:
         """Return the pair without truncation, and the mass."""
         mass = self._mass
-        return TelltalePair(self._untruncated.dominating_pair(), mass) if mass < 1 else two_points(math.inf)
+        return (
+            FailureMassPair(self._untruncated.dominating_pair(), mass) if mass < 1 else two_points(math.inf)
+        )
 
-    def split(self) -> tuple[float, closed.Terms]:
+    def split(self) -> tuple[float, closed_forms.Terms]:
         """Return the mass, and what ran otherwise."""
         return self._mass, ((self._untruncated, 1),)
 

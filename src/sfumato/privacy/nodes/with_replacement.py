@@ -10,8 +10,8 @@ from sfumato._wire import INTEGER
 from sfumato.privacy._outward import above
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes._sampled import SampledNode, drawn_several
-from sfumato.privacy.pairs.mirrored import MirroredPair
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.sampling.without_replacement import WithoutReplacementPair
 from sfumato.privacy.pairs.wrapped import LoosePair
 from sfumato.privacy.serialization import LOSS, serialized_as
 
@@ -72,4 +72,4 @@ class SampledWithReplacement(SampledNode):
         """Return the symmetric pair of what the theorem says."""
         mixed, drawn = drawn_several(self.loss, self.sample_size, 1 / (self.population_size - 1))
         share = above(drawn, 64.0)
-        return MirroredPair(mixed, share) if share < 1 else LoosePair(mixed)
+        return WithoutReplacementPair(mixed, share) if share < 1 else LoosePair(mixed)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.pairs.atoms import Atoms
+from sfumato.privacy.pairs.discrete_loss import DiscreteLoss
 
 __all__ = ["NO_ATOMS", "Bins", "Mass", "Number", "Points"]
 
@@ -194,13 +194,15 @@ class Bins:
                     total = total + mass
         return (total >= _WHOLE) & (total < np.inf)
 
-    def merged(self) -> Atoms:
+    def merged(self) -> DiscreteLoss:
         """Return a law of the loss whose compositions have no greater divergence than the pair's."""
         both = self.points.followed_by(self.atoms)
         loss = both.loss - both.loss_error - 2 * UNIT * np.abs(both.loss)
-        return Atoms(loss, both.log_p - both.mass_error, np.nextafter(self.only_p * (1 - 8 * UNIT), 0.0))
+        return DiscreteLoss(
+            loss, both.log_p - both.mass_error, np.nextafter(self.only_p * (1 - 8 * UNIT), 0.0)
+        )
 
-    def split(self) -> Atoms:
+    def split(self) -> DiscreteLoss:
         """Return a law of the loss whose compositions have no smaller divergence than the pair's."""
         points, left, right = self.points, self.edges[..., :-1], self.edges[..., 1:]
         # A bin that has no width has one loss, and one that is empty has any.
@@ -225,7 +227,7 @@ class Bins:
         infinite = np.where(
             tail > 0, np.nextafter((self.only_p + tail) * (1 + 2 * UNIT), np.inf), self.only_p
         )
-        return Atoms(
+        return DiscreteLoss(
             both.loss + both.loss_error + 2 * UNIT * np.abs(both.loss),
             both.log_p + both.mass_error,
             # A scalar again where there is one pair.

@@ -9,8 +9,8 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.privacy.pairs.atoms import Atoms
 from sfumato.privacy.pairs.bins import Bins
+from sfumato.privacy.pairs.discrete_loss import DiscreteLoss
 from sfumato.privacy.pairs.pair import Pair, UncutPair
 
 __all__ = ["DerivedPair", "fine_bins", "fine_cuts", "one_run"]
@@ -39,7 +39,7 @@ def fine_bins(pair: Pair, reach: float, *, swapped: bool) -> Bins:
 
 
 @lru_cache(maxsize=64)
-def one_run(loss: Paired) -> tuple[Atoms, ...]:
+def one_run(loss: Paired) -> tuple[DiscreteLoss, ...]:
     """Return laws from above of one run's loss, in each order that differs; see `profile.log_profile`."""
     pair = loss.dominating_pair()
     cuts = fine_cuts(pair, _FAR)

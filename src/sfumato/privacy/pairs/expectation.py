@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from sfumato.numerics.interval import Interval
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.pairs.atoms import Atoms
 from sfumato.privacy.pairs.bins import Bins, Mass, Points
 from sfumato.privacy.pairs.derived import fine_cuts
+from sfumato.privacy.pairs.discrete_loss import DiscreteLoss
 from sfumato.privacy.pairs.pair import Pair
 
 __all__ = ["log_moment", "loss_mean", "loss_variance"]
@@ -243,7 +243,7 @@ def _log_moment(pair: Pair, order: float, *, swapped: bool) -> tuple[float, floa
     return _log_sum(below, bins, order, [])[0], _log_sum(above, bins, order, beyond)[1]
 
 
-def _log_sum(law: Atoms, bins: Bins, order: float, beyond: list[float]) -> tuple[float, float]:
+def _log_sum(law: DiscreteLoss, bins: Bins, order: float, beyond: list[float]) -> tuple[float, float]:
     """Return the log of a moment of a finite law and of what lies beyond, rounded down and up."""
     kept = np.isfinite(law.log_mass)
     moved = np.append(order * law.loss[kept], np.zeros(len(beyond)))

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT, above
-from sfumato.privacy.pairs.atoms import Atoms
 from sfumato.privacy.pairs.bins import NO_ATOMS, Bins, Points
 from sfumato.privacy.pairs.derived import DerivedPair, fine_bins
+from sfumato.privacy.pairs.discrete_loss import DiscreteLoss
 from sfumato.privacy.pairs.pair import Pair
 
 __all__ = ["MaximumPair", "maximum", "only_atoms"]
@@ -60,7 +60,7 @@ class MaximumPair(DerivedPair):
         return only_atoms(maximum(laws))
 
 
-def only_atoms(law: Atoms) -> Bins:
+def only_atoms(law: DiscreteLoss) -> Bins:
     """Return a discrete pair, given the law of its loss; what Q has beside it, P has not."""
     nothing = np.zeros(0)
     nowhere, error = np.zeros(len(law.loss)), 8 * UNIT * (1 + np.abs(law.log_mass))
@@ -70,7 +70,7 @@ def only_atoms(law: Atoms) -> Bins:
     return Bins(NO_ATOMS, nothing, nothing, atoms=points, only_p=min(1.0, law.infinite), only_q=only_q)
 
 
-def maximum(laws: Sequence[Atoms]) -> Atoms:
+def maximum(laws: Sequence[DiscreteLoss]) -> DiscreteLoss:
     """Return a law whose divergences are at least those of each law, and about the greatest of them.
 
     Notes
@@ -82,7 +82,7 @@ def maximum(laws: Sequence[Atoms]) -> Atoms:
     losses = np.unique(np.concatenate([law.loss[np.isfinite(law.log_mass)] for law in laws]))
     infinite = max(law.infinite for law in laws)
     if not len(losses):
-        return Atoms(losses, losses, infinite)
+        return DiscreteLoss(losses, losses, infinite)
     wanted = np.max([_log_divergences(law, losses) for law in laws], axis=0)
     kept = _apart(wanted)
     losses, wanted = losses[kept], wanted[kept]
@@ -94,13 +94,13 @@ def maximum(laws: Sequence[Atoms]) -> Atoms:
         slopes = np.maximum(slopes, np.maximum.accumulate(slopes[::-1])[::-1])
         log_mass = slopes[:-1] + _log1mexp(slopes[1:] - slopes[:-1]) + losses
     log_mass = np.maximum(np.nan_to_num(log_mass, nan=_FLOOR, neginf=_FLOOR), _FLOOR)
-    law = Atoms(losses, log_mass, infinite)
+    law = DiscreteLoss(losses, log_mass, infinite)
     lack = wanted - _log_divergences(law, losses)
     missing = max(0.0, float(np.max(lack, where=np.isfinite(lack), initial=0.0)))
     missing += _roundings(wanted) + _roundings(log_mass)
     mass = float(np.exp(log_mass).sum()) + infinite
     missing = max(missing, -math.log(mass) + UNIT * (len(losses) + 64))
-    return Atoms(
+    return DiscreteLoss(
         losses, log_mass + missing, above(min(1.0, infinite * math.exp(missing)), 4.0) if infinite else 0.0
     )
 
@@ -120,7 +120,7 @@ def _roundings(logs: _Array) -> float:
     return 16 * UNIT * (len(logs) + 64) * min(largest, 1e4)
 
 
-def _log_divergences(law: Atoms, losses: _Array) -> _Array:
+def _log_divergences(law: DiscreteLoss, losses: _Array) -> _Array:
     """Return log H at the exponentials of rising losses, among which are all of the law's."""
     log_q = np.full(len(losses), -np.inf)
     kept = np.isfinite(law.log_mass)

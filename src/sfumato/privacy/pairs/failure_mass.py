@@ -1,0 +1,68 @@
+"""A pair that dominates more than the mechanism asks for: loosened, or with a mass that tells everything."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.privacy._outward import UNIT, above
+from sfumato.privacy.pairs.bins import Bins, Mass, Points
+from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.wrapped import LoosePair
+
+__all__ = ["FailureMassPair"]
+
+_Array = NDArray[np.float64]
+
+
+class FailureMassPair(LoosePair):
+    r"""With probability ``mass`` everything is told, otherwise there is the base pair; only an upper bound.
+
+    Parameters
+    ----------
+    base : Pair
+    mass : float
+        In [0, 1), already rounded up; 0 gives the base as a pair that only dominates.
+
+    Notes
+    -----
+    :math:`H(s) = m + (1 - m) H_0(s)` for the hockey-stick divergences. It is at least :math:`H_0`, and at
+    least :math:`m + (1 - m)(1 - s)_+`, the greatest of two laws that are equal but for a mass :math:`m`: so
+    it dominates two neighbors if they are dominated by the base, and also if with probability :math:`1 - m`
+    they give the same answers.
+    """
+
+    __slots__ = ("_mass",)
+
+    def __init__(self, base: Pair, mass: float = 0.0) -> None:
+        super().__init__(base)
+        self._mass = mass
+
+    @property
+    def variance(self) -> float:
+        """None: what tells everything is not normal."""
+        return 0.0
+
+    def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
+        """Return the base's bins with less mass."""
+        bins = self._base.bins(cuts, swapped=swapped)
+        if self._mass == 0:
+            return bins
+        kept = float(np.log1p(-self._mass))
+        return replace(
+            bins,
+            points=_scaled(bins.points, kept),
+            atoms=_scaled(bins.atoms, kept),
+            low=Mass(bins.low.log_p + kept, bins.low.log_q + kept),
+            high=Mass(bins.high.log_p + kept, bins.high.log_q + kept),
+            only_p=above(self._mass + (1 - self._mass) * bins.only_p, 4.0),
+            only_q=above(self._mass + (1 - self._mass) * bins.only_q, 4.0),
+        )
+
+
+def _scaled(points: Points, log_factor: float) -> Points:
+    log_p = points.log_p + log_factor
+    error = points.mass_error + UNIT * (4 * abs(log_factor) + np.abs(log_p))
+    return Points(log_p, points.loss, error, points.loss_error)
