@@ -329,9 +329,9 @@ class _Search:
             if other is not None and _rises(*sorted((other, found))):
                 _check.refuse(
                     "make",
-                    f"give less {self._goal.name} for more noise",
-                    "a rise",
-                    "pass a function of the noise",
+                    f"return a loss whose {self._goal.name} falls as the noise grows",
+                    loss,
+                    "pass a function of the noise, such as lambda z: Gaussian(z) * 100",
                 )
         if middle > 0 and (self._below is None or place > self._below.place):
             self._below = found

@@ -313,7 +313,7 @@ def rdp_for(order: float, epsilon: float, delta: float) -> float:
     """
     order = _check.finite("order", order)
     if order <= 1:
-        _check.refuse("order", "be above 1", order)
+        _check.refuse("order", "be above 1", order, "pass an order such as 2.0")
     epsilon = _check.non_negative("epsilon", epsilon)
     log_delta = log_down(_check.unit_interval("delta", delta))
     gap = order - 1.0

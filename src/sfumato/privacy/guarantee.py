@@ -63,9 +63,13 @@ class Guarantee:
             if value is not None and (
                 isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0
             ):
-                _check.refuse(name, "be a non-negative number", value)
+                _check.refuse(
+                    name, "be a non-negative number", value, "leave out a notion that holds nothing"
+                )
         if self.epsilon is None and self.rho is None and self.mu is None:
-            _check.refuse("guarantee", "state at least one of epsilon, rho and mu", None)
+            _check.refuse(
+                "guarantee", "state epsilon, rho or mu", None, "pass one of them, such as epsilon=1.0"
+            )
 
     @property
     def amounts(self) -> str:

@@ -115,11 +115,11 @@ def from_text(text: str) -> Any:
     if fields.keys() != {"loss"}:
         refuse("text", "hold format, version and loss", ", ".join(sorted(fields))[:200], _REMEDY)
     if not _is_shallow(fields["loss"]):
-        refuse("text", f"be nested at most {_MAX_DEPTH} deep", "deeper text", _REMEDY)
+        refuse("text", f"nest objects and lists at most {_MAX_DEPTH} deep", type(text).__name__, _REMEDY)
     try:
         return LOSS.decode("text", fields["loss"])
     except OverflowError:
-        refuse("text", "hold numbers that a float can hold", "a larger number", _REMEDY)
+        refuse("text", "hold numbers that fit a float", type(text).__name__, _REMEDY)
 
 
 def _is_shallow(document: object) -> bool:

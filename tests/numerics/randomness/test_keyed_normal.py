@@ -344,7 +344,7 @@ def test_the_kernel_leaves_open_what_short_directions_do_not_tell() -> None:
 
 def test_bad_parameters_are_told() -> None:
     out = np.zeros(4)
-    with pytest.raises(ParameterError, match="key must be 32 bytes, got '31'"):
+    with pytest.raises(ParameterError, match="key must be 32 bytes, got 31"):
         add_normals(out, bytes(31))
     with pytest.raises(ParameterError, match=r"stream must be two integers below 2\*\*32"):
         add_normals(out, KEY, stream=(2**32, 0))

@@ -62,7 +62,7 @@ def exp_minus(x: Fraction) -> Interval:
 
 def _whole(k: object) -> int:
     if isinstance(k, bool) or not isinstance(k, Integral):
-        refuse("k", "be an integer", k)
+        refuse("k", "be an integer", k, "the noise is integer; pass steps of its grid")
     return int(k)
 
 

@@ -54,10 +54,10 @@ _PART: Final = 1 << 16
 
 def _stream(key: bytes, stream: tuple[int, int]) -> int:
     if len(key) != KEY_BYTES:
-        _check.refuse("key", f"be {KEY_BYTES} bytes", f"{len(key)}")
+        _check.refuse("key", f"be {KEY_BYTES} bytes", len(key), f"pass os.urandom({KEY_BYTES})")
     high, low = (_check.integer("stream", part) for part in stream)
     if max(high, low) >> 32:
-        _check.refuse("stream", "be two integers below 2**32", stream)
+        _check.refuse("stream", "be two integers below 2**32", stream, "number streams from 0")
     return high << 32 | low
 
 
@@ -87,7 +87,7 @@ def keystream(key: bytes, count: int, *, stream: tuple[int, int] = (0, 0), block
     '76b8e0ada0f13d90'
     """
     if _check.integer("block", block) >> 64:
-        _check.refuse("block", "be below 2**64", block)
+        _check.refuse("block", "be below 2**64", block, "use another stream")
     out = bytearray(_check.integer("count", count))
     _kernels.keystream(key, _stream(key, stream), block, out)
     return bytes(out)
@@ -125,7 +125,7 @@ def add_normals(
     """
     if out.ndim != 1 or out.dtype not in (np.float32, np.float64) or not out.flags.c_contiguous:
         rule = "be a contiguous float32 or float64 array of one dimension"
-        _check.refuse("out", rule, f"{out.dtype} of shape {out.shape}")
+        _check.refuse("out", rule, (out.dtype.name, out.shape), "pass numpy.zeros(n)")
     nonce = _stream(key, stream)
     scale = _check.non_negative("scale", scale)
     _kernels.add_normals(key, nonce, _place(start, out.size), out, out.dtype == np.float64, scale)

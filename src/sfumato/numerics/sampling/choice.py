@@ -215,12 +215,12 @@ def checked(
     """Return gaps, rate and multiplicities of candidates, or refuse what does not fit."""
     whole = _integers("gaps", gaps)
     if not whole.size:
-        refuse("gaps", "hold a candidate", "none", "pass one entry for each candidate")
+        refuse("gaps", "hold at least one candidate", whole.size, "pass one entry for each candidate")
     counts = None if multiplicity is None else _integers("multiplicity", multiplicity)
     if counts is not None and counts.shape != whole.shape:
         refuse("multiplicity", f"have the shape {whole.shape}", counts.shape, "pass one entry for each gap")
     if counts is not None and not counts.any():
-        refuse("multiplicity", "hold a positive number", "none", "leave out what may not be chosen")
+        refuse("multiplicity", "have a positive sum", 0, "give a candidate that may be chosen 1 or more")
     return whole, fraction("rate", rate), counts
 
 

@@ -262,6 +262,6 @@ def polya(scale: int | float | Fraction, parts: int, size: int, rng: Rng = None)
     if exact > LARGEST_POLYA:
         refuse("scale", "be at most 2**14", scale, "measure the value in larger steps")
     if integer("parts", parts, minimum=1) > 1 << 40:
-        refuse("parts", "be at most 2**40", parts)
+        refuse("parts", "be at most 2**40", parts, "share the noise among fewer parts")
     # The kernel draws a sign too; a part has none.
     return np.abs(_sample(polya_plan(exact, parts), size, rng))

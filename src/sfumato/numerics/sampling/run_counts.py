@@ -53,7 +53,7 @@ def truncated_negative_binomial(
     """
     eta = Fraction(finite("shape", shape)) if isinstance(shape, float) else Fraction(shape)
     if not -1 < eta <= 1000:
-        refuse("shape", "be above -1 and at most 1000", shape)
+        refuse("shape", "be above -1 and at most 1000", shape, "0 is logarithmic, 1 geometric")
     unit_interval("stopping_probability", stopping_probability)
     gamma = fraction("stopping_probability", stopping_probability)
 

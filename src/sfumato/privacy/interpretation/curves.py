@@ -56,7 +56,7 @@ class _Part:
 def curve(loss: Composition, kind: Kind, *, delta: float | None, points: int) -> Curve:
     """Return a curve; see `sfumato.privacy.PrivacyLoss.curve`."""
     if kind not in _KINDS:
-        _check.refuse("kind", f"be one of {', '.join(_KINDS)}", kind)
+        _check.refuse("kind", f"be one of {', '.join(_KINDS)}", kind, "pass one of these names")
     points = _check.integer("points", points, minimum=2)
     if kind != "steps" and delta is not None:
         _check.refuse("delta", "be given for steps only", delta, "leave it out")

@@ -200,7 +200,9 @@ class Leaf(Node):
         _check.non_negative(name, value, _REMEDIES.get(name, _ANY))
         exact = Fraction(0) if value == 0 else _check.fraction(name, value)
         if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _MAX_BITS:
-            _check.refuse(name, f"have at most {_MAX_BITS} bits above and below the bar", "a longer fraction")
+            rule = f"have at most {_MAX_BITS} bits in numerator and denominator"
+            bits = max(exact.numerator.bit_length(), exact.denominator.bit_length())
+            _check.refuse(name, rule, bits, "round it, such as by limit_denominator")
         self._set(name, exact)
 
     def _set_lattice(self, name: str, noise: object, sensitivity: object, neighboring: object) -> None:
@@ -210,7 +212,8 @@ class Leaf(Node):
         self._set("sensitivity", _check.integer("sensitivity", sensitivity, minimum=1, remedy=remedy))
         if self.sensitivity.bit_length() > _MOST_BITS:  # type: ignore[attr-defined]
             remedy = "no float is so large: use a coarser grid"
-            _check.refuse("sensitivity", f"be below 2**{_MOST_BITS}", "a longer integer", remedy)
+            bits = self.sensitivity.bit_length()  # type: ignore[attr-defined]
+            _check.refuse("sensitivity", f"have at most {_MOST_BITS} bits", bits, remedy)
         self._set_relation(neighboring)
 
     def _set_relation(self, value: object) -> None:

@@ -72,8 +72,10 @@ class Profile(RationalLeaf):
             _check.refuse(
                 "deltas", "be as many as the epsilons", len(self.deltas), f"pass 1 to {_MOST} of both"
             )
-        if any(after <= before for before, after in itertools.pairwise(self.epsilons)):
-            _check.refuse("epsilons", "rise", "others", "sort them, and leave out repetitions")
+        for before, after in itertools.pairwise(self.epsilons):
+            if after <= before:
+                remedy = "sort them and leave out repetitions"
+                _check.refuse("epsilons", f"increase after {before!r}", after, remedy)
         if self.epsilons[-1] > _LARGEST:
             _check.refuse("epsilons", f"be at most {_LARGEST}", self.epsilons[-1], "use ApproximateDP")
         if max(self.deltas) > 1:

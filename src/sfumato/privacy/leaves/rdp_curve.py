@@ -73,9 +73,10 @@ class RDPCurve(DivergenceLeaf):
         if not 0 < len(self.orders) == len(self.epsilons) <= _MOST:
             remedy = f"pass from 1 to {_MOST} orders and as many epsilons"
             _check.refuse("epsilons", "be as many as the orders", len(self.epsilons), remedy)
-        steps = zip((1.0, *self.orders), self.orders, strict=False)
-        if any(after <= before for before, after in steps):
-            _check.refuse("orders", "rise from above 1", "others", "sort them, and leave out repetitions")
+        for before, after in zip((1.0, *self.orders), self.orders, strict=False):
+            if after <= before:
+                remedy = "pass orders above 1; sort them and leave out repetitions"
+                _check.refuse("orders", f"increase after {before!r}", after, remedy)
         self._set_relation(self.neighboring)
         gaps, heights = [0.0], [0.0]
         for order, epsilon in zip(self.orders, self.epsilons, strict=True):

@@ -68,8 +68,10 @@ class TradeOff(RationalLeaf):
                 _check.refuse("alphas", "rise", float(c), "sort them, and leave out repetitions")
             if b < d:
                 _check.refuse("betas", "fall", float(d), "more false positives never cost false negatives")
-        if any(a + b > 1 for a, b in points):
-            _check.refuse("betas", "be at most 1 - alpha", "more", "guessing does as well")
+        for a, b in points:
+            if a + b > 1:
+                rule = f"be at most 1 - alpha, {float(1 - a)!r} here"
+                _check.refuse("betas", rule, float(b), "guessing achieves 1 - alpha without any data")
         hull = convex_minorant(points)
         parts = [(b - d, c - a) for (a, b), (c, d) in itertools.pairwise(hull)]
         self._set_laws([(1 - hull[0][1], Fraction(0)), *parts])
@@ -78,5 +80,7 @@ class TradeOff(RationalLeaf):
         if len(self.alphas) != len(self.betas):
             _check.refuse("betas", "be as many as the alphas", len(self.betas), "pass one for each")
         if len(self.alphas) < 2 or (self.alphas[0], self.alphas[-1]) != (0, 1):
-            _check.refuse("alphas", "begin with 0 and end with 1", "others", "where all is known, 0 and 0")
+            ends = tuple(float(alpha) for alpha in (*self.alphas[:1], *self.alphas[-1:]))
+            remedy = "add the end points: at alpha 0 the largest beta that holds, at alpha 1 beta 0"
+            _check.refuse("alphas", "begin with 0 and end with 1", ends, remedy)
         return [(Fraction(a), Fraction(b)) for a, b in zip(self.alphas, self.betas, strict=True)]

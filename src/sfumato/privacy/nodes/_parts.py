@@ -51,7 +51,10 @@ def checked(losses: object) -> tuple[PrivacyLoss, ...]:
     refuse_further("a node of several losses", relation)
     if relation is None:
         _check.refuse(
-            "losses", "hold a loss that says something", "nothing", "an empty composition needs no node"
+            "losses",
+            "hold a loss that is not empty",
+            parts,
+            "leave out the node: doing nothing costs nothing",
         )
     return parts
 
