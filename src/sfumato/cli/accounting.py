@@ -73,7 +73,7 @@ def calibrate(
     steps: Steps = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Print the least noise multiplier whose certified epsilon is at most the one that is wanted."""
+    """Print the smallest noise multiplier whose certified epsilon is at most the one that is wanted."""
     leaf = Laplace if laplace else Gaussian
 
     def make(noise: float) -> PrivacyLoss:

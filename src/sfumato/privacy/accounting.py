@@ -40,7 +40,7 @@ class AccountedLoss(ABC):
         """The parts that are neither repetitions nor compositions, each with its count."""
 
     def epsilon(self, delta: float = 0.0) -> float:
-        """Return the least epsilon that is proven at ``delta``: the upper end of `epsilon_interval`.
+        """Return the smallest epsilon that is proven at ``delta``: the upper end of `epsilon_interval`.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class AccountedLoss(ABC):
         return float(intervals.epsilon_interval(self, _delta(delta), STANDARD).upper)
 
     def delta(self, epsilon: float) -> float:
-        """Return the least delta that is proven at ``epsilon``: the upper end of `delta_interval`."""
+        """Return the smallest delta that is proven at ``epsilon``: the upper end of `delta_interval`."""
         return float(intervals.delta_interval(self, _epsilon(epsilon), STANDARD).upper)
 
     def epsilon_interval(self, delta: float = 0.0, precision: Precision = STANDARD) -> Interval:
@@ -89,9 +89,10 @@ class AccountedLoss(ABC):
 
         Notes
         -----
-        The upper end is the least of what the closed views prove (see `quick_epsilon`) and of the inversion
-        of the composed dominating pairs (see `sfumato.privacy.accountant.certified`). The truth is that of
-        the pairs that the parts declare: the worst two neighbors of each mechanism, in one order throughout.
+        The upper end is the smallest of what the closed views prove (see `quick_epsilon`) and of the
+        inversion of the composed dominating pairs (see `sfumato.privacy.accountant.certified`). The truth is
+        that of the pairs that the parts declare: the worst two neighbors of each mechanism, in one order
+        throughout.
         """
         found = intervals.epsilon_interval(self, _delta(delta), _precision(precision))
         # At delta 0 it is the loss that is not bounded.
@@ -103,9 +104,9 @@ class AccountedLoss(ABC):
         return _plain(precision.of_delta().checked(found, f"delta at epsilon {epsilon!r}"))
 
     def quick_epsilon(self, delta: float = 0.0) -> float:
-        """Return the least epsilon that the closed views prove at ``delta``, in well under a millisecond.
+        """Return the smallest epsilon that the closed views prove at ``delta``, in well under a millisecond.
 
-        The least of: the exact profile of a single mechanism; the sum of pure epsilons; Gaussian DP (exact
+        The smallest of: the exact profile of a single mechanism; the sum of pure epsilons; Gaussian DP (exact
         for continuous Gaussians); Rényi DP at its best order; and pure parts added to the bound of the rest.
         A mass of total failure is split off first. Never below `epsilon`.
 
@@ -117,7 +118,7 @@ class AccountedLoss(ABC):
         return intervals.quick_epsilon(self, _delta(delta))
 
     def quick_delta(self, epsilon: float) -> float:
-        """Return the least delta that the closed views prove at ``epsilon``; see `quick_epsilon`."""
+        """Return the smallest delta that the closed views prove at ``epsilon``; see `quick_epsilon`."""
         return intervals.quick_delta(self, _epsilon(epsilon))
 
     @overload
@@ -129,7 +130,7 @@ class AccountedLoss(ABC):
     def trade_off(
         self, false_positive_rate: ArrayLike, precision: Precision = STANDARD
     ) -> Interval[float] | Interval[NDArray[np.float64]]:
-        """Return bounds on the least false negative rate of any attack that raises so many false alarms.
+        """Return bounds on the smallest false negative rate of any attack that raises so many false alarms.
 
         Parameters
         ----------
@@ -228,7 +229,7 @@ class AccountedLoss(ABC):
         Parameters
         ----------
         kind : {"profile", "trade-off", "steps"}
-            Delta over epsilon; the least false negative rate over the false positive rate; or epsilon at
+            Delta over epsilon; the smallest false negative rate over the false positive rate; or epsilon at
             ``delta`` over the share of the run that is done.
         delta : float, optional
             For "steps".

@@ -139,8 +139,8 @@ def least_epsilon(profile: Callable[[float], float], log_delta: float, *, start:
     Returns
     -------
     float
-        An evaluated point where the bound holds, within about 1e-13 (relative) of the least one; infinity if
-        none.
+        An evaluated point where the bound holds, within about 1e-13 (relative) of the smallest one; infinity
+        if none.
     """
     low, at_low = 0.0, profile(0.0) - log_delta
     if at_low <= 0:
@@ -325,7 +325,7 @@ def rdp_for(order: float, epsilon: float, delta: float) -> float:
 
 
 def pure_to_zcdp(epsilon: float) -> float:
-    r"""Return the least rho of every epsilon-DP mechanism, ``epsilon * tanh(epsilon / 2)``, rounded up.
+    r"""Return the smallest rho of every epsilon-DP mechanism, ``epsilon * tanh(epsilon / 2)``, rounded up.
 
     Notes
     -----
@@ -342,7 +342,7 @@ def pure_to_zcdp(epsilon: float) -> float:
 
 
 def pure_to_gdp(epsilon: float) -> float:
-    r"""Return the least mu that every epsilon-DP mechanism satisfies, rounded up.
+    r"""Return the smallest mu that every epsilon-DP mechanism satisfies, rounded up.
 
     Notes
     -----

@@ -23,7 +23,7 @@ _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 
 
 def _mills(x: float) -> float:
-    """Mills' ratio: the upper tail of the standard normal law over its density."""
+    """Mills' ratio: the upper tail of the standard normal distribution over its density."""
     return math.sqrt(math.pi / 2) * float(erfcx(x / math.sqrt(2)))
 
 

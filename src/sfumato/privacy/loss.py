@@ -101,7 +101,7 @@ class PrivacyLoss(AccountedLoss):
         return self.pure().epsilon
 
     def dominating_pair(self) -> Pair:
-        """Return two laws that dominate the outputs on any two neighbors."""
+        """Return two distributions that dominate the outputs on any two neighbors."""
         self._missing("dominating pair")
 
     def split(self) -> tuple[float, closed_forms.Terms]:
@@ -157,7 +157,8 @@ class PrivacyLoss(AccountedLoss):
         `GroupPrivacy`.
 
         Where some units enter while as many leave, a loss may be greater that is not the same in both orders
-        (a sampled one, or two unlike laws): that is ``under(Neighboring.REPLACE_ONE)``, of any group.
+        (a sampled one, or two unlike distributions): that is ``under(Neighboring.REPLACE_ONE)``, of any
+        group.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""Neighboring relations: which two datasets a guarantee cannot tell apart.
+"""Neighboring relations: which two datasets a guarantee cannot distinguish.
 
 Most of the time it is one of three, the members of `Neighboring`:
 

@@ -120,15 +120,15 @@ def _artanh(z: Fraction, bits: int) -> Bounds:
 
 
 def laplace_magnitude(scale: Fraction, *, folded: bool) -> Tail:
-    """Return the tail of the discrete Laplace law's magnitude.
+    """Return the tail of the discrete Laplace distribution's magnitude.
 
     Parameters
     ----------
     scale : Fraction
-        Of the law.
+        Of the distribution.
     folded : bool
         True for ``|X|``, whose tail is ``2 q^k / (1 + q)`` with ``q = exp(-1 / scale)``; False for the
-        geometric law on k >= 0 with the same ratio, whose tail is ``q^k``.
+        geometric distribution on k >= 0 with the same ratio, whose tail is ``q^k``.
     """
 
     def tail(bits: int) -> Iterator[Bounds]:
@@ -164,15 +164,15 @@ def _gaussian_weights(stddev: Fraction, bits: int) -> tuple[list[int], list[int]
 
 
 def gaussian_magnitude(stddev: Fraction, *, folded: bool) -> Tail:
-    """Return the tail of the discrete Gaussian law's magnitude.
+    """Return the tail of the discrete Gaussian distribution's magnitude.
 
     Parameters
     ----------
     stddev : Fraction
-        The law's parameter.
+        The distribution's parameter.
     folded : bool
-        True for ``|X|``; False for the law on k >= 0 with weights ``exp(-k^2 / (2 stddev^2))``, zero included
-        at its full weight.
+        True for ``|X|``; False for the distribution on k >= 0 with weights ``exp(-k^2 / (2 stddev^2))``, zero
+        included at its full weight.
     """
 
     def tail(bits: int) -> Iterator[Bounds]:
@@ -192,7 +192,7 @@ def gaussian_magnitude(stddev: Fraction, *, folded: bool) -> Tail:
 
 
 def polya_magnitude(scale: Fraction, parts: int) -> Tail:
-    r"""Return the tail of the law of which so many independent draws add up to a geometric number.
+    r"""Return the tail of the distribution of which so many independent draws add up to a geometric number.
 
     Parameters
     ----------
@@ -203,10 +203,10 @@ def polya_magnitude(scale: Fraction, parts: int) -> Tail:
 
     Notes
     -----
-    It is Pólya's law (negative binomial with a real number of successes) of :math:`r = 1/n` and :math:`q =
-    e^{-1/s}`: :math:`f(0) = (1-q)^r` and :math:`f(k+1) = f(k)\, q\, (r+k)/(k+1)`. Its generating function is
-    the n-th root of the geometric one, :math:`((1-q)/(1-qz))^{1/n}`. Every product below is rounded down in
-    the lower bounds and up in the upper ones; the tail is 1 less the masses before it.
+    It is Pólya's distribution (negative binomial with a real number of successes) of :math:`r = 1/n` and
+    :math:`q = e^{-1/s}`: :math:`f(0) = (1-q)^r` and :math:`f(k+1) = f(k)\, q\, (r+k)/(k+1)`. Its generating
+    function is the n-th root of the geometric one, :math:`((1-q)/(1-qz))^{1/n}`. Every product below is
+    rounded down in the lower bounds and up in the upper ones; the tail is 1 less the masses before it.
     """
 
     def tail(bits: int) -> Iterator[Bounds]:
@@ -245,7 +245,7 @@ def thresholds(tail: Tail, bits: int) -> list[int]:
     Notes
     -----
     Both bounds must agree on every entry; else all are computed again with more guard bits. That ends as long
-    as no ``2^bits P(K >= k)`` is an integer. For the Laplace law none is, since q is transcendental
+    as no ``2^bits P(K >= k)`` is an integer. For the Laplace distribution none is, since q is transcendental
     (Lindemann); for the others none is known, and were there one, no wrong table would be returned.
 
     Examples

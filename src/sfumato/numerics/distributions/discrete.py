@@ -1,7 +1,7 @@
-"""The laws of the noise that is drawn, with certified probabilities.
+"""The distributions of the noise that is drawn, with certified probabilities.
 
-Both are symmetric laws on the integers whose parameter is an exact rational, so a bound here is a bound on
-what the samplers of this room give, not on a continuous cousin of it.
+Both are symmetric distributions on the integers whose parameter is an exact rational, so a bound here is a
+bound on what the samplers of this room give, not on a continuous cousin of it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = ["DiscreteGaussianDistribution", "DiscreteLaplaceDistribution", "Symme
 
 _NORMAL = NormalDist()
 _LEAST = 5e-324
-# exp(-_FAR) is below the least positive float.
+# exp(-_FAR) is below the smallest positive float.
 _FAR = 800
 
 
@@ -71,9 +71,9 @@ def _complement(inner: Interval) -> Interval:
 
 
 class SymmetricDistribution(ABC):
-    """A symmetric law on the integers, known through its certified tail.
+    """A symmetric distribution on the integers, known through its certified tail.
 
-    A law states `upper_tail` from 1 on and its standard deviation; quantiles and coverage follow.
+    A distribution states `upper_tail` from 1 on and its standard deviation; quantiles and coverage follow.
     """
 
     __slots__ = ()
@@ -97,7 +97,7 @@ class SymmetricDistribution(ABC):
 
     @abstractmethod
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> NDArray[np.int64] | int:
-        """Draw from the law, exactly; an int where ``size`` is None, else an array of that shape."""
+        """Draw from the distribution, exactly; an int where ``size`` is None, else an array of that shape."""
 
     @property
     def variance(self) -> float:
@@ -134,7 +134,7 @@ class SymmetricDistribution(ABC):
         Returns
         -------
         int
-            Where two neighbouring integers cannot be told apart by the certified bounds, the larger.
+            Where two neighbouring integers cannot be distinguished by the certified bounds, the larger.
         """
         p = unit_interval("p", p)
         k, step = self._guess(p), 1
@@ -177,7 +177,7 @@ class SymmetricDistribution(ABC):
 @final
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplaceDistribution(SymmetricDistribution):
-    """The discrete Laplace law, ``P(X = k) = tanh(1 / (2 scale)) exp(-|k| / scale)``.
+    """The discrete Laplace distribution, ``P(X = k) = tanh(1 / (2 scale)) exp(-|k| / scale)``.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ class DiscreteLaplaceDistribution(SymmetricDistribution):
     References
     ----------
     Ghosh, Roughgarden, Sundararajan, Universally utility-maximizing privacy mechanisms, STOC 2009: the
-    two-sided geometric law.
+    two-sided geometric distribution.
 
     Examples
     --------
@@ -228,7 +228,7 @@ class DiscreteLaplaceDistribution(SymmetricDistribution):
         return ratio_bounds(Interval(lower, upper), self._sides)
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> NDArray[np.int64] | int:
-        """Draw from the law, exactly: `discrete_laplace`."""
+        """Draw from the distribution, exactly: `discrete_laplace`."""
         return discrete_laplace(self._exact, size, rng)
 
     def _positive_tail(self, k: int) -> Interval:
@@ -243,7 +243,7 @@ class DiscreteLaplaceDistribution(SymmetricDistribution):
 @final
 @dataclass(frozen=True, slots=True)
 class DiscreteGaussianDistribution(SymmetricDistribution):
-    """The discrete Gaussian law, ``P(X = k)`` proportional to ``exp(-k^2 / (2 sigma^2))``.
+    """The discrete Gaussian distribution, ``P(X = k)`` proportional to ``exp(-k^2 / (2 sigma^2))``.
 
     Parameters
     ----------
@@ -294,7 +294,7 @@ class DiscreteGaussianDistribution(SymmetricDistribution):
         return ratio_bounds(exp_minus((_whole(k) / self._exact) ** 2 / 2), self._sum)
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> NDArray[np.int64] | int:
-        """Draw from the law, exactly: `discrete_gaussian`."""
+        """Draw from the distribution, exactly: `discrete_gaussian`."""
         return discrete_gaussian(self._exact, size, rng)
 
     def _positive_tail(self, k: int) -> Interval:

@@ -1,4 +1,4 @@
-"""The staircase law on the integers."""
+"""The staircase distribution on the integers."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class StaircaseDistribution(SymmetricDistribution):
         return ratio_bounds(exp_minus(self._fallen(abs(k)) * self._exact), self._whole())
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> _Integers | int:
-        """Draw from the law, exactly."""
+        """Draw from the distribution, exactly."""
         source = random_source(rng)
         rest = self.width - self.first
 

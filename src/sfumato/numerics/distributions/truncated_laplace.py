@@ -1,4 +1,4 @@
-"""The discrete Laplace law within bounds: of the noise, or of what the noise is added to."""
+"""The discrete Laplace distribution within bounds: of the noise, or of what the noise is added to."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ _PROPOSALS: Final = 64
 @final
 @dataclass(frozen=True, slots=True)
 class TruncatedLaplaceDistribution(SymmetricDistribution):
-    """The discrete Laplace law, given that it is at most a limit in magnitude.
+    """The discrete Laplace distribution, given that it is at most a limit in magnitude.
 
     Parameters
     ----------
     scale : int, float or Fraction
         Positive, at most 2**40; a float means the rational it is.
     limit : int
-        The greatest magnitude, from 1 to 2**60.
+        The largest magnitude, from 1 to 2**60.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class TruncatedLaplaceDistribution(SymmetricDistribution):
         return ratio_bounds(exp_minus(abs(k) / self._exact), self._whole())
 
     def sample(self, size: int | tuple[int, ...] | None = None, rng: Rng = None) -> _Integers | int:
-        """Draw from the law, exactly: draws of the whole law, or evenly drawn ones, are refused as needed."""
+        """Draw exactly: draws of the whole distribution, or uniform ones, are rejected as needed."""
         source = random_source(rng)
         exact, limit = self._exact, self.limit
         if limit >= exact:

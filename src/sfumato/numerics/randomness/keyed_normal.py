@@ -46,7 +46,7 @@ __all__ = ["KEY_BYTES", "MOST_SCALE", "add_normals", "keystream", "rounded_norma
 
 KEY_BYTES: Final = 32
 MOST_SCALE: Final = 2.0**46
-"""The greatest scale of normal numbers that are rounded to integers."""
+"""The largest scale of normal numbers that are rounded to integers."""
 
 _END: Final = 1 << 62
 _PART: Final = 1 << 16

@@ -3,7 +3,7 @@
 The weight of a candidate is ``multiplicity exp(-rate gap)`` with whole gaps and multiplicities and a rational
 rate. Certified float weights and their running sums decide nearly every draw; one that falls within the
 proven error of a border is taken with exact integers and as many further random bits as it needs. It is never
-dropped and never rounded, so the output law is exactly the stated one.
+dropped and never rounded, so the output distribution is exactly the stated one.
 
 These functions add no privacy by themselves and charge no ledger: `sfumato.mechanisms` does.
 """
@@ -151,7 +151,7 @@ def choose(
     Returns
     -------
     int or int64 array
-        Independent choices of one law.
+        Independent choices of one distribution.
 
     Raises
     ------

@@ -2,7 +2,7 @@
 
 Each candidate's time of arrival is exponential with its weight as rate, so the first of any set comes with
 probability proportional to its weight, whatever came before. Logs of the times are bounded in floats; only
-those that may be among the first are kept, and those of them that floats cannot tell apart are compared with
+those that may be among the first are kept, and those of them that floats cannot distinguish are compared with
 exact integers and as many further random bits as it takes.
 
 The time does not follow the weights, but for the rare comparisons that stay open.

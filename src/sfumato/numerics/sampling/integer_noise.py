@@ -1,9 +1,9 @@
-"""Exact samplers of the two integer laws that privacy rests on, and of parts that add up to one of them.
+"""Exact samplers of discrete Laplace and Gaussian noise, and of parts that add up to Laplace noise.
 
-Guarantee: given uniform random bits, the output law is exactly the stated one, for the rational number that
-the scale is. Every decision compares a uniform's bits with a certified enclosure of the true probability; one
-that the bits at hand leave open (fewer than one draw in 10^8) is taken with more bits and exact integers,
-never by rounding, and never dropped.
+Guarantee: given uniform random bits, the output distribution is exactly the stated one, for the rational
+number that the scale is. Every decision compares a uniform's bits with a certified enclosure of the true
+probability; one that the bits at hand leave open (fewer than one draw in 10^8) is taken with more bits and
+exact integers, never by rounding, and never dropped.
 
 Timing: words are drawn and looked up in blocks of at least 256 with a fixed number of steps each; a request
 for fewer hands out the front of a block, so its time does not follow the values handed out. What remains is
@@ -13,9 +13,9 @@ These functions add noise to nothing and charge no ledger: `sfumato.mechanisms` 
 
 References
 ----------
-Canonne, Kamath, Steinke, The discrete Gaussian for differential privacy, NeurIPS 2020: the two laws, and why
-they are to be drawn exactly.
-Devroye, Non-uniform random variate generation, Springer 1986, chapters II and III: inversion and rejection.
+Canonne, Kamath, Steinke, The discrete Gaussian for differential privacy, NeurIPS 2020: the two distributions,
+and why they are to be drawn exactly. Devroye, Non-uniform random variate generation, Springer 1986, chapters
+II and III: inversion and rejection.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def discrete_laplace(
 def discrete_laplace(
     scale: int | float | Fraction, size: int | tuple[int, ...] | None = None, rng: Rng = None
 ) -> NDArray[np.int64] | int:
-    """Draw from the discrete Laplace law, ``P(X = k) ~ exp(-|k| / scale)``, exactly.
+    """Draw from the discrete Laplace distribution, ``P(X = k) ~ exp(-|k| / scale)``, exactly.
 
     Parameters
     ----------
@@ -127,12 +127,12 @@ def discrete_gaussian(
 def discrete_gaussian(
     stddev: int | float | Fraction, size: int | tuple[int, ...] | None = None, rng: Rng = None
 ) -> NDArray[np.int64] | int:
-    """Draw from the discrete Gaussian law, ``P(X = k) ~ exp(-k^2 / (2 stddev^2))``, exactly.
+    """Draw from the discrete Gaussian distribution, ``P(X = k) ~ exp(-k^2 / (2 stddev^2))``, exactly.
 
     Parameters
     ----------
     stddev : int, float or Fraction
-        The law's parameter, positive, at most 2**40; a float means the rational it is.
+        The distribution's parameter, positive, at most 2**40; a float means the rational it is.
     size : int, tuple of int or None
         Shape of the result; None for one int.
     rng : int, numpy.random.Generator, RandomSource or None
@@ -174,7 +174,7 @@ def geometric(
 def geometric(
     scale: int | float | Fraction, size: int | tuple[int, ...] | None = None, rng: Rng = None
 ) -> NDArray[np.int64] | int:
-    """Draw from the geometric law on k >= 0, ``P(X = k) ~ exp(-k / scale)``, exactly.
+    """Draw from the geometric distribution on k >= 0, ``P(X = k) ~ exp(-k / scale)``, exactly.
 
     Parameters
     ----------
@@ -197,7 +197,8 @@ def geometric(
 
     Notes
     -----
-    A discrete Laplace draw, given that it is not negative, has this law; the negative ones are refused.
+    A discrete Laplace draw, given that it is not negative, has this distribution; the negative ones are
+    refused.
 
     Examples
     --------
@@ -245,8 +246,8 @@ def polya(scale: int | float | Fraction, parts: int, size: int, rng: Rng = None)
 
     Notes
     -----
-    Guarantee: the difference of two such sums, of ``parts`` draws each, has the discrete Laplace law of this
-    scale; see `exact.polya_magnitude`. Whoever draws one part of both draws a share of that noise.
+    Guarantee: the difference of two such sums, of ``parts`` draws each, has the discrete Laplace distribution
+    of this scale; see `exact.polya_magnitude`. Whoever draws one part of both draws a share of that noise.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""The normal law's tail as certified fixed-point integers, to any number of bits, and coins that show it."""
+"""The tail of the normal distribution as certified fixed-point integers, and coins with that probability."""
 
 from __future__ import annotations
 

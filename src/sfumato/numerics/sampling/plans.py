@@ -1,12 +1,12 @@
-"""How a law is drawn: its table, its kernel, and the exact resolution of draws that the kernel leaves open.
+"""How a distribution is sampled: its table, its kernel, and exact decisions where the kernel leaves one open.
 
 A *direct* plan looks up the magnitude with 63 bits of one word; the 64th is the sign. A *cells* plan, for
-large scales, cuts the magnitudes into cells of ``2^low_bits`` integers, looks up a cell c by the law's
-value f at its first integer, takes a uniform place r in it and accepts with probability
-``f(c 2^low_bits + r) / f(c 2^low_bits)``, above 7/8. For the Laplace law that quotient is
+large scales, cuts the magnitudes into cells of ``2^low_bits`` integers, looks up a cell c by the
+distribution's value f at its first integer, takes a uniform place r in it and accepts with probability
+``f(c 2^low_bits + r) / f(c 2^low_bits)``, above 7/8. For the Laplace distribution that quotient is
 ``exp(-r / scale)``, for the Gaussian ``exp(-r (2 c 2^low_bits + r) / (2 stddev^2))``; the values at the first
-integers are the same law at the scale divided by ``2^low_bits``. So a table has a few thousand entries
-whatever the scale.
+integers are the same distribution at the scale divided by ``2^low_bits``. So a table has a few thousand
+entries whatever the scale.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Coarse:
 @final
 @dataclass(frozen=True, slots=True)
 class SamplingPlan:
-    """Everything that a law needs to be drawn; immutable, shared by threads.
+    """Everything that a distribution needs to be drawn; immutable, shared by threads.
 
     Parameters
     ----------
@@ -182,7 +182,7 @@ def _low_bits(scale: Fraction, largest: int) -> int:
 
 @lru_cache(maxsize=64)
 def laplace_plan(scale: Fraction) -> SamplingPlan:
-    """Return the plan of a discrete Laplace law; the last 64 are kept.
+    """Return the plan of a discrete Laplace distribution; the last 64 are kept.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def laplace_plan(scale: Fraction) -> SamplingPlan:
 
 @lru_cache(maxsize=64)
 def gaussian_plan(stddev: Fraction) -> SamplingPlan:
-    """Return the plan of a discrete Gaussian law; the last 64 are kept.
+    """Return the plan of a discrete Gaussian distribution; the last 64 are kept.
 
     Parameters
     ----------

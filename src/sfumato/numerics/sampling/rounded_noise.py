@@ -1,7 +1,7 @@
 """Real random numbers of which ever more bits are known, until they decide how a multiple of them rounds.
 
 A scale that depends on the data admits no table of probabilities. Here a number is drawn once, as nested
-rational enclosures; a rounded multiple of it is told when both ends of the enclosure agree. Every decision
+rational enclosures; a rounded multiple of it is decided when both ends of the enclosure agree. Every decision
 holds for all reals that the bits drawn so far leave open, so the bits still to come stay uniform.
 """
 
@@ -143,7 +143,7 @@ class _Normal:
 
 
 def exponential(source: RandomSource) -> Deviate:
-    """Draw from the exponential law of mean 1: the magnitude of the Laplace law of scale 1."""
+    """Draw from the exponential distribution of mean 1: the magnitude of Laplace noise of scale 1."""
     return _Exponential(source)
 
 
@@ -160,14 +160,14 @@ def normal(source: RandomSource) -> Deviate:
 
 
 def student(degrees: int) -> Draw:
-    r"""Return how to draw the magnitude of a number with Student's t law; one degree is the Cauchy law.
+    r"""Return how to draw the magnitude of Student's t distribution; one degree is the Cauchy distribution.
 
     Notes
     -----
     The direction of independent normal numbers is uniform, and so is that of a uniform point X in the ball of
-    ``degrees + 1`` dimensions; Student's law is that of :math:`X_0 / \sqrt{(X_1^2 + \dots + X_d^2)/d}`,
-    which depends on the direction only. A point in the cube is refused if it is outside the ball, so that
-    few degrees are quick: three refuse two points in three.
+    ``degrees + 1`` dimensions; Student's distribution is that of
+    :math:`X_0 / \sqrt{(X_1^2 + \dots + X_d^2)/d}`, which depends on the direction only. A point in the cube
+    is refused if it is outside the ball, so that few degrees are quick: three refuse two points in three.
     """
 
     def draw(source: RandomSource) -> Deviate:
@@ -177,7 +177,7 @@ def student(degrees: int) -> Draw:
 
 
 def rounded(draw: Draw, scale: Fraction, limit: int, source: RandomSource) -> int:
-    """Draw a number of a symmetric law, times a scale, to the nearest integer, exactly.
+    """Draw a number of a symmetric distribution, times a scale, to the nearest integer, exactly.
 
     Parameters
     ----------

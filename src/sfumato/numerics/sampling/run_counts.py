@@ -1,8 +1,8 @@
-"""How often to run: exact draws from the laws of private selection.
+"""How often to run: exact draws from the distributions of private selection.
 
-Each law's probabilities follow from the first one by exact rational quotients. They are added up in fixed
-point, with a lower and an upper bound, until the sum exceeds a uniform; where the bounds leave that open,
-everything is done again with more bits of both. The time is proportional to the number drawn.
+Each distribution's probabilities follow from the first one by exact rational quotients. They are added up in
+fixed point, with a lower and an upper bound, until the sum exceeds a uniform; where the bounds leave that
+open, everything is done again with more bits of both. The time is proportional to the number drawn.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SPARE = 64
 def truncated_negative_binomial(
     shape: int | float | Fraction, stopping_probability: float | Fraction, rng: Rng = None
 ) -> int:
-    r"""Draw how many times to run: the negative binomial law on k >= 1, exactly.
+    r"""Draw how many times to run: the negative binomial distribution on k >= 1, exactly.
 
     Parameters
     ----------
@@ -42,9 +42,9 @@ def truncated_negative_binomial(
     Notes
     -----
     The weight of k is :math:`(1-\gamma)^k \prod_{l<k} (l+\eta)/(l+1)`, or :math:`(1-\gamma)^k/k` for
-    :math:`\eta = 0`; at 1 the law is geometric. The weights sum to :math:`\gamma^{-\eta} - 1`, so with
-    :math:`t = \gamma^{|\eta|}` the first probability is :math:`(1-\gamma)|\eta|/(1-t)`, times t for positive
-    eta; at 0 it is :math:`(1-\gamma)/\log(1/\gamma)`.
+    :math:`\eta = 0`; at 1 the distribution is geometric. The weights sum to :math:`\gamma^{-\eta} - 1`, so
+    with :math:`t = \gamma^{|\eta|}` the first probability is :math:`(1-\gamma)|\eta|/(1-t)`, times t for
+    positive eta; at 0 it is :math:`(1-\gamma)/\log(1/\gamma)`.
 
     Examples
     --------

@@ -29,7 +29,7 @@ _ALIAS_SHARE: Final = 1e-3
 _MOST_COST: Final = 4e9
 """Products of a bin and a point of the line, for one bound; some seconds."""
 _EVEN: Final = 500.0
-"""Bins of each part where laws are added up one by one."""
+"""Bins of each part where distributions are added up one by one."""
 _TINY: Final = 1e-300
 _Saddle: TypeAlias = Callable[[Survey], Saddle]
 
@@ -84,7 +84,7 @@ def epsilon_interval(pairs: Pairs, delta: float, precision: Precision, known: fl
     Returns
     -------
     Interval
-        Holds the least epsilon at which the hockey-stick divergences of both orders are at most ``delta``.
+        Holds the smallest epsilon at which the hockey-stick divergences of both orders are at most ``delta``.
         Wider than asked where the rounds end before it is narrow enough.
     """
 
@@ -120,7 +120,7 @@ def delta_interval(pairs: Pairs, epsilon: float, precision: Precision, known: fl
     look = survey(pairs, max(_TINY, math.exp(far.log_delta)))
     start = saddle(look)
     if not _symmetric(pairs):
-        # Beyond the greatest loss of one order its saddle point lies nowhere.
+        # Beyond the largest loss of one order its saddle point lies nowhere.
         other = look.mirrored()
         there = saddle(other)
         if there.log_delta > start.log_delta:

@@ -128,7 +128,7 @@ def _any_of(masses: Sequence[tuple[float, int]]) -> float:
 
 
 def smallest_epsilon(terms: Terms, delta: float, *, numeric: bool = False) -> float:
-    """Return the least epsilon that any view proves at ``delta``, rounded up; infinity where none does.
+    """Return the smallest epsilon that any view proves at ``delta``, rounded up; infinity where none does.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ def smallest_epsilon(terms: Terms, delta: float, *, numeric: bool = False) -> fl
 
 
 def smallest_delta(terms: Terms, epsilon: float, *, numeric: bool = False) -> float:
-    """Return the least delta that any view proves at ``epsilon``, rounded up; see `smallest_epsilon`."""
+    """Return the smallest delta that any view proves at ``epsilon``, rounded up; see `smallest_epsilon`."""
     mass, rest = split(terms)
     log_delta = _log_delta(rest, epsilon, numeric) if mass < 1 else -math.inf
     delta = 0.0 if math.isinf(log_delta) else min(1.0, above(math.exp(log_delta), 4.0))
@@ -158,7 +158,7 @@ def smallest_delta(terms: Terms, epsilon: float, *, numeric: bool = False) -> fl
 
 
 def _epsilon(terms: Terms, delta: float, numeric: bool) -> float:
-    """Take the least epsilon over all proofs, with the terms of pure DP inside or added afterwards.
+    """Take the smallest epsilon over all proofs, with the terms of pure DP inside or added afterwards.
 
     A part that is pure with ``e`` turns (epsilon, delta)-DP of the rest into (epsilon + e, delta)-DP of the
     whole.
@@ -177,7 +177,7 @@ def _epsilon(terms: Terms, delta: float, numeric: bool) -> float:
 
 
 def _log_delta(terms: Terms, epsilon: float, numeric: bool) -> float:
-    """Take the least log delta over all proofs, as `_epsilon` does."""
+    """Take the smallest log delta over all proofs, as `_epsilon` does."""
     certain, rest = _certain(terms)
     if not rest and epsilon >= certain:
         return -math.inf

@@ -1,4 +1,4 @@
-"""What is composed: finite laws with their counts, and a Gaussian part."""
+"""What is composed: finite distributions with their counts, and a Gaussian part."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Array = NDArray[np.float64]
 
 
 class ComposedLosses(NamedTuple):
-    """What is inverted: laws, side by side or not, with their counts, and the variance of a Gaussian part."""
+    """What is inverted: distributions of losses with their counts, and the variance of a Gaussian part."""
 
     laws: Sequence[tuple[DiscreteLoss, _Array]]
     variance: float
@@ -47,5 +47,5 @@ class ComposedLosses(NamedTuple):
 
 
 def added(counts: _Array, values: NDArray[Any]) -> NDArray[Any]:
-    """Add up values of laws that are side by side, each as often as it counts."""
+    """Add up values of distributions that are side by side, each as often as it counts."""
     return np.asarray(np.atleast_1d(counts) @ np.atleast_2d(values))

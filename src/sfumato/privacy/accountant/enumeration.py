@@ -15,11 +15,11 @@ from sfumato.privacy.accountant.loss_distribution import LossDistribution, Sums
 __all__ = ["Enumeration", "condensed", "enumerated"]
 
 _MOST: Final = 1 << 18
-"""Sums in one step where the laws are exact; some ten milliseconds."""
+"""Sums in one step where the distributions are exact; some ten milliseconds."""
 _FEW: Final = 1 << 14
-"""Sums in all where the laws are a choice of cuts, for which the line does as well."""
+"""Sums in all where the distributions are a choice of cuts, for which the line does as well."""
 _STEPS: Final = 64
-"""Steps in which laws are added up that lose detail."""
+"""Steps in which distributions are added up that lose detail."""
 
 
 def enumerated(work: ComposedLosses, *, upper: bool, exact: bool) -> Enumeration | None:
@@ -29,9 +29,9 @@ def enumerated(work: ComposedLosses, *, upper: bool, exact: bool) -> Enumeration
     ----------
     work : Work
     upper : bool
-        Whether the laws of ``work`` are from above, and a bound from above is wanted.
+        Whether the distributions of ``work`` are from above, and a bound from above is wanted.
     exact : bool
-        Whether the laws are all there is to know of their pairs.
+        Whether the distributions are all there is to know of their pairs.
     """
     most = 1.0
     for law, counts in work.laws:
@@ -66,13 +66,13 @@ def _summed(work: ComposedLosses, sums: Sums) -> Enumeration | None:
 
 
 class Enumeration(DeltaBound):
-    """The divergence of one finite law, summed over its losses.
+    """The divergence of one finite distribution, summed over its losses.
 
     Parameters
     ----------
     work : Work
         What was composed.
-    law : Law
+    distribution : Distribution
         Of the composed loss.
     upper : bool
     """
@@ -103,6 +103,6 @@ class Enumeration(DeltaBound):
         return 0.0
 
     def chernoff_epsilon(self, log_delta: float) -> float:
-        """Return the greatest loss."""
+        """Return the largest loss."""
         del log_delta
         return float(self._law.loss[-1])

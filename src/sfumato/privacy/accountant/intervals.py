@@ -25,7 +25,7 @@ class Accountable(closed_forms.Views, Protocol):
     """A loss with all its views; one without a proof raises `UnsupportedView`."""
 
     def dominating_pair(self) -> Pair:
-        """Return two laws that dominate the outputs on any two neighbors."""
+        """Return two distributions that dominate the outputs on any two neighbors."""
 
 
 Terms: TypeAlias = Sequence[tuple[Accountable, int]]
@@ -56,12 +56,12 @@ _DELTA = _Reading("delta", closed_forms.smallest_delta, certified.delta_interval
 
 
 def quick_epsilon(loss: Composition, delta: float) -> float:
-    """Return the least epsilon that closed views prove; see `PrivacyLoss.quick_epsilon`."""
+    """Return the smallest epsilon that closed views prove; see `PrivacyLoss.quick_epsilon`."""
     return _quick(_EPSILON, loss, delta)
 
 
 def quick_delta(loss: Composition, epsilon: float) -> float:
-    """Return the least delta that closed views prove; see `PrivacyLoss.quick_delta`."""
+    """Return the smallest delta that closed views prove; see `PrivacyLoss.quick_delta`."""
     return _quick(_DELTA, loss, epsilon)
 
 
@@ -111,7 +111,7 @@ def _proven(reading: _Reading, loss: Composition, argument: float, precision: Pr
         return Interval(0.0, 0.0)
     tight = all(pair.enclosed for pair, _ in pairs)
     if reading is _EPSILON and argument == 0:
-        # Where nothing may fail, epsilon is the greatest loss.
+        # Where nothing may fail, epsilon is the largest loss.
         greatest = maximum_loss(pairs) if tight else 0.0
         return intersection(reading.name, Interval(0.0, quick), Interval(greatest, math.inf, tight))
     if not tight and _has_profile(loss.terms):

@@ -18,8 +18,8 @@ variance :math:`v` and mean :math:`-v/2`, so that :math:`E e^u = 1`. Then :math:
 :math:`k \ne 0` the terms are at least 0, so the sum is an upper bound, and Chernoff's bound takes them away
 for the lower one.
 
-*The end of the line.* What follows the last point is bounded by how fast the laws and the Gaussian factor
-fall, in closed form.
+*The end of the line.* What follows the last point is bounded by how fast the distributions and the Gaussian
+factor fall, in closed form.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Line(DeltaBound):
         return self._cut_short
 
     def _period(self, near: float, log_alias: float) -> float:
-        """Return the least period whose aliases Chernoff's bound proves to be below ``log_alias``."""
+        """Return the smallest period whose aliases Chernoff's bound proves to be below ``log_alias``."""
         c, tilts = self._c, self._tilts
         excess = _log_chernoff(self._log_moments, tilts, near) - log_alias
         periods = excess / np.abs(tilts - c)
@@ -176,7 +176,8 @@ class Line(DeltaBound):
     def _ends(self, last: float) -> tuple[_Array, _Array]:
         """Return times up to ``last``, and bounds on all that follows each of them.
 
-        Between two times the Gaussian factor and the least decay of the laws up to the later one are known.
+        Between two times the Gaussian factor and the smallest decay of the distributions up to the later one
+        are known.
         """
         times = last * np.exp(_DECAY_STEPS)
         rates = np.full(len(times) - 1, 0.5 * self._variance)

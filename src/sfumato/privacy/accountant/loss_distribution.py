@@ -1,8 +1,8 @@
-r"""Finite laws of the loss that are added up with every rounding, and every loss of detail, on the safe side.
+r"""Finite distributions of the loss, added up with every rounding and merging of points on the safe side.
 
-A law from above stays one if losses or masses are moved up, or if a loss is split between two others with the
-mean of :math:`e^{-l}` kept; one from below, if they are moved down, or if losses are merged into that mean
-(``docs/proofs/accountant.md``, Lemma 1). So no error of one step has to be known at the next.
+A distribution from above stays one if losses or masses are moved up, or if a loss is split between two others
+with the mean of :math:`e^{-l}` kept; one from below, if they are moved down, or if losses are merged into
+that mean (``docs/proofs/accountant.md``, Lemma 1). So no error of one step has to be known at the next.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _Array = NDArray[np.float64]
 
 _NOWHERE: Final = -1e6
 _SAME: Final = 2.0**-44
-"""Losses closer than this, as a share of the greatest, are taken for one."""
+"""Losses closer than this, as a share of the largest, are taken for one."""
 
 
 class LossDistribution(NamedTuple):
@@ -31,16 +31,17 @@ class LossDistribution(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """How laws are added up.
+    """How distributions are added up.
 
     Parameters
     ----------
     side : float
-        1 for laws from above, -1 for laws from below.
+        1 for distributions from above, -1 for distributions from below.
     most : int
         Sums in one step.
     tilt : float, optional
-        Where the moment generating function matters. If it is given, laws of too many losses lose detail.
+        Where the moment generating function matters. If it is given, distributions of too many losses lose
+        detail.
     """
 
     side: float
@@ -48,7 +49,7 @@ class Sums(NamedTuple):
     tilt: float | None = None
 
     def law(self, loss: _Array, log_mass: _Array) -> LossDistribution:
-        """Return a law of losses in any order."""
+        """Return a distribution of losses in any order."""
         order = np.argsort(loss)
         loss, log_mass = loss[order], log_mass[order]
         width = _SAME * max(abs(float(loss[0])), abs(float(loss[-1])))
@@ -57,7 +58,7 @@ class Sums(NamedTuple):
         return LossDistribution(loss[ends if self.side > 0 else starts], self._added(log_mass, starts))
 
     def plus(self, one: LossDistribution, other: LossDistribution) -> LossDistribution | None:
-        """Return the law of the sum of two losses, or None if too many sums would have to be listed."""
+        """Return the distribution of the sum of two losses, or None if it has too many points."""
         if self.tilt is not None:
             each = int(self.most**0.5)
             one, other = self._condensed(one, self.tilt, each), self._condensed(other, self.tilt, each)
@@ -71,7 +72,7 @@ class Sums(NamedTuple):
         return self.law(loss.ravel(), log_mass.ravel())
 
     def times(self, law: LossDistribution, count: int) -> LossDistribution | None:
-        """Return the law of the sum of so many losses, or None as for `plus`."""
+        """Return the distribution of the sum of so many losses, or None as for `plus`."""
         total: LossDistribution | None = None
         power: LossDistribution | None = law
         while power is not None:
@@ -94,7 +95,7 @@ class Sums(NamedTuple):
         return np.asarray(total + top + self.side * UNIT * (4 * np.abs(top) + 4 * total + sizes + 1024))
 
     def _condensed(self, law: LossDistribution, tilt: float, most: int) -> LossDistribution:
-        """Return a law of no more than so many losses."""
+        """Return a distribution of no more than so many losses."""
         if len(law.loss) <= most:
             return law
         starts = _knots(law, tilt, most)

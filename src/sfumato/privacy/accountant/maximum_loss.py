@@ -1,4 +1,4 @@
-"""The greatest loss of a composition: what epsilon is where nothing may fail."""
+"""The largest loss of a composition: what epsilon is where nothing may fail."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def maximum_loss(pairs: Pairs) -> float:
 
     Notes
     -----
-    One order holds throughout a composition, so that two unlike pairs may not add their greatest losses of
+    One order holds throughout a composition, so that two unlike pairs may not add their largest losses of
     different orders. Where one pair's is infinite, so is the sum in its order, for no order's is negative.
     """
     if any(math.isinf(pair.supremum) for pair, _ in pairs):

@@ -52,7 +52,7 @@ class RDPPart(closed_forms.Views, Protocol):
     """A loss with all its views, hashable."""
 
     def dominating_pair(self) -> Pair:
-        """Return two laws that dominate the outputs on any two neighbors."""
+        """Return two distributions that dominate the outputs on any two neighbors."""
 
     def __hash__(self) -> int:
         """Return the hash of what was run."""

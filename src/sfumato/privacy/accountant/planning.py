@@ -53,7 +53,7 @@ class Saddle(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PlannedPart:
-    """One pair in one order, or several of a kind side by side, cut, with the law of the loss from below."""
+    """One pair in one order, or several of a kind, cut into bins, with a lower distribution of the loss."""
 
     pair: Pair
     counts: _Array
@@ -165,7 +165,7 @@ def survey(pairs: Pairs, delta: float) -> Survey:
     ----------
     pairs : sequence of (Pair, int)
     delta : float
-        The least delta that matters; it tells which tails can be left out.
+        The smallest delta that matters; it tells which tails can be left out.
     """
     rounds = max(1.0, math.fsum(float(count) for _, count in pairs))
     reach = math.sqrt(2 * (math.log(rounds) - math.log(max(delta, _TINY) * _TAIL_SHARE)))
@@ -264,7 +264,7 @@ class Survey:
         return deviation, moment - math.log(tilt) - math.log1p(tilt) - math.log(2.5 * deviation)
 
     def _laws(self, tilt: float) -> list[Tilted]:
-        """Return the tilted laws; those of the last tilt are kept."""
+        """Return the tilted distributions; those of the last tilt are kept."""
         if self._tilted[0] != tilt:
             self._tilted = tilt, [part.law.tilted(tilt) for part in self._parts]
         return self._tilted[1]

@@ -30,7 +30,7 @@ _UNDERFLOW: Final = -680.0
 
 
 def renyi(pair: Pair, orders: _Array) -> _Array:
-    """Return upper bounds on the Rényi divergences of a pair, the greater of both orders of its laws.
+    """Return upper bounds on the Rényi divergences of a pair, the greater of its two orders.
 
     Parameters
     ----------

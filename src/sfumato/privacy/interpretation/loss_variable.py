@@ -1,4 +1,4 @@
-"""The privacy loss as a random variable: its law, its moments, its picture."""
+"""The privacy loss as a random variable: its distribution, its moments, its picture."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ _STEPS: Final = 2.0 ** np.arange(_DOUBLINGS)
 @final
 @dataclass(frozen=True, slots=True)
 class LossVariable:
-    r"""The law of :math:`L = \log\frac{dP}{dQ}` of an outcome that is drawn from P.
+    r"""The distribution of :math:`L = \log\frac{dP}{dQ}` of an outcome that is drawn from P.
 
-    `PrivacyLoss.loss_variable` makes it. P and Q are the two laws of the composed dominating pairs.
+    `PrivacyLoss.loss_variable` makes it. P and Q are the two distributions of the composed dominating pairs.
 
     Parameters
     ----------
@@ -57,9 +57,10 @@ class LossVariable:
     sum of their squares of mu. Otherwise tails are difference quotients of the certified hockey-stick
     divergence, which is convex (the proof is in `sfumato.privacy.interpretation.one_direction`).
 
-    Where a part's pair only dominates, ``tight`` is False. Then what is left is what holds for every two laws
-    that it dominates: upper ends of `mean`, of `cgf` (of lower ends between -1 and 0), of `tail` above 0, and
-    of `cdf` below 0; a tail or a variance of such a pair does not bound that of the mechanism.
+    Where a part's pair only dominates, ``tight`` is False. Then what is left is what holds for every two
+    distributions that it dominates: upper ends of `mean`, of `cgf` (of lower ends between -1 and 0), of
+    `tail` above 0, and of `cdf` below 0; a tail or a variance of such a pair does not bound that of the
+    mechanism.
 
     Examples
     --------
@@ -139,7 +140,7 @@ class LossVariable:
         return tail, cdf
 
     def quantile(self, level: float, precision: Precision = LOOSE) -> Interval:
-        """Return bounds on the least x with P(L <= x) at least ``level``.
+        """Return bounds on the smallest x with P(L <= x) at least ``level``.
 
         Parameters
         ----------
@@ -265,7 +266,7 @@ def _look(loss: Composition, reverse: bool) -> _Look:
     pairs = _pairs(loss)
     seen = [(_look_at(pair, reverse), n) for pair, n in pairs]
     tight = all(pair.tight for pair, _ in pairs)
-    # The least share of outcomes with a finite loss, and the greatest.
+    # The smallest share of outcomes with a finite loss, and the largest.
     finite = [math.fsum(n * math.log1p(-min(mass, 1 - UNIT)) for (*_, mass), n in seen)]
     infinite = 1.0 if any(mass >= 1 for (*_, mass), _ in seen) else -math.expm1(finite[0])
     normal = math.fsum(pair.variance * n for pair, n in pairs) if all(p.variance for p, _ in pairs) else 0.0

@@ -101,7 +101,7 @@ class OneDirection:
         return _share(least, most, tight=here.tight)
 
     def lower_tail(self, place: float, step: float, relative: float) -> Interval:
-        """Bound P(L < -x) from below and P(L <= -x) from above, P the *second* law of this order."""
+        """Bound P(L < -x) from below and P(L <= -x) from above, P the *second* distribution of this order."""
         here, before, after = self._around(place, step, relative)
         u = math.exp(place)
         shrink, grow = -u * math.expm1(-step), u * math.expm1(step)

@@ -44,7 +44,7 @@ class Risk:
     Parameters
     ----------
     advantage : Interval
-        The greatest true positive rate minus false positive rate.
+        The largest true positive rate minus false positive rate.
     attacks : tuple of Attack
         One for each chosen false positive rate.
     prior : float
@@ -99,9 +99,10 @@ def risk(
 
     Reconstruction: let the record :math:`z` be drawn from any prior, and let no guess that ignores the
     release succeed with more than the chance :math:`\kappa`. With :math:`E_z` the outputs on which the
-    attack succeeds on :math:`z`, and :math:`Q` the law of the output without the record, :math:`E\,Q(E_z) \le
-    \kappa`; the law with it gives :math:`P_z(E_z) \le 1 - f(Q(E_z))`; as :math:`f` is convex, the mean is at
-    most :math:`1 - f(\kappa)` (Hayes, Mahloujifar, Balle 2023, whose argument this is).
+    attack succeeds on :math:`z`, and :math:`Q` the distribution of the output without the record,
+    :math:`E\,Q(E_z) \le \kappa`; the distribution with it gives :math:`P_z(E_z) \le 1 - f(Q(E_z))`; as
+    :math:`f` is convex, the mean is at most :math:`1 - f(\kappa)` (Hayes, Mahloujifar, Balle 2023, whose
+    argument this is).
     """
     prior = _check.unit_interval("prior", prior, "it is a probability, and certainty leaves nothing to learn")
     baseline = _check.unit_interval("baseline", baseline, "pass the chance of the best guess")

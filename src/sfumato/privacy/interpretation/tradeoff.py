@@ -1,4 +1,4 @@
-r"""The least false negative rate of any attack, from the privacy profile.
+r"""The smallest false negative rate of any attack, from the privacy profile.
 
 An attack decides between two neighbors: it takes one for the other with the false positive rate
 :math:`\alpha`, and misses with the false negative rate :math:`\beta`. With :math:`\delta(t)` the greater of
@@ -6,7 +6,7 @@ both orders' hockey-stick divergences at :math:`t = e^\epsilon`,
 
 .. math:: f(\alpha) = \sup_{t \ge 1} \max\{1 - \delta(t) - t\alpha,\; (1 - \delta(t) - \alpha)/t\}
 
-is the greatest trade-off function that the loss has in both orders (Dong, Roth, Su 2022, the duality of
+is the largest trade-off function that the loss has in both orders (Dong, Roth, Su 2022, the duality of
 profiles and trade-off functions); attacks reach it that may toss a coin over which neighbor is the null.
 
 *From below*, every :math:`t` gives a bound, with an upper bound on :math:`\delta(t)`.
@@ -58,7 +58,7 @@ def trade_off(
 def trade_off(
     loss: Composition, false_positive_rate: ArrayLike, precision: Precision = STANDARD
 ) -> Interval[float] | Interval[_Array]:
-    """Return bounds on the least false negative rate; see `sfumato.privacy.PrivacyLoss.trade_off`."""
+    """Return bounds on the smallest false negative rate; see `sfumato.privacy.PrivacyLoss.trade_off`."""
     rates = np.asarray(false_positive_rate, dtype=object)
     checked = [_rate(rate) for rate in rates.ravel()]
     found = [_trade_off(loss, rate, precision) for rate in checked]
@@ -154,7 +154,7 @@ def _ceiling(left: _Value, middle: _Value, right: _Value) -> float:
 
 
 def _best(height: Callable[[float], float], scale: float) -> float:
-    """Return about where a unimodal function is greatest."""
+    """Return about where a unimodal function is largest."""
     step, place, value = 0.5 * scale, 0.0, height(0.0)
     sign = 1.0 if height(step) >= height(-step) else -1.0
     while place + step < _FARTHEST and (further := height(sign * (place + step))) > value + 1e-9 * abs(value):

@@ -34,7 +34,7 @@ class BoundedLeaf(Leaf):
         return PureView(fraction_up(epsilon) if isinstance(epsilon, Fraction) else epsilon, 0.0)
 
     def pure_epsilon(self) -> float | Fraction:
-        """Return the greatest loss; see the class's notes."""
+        """Return the largest loss; see the class's notes."""
         return self._missing("pure")
 
     def zcdp(self) -> ZCDPView:

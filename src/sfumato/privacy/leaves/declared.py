@@ -65,11 +65,11 @@ class PureDP(Leaf):
         return PureView(self._epsilon, 0.0)
 
     def zcdp(self) -> ZCDPView:
-        """Return the least rho of every epsilon-DP mechanism; see `conversion.pure_to_zcdp`."""
+        """Return the smallest rho of every epsilon-DP mechanism; see `conversion.pure_to_zcdp`."""
         return ZCDPView(pure_to_zcdp(self._epsilon), 0.0)
 
     def gdp(self) -> GDPView:
-        """Return the least mu of every epsilon-DP mechanism; see `conversion.pure_to_gdp`."""
+        """Return the smallest mu of every epsilon-DP mechanism; see `conversion.pure_to_gdp`."""
         return GDPView(pure_to_gdp(self._epsilon), 0.0)
 
     def log_profile(self, epsilon: float) -> float:
@@ -93,7 +93,7 @@ class PureDP(Leaf):
 @serialized_as("approximate-dp", epsilon=NUMBER, delta=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class ApproximateDP(Leaf):
-    """Any mechanism that is (epsilon, delta)-DP: with probability delta it may tell everything.
+    """Any mechanism that is (epsilon, delta)-DP: with probability delta it may reveal everything.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class ApproximateDP(Leaf):
 
     Notes
     -----
-    Guarantee: the pair is a post-processing of one that tells everything with probability delta and is
+    Guarantee: the pair is a post-processing of one that reveals everything with probability delta and is
     randomized response otherwise, so the mass delta is split off and the rest composes as `PureDP`.
 
     References
@@ -146,7 +146,7 @@ class ApproximateDP(Leaf):
         return GDPView(pure_to_gdp(self._epsilon), self._delta)
 
     def dominating_pair(self) -> Pair:
-        """Return randomized response that tells everything with probability delta (the same)."""
+        """Return randomized response that reveals everything with probability delta (the same)."""
         return two_points(self._epsilon, self._delta)
 
     def split(self) -> tuple[float, tuple[tuple[PureDP, int]]]:
@@ -170,7 +170,8 @@ class ZCDP(DivergenceLeaf):
     Notes
     -----
     Guarantee: the declared rho, under the relation that it is stated for. There is no Gaussian DP view: zCDP
-    alone does not imply Gaussian DP. Only at rho 0 the two laws are equal, and nothing is lost in any notion.
+    alone does not imply Gaussian DP. Only at rho 0 the two distributions are equal, and nothing is lost in
+    any notion.
 
     References
     ----------

@@ -46,10 +46,10 @@ class DiscreteGaussian(Leaf):
 
     Notes
     -----
-    Guarantee: every view bounds the pair of two such laws ``sensitivity`` apart, under the relation that the
-    sensitivity is stated for. The law is log-concave, so threshold tests are the best ones and their power
-    grows with the shift: the pair dominates every smaller shift. The profile is exact, from certified tails
-    on the lattice; `lattice_normal` proves the Gaussian DP view.
+    Guarantee: every view bounds the pair of two such distributions ``sensitivity`` apart, under the relation
+    that the sensitivity is stated for. The distribution is log-concave, so threshold tests are the best ones
+    and their power grows with the shift: the pair dominates every smaller shift. The profile is exact, from
+    certified tails on the lattice; `lattice_normal` proves the Gaussian DP view.
 
     References
     ----------
@@ -95,7 +95,7 @@ class DiscreteGaussian(Leaf):
         return discrete_gaussian_views.log_profile(self.stddev, self.sensitivity, Fraction(epsilon))
 
     def dominating_pair(self) -> Pair:
-        """Return two such laws ``sensitivity`` apart."""
+        """Return two such distributions ``sensitivity`` apart."""
         return discrete_gaussian_pair(self.stddev, self.sensitivity)
 
     def lone_pass(self, threshold: Fraction) -> float:

@@ -48,11 +48,11 @@ class DiscreteGaussianVector(Leaf):
     chosen one after another with regard to the answers so far, as long as the squares of their moves
     :math:`d_1, d_2, \dots` add up to at most ``l2_squared``, :math:`S`, on every path.
 
-    *zCDP.* Given the answers so far, the next one is the law of the noise shifted by the integer :math:`d_t`,
-    whose Rényi divergence is at most :math:`\alpha d_t^2/2\sigma^2` (Canonne, Kamath, Steinke 2020). So
-    :math:`E_P \exp((\alpha - 1) \sum_t (L_t - \alpha d_t^2/2\sigma^2))`, over the losses :math:`L_t`, is at
-    most 1: each factor's expectation given the past is. As the sum of the squares is at most :math:`S` on
-    every path, the divergence of all answers is at most :math:`\alpha S/2\sigma^2`.
+    *zCDP.* Given the answers so far, the next one is the distribution of the noise shifted by the integer
+    :math:`d_t`, whose Rényi divergence is at most :math:`\alpha d_t^2/2\sigma^2` (Canonne, Kamath, Steinke
+    2020). So :math:`E_P \exp((\alpha - 1) \sum_t (L_t - \alpha d_t^2/2\sigma^2))`, over the losses
+    :math:`L_t`, is at most 1: each factor's expectation given the past is. As the sum of the squares is at
+    most :math:`S` on every path, the divergence of all answers is at most :math:`\alpha S/2\sigma^2`.
 
     *Gaussian DP.* By `lattice_normal.gdp_rate` there is a rate :math:`r`, little above :math:`1/\sigma`, so
     that a shift by any :math:`d \le \sqrt S` is :math:`rd`-Gaussian DP up to a mass of 1e-120. Squares of mu
@@ -112,7 +112,7 @@ class DiscreteGaussianVector(Leaf):
         return GDPView(above(rate * math.sqrt(above(float(self.l2_squared))), 4.0), mass)
 
     def dominating_pair(self) -> Pair:
-        """Return two normal laws, and the mass, from the Gaussian DP view."""
+        """Return two normal distributions, and the mass, from the Gaussian DP view."""
         mu, mass = self.gdp()
         return FailureMassPair(NormalPair(mu), mass) if mu < math.inf else two_points(mu)
 

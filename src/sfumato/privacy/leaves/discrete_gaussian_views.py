@@ -1,8 +1,8 @@
-r"""The discrete Gaussian law shifted by an integer: its exact profile, and a proof of its Gaussian DP.
+r"""The discrete Gaussian shifted by an integer: its exact privacy profile, and a proof of its Gaussian DP.
 
 Throughout, :math:`p(x) \propto e^{-x^2/2\sigma^2}` on the integers, :math:`T(k) = P(X \ge k)`, and the pair
-is the law and its shift by :math:`s`. The likelihood ratio rises along the line, so the best tests are
-thresholds.
+is the distribution and its shift by :math:`s`. The likelihood ratio rises along the line, so the best tests
+are thresholds.
 """
 
 from __future__ import annotations
@@ -98,11 +98,12 @@ def gdp(stddev: Fraction, sensitivity: int) -> GDPView:
     mass of :math:`[i-1/2, i+1/2]`, which is at most :math:`e^{-i^2/2\sigma^2} \sinh(w)/w /
     \sqrt{2\pi\sigma^2}` for :math:`w = i/2\sigma^2`, and :math:`\sinh(w)/w \le e^{w^2/6}`; what lies beyond
     :math:`J` and the normaliser's distance from :math:`\sqrt{2\pi\sigma^2}` (Poisson summation) fit in
-    :math:`2^{-70}`. The hazard rate of the normal law is at least :math:`\max(z, 0.79)` and rises, so
-    :math:`t(j) \le z_j + \eta/\max(z_j, 0.79)` and :math:`1/\varphi(t(j)) \le \sqrt{2\pi}\, e^{z_j^2/2 + \eta
-    + 0.81\eta^2}`. As :math:`p(m) \le e^{-m^2/2\sigma^2}/\sqrt{2\pi\sigma^2}`, altogether :math:`\sigma d(m)
-    \le e^{\eta + 0.81\eta^2 + 1/8\sigma^2} \cosh(m/2\sigma^2) \le e^{\eta + 0.81\eta^2 + 1/8\sigma^2 +
-    K^2/8\sigma^4}`.
+    :math:`2^{-70}`. The hazard rate of the normal distribution is at least :math:`\max(z, 0.79)` and rises,
+    so :math:`t(j) \le z_j + \eta/\max(z_j, 0.79)` and
+    :math:`1/\varphi(t(j)) \le \sqrt{2\pi}\, e^{z_j^2/2 + \eta + 0.81\eta^2}`. As
+    :math:`p(m) \le e^{-m^2/2\sigma^2}/\sqrt{2\pi\sigma^2}`, altogether
+    :math:`\sigma d(m) \le e^{\eta + 0.81\eta^2 + 1/8\sigma^2} \cosh(m/2\sigma^2)
+    \le e^{\eta + 0.81\eta^2 + 1/8\sigma^2 + K^2/8\sigma^4}`.
 
     References
     ----------
@@ -138,7 +139,7 @@ def gdp_rate(stddev: Fraction, largest: int) -> float:
 
 
 def _visited(stddev: Fraction, sensitivity: int, last: int) -> float:
-    """Return the greatest ``t(k) - t(k - s)`` over all vertices up to ``last``, with its round-off added."""
+    """Return the largest ``t(k) - t(k - s)`` over all vertices up to ``last``, with its round-off added."""
     k = np.arange(1, last + math.ceil(2 * stddev) + 8, dtype=np.float64)
     weights = np.exp(_SCALING - k * k * fraction_up(1 / (2 * stddev * stddev)))
     tails = np.cumsum(weights[::-1])[::-1][:last]

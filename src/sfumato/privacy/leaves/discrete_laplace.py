@@ -48,9 +48,9 @@ class DiscreteLaplace(Leaf):
 
     Notes
     -----
-    Guarantee: every view is that of the pair of two such laws ``sensitivity`` apart, which dominates every
-    smaller shift, under the relation that the sensitivity is stated for. Write :math:`t` = 1/scale, :math:`s`
-    for the sensitivity, :math:`r = e^{-t}` and :math:`\epsilon_0 = st`.
+    Guarantee: every view is that of the pair of two such distributions ``sensitivity`` apart, which dominates
+    every smaller shift, under the relation that the sensitivity is stated for. Write :math:`t` = 1/scale,
+    :math:`s` for the sensitivity, :math:`r = e^{-t}` and :math:`\epsilon_0 = st`.
 
     *Profile.* The loss at :math:`x \in [0, s]` is :math:`t(s - 2x)`, constant outside, so the worst event is
     :math:`x \le j`; its hockey-stick value is :math:`[(1 - r^{w}) + r (1 - r^j)]/(1 + r)`, :math:`w = s - j -
@@ -86,7 +86,7 @@ class DiscreteLaplace(Leaf):
     scale: Fraction
     sensitivity: int
     neighboring: Relation
-    # Rounded up: the inverse scale, the greatest loss, and the Kullback-Leibler divergence.
+    # Rounded up: the inverse scale, the largest loss, and the Kullback-Leibler divergence.
     _rate: float = field(init=False, compare=False)
     _bound: float = field(init=False, compare=False)
     _rho: float = field(init=False, compare=False)
@@ -143,7 +143,7 @@ class DiscreteLaplace(Leaf):
         return min(0.0, above(math.log((near + far) / (1 + math.exp(-rate))), 16.0, 1.0))
 
     def dominating_pair(self) -> Pair:
-        """Return two such laws ``sensitivity`` apart."""
+        """Return two such distributions ``sensitivity`` apart."""
         return discrete_laplace_pair(self._rate, self.sensitivity, self._bound)
 
     def lone_pass(self, threshold: Fraction) -> float:

@@ -1,4 +1,4 @@
-"""Any two finite laws with rational masses, and what they prove."""
+"""Any two finite distributions with rational masses, and what they prove."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _NO_CUTS: Final = np.zeros(0)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class RationalLeaf(Leaf):
-    r"""What two finite laws prove.
+    r"""What two finite distributions prove.
 
     Notes
     -----
@@ -43,12 +43,12 @@ class RationalLeaf(Leaf):
     proportional to P on the common outcomes, for there :math:`(1-b)P' = \frac{1-b}{1-a} P \le P`; and
     :math:`Q = (1-b)Q' + bQ''` in the same way. So outside the mass :math:`\delta` there is
     pure DP between :math:`P'` and :math:`Q'`; that gives zCDP and Gaussian DP. For (epsilon, delta)-DP the
-    greatest finite loss of P and Q themselves will do.
+    largest finite loss of P and Q themselves will do.
     """
 
     _pair: AtomicPair = field(init=False, compare=False)
     _common: tuple[tuple[Fraction, Fraction], ...] = field(init=False, compare=False)
-    # Rounded up: the mass, the greatest finite loss, and the greatest loss outside the mass.
+    # Rounded up: the mass, the largest finite loss, and the largest loss outside the mass.
     _mass: float = field(init=False, compare=False)
     _loss: float = field(init=False, compare=False)
     _inner: float = field(init=False, compare=False)
@@ -77,11 +77,11 @@ class RationalLeaf(Leaf):
         self._set(name, tuple(numbers))
 
     def pure(self) -> PureView:
-        """Return the greatest finite loss, and the mass of infinite ones."""
+        """Return the largest finite loss, and the mass of infinite ones."""
         return PureView(self._loss, min(1.0, self._mass))
 
     def split(self) -> tuple[float, tuple[tuple[PrivacyLoss, int], ...]]:
-        """Return the mass, and the laws that are left outside of it."""
+        """Return the mass, and the distributions that are left outside of it."""
         if self._mass == 0:
             return 0.0, self.terms
         if not self._common:
@@ -123,7 +123,7 @@ class RationalLeaf(Leaf):
         return renyi(self._pair, orders) if self._mass == 0 else np.full_like(orders, np.inf)
 
     def dominating_pair(self) -> Pair:
-        """Return the two laws."""
+        """Return the two distributions."""
         return self._pair
 
 
@@ -131,21 +131,22 @@ class RationalLeaf(Leaf):
 @serialized_as("discrete-pair", p=sequence(RATIONAL), q=sequence(RATIONAL), neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class DiscretePair(RationalLeaf):
-    """A mechanism whose outputs on any two neighbors are dominated by two finite laws.
+    """A mechanism whose outputs on any two neighbors are dominated by two finite distributions.
 
     Parameters
     ----------
     p, q : sequence of int, float or Fraction
         Masses of the outcomes with the unit and without it (under a symmetric relation: on either dataset and
-        on the other), in the same order of outcomes; a float means the rational it is. Each law is divided by
-        its sum, which must be 1 to nine digits.
+        on the other), in the same order of outcomes; a float means the rational it is. Each distribution is
+        divided by its sum, which must be 1 to nine digits.
     neighboring : Neighboring or Relation
-        The relation that the two laws are about.
+        The relation that the two distributions are about.
 
     Notes
     -----
-    Guarantee: that of the two laws, exactly. Condition: they dominate each pair of neighbors, each in its
-    order: for every epsilon neither of the two hockey-stick divergences of a mechanism's outputs is greater.
+    Guarantee: that of the two distributions, exactly. Condition: they dominate each pair of neighbors, each
+    in its order: for every epsilon neither of the two hockey-stick divergences of a mechanism's outputs is
+    greater.
 
     References
     ----------
@@ -182,6 +183,6 @@ class DiscretePair(RationalLeaf):
 
 
 def _greatest(ratios: list[Fraction]) -> float:
-    """Return the greatest absolute logarithm, rounded up."""
+    """Return the largest absolute logarithm, rounded up."""
     ends = {max(ratios), min(ratios)} - {1} if ratios else set()
     return max((above(abs(log_of(end)), 32.0) for end in ends), default=0.0)

@@ -79,7 +79,7 @@ class Gaussian(Leaf):
         return ZCDPView(above(0.5 / noise / noise, 4.0) if noise > 0 else math.inf, 0.0)
 
     def dominating_pair(self) -> Pair:
-        """Return two normal laws one sensitivity apart (Dong, Roth, Su 2022)."""
+        """Return two normal distributions one sensitivity apart (Dong, Roth, Su 2022)."""
         mu = self.gdp().mu
         return NormalPair(mu) if 0 < mu < math.inf else two_points(mu)
 
@@ -98,7 +98,7 @@ class Gaussian(Leaf):
         if not noise:
             return float(distance <= 0)
         z = min(fraction_down(distance / noise), 1e6)
-        # scipy's relative error, and what it may lose among the least floats.
+        # scipy's relative error, and what it may lose among the smallest floats.
         return min(1.0, float(ndtr(-z)) * (1 + UNIT * (64 + 4 * z * z)) + 1e-300)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -36,8 +36,8 @@ class GaussianDP(Leaf):
 
     Notes
     -----
-    Guarantee: the two normal laws dominate the mechanism, as it is a post-processing of them (Blackwell); so
-    every view is that of `Gaussian` with the noise multiplier ``1 / mu``.
+    Guarantee: the two normal distributions dominate the mechanism, as it is a post-processing of them
+    (Blackwell); so every view is that of `Gaussian` with the noise multiplier ``1 / mu``.
 
     References
     ----------
@@ -67,11 +67,11 @@ class GaussianDP(Leaf):
         return ZCDPView(above(0.5 * self.mu * self.mu, 4.0) if self.mu else 0.0, 0.0)
 
     def pure(self) -> PureView:
-        """Return 0 where mu is 0: then the two laws are equal. Otherwise there is no such view."""
+        """Return 0 where mu is 0: then the two distributions are equal. Otherwise there is no such view."""
         return PureView(0.0, 0.0) if self.mu == 0 else self._missing("pure")
 
     def dominating_pair(self) -> Pair:
-        """Return the two normal laws."""
+        """Return the two normal distributions."""
         return NormalPair(self.mu) if self.mu else no_loss()
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:

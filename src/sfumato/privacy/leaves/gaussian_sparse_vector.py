@@ -1,4 +1,4 @@
-"""The sparse vector technique with Gaussian noise, for streams of a known greatest length."""
+"""The sparse vector technique with Gaussian noise, for streams of a known largest length."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = ["GaussianSparseVector"]
 
 _LARGEST: Final = 600.0
 _LEAST: Final = -100.0
-"""Log of the least delta that is followed."""
+"""Log of the smallest delta that is followed."""
 _POINTS: Final = 128
 _PRECISION: Final = Precision(0.01, 0.0)
 _MOST_LENGTH: Final = 2**50
@@ -98,26 +98,27 @@ class GaussianSparseVector(Leaf):
     logarithm, as large answers are rare.
 
     Conditions: fresh noise for each query; queries and public thresholds may be chosen from earlier answers;
-    no noisy value is told. A number for an "above" needs fresh noise, added as its own loss.
+    no noisy value is released. A number for an "above" needs fresh noise, added as its own loss.
 
     *Proof of the first.* Told all noisy differences, what each adds to the log likelihood ratio is normal
     given the earlier ones, and the squares of their changes over their variances add up to :math:`d^T
-    \Sigma^{-1} d`, whatever d the answers led to; so the greatest sum will do (Smith, Thakurta 2022). That
+    \Sigma^{-1} d`, whatever d the answers led to; so the largest sum will do (Smith, Thakurta 2022). That
     is :math:`(\sum d_i^2 - r(\sum d_i)^2)/b^2`, :math:`r = a^2/(b^2 + na^2)`, convex in each :math:`d_i`, so
     that all are 1 in size (or 0, if monotone).
 
     *Proof of the second.* Fix an order of the neighbors. Take the threshold's noise on the second to be that
-    on the first plus one sensitivity; as laws of the same number they are 1/a apart. Given this number, no
-    query is more likely to be above on the second, and at each the two normal laws are apart by some
-    :math:`m_i \le m`: 1 from the threshold, and 1 more from the query, in either direction. For monotone
-    queries that fall, do not move the threshold, for those that rise, do: :math:`m_i \le 1/b`. So between
-    two "above" there are chances :math:`h_i` and :math:`h_i' \le h_i` of stopping at query i, and
+    on the first plus one sensitivity; as distributions of the same number they are 1/a apart. Given this
+    number, no query is more likely to be above on the second, and at each the two normal distributions are
+    apart by some :math:`m_i \le m`: 1 from the threshold, and 1 more from the query, in either direction. For
+    monotone queries that fall, do not move the threshold, for those that rise, do: :math:`m_i \le 1/b`. So
+    between two "above" there are chances :math:`h_i` and :math:`h_i' \le h_i` of stopping at query i, and
     :math:`s_i = \prod_{j \le i}(1 - h_j) \le s_i'` of going on: for each "above" the pair of stopping times
     dominates, at all :math:`u > 0`, and the pairs compose with each other and with the threshold's. The same
     is so with the neighbors in the other order. For the moments,
-    :math:`\sum_i (s_{i-1}h_i)^\alpha (s'_{i-1}h_i')^{1-\alpha} + s_n^\alpha s_n'^{1-\alpha} \le 1 + \sum_i
-    s_{i-1} (h_i^\alpha h_i'^{1-\alpha} - h_i)`, and with :math:`l` the likelihood ratio of the normal laws a
-    term is at most :math:`E_P(l^{\alpha-1} - 1)_+ = G`, by Jensen's inequality.
+    :math:`\sum_i (s_{i-1}h_i)^\alpha (s'_{i-1}h_i')^{1-\alpha} + s_n^\alpha s_n'^{1-\alpha}
+    \le 1 + \sum_i s_{i-1} (h_i^\alpha h_i'^{1-\alpha} - h_i)`,
+    and with :math:`l` the likelihood ratio of the normal distributions a term is at most
+    :math:`E_P(l^{\alpha-1} - 1)_+ = G`, by Jensen's inequality.
 
     References
     ----------
@@ -191,7 +192,7 @@ class GaussianSparseVector(Leaf):
 
     @property
     def _shift(self) -> float:
-        """Return the greatest distance of two laws at one query, in standard deviations, rounded up."""
+        """Return the largest distance of two means at one query, in standard deviations, rounded up."""
         return above((1 if self.monotone else 2) / self.query_noise, 1.0)
 
     def dominating_pair(self) -> Pair:
@@ -201,7 +202,7 @@ class GaussianSparseVector(Leaf):
 
 @lru_cache(maxsize=64)
 def _pair(leaf: GaussianSparseVector) -> Pair:
-    """Return a pair with the least profile that is proven, between points at which both bounds are read."""
+    """Return a pair with the smallest proven profile, between points at which both bounds are evaluated."""
     mu = leaf.gdp().mu
     last = min(_LARGEST, rdp_epsilon(leaf.rdp_curve, _LEAST, centre=math.sqrt(-_LEAST) / mu))
     places = np.linspace(0.0, last, _POINTS).tolist()

@@ -42,9 +42,9 @@ class Laplace(Leaf):
     Notes
     -----
     Guarantee: with :math:`\epsilon_0` = 1/noise_multiplier, every view is that of the pair of two Laplace
-    laws one sensitivity apart, under the relation that the sensitivity is stated for. A vector whose L1 norm
-    moves by one sensitivity has no greater loss only in the pure sense: price it as ``PureDP(1 /
-    noise_multiplier)``.
+    distributions one sensitivity apart, under the relation that the sensitivity is stated for. A vector whose
+    L1 norm moves by one sensitivity has no greater loss only in the pure sense: price it as
+    ``PureDP(1 / noise_multiplier)``.
 
     *Gaussian DP.* Between its linear ends the trade-off function satisfies :math:`\log\alpha + \log\beta =
     -\epsilon_0 - \log 4`. As the log of the normal upper tail is concave, the sum of the two normal quantiles
@@ -72,7 +72,7 @@ class Laplace(Leaf):
 
     noise_multiplier: float
     neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
-    # Rounded up: the greatest loss.
+    # Rounded up: the largest loss.
     _bound: float = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -105,7 +105,7 @@ class Laplace(Leaf):
         return bounded_log_profile((self._bound - epsilon) / 2)
 
     def dominating_pair(self) -> Pair:
-        """Return two Laplace laws one sensitivity apart."""
+        """Return two Laplace distributions one sensitivity apart."""
         return LaplacePair(self._bound) if 0 < self._bound < math.inf else two_points(self._bound)
 
     def lone_pass(self, threshold: Fraction) -> float:

@@ -161,7 +161,7 @@ class GroupPrivacy(Node):
         return GDPView(times_above(self.steps, mu), 0.0) if delta == 0 else self._missing("gdp")
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what zCDP proves, and no more than the greatest loss."""
+        """Return what zCDP proves, and no more than the largest loss."""
         try:
             curve = np.nextafter(self.zcdp().rho * orders, np.inf)
         except UnsupportedView:
@@ -232,7 +232,7 @@ class Leaf(Node):
 
 
 class DivergenceLeaf(Leaf):
-    """A leaf known by bounds on divergences alone: where one of them is 0, the two laws are equal.
+    """A leaf known by bounds on divergences alone: where one of them is 0, the two distributions are equal.
 
     Then every view and a pair exist, with no loss at all; otherwise only what the subclass proves.
     """
@@ -242,22 +242,22 @@ class DivergenceLeaf(Leaf):
     @property
     @abstractmethod
     def _equal(self) -> bool:
-        """Whether the bounds say that the two laws are equal."""
+        """Whether the bounds say that the two distributions are equal."""
 
     def pure(self) -> PureView:
-        """Return 0 where the two laws are equal. Otherwise there is no such view."""
+        """Return 0 where the two distributions are equal. Otherwise there is no such view."""
         return PureView(0.0, 0.0) if self._equal else self._missing("pure")
 
     def zcdp(self) -> ZCDPView:
-        """Return 0 where the two laws are equal. Otherwise there is no such view."""
+        """Return 0 where the two distributions are equal. Otherwise there is no such view."""
         return ZCDPView(0.0, 0.0) if self._equal else self._missing("zcdp")
 
     def gdp(self) -> GDPView:
-        """Return 0 where the two laws are equal. Otherwise there is no such view."""
+        """Return 0 where the two distributions are equal. Otherwise there is no such view."""
         return GDPView(0.0, 0.0) if self._equal else self._missing("gdp")
 
     def dominating_pair(self) -> Pair:
-        """Return two equal laws where they are. Otherwise there is no such pair."""
+        """Return two equal distributions where they are. Otherwise there is no such pair."""
         return no_loss() if self._equal else self._missing("dominating pair")
 
 
@@ -280,7 +280,7 @@ def bounded_rdp(
     orders : ndarray
         Orders above 1.
     share : ndarray
-        The :math:`s` of each order: the tilted mass that is left when the greatest loss is factored out, in
+        The :math:`s` of each order: the tilted mass that is left when the largest loss is factored out, in
         (0, 1]. Its relative error is at most 32 roundings, plus one for each unit of :math:`\epsilon\alpha`.
     """
     if math.isinf(epsilon):

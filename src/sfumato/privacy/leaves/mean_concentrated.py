@@ -44,9 +44,9 @@ class CDP(DivergenceLeaf):
     2016, Lemma 4.2); over :math:`\alpha`, this falls or rises from :math:`\mu` to :math:`\tau^2/2`, so the
     greater of both is a rho of zCDP.
 
-    If mu is 0 the two laws are equal. If tau is 0 they are, too: the loss is then a constant in either order,
-    so that each law is a multiple of the other where that one has mass, and as both means are finite, this is
-    everywhere.
+    If mu is 0 the two distributions are equal. If tau is 0 they are, too: the loss is then a constant in
+    either order, so that each distribution is a multiple of the other where that one has mass, and as both
+    means are finite, this is everywhere.
 
     Gaussian noise of noise multiplier z is :math:`(1/(2z^2), 1/z)`-CDP, with these views exactly its own.
 
@@ -95,7 +95,7 @@ class CDP(DivergenceLeaf):
         return fraction_up(Fraction(self.tau) ** 2 / 2)
 
     def zcdp(self) -> ZCDPView:
-        """Return the greater of the mean and half of the square of tau; 0 where the two laws are equal."""
+        """Return the greater of the mean and half of the square of tau; 0 if the distributions are equal."""
         return ZCDPView(0.0 if self._equal else max(self.mu, self._slope), 0.0)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:

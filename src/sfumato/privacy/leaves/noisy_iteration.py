@@ -1,4 +1,4 @@
-"""Noisy gradient descent of which only the last iterate is told: steps after a record's own hide it more."""
+"""Noisy gradient descent that releases its last iterate only: amplification by iteration."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NoisyIteration(Leaf):
     Parameters
     ----------
     noise_multiplier : float
-        Standard deviation of the noise on each entry of each step's gradient, over the greatest norm of what
+        Standard deviation of the noise on each entry of each step's gradient, over the largest norm of what
         one record adds to a step's gradient; 0 is no noise.
     steps_after : int
         How many noisy steps follow, at least, the only step that uses the record. A run of n steps, each on
@@ -51,7 +51,7 @@ class NoisyIteration(Leaf):
     Guarantee: :math:`2/(z\sqrt m)`-Gaussian DP under replace-one and :math:`1/(z\sqrt m)` under zero-out,
     with :math:`m` one more than the steps after and z the noise multiplier; an upper bound. Conditions:
 
-    - only the last iterate is told, and which step uses the record does not depend on the data;
+    - only the last iterate is released, and which step uses the record does not depend on the data;
     - the step size is the same throughout, or never falls;
     - each later step's loss is convex and beta-smooth, and the step size at most 2/beta;
     - projections are onto convex sets;
@@ -68,10 +68,10 @@ class NoisyIteration(Leaf):
     :math:`\|\tilde X_j - X'_j\| \le s(1 - j/m)` and :math:`\|V_j\| \le s/m`; and :math:`\tilde X_m = X'_m`.
     Given :math:`\tilde X_{j-1}`, the shift is hidden and random. For each value v of it there is a channel
     (scale, add noise, turn) that takes N(0, 1) to N(0, I) and N(s/m, 1) to N(v, I), in units of the noise;
-    their mean over v takes the two normal laws to the step's two laws. So :math:`X_m` and :math:`\tilde X_m`
-    are no farther apart than m Gaussian steps of :math:`s/m`, adaptively composed: :math:`\sqrt m\,s/m =
-    s/\sqrt m` (Dong, Roth, Su 2022). The step size scales s and the noise alike. Constant losses after the
-    record's step attain it.
+    their mean over v takes the two normal distributions to the step's two distributions. So :math:`X_m` and
+    :math:`\tilde X_m` are no farther apart than m Gaussian steps of :math:`s/m`, adaptively composed:
+    :math:`\sqrt m\,s/m = s/\sqrt m` (Dong, Roth, Su 2022). The step size scales s and the noise alike.
+    Constant losses after the record's step attain it.
 
     References
     ----------
@@ -116,7 +116,7 @@ class NoisyIteration(Leaf):
         return np.nextafter(self.zcdp().rho * orders, np.inf)
 
     def dominating_pair(self) -> Pair:
-        """Return two normal laws, which only dominate."""
+        """Return two normal distributions, which only dominate."""
         mu = self.gdp().mu
         return LoosePair(NormalPair(mu) if mu < math.inf else two_points(mu))
 

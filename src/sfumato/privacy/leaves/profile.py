@@ -41,9 +41,9 @@ class Profile(RationalLeaf):
     Guarantee: write :math:`h(s) = \sup_S P(S) - s Q(S)`. It is convex and falls, :math:`h(0) = 1` and
     :math:`h(s) \ge 1 - s`; each guarantee says that :math:`h(e^{\epsilon_i}) \le \delta_i`, and, of the other
     order, that :math:`h(e^{-\epsilon_i}) \le 1 - e^{-\epsilon_i}(1 - \delta_i)`. So :math:`h` is at most the
-    greatest convex function at or below these points, constant beyond the last one. That function is the
+    largest convex function at or below these points, constant beyond the last one. That function is the
     profile of a pair, whose Q-mass at the loss :math:`\log s` is the change of the slope at :math:`s`, whose
-    P-mass is :math:`s` times it, and which tells everything with the probability that is left; so the pair
+    P-mass is :math:`s` times it, and which reveals everything with the probability that is left; so the pair
     dominates. Each :math:`e^{\epsilon_i}` is a float, rounded up (:math:`h` falls), and all else is exact.
 
     References
@@ -83,6 +83,6 @@ class Profile(RationalLeaf):
         self._set_laws(distributions_of_profile(self.epsilons, self.deltas), symmetric=True)
 
     def log_profile(self, epsilon: float) -> float:
-        """Return the log of the greatest function that the guarantees allow; a declared delta is exact."""
+        """Return the log of the largest function that the guarantees allow; a declared delta is exact."""
         declared = [d for e, d in zip(self.epsilons, self.deltas, strict=True) if e <= epsilon]
         return min(RationalLeaf.log_profile(self, epsilon), log_up(min(declared, default=1.0)))

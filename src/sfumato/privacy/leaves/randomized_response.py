@@ -74,7 +74,7 @@ class RandomizedResponse(ThreeLosses):
         return self._epsilon
 
     def blanket(self) -> Blanket:
-        r"""Return the even law: each report is of it with probability :math:`k/D`, whatever is true."""
+        r"""Return the uniform distribution, which a report is from with probability :math:`k/D`."""
         return Blanket(self._epsilon, 1 / self.categories)
 
     def _masses(self) -> tuple[float, float]:

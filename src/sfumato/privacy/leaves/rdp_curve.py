@@ -39,12 +39,12 @@ class RDPCurve(DivergenceLeaf):
 
     Notes
     -----
-    Guarantee: between the orders the curve is the greatest that the bounds allow. The function
+    Guarantee: between the orders the curve is the largest that the bounds allow. The function
     :math:`(\alpha - 1) D_\alpha` is convex, the log of a moment generating function, and tends to 0 at order
     1 (the divergence of some larger order is finite). So it lies below each chord of the points
     :math:`(1, 0)` and :math:`(\alpha_i, (\alpha_i - 1)\epsilon_i)`, which also says that the divergences rise
     with the order. Beyond the last order nothing is known, so there is neither zCDP nor a dominating pair,
-    unless some divergence is 0: then the two laws are equal.
+    unless some divergence is 0: then the two distributions are equal.
 
     References
     ----------
@@ -63,7 +63,7 @@ class RDPCurve(DivergenceLeaf):
     orders: Sequence[float]
     epsilons: Sequence[float]
     neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
-    # The vertices of the greatest convex curve, by order less 1.
+    # The vertices of the largest convex curve, by order less 1.
     _gaps: tuple[float, ...] = field(init=False, compare=False)
     _heights: tuple[float, ...] = field(init=False, compare=False)
 

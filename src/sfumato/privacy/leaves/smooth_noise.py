@@ -24,7 +24,7 @@ __all__ = ["SmoothGaussian", "SmoothLaplace"]
 
 _POINTS: Final = 256
 _FARTHEST: Final = 140.0
-"""Minus the log of the least delta that is followed."""
+"""Minus the log of the smallest delta that is followed."""
 _LARGEST: Final = 600.0
 _LEAST: Final = 1e-9
 _LEAST_SMOOTH: Final = 1e-7
@@ -36,8 +36,8 @@ _LEAST_SMOOTH: Final = 1e-7
 class SmoothLaplace(RationalLeaf):
     r"""A number with Laplace noise, as wide as a smooth upper bound on its local sensitivity.
 
-    The answer is :math:`f(x) + k\, S(x)\, Z`, where :math:`Z` has the Laplace law of scale 1. The scale is
-    secret: it depends on the data, and so does every error that is computed from it.
+    The answer is :math:`f(x) + k\, S(x)\, Z`, where :math:`Z` has the Laplace distribution of scale 1. The
+    scale is secret: it depends on the data, and so does every error that is computed from it.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class SmoothLaplace(RationalLeaf):
     :math:`(\alpha - 1)(e^\beta - 1) < 1` of at most the greater of :math:`\beta + 1/k` and :math:`1/k - \beta
     - \log(1 - (\alpha - 1)(e^\beta - 1))/(\alpha - 1)`. Conditions: :math:`S(x) \ge |f(x) - f(y)|` and
     :math:`S(x) \le e^\beta S(y)` for all neighbors :math:`x, y`, in either order, without exception; the
-    value is one real number; the scale is not told.
+    value is one real number; the scale is not released.
 
     *Proof.* If :math:`S(x) = 0` then :math:`S(y) = 0` and :math:`f(x) = f(y)`. Otherwise measure in units of
     :math:`k S(x)` from :math:`f(x)`: the answer on x is :math:`Z`, that on y is :math:`d + e^\tau Z`,
@@ -68,7 +68,7 @@ class SmoothLaplace(RationalLeaf):
     :math:`\tau = -t < 0` it is at most :math:`Y = 1/k - t + (e^t - 1)E`, :math:`E = |z|` exponential of mean
     1, which has no memory: :math:`E(1 - e^{\epsilon - Y})_+ = (1 - e^{-t}) e^{-(\epsilon - 1/k + t)/(e^t -
     1)}` for :math:`\epsilon \ge 1/k`. Both factors rise with t, the second as :math:`1 - e^{-t} \le t`. The
-    moment :math:`E e^{(\alpha-1)Y}` is that of an exponential law, and its bound rises with t too.
+    moment :math:`E e^{(\alpha-1)Y}` is that of an exponential distribution, and its bound rises with t too.
 
     References
     ----------
@@ -105,7 +105,7 @@ class SmoothLaplace(RationalLeaf):
 
     @property
     def _certain(self) -> float:
-        """The least epsilon that the formula is about."""
+        """The smallest epsilon that the formula is about."""
         return above(self._shift + self._beta, 1.0)
 
     @property
@@ -132,7 +132,7 @@ class SmoothLaplace(RationalLeaf):
         return 0.0, self.terms
 
     def dominating_pair(self) -> Pair:
-        """Return the two laws whose profile is at least the bound."""
+        """Return the two distributions whose profile is at least the bound."""
         return LoosePair(self._pair)
 
     @property
@@ -185,15 +185,15 @@ class SmoothGaussian(Leaf):
     *Proof.* In units of :math:`k S(x)` from :math:`f(x)` the answers are N(0, 1) and N(d, :math:`e^{2\tau}`),
     :math:`|\tau| \le \beta`, :math:`|d| \le \min(1, e^\tau)/k`, whose divergence is :math:`g(\tau) + \alpha
     d^2/(2w(\tau))` (infinite unless :math:`w > 0`). As :math:`g' = 1 - 1/w`, and :math:`w` is above 1 just
-    for :math:`\tau > 0`, :math:`g` is greatest at an end on either side of 0. For :math:`\tau > 0`,
+    for :math:`\tau > 0`, :math:`g` is largest at an end on either side of 0. For :math:`\tau > 0`,
     :math:`d^2/w \le k^{-2}`. For :math:`\tau < 0`, :math:`d^2/w \le k^{-2}/(\alpha - (\alpha - 1)
-    e^{-2\tau})`, which is greatest at :math:`-\beta`.
+    e^{-2\tau})`, which is largest at :math:`-\beta`.
 
     References
     ----------
     Bun, Steinke (2019), "Average-case averages: private algorithms for smooth sensitivity and mean
     estimation", Gaussian noise and truncated concentrated DP; van Erven, Harremoës (2014), "Rényi divergence
-    and Kullback-Leibler divergence", of two normal laws; the bound is proven here.
+    and Kullback-Leibler divergence", of two normal distributions; the bound is proven here.
 
     Examples
     --------

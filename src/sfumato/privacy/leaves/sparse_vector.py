@@ -57,7 +57,7 @@ class SparseVector(BoundedLeaf):
     :math:`a, b` are the two noise multipliers and :math:`c` is the number of positives; whatever the number
     of "below". Conditions: Laplace noise, or exponential noise (which is never negative), for the threshold
     and for the queries; fresh noise for each query; queries and public thresholds may be chosen from earlier
-    answers; no noisy value is told. A number for an "above" needs fresh noise, added as its own loss.
+    answers; no noisy value is released. A number for an "above" needs fresh noise, added as its own loss.
     Gaussian noise is not priced by this leaf.
 
     *Proof.* Fix the answers, and let the noise of the threshold be :math:`z` for the first dataset and

@@ -29,18 +29,18 @@ class TradeOff(RationalLeaf):
     alphas : sequence of int, float or Fraction
         False positive rates of tests for the unit, rising from 0 to 1; a float means the rational it is.
     betas : sequence of int, float or Fraction
-        Bounds on the least false negative rates there: falling to 0, each at most ``1 - alpha``.
+        Bounds on the smallest false negative rates there: falling to 0, each at most ``1 - alpha``.
     neighboring : Neighboring or Relation
         The relation that the curve is about.
 
     Notes
     -----
-    Guarantee: the greatest convex curve :math:`f` at or below the points is the trade-off function of a pair:
-    between two of its vertices the laws have the masses :math:`\alpha_{i+1} - \alpha_i` without the unit and
-    :math:`\beta_i - \beta_{i+1}` with it, and :math:`1 - f(0)` lies where only the one with it has mass
-    (Neyman and Pearson). A mechanism whose trade-off function is at least :math:`f` is a post-processing of
-    the pair (Blackwell), so the pair dominates it; in the other order, both are inverted. For a curve that is
-    not its own inverse, the null hypothesis is that the unit is absent.
+    Guarantee: the largest convex curve :math:`f` at or below the points is the trade-off function of a pair:
+    between two of its vertices the distributions have the masses :math:`\alpha_{i+1} - \alpha_i` without the
+    unit and :math:`\beta_i - \beta_{i+1}` with it, and :math:`1 - f(0)` lies where only the one with it has
+    mass (Neyman and Pearson). A mechanism whose trade-off function is at least :math:`f` is a post-processing
+    of the pair (Blackwell), so the pair dominates it; in the other order, both are inverted. For a curve that
+    is not its own inverse, the null hypothesis is that the unit is absent.
 
     References
     ----------

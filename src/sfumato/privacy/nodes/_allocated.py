@@ -78,7 +78,7 @@ class AllocatedNode(Node):
         return closed_forms.gdp(self.blocks or self._worst)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return that of the blocks, or the least that the pair and a unit with known steps say."""
+        """Return that of the blocks, or the smallest that the pair and a unit with known steps say."""
         if self.blocks:
             return closed_forms.rdp(self.blocks, orders)
         try:

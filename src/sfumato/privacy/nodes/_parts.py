@@ -32,12 +32,12 @@ class Several(Node):
         return any(term.numeric for part in self.losses for term, _ in part.terms)
 
     def zcdp(self) -> ZCDPView:
-        """Return the greatest rho and the greatest mass."""
+        """Return the largest rho and the largest mass."""
         views = [part.zcdp() for part in self.losses]
         return ZCDPView(max(view.rho for view in views), max(view.delta for view in views))
 
     def gdp(self) -> GDPView:
-        """Return the greatest mu and the greatest mass."""
+        """Return the largest mu and the largest mass."""
         views = [part.gdp() for part in self.losses]
         return GDPView(max(view.mu for view in views), max(view.delta for view in views))
 

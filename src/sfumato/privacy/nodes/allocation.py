@@ -42,7 +42,7 @@ class RandomAllocation(AllocatedNode):
     ``RandomAllocation(...) * epochs``; with one allocation for all of them, `BallsInBins`.
 
     One of t: with the unit, all steps together have the ratio :math:`(R_1 + \dots + R_t)/t` to what they are
-    without it. Tight: the two laws are those of two neighbors if those of a step are.
+    without it. Tight: the two distributions are those of two neighbors if those of a step are.
 
     k of t: an upper bound (``tight`` is False), the composition of k allocations of one step of :math:`t/k`
     each (Feldman and Shenfeld 2025). Proof: let a random order of the steps be cut into k blocks of lengths
@@ -51,7 +51,7 @@ class RandomAllocation(AllocatedNode):
     independent.
 
     The notions without a pair (`pure`, `zcdp`, `gdp`) are those of a unit whose steps are known, by the same
-    convexity: no step hides the greatest loss, as all may show it at once.
+    convexity: no step hides the largest loss, as all may show it at once.
 
     Proofs: ``docs/proofs/allocation.md``.
 

@@ -28,13 +28,13 @@ class AmongDecoys(ShuffleModelNode):
     Parameters
     ----------
     loss : PrivacyLoss
-        Of the local randomizer, under replace-one; one that knows its common law, like `RandomizedResponse`
-        (the even law) and `SupportResponse`.
+        Of the local randomizer, under replace-one; one that knows its common distribution, like
+        `RandomizedResponse` (the even distribution) and `SupportResponse`.
     decoys : int
         How many the honest clients may send, the changed one with them; at least 0, public.
     chance : int, float or Fraction
         With which each of them is sent, independently of all else; above 0 and at most 1. It is then a fresh
-        draw from the common law.
+        draw from the common distribution.
 
     Notes
     -----

@@ -28,7 +28,7 @@ class _Worst(Several):
     __slots__ = ()
 
     def dominating_pair(self) -> Pair:
-        """Return a pair with the greatest of the parts' divergences at every epsilon."""
+        """Return a pair with the largest of the parts' divergences at every epsilon."""
         return MaximumPair([pair_of(part) for part in self.losses])
 
     def log_profile(self, epsilon: float) -> float:
@@ -36,11 +36,11 @@ class _Worst(Several):
         return max(log_profile(law, epsilon) for law in one_run(self))
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the greatest of each order."""
+        """Return the largest of each order."""
         return np.asarray(np.max([part.rdp_curve(orders) for part in self.losses], axis=0))
 
     def pure(self) -> PureView:
-        """Return the greatest epsilon and the greatest mass."""
+        """Return the largest epsilon and the largest mass."""
         views = [part.pure() for part in self.losses]
         return PureView(max(view.epsilon for view in views), max(view.delta for view in views))
 
@@ -94,8 +94,8 @@ class Parallel(_Worst):
     Guarantee: add/remove and zero-out, an upper bound (``tight`` is False). Conditions: every unit lies, with
     all its records, in one part, set by what is public or by the unit itself, never by other units. Proof:
     neighbors differ in one unit, whose part is the same in both where it is there; the other parts' answers
-    have the same law and are independent of it. So the answers are a function of the differing part's and of
-    independent randomness, and whichever part it is, `AdaptiveChoice`'s pair dominates it.
+    have the same distribution and are independent of it. So the answers are a function of the differing
+    part's and of independent randomness, and whichever part it is, `AdaptiveChoice`'s pair dominates it.
 
     Under replace-one a unit may leave one part and enter another, and two parts differ; what bounds it is
     ``AdaptiveChoice(losses) * 2``, of losses that hold for a unit that enters or leaves.

@@ -41,8 +41,8 @@ class FixedSizeSampled(SampledNode):
 
     Balle, Barthe, Gaboardi (2018), sampling without replacement: with :math:`q = m/n` and :math:`s' = 1 + q(s
     - 1)`, the divergence at :math:`s' \ge 1` is at most q times the mechanism's at s. Proof: let
-    :math:`\mu_0` be the law of the output given that the changed unit is not drawn, :math:`\mu_1` and
-    :math:`\mu_1'` those given that it is. With :math:`\beta = s'/s`,
+    :math:`\mu_0` be the distribution of the output given that the changed unit is not drawn, :math:`\mu_1`
+    and :math:`\mu_1'` those given that it is. With :math:`\beta = s'/s`,
 
     .. math:: (1-q)\mu_0 + q\mu_1 - s'((1-q)\mu_0 + q\mu_1') = q(\mu_1 - s((1-\beta)\mu_0 + \beta\mu_1')),
 

@@ -39,7 +39,7 @@ class Mixture(Several):
         Probabilities of the mechanisms, positive, with sum 1 to twelve digits (they are divided by it); they
         do not depend on the data.
     index_public : bool
-        Whether it is told which one ran.
+        Whether it is public which one ran.
 
     Notes
     -----
@@ -73,7 +73,7 @@ class Mixture(Several):
             _check.refuse("index_public", "be True or False", told, "say whether it is told")
 
     def dominating_pair(self) -> Pair:
-        """Return the pair of what is drawn and told."""
+        """Return the pair of what is drawn and public."""
         total = sum(map(Fraction, self.weights))
         shares = [float(Fraction(weight) / total) for weight in self.weights]
         pair = MixturePair([pair_of(part) for part in self.losses], shares, slack=4 * UNIT)
@@ -99,7 +99,7 @@ class Mixture(Several):
         return np.asarray(mean + 2 * WEIGHT_SLACK + 8 * UNIT * (len(terms) + 4) * (size + 1))
 
     def pure(self) -> PureView:
-        """Return the greatest epsilon and the weighted mean of the masses."""
+        """Return the largest epsilon and the weighted mean of the masses."""
         views = [part.pure() for part in self.losses]
         mean = sum_above(
             above(w * view.delta) for w, view in zip(self.weights, views, strict=True) if view.delta

@@ -83,7 +83,7 @@ class PoissonSubsampled(Node):
         return self.loss.neighboring or Neighboring.ADD_REMOVE
 
     def dominating_pair(self) -> Pair:
-        """Return the mixture of the base's pair with its second law."""
+        """Return the mixture of the base's pair with its second distribution."""
         q = self.sampling_probability
         if q == 0:
             return no_loss()

@@ -127,7 +127,7 @@ class PoissonRecords(Node):
         return PoissonSubsampled(self.loss, self.sampling_probability)
 
     def dominating_pair(self) -> Pair:
-        """Return the mixture of normal laws, the chain of single records, or the groups' mixture."""
+        """Return the mixture of normal distributions, the chain of single records, or the groups' mixture."""
         q, records = self.sampling_probability, self.records
         if q == 0:
             return no_loss()

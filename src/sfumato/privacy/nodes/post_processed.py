@@ -34,8 +34,8 @@ class PostProcessed(Node):
     Notes
     -----
     Guarantee: that of the mechanism, under its relation, as an upper bound (``tight`` is False): every
-    hockey-stick and every Rényi divergence can only fall when both laws go through the same channel (data
-    processing; Dwork and Roth 2014, Proposition 2.1).
+    hockey-stick and every Rényi divergence can only fall when both distributions go through the same channel
+    (data processing; Dwork and Roth 2014, Proposition 2.1).
 
     Examples
     --------

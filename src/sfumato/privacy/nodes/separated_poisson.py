@@ -49,10 +49,10 @@ class SeparatedPoisson(AllocatedNode):
 
     The steps are cut into blocks of ``separation``, in each of which a unit takes part at most once. Tight
     for one block, an upper bound for several. Proof: let the unit first be allowed to take part after o
-    steps of the block. Then the block's answers have the law of those of a unit without rest in the first
-    steps, of which the last o are not looked at: they are dominated by a block without rest. Given what was
-    answered before the block, o has some law (with the unit), and the divergences are convex. So each block
-    is dominated by one without rest, whatever came before, and dominating pairs compose.
+    steps of the block. Then the block's answers have the distribution of those of a unit without rest in the
+    first steps, of which the last o are not looked at: they are dominated by a block without rest. Given what
+    was answered before the block, o has some distribution (with the unit), and the divergences are convex. So
+    each block is dominated by one without rest, whatever came before, and dominating pairs compose.
 
     Without rest, a block of b steps has the ratio :math:`(1-p)^b + \sum_i p(1-p)^{i-1} R_i`. Pure DP: that of
     a Poisson sample with probability :math:`1 - (1-p)^b`.

@@ -40,17 +40,17 @@ class Shuffled(ShuffleModelNode):
     training examples.
 
     Feldman, McMillan, Talwar (2021), Theorem 3.2. Proof, for one randomizer :math:`R`. Let the changed client
-    have :math:`x^0` or :math:`x^1`, and :math:`w = e^{\epsilon_0}/(1 + e^{\epsilon_0})`. There are laws
-    :math:`Q_0, Q_1` with :math:`R(x^0) = wQ_0 + (1-w)Q_1`, :math:`R(x^1) = (1-w)Q_0 + wQ_1` (Kairouz, Oh,
-    Viswanath 2015), so that :math:`R(x^0) + R(x^1) = Q_0 + Q_1`. For any x, :math:`R(x) \ge e^{-\epsilon_0}
-    \max(R(x^0), R(x^1)) \ge e^{-\epsilon_0} (Q_0 + Q_1)/2`: with probability :math:`e^{-\epsilon_0}`, each
-    other client reports like a fair coin's choice of :math:`Q_0` and :math:`Q_1` (a clone), and else by a law
-    of its own. Which clients are clones is independent of all, so the shuffled reports are drawn from how
-    many come from :math:`Q_0` and how many from :math:`Q_1` alone: the two counts of
-    `sfumato.privacy.pairs.shuffling.clones`.
+    have :math:`x^0` or :math:`x^1`, and :math:`w = e^{\epsilon_0}/(1 + e^{\epsilon_0})`. There are
+    distributions :math:`Q_0, Q_1` with :math:`R(x^0) = wQ_0 + (1-w)Q_1`, :math:`R(x^1) = (1-w)Q_0 + wQ_1`
+    (Kairouz, Oh, Viswanath 2015), so that :math:`R(x^0) + R(x^1) = Q_0 + Q_1`. For any x,
+    :math:`R(x) \ge e^{-\epsilon_0} \max(R(x^0), R(x^1)) \ge e^{-\epsilon_0} (Q_0 + Q_1)/2`: with probability
+    :math:`e^{-\epsilon_0}`, each other client reports like a fair coin's choice of :math:`Q_0` and
+    :math:`Q_1` (a clone), and else by a distribution of its own. Which clients are clones is independent of
+    all, so the shuffled reports are drawn from how many come from :math:`Q_0` and how many from :math:`Q_1`
+    alone: the two counts of `sfumato.privacy.pairs.shuffling.clones`.
 
-    A randomizer that knows a law which part of every report is drawn from, like `RandomizedResponse` and
-    `SupportResponse`, hides among more reports than clones: Balle, Bell, Gascón, Nissim (2019), with the
+    A randomizer that knows a distribution which part of every report is drawn from, like `RandomizedResponse`
+    and `SupportResponse`, hides among more reports than clones: Balle, Bell, Gascón, Nissim (2019), with the
     proof in `sfumato.privacy.pairs.shuffling.blanket`. It is never more, and often half as much.
 
     Examples

@@ -39,7 +39,7 @@ def _lone_pass(loss: PrivacyLoss, threshold: Fraction) -> float:
 
 
 class _Telltale(Node):
-    """The loss of noise, and a mass with which everything may be told."""
+    """The loss of noise, and a mass with which everything may be revealed."""
 
     __slots__ = ()
 
@@ -112,16 +112,17 @@ class ThresholdedSelection(_Telltale):
     -----
     Guarantee: the noise's, except for a mass :math:`\delta = P(1 + Z \ge \tau)`, :math:`Z` the noise and
     :math:`\tau` the threshold. Conditions: the number counts distinct units, not rows; the noise is
-    independent from group to group; what else is told of a group is told only if it is shown, and has its own
-    loss; a group's name is told only if it is shown.
+    independent from group to group; what else is released of a group is released only if it is shown, and has
+    its own loss; a group's name is released only if it is shown.
 
-    *Proof.* Consider one group. If it has a unit in both datasets, then what is told is computed from its
-    noisy number in both, and the noise's pair dominates. If in one of them it is empty, then nothing is told
-    there; in the other it has a single unit, and nothing is told with probability :math:`1 - \delta`. The
-    notes of `FailureMassPair` show that its pair dominates both cases, whichever dataset has the unit; those
-    of `TruncatedLossPair`, that the greater of both cases does, where it is always the same dataset: not
-    under replace-one, where the unit leaves some groups and enters others. Groups without the unit have one
-    law. So the groups with it compose, whichever case each of them is in.
+    *Proof.* Consider one group. If it has a unit in both datasets, then what is released is computed from its
+    noisy number in both, and the noise's pair dominates. If in one of them it is empty, then nothing is
+    released there; in the other it has a single unit, and nothing is released with probability
+    :math:`1 - \delta`. The notes of `FailureMassPair` show that its pair dominates both cases, whichever
+    dataset has the unit; those of `TruncatedLossPair`, that the greater of both cases does, where it is
+    always the same dataset: not under replace-one, where the unit leaves some groups and enters others.
+    Groups without the unit have one distribution. So the groups with it compose, whichever case each of them
+    is in.
 
     For one group the divergence is that of the worst two datasets, as counts may be so large that the
     threshold hides nothing; for several groups it is an upper bound.
@@ -171,15 +172,16 @@ class DistanceTest(_Telltale):
     Notes
     -----
     Guarantee: together with the loss of the release, that of propose-test-release; the noisy distance may be
-    told. A bound :math:`b` is proposed; the distance of a dataset is the least number of neighboring steps
+    told. A bound :math:`b` is proposed; the distance of a dataset is the smallest number of neighboring steps
     from it to a dataset whose local sensitivity exceeds :math:`b` (0 if its own does), under the same
     relation. The gated release is calibrated to the sensitivity :math:`b`.
 
     *Proof.* If the answers on two neighbors differ by at most :math:`b`, then the test, whose distance moves
     by at most 1, and the release compose. Otherwise both local sensitivities exceed :math:`b`, both distances
-    are 0, the noisy distance has one law, and with probability at least :math:`1 - \delta`, :math:`\delta =
-    P(Z \ge \tau)`, nothing else is told on either. Both cases are dominated by the composition of the noise's
-    pair, a telltale of mass :math:`\delta` and the release's pair, by the notes of `FailureMassPair`.
+    are 0, the noisy distance has one distribution, and with probability at least :math:`1 - \delta`,
+    :math:`\delta = P(Z \ge \tau)`, nothing else is released on either. Both cases are dominated by the
+    composition of the noise's pair, a telltale of mass :math:`\delta` and the release's pair, by the notes of
+    `FailureMassPair`.
 
     References
     ----------

@@ -47,11 +47,12 @@ class TruncatedPoisson(Node):
     Guarantee: add/remove or zero-out, an upper bound (``tight`` is False). Proof: let K of the other units be
     drawn, at least ``sample_size`` with a probability of at most :math:`\tau`. If K is smaller, nothing is
     cut off with or without the unit, and whatever the others are, the pair of `PoissonSubsampled` dominates.
-    Otherwise the two runs differ only if the unit is drawn: let all be told then, with probability q. So the
-    divergence is at most :math:`(1-\tau) H(s) + \tau(q + (1-q)(1-s)_+) \le \tau q + (1 - \tau q) H(s)`, as
+    Otherwise the two runs differ only if the unit is drawn: let everything be revealed then, with probability
+    q. So the divergence is at most
+    :math:`(1-\tau) H(s) + \tau(q + (1-q)(1-s)_+) \le \tau q + (1 - \tau q) H(s)`, as
     :math:`H(s) \ge (1-s)_+`: a mass :math:`\tau q` is parted off. Zero-out, as in `PoissonSubsampled`: the
-    same, for a neutral unit is cut off or kept as any other in its place is. By Chernoff, :math:`\tau \le
-    e^{-N D(B/N \| q)}` for B kept of N others.
+    same, for a neutral unit is cut off or kept as any other in its place is. By Chernoff,
+    :math:`\tau \le e^{-N D(B/N \| q)}` for B kept of N others.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-r"""A partition of the outcomes of a pair of laws into bins, from which its loss is bounded on both sides.
+r"""The outcomes of a pair of distributions, partitioned into bins that bound its loss on both sides.
 
 Write :math:`R = dQ/dP` for the likelihood ratio under :math:`P`; the privacy loss is :math:`L = -\log R`. The
 hockey-stick divergence of a composition is :math:`E_P (1 - e^\epsilon \prod_i R_i)_+`, convex and falling in
@@ -119,7 +119,7 @@ def mixed_loss(loss: _Array, error: _Array, q: Number) -> tuple[_Array, _Array]:
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """A pair of laws, cut into bins by loss, single losses, two tails, and what only one of the laws has.
+    """A pair of distributions, cut into bins by loss, single losses, tails, and the outcomes of one alone.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class Bins:
     low, high : Mass
         What lies below the first edge and above the last.
     only_p, only_q : float
-        Mass of outcomes that the other law never gives: an infinite loss, and a minus infinite one.
+        Mass of outcomes that the other distribution never gives: an infinite loss, and a minus infinite one.
     against : bool
         Whether the bins run against the cuts that they were made at, because P and Q were exchanged.
     """
@@ -195,7 +195,7 @@ class Bins:
         return (total >= _WHOLE) & (total < np.inf)
 
     def merged(self) -> DiscreteLoss:
-        """Return a law of the loss whose compositions have no greater divergence than the pair's."""
+        """Return a distribution of the loss whose compositions have no greater divergence than the pair's."""
         both = self.points.followed_by(self.atoms)
         loss = both.loss - both.loss_error - 2 * UNIT * np.abs(both.loss)
         return DiscreteLoss(
@@ -203,7 +203,7 @@ class Bins:
         )
 
     def split(self) -> DiscreteLoss:
-        """Return a law of the loss whose compositions have no smaller divergence than the pair's."""
+        """Return a distribution of the loss whose compositions have no smaller divergence than the pair's."""
         points, left, right = self.points, self.edges[..., :-1], self.edges[..., 1:]
         # A bin that has no width has one loss, and one that is empty has any.
         width = np.where(right > left, right - left, 1.0)

@@ -1,4 +1,4 @@
-"""The greatest convex function at or below given points, and the laws whose profile it is."""
+"""The largest convex function at or below given points, and the distributions whose profile it is."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def distributions_of_profile(
     *,
     back: tuple[Sequence[float], Sequence[float]] | None = None,
 ) -> list[tuple[Fraction, Fraction]]:
-    """Return two laws with the greatest profile that several guarantees allow: symmetric, or in one order.
+    """Return the distributions with the largest profile that guarantees allow: symmetric, or in one order.
 
     Parameters
     ----------
@@ -67,6 +67,6 @@ def distributions_of_profile(
 
 
 def _steps(epsilons: Sequence[float], deltas: Sequence[float]) -> list[tuple[Fraction, Fraction]]:
-    """Return the exponentials of epsilons, rounded up, with the least delta so far."""
+    """Return the exponentials of epsilons, rounded up, with the smallest delta so far."""
     ends = [Fraction(exp_up(epsilon)) for epsilon in epsilons]
     return list(zip(ends, itertools.accumulate(map(Fraction, deltas), min), strict=True))

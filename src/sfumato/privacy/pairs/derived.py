@@ -27,7 +27,7 @@ class Paired(Protocol):
     """A loss with a dominating pair."""
 
     def dominating_pair(self) -> Pair:
-        """Return two laws that dominate the outputs on any two neighbors."""
+        """Return two distributions that dominate the outputs on any two neighbors."""
 
     def __hash__(self) -> int:
         """Return the hash of what was run."""
@@ -40,7 +40,7 @@ def fine_bins(pair: Pair, reach: float, *, swapped: bool) -> Bins:
 
 @lru_cache(maxsize=64)
 def one_run(loss: Paired) -> tuple[DiscreteLoss, ...]:
-    """Return laws from above of one run's loss, in each order that differs; see `profile.log_profile`."""
+    """Return upper distributions of one run's loss, in each order that differs."""
     pair = loss.dominating_pair()
     cuts = fine_cuts(pair, _FAR)
     with np.errstate(all="ignore"):

@@ -1,9 +1,10 @@
-r"""A finite law of the privacy loss, and its moment generating function on a vertical line.
+r"""A finite distribution of the privacy loss, and its moment generating function on a vertical line.
 
-The composition of :math:`n` such laws has the :math:`n`-th power of it; nothing else depends on :math:`n`.
+The composition of :math:`n` such distributions has the :math:`n`-th power of it; nothing else depends on
+:math:`n`.
 
-Arrays may have more axes before the last one: then they hold several laws of so many losses side by side, and
-what is one number for a law is an array over those axes.
+Arrays may have more axes before the last one: then they hold several distributions of so many losses side by
+side, and what is one number for a distribution is an array over those axes.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class DiscreteLoss:
     log_mass : ndarray
         Natural logarithms.
     infinite : float
-        Mass of an infinite loss; a column for laws that are side by side.
+        Mass of an infinite loss; a column for distributions that are side by side.
     """
 
     loss: _Array
@@ -81,7 +82,7 @@ class DiscreteLoss:
         return np.asarray(top + np.log(np.exp(exponents - top[..., None]).sum(axis=-1)))
 
     def tilted(self, c: float) -> Tilted:
-        """Return the law re-weighted by ``exp(c * loss)``."""
+        """Return the distribution re-weighted by ``exp(c * loss)``."""
         exponents = c * self.loss + self.log_mass
         top = exponents.max(axis=-1)
         weights = np.exp(exponents - top[..., None])
@@ -96,7 +97,7 @@ class DiscreteLoss:
 
 @dataclass(frozen=True, slots=True)
 class Tilted:
-    """A law of the loss re-weighted by ``exp(c * loss)``, at one c.
+    """A distribution of the loss re-weighted by ``exp(c * loss)``, at one c.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ def _exp(log: float) -> float:
 
 
 def loss_mean(pair: Pair, *, swapped: bool) -> Interval:
-    """Return bounds on the mean of the loss under the first law: the Kullback-Leibler divergence."""
+    """Return bounds on the mean of the loss under the first distribution: the Kullback-Leibler divergence."""
     if pair.variance:
         return Interval(0.5 * pair.variance * (1 - 64 * UNIT), 0.5 * pair.variance)
     found = _mean(pair, _cut(pair, _REACH), _Loss(), swapped=swapped)
@@ -115,7 +115,7 @@ def loss_mean(pair: Pair, *, swapped: bool) -> Interval:
 
 
 def loss_variance(pair: Pair, *, swapped: bool) -> Interval:
-    """Return bounds on the variance of the loss under the first law."""
+    """Return bounds on the variance of the loss under the first distribution."""
     if pair.variance:
         return Interval(pair.variance * (1 - 64 * UNIT), pair.variance)
     cuts = _cut(pair, _REACH)
@@ -244,7 +244,7 @@ def _log_moment(pair: Pair, order: float, *, swapped: bool) -> tuple[float, floa
 
 
 def _log_sum(law: DiscreteLoss, bins: Bins, order: float, beyond: list[float]) -> tuple[float, float]:
-    """Return the log of a moment of a finite law and of what lies beyond, rounded down and up."""
+    """Return the log of a moment of a finite distribution and of what lies beyond, rounded down and up."""
     kept = np.isfinite(law.log_mass)
     moved = np.append(order * law.loss[kept], np.zeros(len(beyond)))
     masses = np.append(law.log_mass[kept], np.array(beyond) + 1e-9)

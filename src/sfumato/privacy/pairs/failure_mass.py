@@ -1,4 +1,4 @@
-"""A pair that dominates more than the mechanism asks for: loosened, or with a mass that tells everything."""
+"""A pair with an additional mass of total failure, in which everything is revealed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Array = NDArray[np.float64]
 
 
 class FailureMassPair(LoosePair):
-    r"""With probability ``mass`` everything is told, otherwise there is the base pair; only an upper bound.
+    r"""With probability ``mass`` everything is revealed, otherwise the base pair holds; an upper bound.
 
     Parameters
     ----------
@@ -29,9 +29,9 @@ class FailureMassPair(LoosePair):
     Notes
     -----
     :math:`H(s) = m + (1 - m) H_0(s)` for the hockey-stick divergences. It is at least :math:`H_0`, and at
-    least :math:`m + (1 - m)(1 - s)_+`, the greatest of two laws that are equal but for a mass :math:`m`: so
-    it dominates two neighbors if they are dominated by the base, and also if with probability :math:`1 - m`
-    they give the same answers.
+    least :math:`m + (1 - m)(1 - s)_+`, the largest of two distributions that are equal but for a mass
+    :math:`m`: so it dominates two neighbors if they are dominated by the base, and also if with probability
+    :math:`1 - m` they give the same answers.
     """
 
     __slots__ = ("_mass",)
@@ -42,7 +42,7 @@ class FailureMassPair(LoosePair):
 
     @property
     def variance(self) -> float:
-        """None: what tells everything is not normal."""
+        """None: what reveals everything is not normal."""
         return 0.0
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:

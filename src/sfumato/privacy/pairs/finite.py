@@ -1,4 +1,4 @@
-"""Pairs of finite laws whose masses are known as rationals."""
+"""Pairs of finite distributions whose masses are known as rationals."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _LEAST: Final = 1e-300
 
 
 def rational_pair(masses: Iterable[tuple[Fraction, Fraction]], *, symmetric: bool = False) -> AtomicPair:
-    """Return the pair of two laws.
+    """Return the pair of two distributions.
 
     Parameters
     ----------
     masses : iterable of (Fraction, Fraction)
         Of each outcome under P and under Q; both add up to 1. Outcomes of one loss are merged.
     symmetric : bool
-        Whether both orders are known to have the same law of the loss.
+        Whether both orders are known to have the same distribution of the loss.
     """
     by_ratio: dict[Fraction, Fraction] = {}
     only_p = only_q = Fraction(0)

@@ -1,7 +1,7 @@
-r"""Two laws several steps apart, each step from one neighbor to the next.
+r"""Two distributions several steps apart, each step from one neighbor to the next.
 
-Let :math:`h(\alpha) = \sup\{P(S) : Q(S) \le \alpha\}`, the greatest power of a test of one step. If
-:math:`P_0, \dots, P_k` are the laws on datasets of which each is a neighbor of the next, then
+Let :math:`h(\alpha) = \sup\{P(S) : Q(S) \le \alpha\}`, the largest power of a test of one step. If
+:math:`P_0, \dots, P_k` are the distributions on datasets of which each is a neighbor of the next, then
 :math:`P_{i-1}(S) \le h_i(P_i(S))` for each event, hence :math:`P_0(S) \le h_1(\dots h_k(P_k(S)))`, as powers
 rise with the level (Dong, Roth, Su 2022, group privacy, of steps that are alike). Of a finite pair :math:`h`
 is concave and piecewise linear with the slopes :math:`e^{L}`, and so is a composition: its slopes are the
@@ -111,7 +111,7 @@ class _Curve(NamedTuple):
     rise: _Array
 
     def bins(self, error: float) -> Bins:
-        """Return the laws whose most powerful tests have this power."""
+        """Return the distributions whose most powerful tests have this power."""
         kept = self.rise > 0
         lost = _LOST if np.isfinite(self.slope[~kept]).any() else 0.0
         log_p = np.log(self.rise[kept][::-1])
@@ -124,7 +124,7 @@ class _Curve(NamedTuple):
 
 
 def _curve(law: DiscreteLoss) -> _Curve:
-    """Return the power of the tests between a law of the loss and what it has as its other law."""
+    """Return the power of the tests between the two distributions of a pair."""
     kept = np.isfinite(law.log_mass)
     loss, log_mass = law.loss[kept], law.log_mass[kept]
     order = np.argsort(-loss, kind="stable")

@@ -13,11 +13,11 @@ __all__ = ["log_profile"]
 
 
 def log_profile(law: DiscreteLoss, epsilon: float) -> float:
-    """Return an upper bound on the log of ``E(1 - exp(epsilon - loss))_+``, given a law from above.
+    """Return an upper bound on the log of ``E(1 - exp(epsilon - loss))_+``, given a distribution from above.
 
     Parameters
     ----------
-    law : Atoms
+    distribution : Atoms
         Of which no composition has smaller divergences than that of the pair: `Bins.split`.
     epsilon : float
         Any real number.

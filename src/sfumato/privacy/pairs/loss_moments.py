@@ -18,7 +18,7 @@ _BINS: Final = 3840
 
 
 def loss_moments(pair: Pair, *, swapped: bool = False) -> tuple[float, float]:
-    """Return about the mean and the variance of the loss under the first law of a pair.
+    """Return about the mean and the variance of the loss under the first distribution of a pair.
 
     Parameters
     ----------

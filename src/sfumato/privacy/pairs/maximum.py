@@ -1,10 +1,10 @@
-r"""The pair whose divergences are the greatest among several pairs', at every epsilon.
+r"""The pair whose divergences are the largest among several pairs', at every epsilon.
 
 For a pair (P, Q) let :math:`H(s) = \int (dP - s\,dQ)_+`. A convex falling function with :math:`H(0) = 1` and
 :math:`H(s) \ge (1 - s)_+` is that of some pair (Zhu, Dong, Wang 2022), and the pointwise maximum of such
 functions is one. Between points where it is known, its chord bounds it from above, and what the chords say
-is the function of a discrete law: a kink at :math:`s = e^l` by which the slope rises by k is a loss l of
-Q-mass k.
+is the function of a discrete distribution: a kink at :math:`s = e^l` by which the slope rises by k is a loss
+l of Q-mass k.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LEAST_CHANGE: Final = 1e-7
 
 
 class MaximumPair(DerivedPair):
-    """A pair that dominates each of several pairs, with the greatest of their divergences.
+    """A pair that dominates each of several pairs, with the largest of their divergences.
 
     Parameters
     ----------
@@ -51,17 +51,17 @@ class MaximumPair(DerivedPair):
 
     @property
     def supremum(self) -> float:
-        """The greatest of the pairs."""
+        """The largest of the pairs."""
         return max(pair.supremum for pair in self._pairs)
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
-        """Return a discrete law that dominates."""
+        """Return a discrete distribution that dominates."""
         laws = [fine_bins(pair, float(cuts[0]), swapped=swapped).split() for pair in self._pairs]
         return only_atoms(maximum(laws))
 
 
 def only_atoms(law: DiscreteLoss) -> Bins:
-    """Return a discrete pair, given the law of its loss; what Q has beside it, P has not."""
+    """Return a discrete pair, given the distribution of its loss; what Q has beside it, P has not."""
     nothing = np.zeros(0)
     nowhere, error = np.zeros(len(law.loss)), 8 * UNIT * (1 + np.abs(law.log_mass))
     known = float(np.exp(law.log_mass - law.loss).sum())
@@ -71,13 +71,14 @@ def only_atoms(law: DiscreteLoss) -> Bins:
 
 
 def maximum(laws: Sequence[DiscreteLoss]) -> DiscreteLoss:
-    """Return a law whose divergences are at least those of each law, and about the greatest of them.
+    """Return a distribution with divergences at least those of each given one, and about the largest of them.
 
     Notes
     -----
-    The masses come from second differences, which lose digits; so in the end the law's own divergences are
-    computed, and all its masses raised by what they lack anywhere. Both sides are linear between the losses
-    of the law, constant above, and begin at 1 or more at s = 0, so comparing them at the losses is enough.
+    The masses come from second differences, which lose digits; so in the end the distribution's own
+    divergences are computed, and all its masses raised by what they lack anywhere. Both sides are linear
+    between the losses of the distribution, constant above, and begin at 1 or more at s = 0, so comparing them
+    at the losses is enough.
     """
     losses = np.unique(np.concatenate([law.loss[np.isfinite(law.log_mass)] for law in laws]))
     infinite = max(law.infinite for law in laws)
@@ -121,7 +122,7 @@ def _roundings(logs: _Array) -> float:
 
 
 def _log_divergences(law: DiscreteLoss, losses: _Array) -> _Array:
-    """Return log H at the exponentials of rising losses, among which are all of the law's."""
+    """Return log H at the exponentials of rising losses, among which are all of the distribution's."""
     log_q = np.full(len(losses), -np.inf)
     kept = np.isfinite(law.log_mass)
     np.logaddexp.at(log_q, np.searchsorted(losses, law.loss[kept]), (law.log_mass - law.loss)[kept])

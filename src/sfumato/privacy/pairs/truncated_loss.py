@@ -1,4 +1,4 @@
-"""A pair whose greatest losses give way to a mass that tells everything."""
+"""A pair whose largest losses give way to a mass that reveals everything."""
 
 from __future__ import annotations
 
@@ -42,14 +42,15 @@ class TruncatedLossPair(LoosePair):
     Notes
     -----
     No smaller function will do for neighbors that in some cases have the base as their pair, and in others
-    two laws that are equal but for a mass m that only the first has: there :math:`H(s) = \max(m, 1 - s)`.
+    two distributions that are equal but for a mass m that only the first has: there
+    :math:`H(s) = \max(m, 1 - s)`.
 
     *Construction.* Take away all outcomes of the base with losses of at least x, of P-mass a and Q-mass b,
     where :math:`a - e^x b \le m < a`. In their place put a mass m that only P has, and an outcome of P-mass
     :math:`a - m` and Q-mass b. They had at most :math:`a - sb` of the divergence at s up to :math:`e^x`, and
     no more than m above; now they have the greater of both, as :math:`(a - m)/b \le e^x`. The masses add up
-    as before, so that the other order has no smaller divergences either. With x the least edge of a bin that
-    is allowed, nothing but a bin's width is lost. Where none is, the mass is put beside the base.
+    as before, so that the other order has no smaller divergences either. With x the smallest edge of a bin
+    that is allowed, nothing but a bin's width is lost. Where none is, the mass is put beside the base.
     """
 
     __slots__ = ("_mass",)
@@ -65,7 +66,7 @@ class TruncatedLossPair(LoosePair):
 
     @property
     def symmetric(self) -> bool:
-        """Never: one of the laws has the mass."""
+        """Never: one of the distributions has the mass."""
         return False
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
@@ -77,13 +78,13 @@ class TruncatedLossPair(LoosePair):
 
 
 def _gated(bins: Bins, mass: float) -> Bins | None:
-    """Put the mass in place of the greatest losses, if that is possible."""
+    """Put the mass in place of the largest losses, if that is possible."""
     points, atoms = bins.points, bins.atoms
     both = points.followed_by(atoms)
     least = np.concatenate([bins.edges[:-1] - bins.edge_error[:-1], atoms.loss - atoms.loss_error])
     least = least - 4 * UNIT * np.abs(least)
     error = float((both.mass_error + both.loss_error).max(initial=0.0)) + _SLACK
-    # From the greatest loss down: masses of all that has at least a loss.
+    # From the largest loss down: masses of all that has at least a loss.
     order = np.argsort(-least, kind="stable")
     p = math.exp(bins.high.log_p) + np.cumsum(np.exp(both.log_p[order]))
     q = math.exp(bins.high.log_q) + np.cumsum(np.exp(both.log_p - both.loss)[order])

@@ -1,4 +1,4 @@
-"""A cut pair whose law is known from below and from above by two different cuts."""
+"""A cut pair whose distribution is known from below and from above by two different cuts."""
 
 from __future__ import annotations
 
@@ -47,5 +47,5 @@ class TwoSidedPair(Bins):
         return TwoSidedPair.of(self.below.mixed(q), self.above.mixed(q))
 
     def merged(self) -> DiscreteLoss:
-        """Return a law from below."""
+        """Return a distribution from below."""
         return self.below.merged()

@@ -19,7 +19,7 @@ __all__ = ["above_threshold_pair"]
 
 _LARGEST: Final = 600.0
 _LEAST: Final = -100.0
-"""Log of the least delta that is followed."""
+"""Log of the smallest delta that is followed."""
 _POINTS: Final = 320
 _HAZARDS: Final = np.geomspace(1e-4, 400.0, 2400)
 _EACH: Final = 16
@@ -29,21 +29,22 @@ _Array = NDArray[np.float64]
 
 
 def above_threshold_pair(distance: float, length: int) -> DirectedPair:
-    r"""Return laws that dominate two stopping times, where stopping is likelier under the first.
+    r"""Return distributions that dominate two stopping times, where stopping is likelier under the first.
 
     Parameters
     ----------
     distance : float
-        :math:`m`, the most that the normal laws of one number are apart, in standard deviations; positive.
+        :math:`m`, the most that the normal distributions of one number are apart, in standard deviations;
+        positive.
     length : int
-        :math:`n`: after so many numbers nothing more is told.
+        :math:`n`: after so many numbers nothing more is released.
 
     Notes
     -----
-    At number i the first law stops with the chance :math:`h_i = \Phi(-z_i)`, the second with :math:`h_i' =
-    \Phi(-z_i - m_i) \le h_i`, :math:`0 \le m_i \le m`; :math:`z_i` and :math:`m_i` are fixed. Let
-    :math:`s_i = \prod_{j \le i}(1 - h_j) \le s_i'` be the chances of going on, P and Q the laws of when it
-    stops, if at all, and :math:`\delta_m` the divergence of N(0, 1) and N(m, 1).
+    At number i the first distribution stops with the chance :math:`h_i = \Phi(-z_i)`, the second with
+    :math:`h_i' = \Phi(-z_i - m_i) \le h_i`, :math:`0 \le m_i \le m`; :math:`z_i` and :math:`m_i` are fixed.
+    Let :math:`s_i = \prod_{j \le i}(1 - h_j) \le s_i'` be the chances of going on, P and Q the distributions
+    of when it stops, if at all, and :math:`\delta_m` the divergence of N(0, 1) and N(m, 1).
 
     *From P to Q.* For :math:`u \ge 1` the divergence is at most :math:`\sum_i s_{i-1}(h_i - u h_i')_+`, where
     :math:`(h_i - u h'_i)_+ \le \min(h_i, \delta_m)`; hence at most :math:`1 - (1 - \delta_m)^n`.
@@ -52,9 +53,9 @@ def above_threshold_pair(distance: float, length: int) -> DirectedPair:
     H'`, which rises with m. Its derivative is :math:`\lambda(z)/\lambda(z + m) - 1 \ge 0` with :math:`\lambda
     = \varphi/\Phi`, which falls. It falls with :math:`H'`, as :math:`\log\lambda` has the derivative
     :math:`-(z + \lambda(z))`, and :math:`z + \lambda(z)` rises (its derivative is the variance of a normal
-    law that is cut off). So :math:`\kappa` is concave, and after numbers whose :math:`H'` add up to x,
-    :math:`\log(s'/s) \le y(x) = n \kappa(x/n)`. For the log of Q over P to exceed y > 0 it must have gone on
-    until :math:`\log(s'/s) \ge y`, as to stop makes it less: then :math:`s' \le e^{-x(y)}`, and so
+    distribution that is cut off). So :math:`\kappa` is concave, and after numbers whose :math:`H'` add up to
+    x, :math:`\log(s'/s) \le y(x) = n \kappa(x/n)`. For the log of Q over P to exceed y > 0 it must have gone
+    on until :math:`\log(s'/s) \ge y`, as to stop makes it less: then :math:`s' \le e^{-x(y)}`, and so
     :math:`P(\log(Q/P) > y) \le s \le e^{-y - x(y)}`. The divergence at :math:`v = e^a` is
     :math:`\int_v^\infty P(Q/P > w)\,dw \le \int_a^\infty e^{-x(y)}\,dy`. It is bounded by a sum of steps, as
     :math:`x(y)` rises, and beyond the last one by :math:`e^{-x} y/x`, as it is convex and 0 at 0.

@@ -17,7 +17,7 @@ _Array = NDArray[np.float64]
 
 
 class BoundedRangePair(BoundedPair):
-    r"""The least pair above every two laws whose losses lie within ``bound`` of one another.
+    r"""The smallest pair above every two distributions whose losses lie within ``bound`` of one another.
 
     Parameters
     ----------
@@ -41,8 +41,9 @@ class BoundedRangePair(BoundedPair):
     :math:`e^\epsilon` with their slopes: it is the profile of a pair. Its derivative in :math:`s` is minus
     the :math:`Q`-mass above :math:`x`, so the loss has, on :math:`[-\epsilon, \epsilon]`, the density
     proportional to :math:`e^{x/2}` under :math:`P` and to :math:`e^{-x/2}` under :math:`Q`. Dominating pairs
-    compose under adaptive choice (Zhu, Dong, Wang 2022), so this one does; and it is the least one that does,
-    as :math:`H` is attained at every :math:`x`. It is not the pair of two neighbors, so it is not tight.
+    compose under adaptive choice (Zhu, Dong, Wang 2022), so this one does; and it is the smallest one that
+    does, as :math:`H` is attained at every :math:`x`. It is not the pair of two neighbors, so it is not
+    tight.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-r"""Two discrete Gaussian laws a whole number apart, loss by loss.
+r"""Two discrete Gaussian distributions a whole number apart, loss by loss.
 
 Throughout, P has mass proportional to :math:`e^{-(x-s)^2/2\sigma^2}` on the integers, and Q the same with
 :math:`s = 0`: the loss at :math:`x` is :math:`(2xs - s^2)/2\sigma^2`, and the reflection :math:`x \to s - x`
@@ -38,7 +38,7 @@ _FARTHEST: Final = 40.0
 
 
 def discrete_gaussian_pair(stddev: Fraction, shift: int) -> Pair:
-    """Return the pair of two discrete Gaussian laws.
+    """Return the pair of two discrete Gaussian distributions.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def discrete_gaussian_pair(stddev: Fraction, shift: int) -> Pair:
     Notes
     -----
     Far outside of what is ever drawn (a standard deviation beyond ``2**46``, a shift of many standard
-    deviations that is also large) a pair that tells everything stands in: it dominates.
+    deviations that is also large) a pair that reveals everything stands in: it dominates.
     """
     if not stddev:
         return two_points(math.inf)

@@ -1,4 +1,4 @@
-"""Tails of the discrete Gaussian law on the log scale, plain and tilted."""
+"""Tails of the discrete Gaussian distribution on the log scale, plain and tilted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two discrete Laplace laws a whole number apart: their losses one by one, or cut where there are many."""
+"""Two discrete Laplace distributions an integer apart: their losses one by one, or cut into bins."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LEAST_RATE: Final = 1e-280
 
 
 def discrete_laplace_pair(rate: float, shift: int, bound: float) -> Pair:
-    r"""Return the laws of mass proportional to ``exp(-rate * abs(y - shift))`` and ``exp(-rate * abs(y))``.
+    r"""Return the pair with masses as ``exp(-rate * abs(y - shift))`` and ``exp(-rate * abs(y))``.
 
     Parameters
     ----------
@@ -34,16 +34,16 @@ def discrete_laplace_pair(rate: float, shift: int, bound: float) -> Pair:
     shift : int
         Positive.
     bound : float
-        The greatest loss, ``rate * shift``, rounded up; infinity for no noise.
+        The largest loss, ``rate * shift``, rounded up; infinity for no noise.
 
     Notes
     -----
     Write :math:`t` for the rate, :math:`s` for the shift and :math:`r = e^{-t}`. The loss at :math:`y` is
     :math:`t(|y| - |y - s|)`: :math:`\pm st` outside, with the P-mass :math:`1/(1 + r)` at :math:`y \ge s` and
     :math:`r^s/(1 + r)` at :math:`y \le 0`, and :math:`t(2y - s)` between, with the P-mass :math:`r^{s-y}
-    (1 - r)/(1 + r)` each. The reflection :math:`y \to s - y` exchanges the two laws.
+    (1 - r)/(1 + r)` each. The reflection :math:`y \to s - y` exchanges the two distributions.
 
-    Where the rate or the shift leaves what floats can follow, randomized response of the same greatest loss
+    Where the rate or the shift leaves what floats can follow, randomized response of the same largest loss
     stands in; it dominates.
     """
     if math.isinf(bound) or bound == 0:
@@ -94,7 +94,7 @@ class _CutPair(Pair):
 
     @property
     def supremum(self) -> float:
-        """The greatest loss."""
+        """The largest loss."""
         return below(self._rate * self._shift, 8.0)
 
     def cuts(self, reach: float) -> _Array:

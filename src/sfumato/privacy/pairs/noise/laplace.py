@@ -1,4 +1,4 @@
-"""Two Laplace laws one sensitivity apart, cut by their loss."""
+"""Two Laplace distributions one sensitivity apart, cut by their loss."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _Array = NDArray[np.float64]
 
 
 class LaplacePair(BoundedPair):
-    r"""Laplace laws of scale 1 that lie ``bound`` apart.
+    r"""Laplace distributions of scale 1 that lie ``bound`` apart.
 
     Parameters
     ----------
     bound : float
-        The greatest loss, positive and finite.
+        The largest loss, positive and finite.
 
     Notes
     -----

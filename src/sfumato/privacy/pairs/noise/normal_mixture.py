@@ -1,4 +1,4 @@
-"""A mixture of normal laws at several distances against one of them, cut into bins."""
+"""A mixture of normal distributions at several distances against one of them, cut into bins."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _Array = NDArray[np.float64]
 _COARSE: Final = 160
 _PER_UNIT: Final = 5.0
 _LEAST_REACH: Final = 10.0
-"""Far laws of little weight make first guesses too great; so tails are followed farther than these ask."""
+"""Far components of little weight make first guesses too great; so tails are followed farther."""
 _FARTHEST: Final = 120.0
 """Standard deviations; what is beyond has a loss in the thousands, and counts as a tail."""
 _TAIL_SLACK: Final = 1e-9
@@ -61,7 +61,7 @@ class NormalMixturePair(Pair):
 
     @property
     def symmetric(self) -> bool:
-        """Never: the law that is mixed is more easily seen."""
+        """Never: the distribution that is mixed is more easily seen."""
         return False
 
     @property
@@ -70,7 +70,7 @@ class NormalMixturePair(Pair):
         return math.inf
 
     def cuts(self, reach: float) -> _Array:
-        """Return cuts from ``reach`` below the least mean to where little of each law is left."""
+        """Return cuts from ``reach`` below the smallest mean to where little of each distribution is left."""
         reach = max(reach, _LEAST_REACH)
         left = reach * reach + 2 * self._log_weights
         right = np.where(left > 0, self._means + np.sqrt(np.maximum(left, 0.0)), reach)
@@ -78,7 +78,7 @@ class NormalMixturePair(Pair):
         return np.linspace(0.0, width, _COARSE + math.ceil(_PER_UNIT * width)) - reach
 
     def rate(self, cuts: _Array) -> _Array:
-        """Return bins per unit that keep the quadrature of every kept law exact."""
+        """Return bins per unit that keep the quadrature of every kept distribution exact."""
         return NormalPair(float(self._means[self._kept(cuts)[0]])).rate(cuts)
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
@@ -89,7 +89,7 @@ class NormalMixturePair(Pair):
         return bins.swapped() if swapped else bins
 
     def _kept(self, cuts: _Array) -> tuple[int, float]:
-        """Return the last law that counts, at least the second, and what share of R the others may have."""
+        """Return the last component that counts, at least the second, and the share of R of the others."""
         logs = self._log_weights + self._means * (cuts[-1] - 0.5 * self._means)
         beyond = np.logaddexp.accumulate(logs[::-1])[::-1] - np.logaddexp.reduce(logs)
         last = max(1, int(np.searchsorted(-beyond, -_LOG_NEGLIGIBLE)) - 1)
@@ -144,7 +144,7 @@ class NormalMixturePair(Pair):
         return Mass(log_p + self._error + _TAIL_SLACK, float(log_ndtr(tails[0])) * (1 - _TAIL_SLACK))
 
     def log_tail(self, tilts: _Array, cuts: _Array, *, swapped: bool) -> _Array:
-        r"""Bound the tail by those of the normal laws.
+        r"""Bound the tail by those of the normal distributions.
 
         Notes
         -----
@@ -168,7 +168,7 @@ class NormalMixturePair(Pair):
 
 
 def _single(mean: float, cuts: _Array) -> tuple[_Array, _Array]:
-    """Return the losses of the bins of one normal law, and bounds on their errors."""
+    """Return the losses of the bins of one normal distribution, and bounds on their errors."""
     middle, half = 0.5 * (cuts[1:] + cuts[:-1]), 0.5 * np.diff(cuts)
     with np.errstate(all="ignore"):
         points = NormalPair(mean).bins(cuts, swapped=False).points
@@ -182,7 +182,7 @@ def _single(mean: float, cuts: _Array) -> tuple[_Array, _Array]:
 
 
 def _log_between(cuts: _Array) -> _Array:
-    """Return the logs of the normal law's masses between cuts."""
+    """Return the logs of the normal distribution's masses between cuts."""
     left, right = cuts[:-1], cuts[1:]
     flipped = left + right > 0
     near = log_ndtr(np.where(flipped, -left, right))

@@ -1,4 +1,4 @@
-r"""Two wide discrete Gaussian laws a whole number apart, cut at integers.
+r"""Two wide discrete Gaussian distributions a whole number apart, cut at integers.
 
 Throughout, P has mass proportional to :math:`e^{-(x-s)^2/2\sigma^2}` on the integers, and Q the same with
 :math:`s = 0`: the loss at :math:`x` is :math:`(2xs - s^2)/2\sigma^2`, and the reflection :math:`x \to s - x`
@@ -36,7 +36,7 @@ _LOG_ROOT_TAU: Final = 0.5 * math.log(2 * math.pi)
 
 
 class WideDiscreteGaussianPair(Pair):
-    r"""Two discrete Gaussian laws, cut into bins of whole integers.
+    r"""Two discrete Gaussian distributions, cut into bins of whole integers.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class WideDiscreteGaussianPair(Pair):
     and :math:`|B_6| \le 1/42` on [0, 1], with :math:`|B_6(1/2)| = 31/1344`: the last integral is at most
     :math:`6.6 \cdot 10^{-5} \sigma^{-6} \int |He_6(x/\sigma)| f dx`. Where :math:`|x| \le 1.5\sigma^2` the
     bracket is at least :math:`0.9 f`, so relative to the first integral it is below :math:`7.4 \cdot 10^{-5}
-    h\sigma^{-6}`, :math:`h` the greatest :math:`z^6 + 15z^4 + 45z^2 + 15` there. The sum of :math:`f` over
+    h\sigma^{-6}`, :math:`h` the largest :math:`z^6 + 15z^4 + 45z^2 + 15` there. The sum of :math:`f` over
     all integers is 1 to :math:`10^{-25}` (Poisson summation).
 
     *Quadrature.* As in `sfumato.privacy.pairs.noise.normal`, in units of :math:`\sigma`: where the half-width

@@ -1,9 +1,9 @@
 r"""The pair of a mechanism that ran in several steps, in one of which, drawn at random, the unit takes part.
 
-With the ratios :math:`R_i = dP/dQ` of the steps, independent under Q, the laws of all steps with the unit and
-without it have the ratio :math:`A = \sum_i w_i R_i`, :math:`w_i` the chance that it is in step i. Everything
-follows from the law of :math:`A` under :math:`Q`, see `sfumato.privacy.pairs.sampling.likelihood_ratios`; the
-proofs are in ``docs/proofs/allocation.md``.
+With the ratios :math:`R_i = dP/dQ` of the steps, independent under Q, the distributions of all steps with the
+unit and without it have the ratio :math:`A = \sum_i w_i R_i`, :math:`w_i` the chance that it is in step i.
+Everything follows from the distribution of :math:`A` under :math:`Q`, see
+`sfumato.privacy.pairs.sampling.likelihood_ratios`; the proofs are in ``docs/proofs/allocation.md``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _STEPS: Final = (0.018, 0.018, 0.011, 0.0065)
 _LEVELS: Final = 2.0
 _LEAST_REACH: Final = 8.0
 _NEGLIGIBLE: Final = 1e-3
-"""Times the mass beyond the reach: what is less likely is not told apart."""
+"""Times the mass beyond the reach: what is less likely is not distinguished."""
 _CUT: Final = 100.0
 """Times that: what may be taken for an infinite loss."""
 _LATE: Final = 1e-9
@@ -92,12 +92,12 @@ class AllocationPair(DerivedPair):
 
     @property
     def enclosed(self) -> bool:
-        """Whether the base is; the two laws of `bins` are not cuts of one partition."""
+        """Whether the base is; the two distributions of `bins` are not cuts of one partition."""
         return self._base.enclosed
 
     @property
     def supremum(self) -> float:
-        """The greatest loss of a step, as it may show in all steps; sampled, if the unit may stay away."""
+        """The largest loss of a step, as it may show in all steps; sampled, if the unit may stay away."""
         top = below(self._base.supremum * self._runs)
         if math.isinf(top) or self._probability is None:
             return max(0.0, top)
@@ -114,11 +114,11 @@ class AllocationPair(DerivedPair):
         return share * (1 - scale), min(1.0, share * (1 + scale))
 
     def cuts(self, reach: float) -> _Array:
-        """Return how far to look, in steps, so that near tasks have the same law."""
+        """Return how far to look, in steps, so that near tasks have the same distribution."""
         return np.array([max(_LEAST_REACH, _LEVELS * math.ceil(reach / _LEVELS))])
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
-        """Return one law from below and one from above."""
+        """Return one distribution from below and one from above."""
         key = float(cuts[0]), len(cuts), swapped
         if key not in self._cut:
             cut = self._base_cut(cuts)
@@ -227,7 +227,7 @@ class AllocationPair(DerivedPair):
         return Bins(NO_ATOMS, edge, np.zeros(1), atoms=bins.atoms, high=high, only_q=bins.only_q)
 
     def _least_weight(self) -> float:
-        """Return minus the logarithm of the least weight."""
+        """Return minus the logarithm of the smallest weight."""
         if self._probability is None:
             return math.log(self._steps)
         p = self._probability
@@ -267,7 +267,7 @@ class AllocationPair(DerivedPair):
 def _without(
     law: RatioDistribution, first: float, second: float, side: Side, *, rising: bool
 ) -> RatioDistribution:
-    """Return a law for the weighted sum of this one and of another, which has hardly any weight.
+    """Return a distribution for the weighted sum of this one and of another, which has hardly any weight.
 
     Upwards the first steps alone are worse, as weights that are more unequal make an average of independent
     values more spread. Downwards the others are put to their mean, at most 1, or to 0.
@@ -280,7 +280,7 @@ def _without(
 
 
 def _start(law: DiscreteLoss, *, swapped: bool, upper: bool) -> RatioDistribution:
-    """Return the ratios of a law of the loss under its Q.
+    """Return the ratios of a distribution of the loss under its Q.
 
     Where values are too far from 1, they go in the direction that is conservative: up if ``upper`` is not
     ``swapped``, down otherwise.
@@ -317,7 +317,7 @@ def _start(law: DiscreteLoss, *, swapped: bool, upper: bool) -> RatioDistributio
 
 
 def _bins(law: RatioDistribution, *, swapped: bool, upper: bool) -> Bins:
-    """Return a law of ratios as atoms of a pair, in one order."""
+    """Return a distribution of ratios as atoms of a pair, in one order."""
     log_a, log_q = np.log(law.value), np.log(law.mass)
     rounding = 8 * UNIT * (1 + np.abs(log_a) + np.abs(log_q))
     errors = law.mass_error + rounding, law.value_error + rounding

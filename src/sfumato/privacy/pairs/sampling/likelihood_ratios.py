@@ -1,21 +1,22 @@
-r"""Laws of sums and products of independent likelihood ratios, with errors to one side.
+r"""Distributions of sums and products of independent likelihood ratios, with errors to one side.
 
-A law lists values :math:`A` with their masses under :math:`Q`. It is made for one purpose:
+A distribution lists values :math:`A` with their masses under :math:`Q`. It is made for one purpose:
 
 - `Side.RISING`: no smaller :math:`E\varphi(A)`, for all convex rising :math:`\varphi`;
 - `Side.FALLING`: the same for all convex falling ones;
 - `Side.LEAST`: no greater :math:`E\varphi(A)`, for all convex non-negative ones that rise, or that fall.
 
 All three are kept by weighted sums and by products of independent values, as :math:`\varphi` is convex in
-each of them. So a law may be thinned out after each step: cells of values go to their ends with the mean kept
-(upwards), or to their means (downwards). A mass that is too small for a float is dropped below; above, more
-than it is added to the least and to the greatest value, which are more extreme than what was lost.
+each of them. So a distribution may be thinned out after each step: cells of values go to their ends with the
+mean kept (upwards), or to their means (downwards). A mass that is too small for a float is dropped below;
+above, more than it is added to the smallest and to the largest value, which are more extreme than what was
+lost.
 
-*Round-off.* With ``mass_error`` e and ``value_error`` :math:`\lambda`, the claim is about the law whose
-masses are greater by :math:`1 + e` and whose values are moved by :math:`e^\lambda`, both in the direction
-that is conservative. A mean that is off by a factor :math:`1 \pm \eta`, in a cell whose members may lie
-outside by as much, is moved by more than both: for convex rising functions, masses at the cell's ends with a
-greater mean are worse than the true ones.
+*Round-off.* With ``mass_error`` e and ``value_error`` :math:`\lambda`, the claim is about the distribution
+whose masses are greater by :math:`1 + e` and whose values are moved by :math:`e^\lambda`, both in the
+direction that is conservative. A mean that is off by a factor :math:`1 \pm \eta`, in a cell whose members may
+lie outside by as much, is moved by more than both: for convex rising functions, masses at the cell's ends
+with a greater mean are worse than the true ones.
 """
 
 from __future__ import annotations
@@ -46,13 +47,13 @@ _DIRECT: Final = 1024
 """So many values are kept as they are."""
 _DEEP: Final = 1e7
 _COARSE: Final = 0.2
-"""Tails nearer to the floor than this are told apart less well."""
+"""Tails nearer to the floor than this are distinguished less well."""
 _WIDEST: Final = 0.1
 _STRETCH: Final = 12.0
 
 
 class Side(Enum):
-    """What a law bounds."""
+    """What a distribution bounds."""
 
     RISING = 1
     FALLING = -1
@@ -70,10 +71,10 @@ class RatioDistribution(NamedTuple):
     infinite : float
         What an infinite value adds to the mean of a rising function of slope 1: P-mass without Q-mass.
     floor, cut : float
-        Tails below the floor are not told apart; those below the cut become zero or infinite.
+        Tails below the floor are not distinguished; those below the cut become zero or infinite.
     mass_error, value_error : float
     step : float
-        Width of a cell, in terms of the spread of the law or of how far its tail reaches.
+        Width of a cell, in terms of the spread of the distribution or of how far its tail reaches.
     """
 
     value: _Array
@@ -116,12 +117,12 @@ def joined(
     spread: float,
     side: Side,
 ) -> RatioDistribution:
-    """Return the law of a weighted sum of two independent values, or of their product.
+    """Return the distribution of a weighted sum of two independent values, or of their product.
 
     Parameters
     ----------
-    one, two : Law
-        For the same side; maybe the same law twice.
+    one, two : Distribution
+        For the same side; maybe the same distribution twice.
     weights : (float, float), optional
         Positive; if None, the values are multiplied.
     spread : float
@@ -162,7 +163,7 @@ def joined(
 
 
 def thinned(law: RatioDistribution, side: Side) -> RatioDistribution:
-    """Return a law with fewer values, if it has many."""
+    """Return a distribution with fewer values, if it has many."""
     if len(law.value) <= _DIRECT:
         return _listed(law, side)
     spread = law.spread
@@ -265,7 +266,7 @@ def _grouped(law: RatioDistribution, cells: _Cells, spread: float) -> tuple[Rati
     density = np.minimum(np.sqrt(moment * widths / tail), widths / spread)
     density *= np.where(tail < _DEEP * law.floor, _COARSE, 1.0)
     levels = np.floor(np.cumsum(np.maximum(density / law.step, widths / _WIDEST)))
-    # The least and the greatest values stay by themselves: they tell the greatest loss.
+    # The smallest and the largest values stay by themselves: they tell the largest loss.
     apart = np.diff(levels, prepend=-1.0) > 0
     apart[[0, min(1, len(apart) - 1), -1]] = True
     starts = np.flatnonzero(apart)

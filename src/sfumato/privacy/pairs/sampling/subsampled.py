@@ -53,7 +53,7 @@ class SubsampledPair(WrappedPair):
 
     @property
     def supremum(self) -> float:
-        """The greater of the log of 1 - q + q exp(L) and, in the other order, minus that of the least L."""
+        """The greater of log(1 - q + q exp(L)) and, in the other order, minus that of the smallest L."""
         top = self._base.supremum
         if math.isinf(top):
             return top

@@ -60,7 +60,7 @@ class WithoutReplacementPair(DerivedPair):
         return (False,) if self._base.symmetric else (False, True)
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
-        """Return a discrete law that dominates; both orders are the same."""
+        """Return a discrete distribution that dominates; both orders are the same."""
         del swapped
         parts = [
             fine_bins(self._base, float(cuts[0]), swapped=order).mixed(self._q) for order in self._orders
@@ -68,7 +68,7 @@ class WithoutReplacementPair(DerivedPair):
         laws = [part.split() for part in parts]
         tail = 0.0
         if not any(part.only_p > 0 for part in parts):
-            # No loss is infinite: what lies beyond the last cuts is a tail, and is added to the greatest.
+            # No loss is infinite: what lies beyond the last cuts is a tail, and is added to the largest.
             tail = math.fsum(law.infinite for law in laws)
             laws = [replace(law, infinite=0.0) for law in laws]
         law = laws[0] if len(laws) == 1 else maximum(laws)

@@ -31,7 +31,7 @@ _MOST_CLIENTS: Final = 10**10
 """More are counted as so many: further clients only hide more."""
 _SHARE: Final = 4e-4
 _REPORT_SHARE: Final = 1e-3
-"""Numbers of reports that differ by this share count as the least of them."""
+"""Numbers of reports that differ by this share count as the smallest of them."""
 _STEP: Final = 0.01
 _CLOSE_STEP: Final = 5e-4
 """Shares of reports are split between powers of ``exp(-step)``, closer ones in small batches."""
@@ -41,15 +41,16 @@ _LEAST: Final = 1e-48
 
 
 class Blanket(NamedTuple):
-    r"""A law of which every report is the same share of a multiple, whatever the datum.
+    r"""A distribution of which every report is the same share of a multiple, whatever the datum.
 
     Attributes
     ----------
     epsilon : float
         Each datum has a set of reports that are :math:`e^\epsilon` times as likely under it, relative to the
-        law, as all other reports.
+        distribution, as all other reports.
     chance : float
-        Probability of such a set under the law, for each datum; the sets of different data are disjoint.
+        Probability of such a set under the distribution, for each datum; the sets of different data are
+        disjoint.
     """
 
     epsilon: float
@@ -76,25 +77,26 @@ def blanketed(blanket: Blanket, clients: int) -> Pair:
 
     Notes
     -----
-    Let :math:`\omega` be the law, :math:`a` the chance of each set, :math:`g = e^\epsilon - 1` and
-    :math:`\gamma = 1/(1 + ga)`. A report of datum x has the law :math:`\gamma(1 + g 1_{S_x})\,\omega`: it is
-    drawn from :math:`\omega` with probability :math:`\gamma`, whatever x is, and else by a law of its own.
-    Tell which *other* clients draw by their own law, and what they report. Left are :math:`M` reports, M - 1
-    binomial of n - 1 and :math:`\gamma`: those drawn from :math:`\omega`, and the changed client's, who has
-    :math:`x^0` or :math:`x^1`. As they are shuffled, their likelihood relative to M draws from :math:`\omega`
-    is the mean over the reports of :math:`\gamma(1 + g 1_{S_x})`, which is :math:`\gamma(1 + gN_x/M)` if
-    :math:`N_x` of them lie in :math:`S_x`. So the two numbers :math:`N_0, N_1` are sufficient. Given
-    :math:`N_0 + N_1 = m`, each is a sum of fair coins under :math:`\omega`; the pair is that of
+    Let :math:`\omega` be the distribution, :math:`a` the chance of each set, :math:`g = e^\epsilon - 1` and
+    :math:`\gamma = 1/(1 + ga)`. A report of datum x has the distribution
+    :math:`\gamma(1 + g 1_{S_x})\,\omega`: it is drawn from :math:`\omega` with probability :math:`\gamma`,
+    whatever x is, and else by a distribution of its own. Tell which *other* clients draw by their own
+    distribution, and what they report. Left are :math:`M` reports, M - 1 binomial of n - 1 and
+    :math:`\gamma`: those drawn from :math:`\omega`, and the changed client's, who has :math:`x^0` or
+    :math:`x^1`. As they are shuffled, their likelihood relative to M draws from :math:`\omega` is the mean
+    over the reports of :math:`\gamma(1 + g 1_{S_x})`, which is :math:`\gamma(1 + gN_x/M)` if :math:`N_x` of
+    them lie in :math:`S_x`. So the two numbers :math:`N_0, N_1` are sufficient. Given :math:`N_0 + N_1 = m`,
+    each is a sum of fair coins under :math:`\omega`; the pair is that of
     `sfumato.privacy.pairs.shuffling.report_counts` with :math:`e^{\epsilon'} = 1 + gm/M`.
 
     It is never above the pair of the clones: those are drawn from a part of :math:`\gamma\omega`. It is met
-    where the clients that are told apart show themselves. What the changed client shows outside of both sets
-    must not be thought hidden among clients that report by laws of their own: pairs that do so (a part that
-    is the same for both data, added to every other client) are exceeded by enumeration.
+    where the clients that are distinguished show themselves. What the changed client shows outside of both
+    sets must not be thought hidden among clients that report by distributions of their own: pairs that do so
+    (a part that is the same for both data, added to every other client) are exceeded by enumeration.
 
-    Steps up: those of `clones`, with fewer draws from the law for fewer clones; m is taken for a smaller
-    number at the same :math:`m/M`, and :math:`m/M` is split between two values with the same mean, as the
-    divergences are convex in it.
+    Steps up: those of `clones`, with fewer draws from the distribution for fewer clones; m is taken for a
+    smaller number at the same :math:`m/M`, and :math:`m/M` is split between two values with the same mean, as
+    the divergences are convex in it.
 
     References
     ----------
@@ -108,7 +110,7 @@ def blanketed(blanket: Blanket, clients: int) -> Pair:
 
 @lru_cache(maxsize=256)
 def among(blanket: Blanket, decoys: int, chance: Fraction) -> Pair:
-    r"""Return the pair that dominates one report, shuffled among draws from the law of its blanket.
+    r"""Return the pair that dominates one report, shuffled among draws from the distribution of its blanket.
 
     Parameters
     ----------
@@ -116,20 +118,21 @@ def among(blanket: Blanket, decoys: int, chance: Fraction) -> Pair:
     decoys : int
         At least 0.
     chance : Fraction
-        With which each is a draw from the law, independently; else it is nothing. Above 0, at most 1.
+        With which each is a draw from the distribution, independently; else it is nothing. Above 0, at most
+        1.
 
     Notes
     -----
     The pair of `blanketed`, with M - 1 binomial of ``decoys`` and ``chance``: there the changed client's
-    report is seen among M - 1 draws from the law, and nothing else about the draws is used. Chances are
-    rounded down: fewer draws tell more.
+    report is seen among M - 1 draws from the distribution, and nothing else about the draws is used. Chances
+    are rounded down: fewer draws tell more.
     """
     odds = fraction_down(chance / (1 - chance)) if chance < 1 else math.inf
     return _hidden(blanket, min(decoys, _MOST_CLIENTS), fraction_down(chance), odds)
 
 
 def _hidden(blanket: Blanket, others: int, share: float, odds: float) -> Pair:
-    """Return the pair of one report among others, each with a probability and its odds from the law."""
+    """Return the pair of one report among others, each with a probability and its odds."""
     epsilon, chance = blanket
     if epsilon == 0:
         return no_loss()
@@ -142,7 +145,7 @@ def _hidden(blanket: Blanket, others: int, share: float, odds: float) -> Pair:
 
 
 def _draws(others: int, share: float, odds: float) -> Counts:
-    """Return the law of M, in blocks."""
+    """Return the distribution of M, in blocks."""
     if others == 0 or share == 1:
         return Counts(np.array([others + 1.0]), np.ones(1), 0.0, 0.0)
     number = binomial(others, share, odds)
@@ -152,14 +155,14 @@ def _draws(others: int, share: float, odds: float) -> Counts:
 
 
 def _reports(draws: int, chance: float) -> Counts:
-    """Return the law of m among M draws from the common law."""
+    """Return the distribution of m among M draws from the common distribution."""
     if chance == 0.5:
         return Counts(np.array([float(draws)]), np.ones(1), 0.0, 0.0)
     return binomial(draws, 2 * chance, 2 * chance / (1 - 2 * chance))
 
 
 def _cells(draws: Counts, gain: float, chance: float, step: float) -> tuple[Cells, float]:
-    """Return the law of m and m / M, and the mass that is left out."""
+    """Return the distribution of m and m / M, and the mass that is left out."""
     laws = [_reports(int(number), chance) for number in draws.number.tolist()]
     sizes = [len(law.number) for law in laws]
     reports = np.concatenate([law.number for law in laws])

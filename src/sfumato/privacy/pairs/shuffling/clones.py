@@ -18,7 +18,7 @@ MOST_CLIENTS: Final = 10**12
 MOST_EPSILON: Final = 30.0
 """Above, shuffling is taken to hide nothing."""
 _SHARE: Final = 2e-4
-"""Numbers of clones that differ by this share count as the least of them: a quarter of it is lost."""
+"""Numbers of clones that differ by this share count as the smallest of them: a quarter of it is lost."""
 
 
 @lru_cache(maxsize=256)

@@ -2,9 +2,9 @@ r"""Two counts of reports that look alike, but for one report: cut into bins of 
 
 Of m reports each is of the first kind or of the second by a fair coin, but one of them, which is of the one
 or the other by randomized response with the loss :math:`\epsilon'`. With :math:`t = \tanh(\epsilon'/2)` the
-laws of the two counts (x, y) are :math:`2^{-m} \binom{m}{x} (1 \pm tu)`, :math:`u = (x - y)/m`: the loss is
-:math:`2\,\mathrm{artanh}(tu)`. A coin more is post-processing, so m may be taken for any smaller number; a
-greater :math:`\epsilon'` only tells more.
+distributions of the two counts (x, y) are :math:`2^{-m} \binom{m}{x} (1 \pm tu)`, :math:`u = (x - y)/m`: the
+loss is :math:`2\,\mathrm{artanh}(tu)`. A coin more is post-processing, so m may be taken for any smaller
+number; a greater :math:`\epsilon'` only tells more.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Cells(NamedTuple):
 
 
 def binomial(trials: int, chance: float, odds: float) -> Counts:
-    """Return the binomial law, but for what is far below its mean; what is far above counts as less.
+    """Return the binomial distribution, but for what is far below its mean; what is far above counts as less.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def binomial(trials: int, chance: float, odds: float) -> Counts:
     first = max(0, math.floor(mean - spread) - 1)
     last = min(trials, math.ceil(mean + spread) + 101)
     count = np.arange(first, last + 1, dtype=float)
-    # Ratios beyond floats are those next to a law of one number.
+    # Ratios beyond floats are those next to a distribution of one number.
     with np.errstate(over="ignore", divide="ignore"):
         steps = np.log((trials - count[:-1]) / (count[:-1] + 1) * odds)
     centre = int(min(max(math.floor(mean), first), last)) - first
@@ -101,7 +101,7 @@ class ReportCountsPair(UncutPair):
     cells : Cells
         Equal numbers of reports should follow each other.
     epsilon : float
-        The greatest loss.
+        The largest loss.
     tail : float
         Mass that no cell has.
     """
@@ -132,7 +132,7 @@ class ReportCountsPair(UncutPair):
         return self._bins
 
     def log_tail(self, tilts: _Array, cuts: _Array, *, swapped: bool) -> _Array:
-        """Return the mass of the tail at the greatest loss."""
+        """Return the mass of the tail at the largest loss."""
         del cuts, swapped
         return np.asarray(self._bins.high.log_p + tilts * self._epsilon * (1 + 4 * UNIT) + 1e-9)
 
