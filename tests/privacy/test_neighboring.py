@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
@@ -141,7 +142,8 @@ def test_losses_add_under_equal_relations_only() -> None:
 def test_losses_do_not_add_where_no_theorem_says_so() -> None:
     one, other = PureDP(0.1, neighboring=SECRET), ApproximateDP(0.2, 0.0, neighboring=SECRET)
     assert one * 1 == one + Composed(()) == one
-    for make in (lambda: one + other, lambda: one + one, lambda: one * 2):
+    sums: list[Callable[[], PrivacyLoss]] = [lambda: one + other, lambda: one + one, lambda: one * 2]
+    for make in sums:
         with pytest.raises(NeighboringMismatch, match="under which they add"):
             make()
     text = (PureDP(0.1) * 2).to_json().replace('"add-remove"', canonical(RELATION.encode(SECRET)))

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.leaves.support_response import SupportResponse
     from sfumato.privacy.leaves.trade_off import TradeOff
     from sfumato.privacy.loss import Composed, PrivacyLoss, Repeated, compose
-    from sfumato.privacy.neighboring import Neighboring
+    from sfumato.privacy.neighboring import Neighboring, Relation, register_relation
     from sfumato.privacy.nodes.allocation import RandomAllocation
     from sfumato.privacy.nodes.among_decoys import AmongDecoys
     from sfumato.privacy.nodes.balls_in_bins import BallsInBins
@@ -127,6 +127,7 @@ __all__ = [
     "RandomStopping",
     "RandomizedResponse",
     "Receipt",
+    "Relation",
     "Repeated",
     "ReportNoisyMax",
     "Risk",
@@ -162,6 +163,7 @@ __all__ = [
     "propose_test_release",
     "pure_to_gdp",
     "pure_to_zcdp",
+    "register_relation",
     "rho_for",
     "to_dp_event",
     "zcdp_delta",
@@ -216,7 +218,7 @@ _HOMES = {
     "interpretation.loss_variable": ["LossVariable"],
     "interpretation.risk": ["Attack", "Risk"],
     "interpretation.breakdown": ["Explanation", "Share"],
-    "neighboring": ["Neighboring"],
+    "neighboring": ["Neighboring", "Relation", "register_relation"],
     "nodes.allocation": ["RandomAllocation"],
     "nodes.among_decoys": ["AmongDecoys"],
     "nodes.balls_in_bins": ["BallsInBins"],

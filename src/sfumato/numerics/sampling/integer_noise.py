@@ -247,7 +247,8 @@ def polya(scale: int | float | Fraction, parts: int, size: int, rng: Rng = None)
     Notes
     -----
     Guarantee: the difference of two such sums, of ``parts`` draws each, has the discrete Laplace distribution
-    of this scale; see `exact.polya_magnitude`. Whoever draws one part of both draws a share of that noise.
+    of this scale; see `fixed_point.polya_magnitude`. Whoever draws one part of both draws a share of that
+    noise.
 
     References
     ----------

@@ -87,11 +87,11 @@ class DiscreteGaussian(Leaf):
         return ZCDPView(self._rho, 0.0)
 
     def gdp(self) -> GDPView:
-        """Return a proven Gaussian DP parameter up to a mass of 1e-120; see `lattice_normal.gdp`."""
+        """Return a proven Gaussian DP parameter up to a mass of 1e-120; see `discrete_gaussian_views.gdp`."""
         return discrete_gaussian_views.gdp(self.stddev, self.sensitivity)
 
     def log_profile(self, epsilon: float) -> float:
-        """Return the log of the exact profile on the lattice; see `lattice_normal.log_profile`."""
+        """Return the log of the exact profile on the lattice; see `discrete_gaussian_views.log_profile`."""
         return discrete_gaussian_views.log_profile(self.stddev, self.sensitivity, Fraction(epsilon))
 
     def dominating_pair(self) -> Pair:

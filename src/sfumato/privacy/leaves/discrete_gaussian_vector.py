@@ -54,11 +54,11 @@ class DiscreteGaussianVector(Leaf):
     :math:`L_t`, is at most 1: each factor's expectation given the past is. As the sum of the squares is at
     most :math:`S` on every path, the divergence of all answers is at most :math:`\alpha S/2\sigma^2`.
 
-    *Gaussian DP.* By `lattice_normal.gdp_rate` there is a rate :math:`r`, little above :math:`1/\sigma`, so
-    that a shift by any :math:`d \le \sqrt S` is :math:`rd`-Gaussian DP up to a mass of 1e-120. Squares of mu
-    and masses add, for parameters that depend on earlier answers too as long as their sum is bounded (Smith,
-    Thakurta 2022): so all answers are :math:`r \sqrt S`-Gaussian DP. At most :math:`S` integers move, each by
-    1 or more, which bounds the mass.
+    *Gaussian DP.* By `discrete_gaussian_views.gdp_rate` there is a rate :math:`r`, little above
+    :math:`1/\sigma`, so that a shift by any :math:`d \le \sqrt S` is :math:`rd`-Gaussian DP up to a mass of
+    1e-120. Squares of mu and masses add, for parameters that depend on earlier answers too as long as their
+    sum is bounded (Smith, Thakurta 2022): so all answers are :math:`r \sqrt S`-Gaussian DP. At most :math:`S`
+    integers move, each by 1 or more, which bounds the mass.
 
     References
     ----------
