@@ -1,4 +1,4 @@
-"""What a count of independent hits tells of their probability."""
+"""Clopper-Pearson confidence bounds on a probability from a count of successes."""
 
 from __future__ import annotations
 

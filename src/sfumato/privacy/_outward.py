@@ -1,4 +1,4 @@
-"""Float arithmetic that errs on the private side.
+"""Float arithmetic rounded to the private side: guarantees up, noise down.
 
 Every formula of this room is a short chain of IEEE operations and of libm or scipy functions with a small
 relative error. Instead of rounding each step, a result is moved outward once, by more than the chain can have

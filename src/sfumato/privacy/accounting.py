@@ -1,4 +1,4 @@
-"""What can be read off a loss: numbers, attacks, shares and pictures; all from its terms."""
+"""The questions that every loss answers: epsilon, delta, trade-off curve, attack risk, breakdown, plots."""
 
 from __future__ import annotations
 

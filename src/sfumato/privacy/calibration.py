@@ -1,4 +1,4 @@
-"""Noise for a wanted guarantee."""
+"""Calibration: the smallest noise with a wanted privacy guarantee."""
 
 from __future__ import annotations
 

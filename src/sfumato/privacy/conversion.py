@@ -1,4 +1,4 @@
-"""From one notion of privacy to another, each by a named theorem and rounded outward."""
+"""Conversions between notions of privacy (pure, approximate, zCDP, Gaussian and Rényi DP), rounded up."""
 
 from __future__ import annotations
 

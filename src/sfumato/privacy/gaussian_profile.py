@@ -1,4 +1,4 @@
-"""The pair N(0, 1) against N(mu, 1): its privacy profile, to the last digits and in the log domain."""
+"""The privacy profile of the Gaussian mechanism, N(0, 1) against N(mu, 1), exact into the far tails."""
 
 from __future__ import annotations
 

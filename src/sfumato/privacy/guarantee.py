@@ -1,4 +1,4 @@
-"""A privacy guarantee: numbers in a notion, read off a loss or a budget."""
+"""A privacy guarantee: the numbers of one notion, such as epsilon and delta, for a neighboring relation."""
 
 from __future__ import annotations
 

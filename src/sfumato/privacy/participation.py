@@ -1,4 +1,4 @@
-"""Matrix mechanisms: Gaussian noise correlated over steps, for units that take part in several of them."""
+"""Matrix mechanisms: the sensitivity of correlated noise when a unit takes part in several steps."""
 
 from __future__ import annotations
 

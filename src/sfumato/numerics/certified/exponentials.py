@@ -1,4 +1,4 @@
-"""Certified values of ``exp(-rate k)`` for whole arrays of integers k, as floats or to any number of bits."""
+"""Certified values of ``exp(-rate k)`` for arrays of integers k, as floats or to any number of bits."""
 
 from __future__ import annotations
 

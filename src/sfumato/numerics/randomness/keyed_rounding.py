@@ -1,4 +1,4 @@
-"""Rounded normal numbers where floats do not decide: more bits of the same pair, and rational bounds."""
+"""Exact rounding of keyed normal numbers where floats do not decide: more bits and rational bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Uniform numbers of which ever more bits are drawn, until they decide."""
+"""Lazily drawn uniform numbers: as many bits as a comparison needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws by rejection, in blocks whose number alone follows what is refused."""
+"""Rejection sampling in blocks, so that time depends on the number of rejections only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one rule for the scale of noise that is drawn."""
+"""Checking the scale of noise that is sampled: an exact rational within limits."""
 
 from __future__ import annotations
 

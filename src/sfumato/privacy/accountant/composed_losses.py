@@ -1,4 +1,4 @@
-"""What is composed: finite distributions with their counts, and a Gaussian part."""
+"""The input of a numerical composition: loss distributions with their counts, and a Gaussian part."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an upper or a lower bound on delta as a function of epsilon can be asked."""
+"""The interface of an upper or lower bound on delta as a function of epsilon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compositions of few losses: all sums, listed, or where they are too many, some in their place."""
+"""Exact composition of few losses by enumerating their sums, merged where there are too many."""
 
 from __future__ import annotations
 

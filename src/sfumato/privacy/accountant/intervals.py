@@ -1,4 +1,4 @@
-"""What is proven of a composition on both sides: closed views and composed dominating pairs together."""
+"""Intervals for epsilon and delta of a composition: the best of closed forms and dominating pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The largest loss of a composition: what epsilon is where nothing may fail."""
+"""The maximum loss of a composition, which is its epsilon at delta 0."""
 
 from __future__ import annotations
 

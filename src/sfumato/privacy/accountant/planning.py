@@ -1,4 +1,4 @@
-"""Where to cross the real axis, where to cut, how much to smooth: choices that cost width, never validity."""
+"""Choosing the contour, the bins and the smoothing of an inversion: they affect width, never validity."""
 
 from __future__ import annotations
 

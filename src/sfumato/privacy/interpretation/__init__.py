@@ -1,1 +1,1 @@
-"""What a loss means: the best attack against it, which step costs what, and pictures of both."""
+"""What a loss means in practice: the best attack, the cost of each part, curves and plots."""

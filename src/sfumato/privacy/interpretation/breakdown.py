@@ -1,4 +1,4 @@
-"""Which part of a composition costs how much of its epsilon."""
+"""The share of each part of a composition in its epsilon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Curves of a loss, as numbers."""
+"""Curves of a loss as numbers: privacy profile, trade-off, epsilon over steps."""
 
 from __future__ import annotations
 

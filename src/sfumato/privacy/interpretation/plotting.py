@@ -1,4 +1,4 @@
-"""Pictures of curves, by matplotlib."""
+"""Plots of curves with matplotlib."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the best attack against a loss can do, in words that need no epsilon."""
+"""Risk: what the best attack against a loss can achieve, without epsilon."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mechanisms of which pure DP is proven and nothing more."""
+"""Common base of mechanisms for which pure DP is proven and nothing more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Discrete Gaussian noise on the integers, priced as it is drawn."""
+"""Discrete Gaussian noise on the integers, priced as the discrete distribution that is sampled."""
 
 from __future__ import annotations
 

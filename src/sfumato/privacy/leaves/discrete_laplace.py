@@ -1,4 +1,4 @@
-"""Discrete Laplace noise on the integers, priced as it is drawn."""
+"""Discrete Laplace noise on the integers, priced as the discrete distribution that is sampled."""
 
 from __future__ import annotations
 

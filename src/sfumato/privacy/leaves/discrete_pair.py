@@ -1,4 +1,4 @@
-"""Any two finite distributions with rational masses, and what they prove."""
+"""Mechanisms known by a pair of finite distributions with rational probabilities."""
 
 from __future__ import annotations
 

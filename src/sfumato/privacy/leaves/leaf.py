@@ -1,4 +1,4 @@
-"""What all leaves share: checked parameters, a short repr, and the shape of bounds on pure losses."""
+"""Common base of all leaves and nodes: checked parameters, repr, bounds on pure losses, group privacy."""
 
 from __future__ import annotations
 

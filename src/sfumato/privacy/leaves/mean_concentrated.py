@@ -1,4 +1,4 @@
-"""Concentrated differential privacy as first defined: a mean of the privacy loss, and how it is spread."""
+"""Mean-concentrated differential privacy: the mean of the privacy loss and a sub-Gaussian bound on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Report-noisy-max: noise on every score, and only the name of the largest is released."""
+"""Report noisy max: noise is added to every score, and only the index of the largest is released."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any privacy profile."""
+"""A privacy profile: several (epsilon, delta) guarantees of one mechanism."""
 
 from __future__ import annotations
 

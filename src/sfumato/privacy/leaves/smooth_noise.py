@@ -1,4 +1,4 @@
-"""Noise with light tails, scaled to a smooth bound on local sensitivity: not pure DP, but less of it."""
+"""Laplace and Gaussian noise scaled to a smooth bound on local sensitivity."""
 
 from __future__ import annotations
 

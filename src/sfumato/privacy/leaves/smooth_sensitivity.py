@@ -1,4 +1,4 @@
-"""Noise scaled to a smooth bound on local sensitivity; the scale depends on the data, the loss does not."""
+"""Student's t noise scaled to a smooth bound on local sensitivity: pure DP."""
 
 from __future__ import annotations
 

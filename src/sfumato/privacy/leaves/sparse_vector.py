@@ -1,4 +1,4 @@
-"""The sparse vector technique: which of many queries are above a threshold, paying for the few that are."""
+"""The sparse vector technique: which of many queries exceed a threshold, at a cost for those only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A local report that is likelier where it supports the truth: most protocols without a trusted curator."""
+"""Local reports that are likelier where they support the truth, such as unary encoding."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any trade-off curve."""
+"""A trade-off curve: false negative against false positive rates of the best attack."""
 
 from __future__ import annotations
 

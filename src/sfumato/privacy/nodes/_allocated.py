@@ -1,4 +1,4 @@
-"""What nodes share in which a unit takes part in steps that are drawn at random."""
+"""Common base of the nodes in which a unit takes part in randomly drawn steps."""
 
 from __future__ import annotations
 

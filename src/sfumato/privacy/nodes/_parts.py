@@ -1,4 +1,4 @@
-"""What nodes with several parts share."""
+"""Common base of the nodes that hold several losses."""
 
 from __future__ import annotations
 

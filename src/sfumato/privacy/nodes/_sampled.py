@@ -1,4 +1,4 @@
-"""What samples share in which there is a fixed number of units, or in which a unit may be several times."""
+"""Common base of sampling a fixed number of units, and sampling a unit several times."""
 
 from __future__ import annotations
 

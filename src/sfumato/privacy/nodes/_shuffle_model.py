@@ -1,4 +1,4 @@
-"""What nodes share in which one client's report is seen among others."""
+"""Common base of the shuffle model: the report of one client, mixed with other reports."""
 
 from __future__ import annotations
 

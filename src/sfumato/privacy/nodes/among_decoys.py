@@ -1,4 +1,4 @@
-"""Decoys: one report, seen among others that were drawn to look like it."""
+"""Decoys in the shuffle model: one client's report, mixed with fake reports that look like it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A part of a bound: no mechanism of its own."""
+"""One block of a longer bound, as it appears in a composition; not a mechanism by itself."""
 
 from __future__ import annotations
 

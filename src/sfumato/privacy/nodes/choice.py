@@ -1,4 +1,4 @@
-"""One of several mechanisms: which one may be chosen freely, or is set by where a unit is."""
+"""One of several mechanisms runs: chosen from earlier answers, or by the part of the data a unit is in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Poisson subsampling of records, several of which are one unit's."""
+"""Poisson subsampling of records when one unit may own several of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Post-processing: whatever is done with an answer, without another look at the data."""
+"""Post-processing: any function of an answer that does not look at the data again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private selection: run a mechanism a secret, random number of times, and release the best answer only."""
+"""Private selection: run a mechanism a random number of times and release only the best answer."""
 
 from __future__ import annotations
 

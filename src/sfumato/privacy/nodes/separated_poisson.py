@@ -1,4 +1,4 @@
-"""Poisson sampling in which a unit rests after it has taken part."""
+"""Poisson sampling with a minimum separation: a unit rests for some steps after each participation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Noise that hides a unit well enough, unless it lets something slip that only that unit can have caused."""
+"""Noise and a threshold: private partition selection, and propose-test-release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs whose losses lie between two ends, cut by loss."""
+"""Common base of pairs with a bounded loss, binned by loss."""
 
 from __future__ import annotations
 

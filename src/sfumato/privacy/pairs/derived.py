@@ -1,4 +1,4 @@
-"""Pairs made from other pairs, which are cut finely once and for all."""
+"""Pairs that are computed from other pairs through a fine discretisation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pairs of finite distributions whose masses are known as rationals."""
+"""Pairs of finite distributions with rational probabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hockey-stick divergences of one run of a pair, summed directly."""
+"""Hockey-stick divergences of a single run of a pair, summed directly over its bins."""
 
 from __future__ import annotations
 

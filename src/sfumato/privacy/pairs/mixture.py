@@ -1,4 +1,4 @@
-"""The pair of a mechanism that is drawn by public weights and then named."""
+"""The pair of a mechanism drawn by public weights whose index is public."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pair whose largest losses give way to a mass that reveals everything."""
+"""A pair whose largest losses are replaced by a mass of total failure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A cut pair whose distribution is known from below and from above by two different cuts."""
+"""A pair discretised twice: once for lower and once for upper bounds."""
 
 from __future__ import annotations
 

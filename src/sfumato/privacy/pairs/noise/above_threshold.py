@@ -1,4 +1,4 @@
-"""When the first of many noisy numbers is above a threshold that is given, on two neighbors."""
+"""The pair of AboveThreshold with Gaussian noise: the index of the first noisy value over a threshold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pair that dominates every mechanism of bounded range, cut by its loss."""
+"""The pair that dominates every mechanism of bounded range, such as the exponential mechanism."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pair of a mechanism that ran on a Poisson sample."""
+"""The pair of a mechanism on a Poisson sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pair of a mechanism that ran on a fixed number of units, drawn without replacement."""
+"""The pair of a mechanism on a sample of fixed size, drawn without replacement."""
 
 from __future__ import annotations
 

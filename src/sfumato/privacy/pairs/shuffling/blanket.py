@@ -1,4 +1,4 @@
-"""What shuffling leaves to see of one client's report, where part of every report is drawn alike."""
+"""The privacy blanket: the pair of one shuffled report if part of each report ignores its data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What shuffling leaves to see of one client's report: the pair of the clones."""
+"""The pair of one shuffled report by the theorem of the clones (Feldman, McMillan, Talwar 2021)."""
 
 from __future__ import annotations
 
