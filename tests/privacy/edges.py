@@ -103,7 +103,7 @@ def _noise() -> Iterator[PrivacyLoss]:
     for noise in NOISES:
         yield Gaussian(noise)
         yield Laplace(noise)
-        yield from (ReportNoisyMax(noise, noise=law) for law in MaxNoise)
+        yield from (ReportNoisyMax(noise, noise=distribution) for distribution in MaxNoise)
         yield from (SparseVector(noise, other, positives=3) for other in (noise, 1.0, MOST))
         yield NoisyIteration(noise, 0)
         yield NoisyIteration(noise, 10**12)

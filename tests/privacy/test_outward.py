@@ -62,16 +62,16 @@ def pairs() -> Iterator[tuple[PrivacyLoss, Pair]]:
             continue
 
 
-def exact(law: DiscreteLoss) -> tuple[list[mpf], list[mpf], mpf]:
+def exact(distribution: DiscreteLoss) -> tuple[list[mpf], list[mpf], mpf]:
     """Return P-masses and their ratios R, of finite losses, and the mass of an infinite one."""
-    kept = np.isfinite(law.log_mass)
-    masses = [mpmath.exp(mpf(log)) for log in law.log_mass[kept].tolist()]
-    ratios = [mpmath.exp(-mpf(loss)) for loss in law.loss[kept].tolist()]
-    return masses, ratios, mpf(float(law.infinite))
+    selected = np.isfinite(distribution.log_mass)
+    masses = [mpmath.exp(mpf(log)) for log in distribution.log_mass[selected].tolist()]
+    ratios = [mpmath.exp(-mpf(loss)) for loss in distribution.loss[selected].tolist()]
+    return masses, ratios, mpf(float(distribution.infinite))
 
 
-def divergence(law: tuple[list[mpf], list[mpf], mpf], place: float) -> mpf:
-    masses, ratios, infinite = law
+def divergence(distribution: tuple[list[mpf], list[mpf], mpf], place: float) -> mpf:
+    masses, ratios, infinite = distribution
     s = mpmath.exp(mpf(place))
     return infinite + mpmath.fsum(
         mass * (1 - s * r) for mass, r in zip(masses, ratios, strict=True) if s * r < 1
@@ -120,8 +120,8 @@ def test_what_left_the_range_of_floats_is_told_in_full() -> None:
     chained = GroupPrivacy(PureDP(745.0), 7, neighboring=ONE)
     for swapped in (False, True):
         with np.errstate(all="ignore"):
-            law = chained.dominating_pair().bins(np.array([9.0]), swapped=swapped).split()
-        assert law.infinite == 1
+            distribution = chained.dominating_pair().bins(np.array([9.0]), swapped=swapped).split()
+        assert distribution.infinite == 1
     mixed = Mixture((chained, PureDP(0.5)), (0.5, 0.5), index_public=True)
     for loss in (chained, mixed, AdaptiveChoice((chained, PureDP(0.5))), Parallel((PureDP(0.5), chained))):
         for node in (loss, loss * 2, PoissonSubsampled(loss, 0.5)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Final, TypeAlias
 
@@ -110,7 +110,7 @@ def _text(name: str) -> str:
         )
 
 
-def _print(kind: Format, facts: dict[str, object], loss: PrivacyLoss) -> None:
+def _print(kind: Format, facts: Mapping[str, object], loss: PrivacyLoss) -> None:
     """Print numbers and the loss as one JSON object; an infinite number becomes null."""
     numbers = {
         name: None if isinstance(value, float) and not math.isfinite(value) else value

@@ -359,13 +359,13 @@ def _normal(terms: Iterable[Term]) -> tuple[PrivacyLoss, ...]:
     counts: Counter[PrivacyLoss] = Counter()
     for term, count in terms:
         counts[term] += count
-    kept = [term for term, count in counts.items() if count]
-    relation = common_relation(term.neighboring for term in kept)
-    if relation is not None and not relation.composes and sum(counts[term] for term in kept) > 1:
+    distinct = [term for term, count in counts.items() if count]
+    relation = common_relation(term.neighboring for term in distinct)
+    if relation is not None and not relation.composes and sum(counts[term] for term in distinct) > 1:
         _refuse_sum(relation)
-    if len(kept) > 1:
-        kept.sort(key=to_text)
-    return tuple(term if counts[term] == 1 else Repeated(term, counts[term]) for term in kept)
+    if len(distinct) > 1:
+        distinct.sort(key=to_text)
+    return tuple(term if counts[term] == 1 else Repeated(term, counts[term]) for term in distinct)
 
 
 def _refuse_sum(relation: Relation) -> NoReturn:

@@ -33,27 +33,29 @@ def test_exp_is_enclosed(x: Fraction, bits: int) -> None:
     assert high - low <= 2
 
 
-@cases("law", MAGNITUDES)
+@cases("distribution", MAGNITUDES)
 @cases("folded", [True, False])
 @cases("scale", [Fraction(1, 100), Fraction(1, 3), Fraction(1), Fraction(22, 7), Fraction(60)])
 @cases("bits", [8, 63, 127])
-def test_every_threshold_is_the_floor(law: str, folded: bool, scale: Fraction, bits: int) -> None:
-    found = thresholds(MAGNITUDES[law](scale, folded=folded), bits)
+def test_every_threshold_is_the_floor(distribution: str, folded: bool, scale: Fraction, bits: int) -> None:
+    found = thresholds(MAGNITUDES[distribution](scale, folded=folded), bits)
     with mp.workdps(reference.DIGITS):
         for k in range(1, len(found) + 3):
-            truth = mp.floor(reference.magnitude_tail(law, scale, k, folded) * mp.mpf(2) ** bits)
+            truth = mp.floor(reference.magnitude_tail(distribution, scale, k, folded) * mp.mpf(2) ** bits)
             assert truth == (found[k - 1] if k <= len(found) else 0)
 
 
 @given(
-    law=st.sampled_from(sorted(MAGNITUDES)), folded=st.booleans(), scale=st.fractions(Fraction(1, 50), 300)
+    distribution=st.sampled_from(sorted(MAGNITUDES)),
+    folded=st.booleans(),
+    scale=st.fractions(Fraction(1, 50), 300),
 )
 @settings(max_examples=15)
-def test_thresholds_of_any_scale(law: str, folded: bool, scale: Fraction) -> None:
-    found = thresholds(MAGNITUDES[law](scale, folded=folded), 63)
+def test_thresholds_of_any_scale(distribution: str, folded: bool, scale: Fraction) -> None:
+    found = thresholds(MAGNITUDES[distribution](scale, folded=folded), 63)
     with mp.workdps(reference.DIGITS):
         for k in {1, 2, len(found) // 2 + 1, len(found) + 1}:
-            truth = mp.floor(reference.magnitude_tail(law, scale, k, folded) * mp.mpf(2) ** 63)
+            truth = mp.floor(reference.magnitude_tail(distribution, scale, k, folded) * mp.mpf(2) ** 63)
             assert truth == (found[k - 1] if k <= len(found) else 0)
 
 

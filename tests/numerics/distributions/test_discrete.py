@@ -38,14 +38,14 @@ REACH = {"laplace": 600, "gaussian": 36}
 @settings(max_examples=120)
 def test_tails_are_enclosed_tightly(name: str, scale: Fraction, distance: float) -> None:
     k = 1 + int(distance * REACH[name] * scale)
-    law = LAWS[name](scale)
-    bounds = law.upper_tail(k)
+    distribution = LAWS[name](scale)
+    bounds = distribution.upper_tail(k)
     with mp.workdps(reference.DIGITS):
         truth = reference.upper_tail(name, scale, k)
         assert mp.mpf(bounds.lower) <= truth <= mp.mpf(bounds.upper)
         if truth > 1e-300:
             assert bounds.upper - bounds.lower < 1e-10 * truth
-        whole = law.upper_tail(1 - k)
+        whole = distribution.upper_tail(1 - k)
         assert mp.mpf(whole.lower) <= 1 - truth <= mp.mpf(whole.upper)
 
 
@@ -95,10 +95,10 @@ def _zero(name: str, scale: Fraction) -> mp.mpf:
 def test_quantile_is_the_smallest(name: str, scale: Fraction, exponent: float, above: bool) -> None:
     p = 10.0**exponent
     p = min(max(1 - p if above else p, 1e-290), 1 - 2.0**-53)
-    law = LAWS[name](scale)
-    k = law.quantile_above(p)
-    assert law.upper_tail(k).upper <= p
-    assert law.upper_tail(k - 1).upper > p
+    distribution = LAWS[name](scale)
+    k = distribution.quantile_above(p)
+    assert distribution.upper_tail(k).upper <= p
+    assert distribution.upper_tail(k - 1).upper > p
 
 
 @given(
@@ -106,8 +106,8 @@ def test_quantile_is_the_smallest(name: str, scale: Fraction, exponent: float, a
 )
 @settings(max_examples=80)
 def test_half_width_is_the_smallest(name: str, scale: Fraction, level: float) -> None:
-    law = LAWS[name](scale)
-    h, coverage = law.half_width(level)
+    distribution = LAWS[name](scale)
+    h, coverage = distribution.half_width(level)
     assert h >= 0
     assert coverage >= level
     with mp.workdps(reference.DIGITS):
@@ -130,31 +130,31 @@ def test_standard_deviation(name: str, scale: Fraction) -> None:
 
 @pytest.mark.parametrize("name", LAWS)
 def test_vanishing_laws(name: str) -> None:
-    law = LAWS[name](1e-300)
-    assert law.stddev == 0
-    assert law.half_width(0.95) == (0, 1 - 2.0**-53)
-    assert law.upper_tail(1).upper < 1e-300
-    assert law.quantile_above(0.5) == 1
+    distribution = LAWS[name](1e-300)
+    assert distribution.stddev == 0
+    assert distribution.half_width(0.95) == (0, 1 - 2.0**-53)
+    assert distribution.upper_tail(1).upper < 1e-300
+    assert distribution.quantile_above(0.5) == 1
 
 
 @pytest.mark.parametrize("name", LAWS)
 def test_beyond_the_floats(name: str) -> None:
-    law: SymmetricDistribution = LAWS[name](10)
-    lower, upper, _ = law.upper_tail(10**30)
+    distribution: SymmetricDistribution = LAWS[name](10)
+    lower, upper, _ = distribution.upper_tail(10**30)
     assert lower == 0
     assert 0 < upper < 1e-300
-    assert law.upper_tail(-(10**30)).lower >= 1 - 2.0**-53
+    assert distribution.upper_tail(-(10**30)).lower >= 1 - 2.0**-53
 
 
 @pytest.mark.parametrize("name", LAWS)
 def test_a_law_is_a_value_and_draws(name: str) -> None:
-    law = LAWS[name](10)
-    assert law == LAWS[name](10.0)
-    assert hash(law) == hash(LAWS[name](Fraction(10)))
-    assert isinstance(law.sample(), int)
-    assert (np.asarray(law.sample(9, 3)) == LAWS[name](10.0).sample((9,), 3)).all()
+    distribution = LAWS[name](10)
+    assert distribution == LAWS[name](10.0)
+    assert hash(distribution) == hash(LAWS[name](Fraction(10)))
+    assert isinstance(distribution.sample(), int)
+    assert (np.asarray(distribution.sample(9, 3)) == LAWS[name](10.0).sample((9,), 3)).all()
     with pytest.raises(AttributeError):
-        setattr(law, "scale" if name == "laplace" else "sigma", 3)
+        setattr(distribution, "scale" if name == "laplace" else "sigma", 3)
 
 
 @cases("name", LAWS)
@@ -175,17 +175,17 @@ def test_refuses_what_is_not_a_probability(bad: Any) -> None:
 def test_refuses_what_is_not_an_integer(bad: object) -> None:
     with pytest.raises(ParameterError, match="k must be an integer"):
         DiscreteLaplaceDistribution(1).upper_tail(bad)  # type: ignore[arg-type]
-    for law in (DiscreteLaplaceDistribution(1), DiscreteGaussianDistribution(1)):
+    for distribution in (DiscreteLaplaceDistribution(1), DiscreteGaussianDistribution(1)):
         with pytest.raises(ParameterError, match="k must be an integer"):
-            law.pmf(bad)  # type: ignore[arg-type]
+            distribution.pmf(bad)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", LAWS)
 def test_numpy_numbers_are_the_numbers_they_are(name: str) -> None:
-    law = LAWS[name](Fraction(10**20, 3 * 10**12))
-    assert law.pmf(np.int64(5)) == law.pmf(5)  # type: ignore[arg-type]
-    assert law.upper_tail(np.int64(5)) == law.upper_tail(5)  # type: ignore[arg-type]
-    assert law.half_width(np.float32(0.75)) == law.half_width(0.75)  # type: ignore[arg-type]
+    distribution = LAWS[name](Fraction(10**20, 3 * 10**12))
+    assert distribution.pmf(np.int64(5)) == distribution.pmf(5)  # type: ignore[arg-type]
+    assert distribution.upper_tail(np.int64(5)) == distribution.upper_tail(5)  # type: ignore[arg-type]
+    assert distribution.half_width(np.float32(0.75)) == distribution.half_width(0.75)  # type: ignore[arg-type]
 
 
 @cases("stddev", [129, 1000, 10**6, 2**39, Fraction(2**40, 3)])

@@ -34,18 +34,18 @@ LAWS: dict[Any, Any] = {
 }
 
 
-def weight(law: Any, k: int) -> mpmath.mpf:
-    if isinstance(law, TruncatedLaplaceDistribution):
-        inside = abs(k) <= law.limit
-        rate = mpmath.mpf(law.scale.denominator) / law.scale.numerator  # type: ignore[union-attr]
+def weight(distribution: Any, k: int) -> mpmath.mpf:
+    if isinstance(distribution, TruncatedLaplaceDistribution):
+        inside = abs(k) <= distribution.limit
+        rate = mpmath.mpf(distribution.scale.denominator) / distribution.scale.numerator  # type: ignore[union-attr]
         return mpmath.exp(-abs(k) * rate) if inside else mpmath.mpf(0)
-    fallen = 0 if abs(k) < law.first else 1 + (abs(k) - law.first) // law.width
-    exact = Fraction(law.epsilon)
+    fallen = 0 if abs(k) < distribution.first else 1 + (abs(k) - distribution.first) // distribution.width
+    exact = Fraction(distribution.epsilon)
     return mpmath.exp(-fallen * mpmath.mpf(exact.numerator) / exact.denominator)
 
 
-def masses(law: Any) -> dict[int, mpmath.mpf]:
-    weights = {k: weight(law, k) for k in range(-REACH, REACH + 1)}
+def masses(distribution: Any) -> dict[int, mpmath.mpf]:
+    weights = {k: weight(distribution, k) for k in range(-REACH, REACH + 1)}
     total = mpmath.fsum(weights.values())
     return {k: w / total for k, w in weights.items()}
 
@@ -57,39 +57,43 @@ def known(request: pytest.FixtureRequest) -> tuple[Any, dict[int, mpmath.mpf]]:
 
 
 def test_probabilities_hold_the_sums(known: tuple[Any, dict[int, mpmath.mpf]]) -> None:
-    law, pmf = known
+    distribution, pmf = known
     for k in (0, 1, 2, 3, 5, 9, 17, 40):
         tail = mpmath.fsum(p for j, p in pmf.items() if j >= k)
-        for bounds, truth in ((law.pmf(k), pmf[k]), (law.pmf(-k), pmf[k]), (law.upper_tail(k), tail)):
+        for bounds, truth in (
+            (distribution.pmf(k), pmf[k]),
+            (distribution.pmf(-k), pmf[k]),
+            (distribution.upper_tail(k), tail),
+        ):
             assert bounds.lower <= truth * (1 + mpmath.mpf("1e-30"))
             assert truth * (1 - mpmath.mpf("1e-30")) <= bounds.upper
             assert bounds.upper - bounds.lower <= 1e-11 * float(truth) + 1e-300
 
 
 def test_standard_deviation(known: tuple[Any, dict[int, mpmath.mpf]]) -> None:
-    law, pmf = known
+    distribution, pmf = known
     truth = mpmath.sqrt(mpmath.fsum(p * k * k for k, p in pmf.items()))
-    assert law.stddev == pytest.approx(float(truth), rel=1e-6)
+    assert distribution.stddev == pytest.approx(float(truth), rel=1e-6)
 
 
 def test_draws_follow_the_law(known: tuple[Any, dict[int, mpmath.mpf]]) -> None:
-    law, pmf = known
-    drawn = law.sample(COUNT, rng=12)
+    distribution, pmf = known
+    drawn = distribution.sample(COUNT, rng=12)
     near = range(-25, 26)
     accepts_only(
         frequencies(Counter(drawn.tolist())),
         {k: pmf[k] for k in near},
         zero_left_out={k: pmf[k] if k else 0.0 for k in near},
-        like_it={k: mass for k, mass in masses(LAWS[law]).items() if k in near},
+        like_it={k: mass for k, mass in masses(LAWS[distribution]).items() if k in near},
     )
-    assert law.sample().__class__ is int
-    assert law.sample((3, 0)).shape == (3, 0)
+    assert distribution.sample().__class__ is int
+    assert distribution.sample((3, 0)).shape == (3, 0)
 
 
 def test_half_widths_cover(known: tuple[Any, dict[int, mpmath.mpf]]) -> None:
-    law, pmf = known
+    distribution, pmf = known
     for level in (0.5, 0.9, 0.999):
-        half, covered = law.half_width(level)
+        half, covered = distribution.half_width(level)
         inside = mpmath.fsum(p for k, p in pmf.items() if abs(k) <= half)
         assert level <= inside * (1 + mpmath.mpf("1e-14"))
         assert covered <= inside * (1 + mpmath.mpf("1e-30"))
@@ -147,7 +151,7 @@ def test_the_work_of_a_bounded_draw_does_not_follow_its_centre(scale: Fraction) 
 
 
 def test_bad_parameters() -> None:
-    for law, message in (
+    for distribution, message in (
         (lambda: TruncatedLaplaceDistribution(0, 3), "scale must"),
         (lambda: TruncatedLaplaceDistribution(1, 0), "limit must"),
         (lambda: TruncatedLaplaceDistribution(1, 1 << 61), "limit must be at most"),
@@ -160,4 +164,4 @@ def test_bad_parameters() -> None:
         ),
     ):
         with pytest.raises(ParameterError, match=message):
-            law()
+            distribution()

@@ -188,8 +188,8 @@ def test_pairs_are_independent() -> None:
         places = [np.minimum((stats.norm.cdf(part) * 24).astype(int), 23) for part in (x[::2], y[::2])]
         counts = np.bincount(24 * places[0] + places[1], minlength=576)
 
-        def cells(law: np.ndarray, counts: np.ndarray = counts) -> None:
-            assert stats.chisquare(counts, law * counts.sum()).pvalue > FALSE_ALARM
+        def cells(distribution: np.ndarray, counts: np.ndarray = counts) -> None:
+            assert stats.chisquare(counts, distribution * counts.sum()).pvalue > FALSE_ALARM
 
         same = np.full((24, 24), 0.98 / 576) + np.eye(24) * 0.02 / 24
         accepts_only(cells, np.full(576, 1 / 576), in_fifty_the_same=same.ravel())

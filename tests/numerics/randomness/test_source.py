@@ -72,10 +72,10 @@ def test_refuses_what_is_not_a_count(count: Any) -> None:
 def test_arrays_are_the_callers_own() -> None:
     source = SecureSource()
     first = source.words(5)
-    kept = first.copy()
+    selected = first.copy()
     source.words(100_000)
     source.words(5)
-    assert (first == kept).all()
+    assert (first == selected).all()
     first[:] = 0
     assert source.words(5).any()
 

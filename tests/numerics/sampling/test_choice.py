@@ -132,7 +132,7 @@ def test_choices_follow_the_law(size: int) -> None:
     draws = choose(gaps, Fraction(1, 20), multiplicity=counts, size=(1000, 200), rng=11)
     assert draws.shape == (1000, 200)
 
-    def law(counts: np.ndarray, rate: float) -> dict[int, float]:
+    def distribution(counts: np.ndarray, rate: float) -> dict[int, float]:
         weights = counts * np.exp(-gaps * rate)
         return dict(enumerate(weights / weights.sum()))
 
@@ -142,10 +142,10 @@ def test_choices_follow_the_law(size: int) -> None:
         return
     accepts_only(
         check,
-        law(counts, 1 / 20),
-        twice_the_rate=law(counts, 1 / 10),
-        a_place_off=law(np.roll(counts, 1), 1 / 20),
-        one_of_each=law(np.ones_like(counts), 1 / 20),
+        distribution(counts, 1 / 20),
+        twice_the_rate=distribution(counts, 1 / 10),
+        a_place_off=distribution(np.roll(counts, 1), 1 / 20),
+        one_of_each=distribution(np.ones_like(counts), 1 / 20),
     )
 
 
@@ -173,8 +173,8 @@ def test_coins_at_their_border_are_decided_exactly(gap: int) -> None:
 
 
 def test_uniform_integers_are_even() -> None:
-    law = enumerated(lambda word: int(uniform_integers(7, 1, ListedSource([word]))[0]), residues(7))
-    assert law == dict.fromkeys(range(7), Fraction(1, 7))
+    distribution = enumerated(lambda word: int(uniform_integers(7, 1, ListedSource([word]))[0]), residues(7))
+    assert distribution == dict.fromkeys(range(7), Fraction(1, 7))
     bound = 3 * 2**60
     refused = (1 << 64) - (1 << 64) % bound
     assert uniform_integers(bound, 2, ListedSource([refused, 5, 8])).tolist() == [8, 5]
@@ -192,7 +192,10 @@ def test_uniform_integers_are_even() -> None:
             lambda: choose(np.array([1]), 1, multiplicity=np.array([1, 2])),
             r"multiplicity must have the shape",
         ),
-        (lambda: choose(np.array([1]), 1, multiplicity=np.array([0])), "multiplicity must have a positive sum, got 0"),
+        (
+            lambda: choose(np.array([1]), 1, multiplicity=np.array([0])),
+            "multiplicity must have a positive sum, got 0",
+        ),
         (lambda: choose(np.array([1]), 1, size=-1), "size must be an integer"),
     ],
 )

@@ -41,14 +41,14 @@ def test_orders_have_the_law_of_peeling(rate: Fraction, factors: list[int]) -> N
 
     def peeling(rate: float, factors: list[int]) -> dict[tuple[int, ...], float]:
         weights = np.array(factors) * np.exp(-rate * gaps)
-        law: dict[tuple[int, ...], float] = {}
+        distribution: dict[tuple[int, ...], float] = {}
         for order in itertools.permutations(range(4), 3):
             left, chance = list(range(4)), 1.0
             for index in order:
                 chance *= weights[index] / weights[left].sum()
                 left.remove(index)
-            law[order] = chance
-        return law
+            distribution[order] = chance
+        return distribution
 
     accepts_only(
         frequencies(observed),

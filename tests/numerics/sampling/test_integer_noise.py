@@ -49,35 +49,37 @@ def test_pinned_vectors(vector: dict[str, object]) -> None:
     assert hashlib.sha256(drawn.astype("<i8").tobytes()).hexdigest() == vector["sha256"]
 
 
-@given(law=LAWS, scale=SCALES.filter(lambda s: s < 300 or s > 1024), seed=st.integers(0, 2**32))
-@example(law="laplace", scale=1, seed=1)
-@example(law="laplace", scale=2**40, seed=1)
-@example(law="gaussian", scale=0.01, seed=1)
-@example(law="gaussian", scale=1024, seed=1)
-@example(law="gaussian", scale=2**40, seed=1)
+@given(distribution=LAWS, scale=SCALES.filter(lambda s: s < 300 or s > 1024), seed=st.integers(0, 2**32))
+@example(distribution="laplace", scale=1, seed=1)
+@example(distribution="laplace", scale=2**40, seed=1)
+@example(distribution="gaussian", scale=0.01, seed=1)
+@example(distribution="gaussian", scale=1024, seed=1)
+@example(distribution="gaussian", scale=2**40, seed=1)
 @settings(max_examples=25)
-def test_agrees_with_reference_draw_by_draw(law: str, scale: int | float | Fraction, seed: int) -> None:
+def test_agrees_with_reference_draw_by_draw(
+    distribution: str, scale: int | float | Fraction, seed: int
+) -> None:
     words = SimulatedSource(seed).words(100).tolist()
-    expected = reference.sample(law, Fraction(scale), 32, words)
-    assert SAMPLERS[law](scale, 32, rng=seed).tolist() == expected
+    expected = reference.sample(distribution, Fraction(scale), 32, words)
+    assert SAMPLERS[distribution](scale, 32, rng=seed).tolist() == expected
 
 
 @pytest.mark.usefixtures("variant")
-@cases("law", SAMPLERS)
+@cases("distribution", SAMPLERS)
 @cases("scale", [Fraction(3, 10), Fraction(1), Fraction(2)])
-def test_all_words_together_give_the_law(law: str, scale: Fraction) -> None:
+def test_all_words_together_give_the_law(distribution: str, scale: Fraction) -> None:
     """How many of all words give each magnitude or a larger one, by bisection, for both signs."""
     further = [1 << 63] * 1024
 
     def drawn(words: list[int]) -> list[int]:
         # A word next to a border leaves its draw open, and further ones decide it.
-        return list(SAMPLERS[law](scale, len(words), ListedSource([*words, *further])).tolist())
+        return list(SAMPLERS[distribution](scale, len(words), ListedSource([*words, *further])).tolist())
 
     with mp.workdps(reference.DIGITS):
         tails = list[mp.mpf]()
         while not tails or tails[-1] > 1:
             k = len(tails) + 1
-            tails.append(reference.magnitude_tail(law, scale, k, folded=True) * mp.mpf(2) ** 63)
+            tails.append(reference.magnitude_tail(distribution, scale, k, folded=True) * mp.mpf(2) ** 63)
         for sign in (0, 1):
             low, high = [-1] * len(tails), [1 << 63] * len(tails)
             while high[0] - low[0] > 1:
@@ -91,66 +93,66 @@ def test_all_words_together_give_the_law(law: str, scale: Fraction) -> None:
 
 
 @given(
-    law=LAWS,
+    distribution=LAWS,
     scale=SCALES,
     size=st.one_of(st.integers(0, 700), st.tuples(st.integers(0, 9), st.integers(0, 9))),
 )
 @settings(max_examples=25)
-def test_sizes(law: str, scale: int | float | Fraction, size: int | tuple[int, int]) -> None:
-    drawn = SAMPLERS[law](scale, size, rng=3)
+def test_sizes(distribution: str, scale: int | float | Fraction, size: int | tuple[int, int]) -> None:
+    drawn = SAMPLERS[distribution](scale, size, rng=3)
     assert drawn.dtype == np.int64
     assert drawn.shape == (size if isinstance(size, tuple) else (size,))
     assert drawn.flags.writeable
 
 
-@cases("law", SAMPLERS)
+@cases("distribution", SAMPLERS)
 @cases("scale", [0.01, 3, 10**6])
-def test_longer_requests_begin_with_the_shorter(law: str, scale: float) -> None:
-    whole = SAMPLERS[law](scale, 20_000, rng=9)
+def test_longer_requests_begin_with_the_shorter(distribution: str, scale: float) -> None:
+    whole = SAMPLERS[distribution](scale, 20_000, rng=9)
     for size in (1, 255, 256, 257, 8192, 8193):
-        assert (SAMPLERS[law](scale, size, rng=9) == whole[:size]).all()
-    assert SAMPLERS[law](scale, rng=9) == whole[0]
-    assert type(SAMPLERS[law](scale)) is int
+        assert (SAMPLERS[distribution](scale, size, rng=9) == whole[:size]).all()
+    assert SAMPLERS[distribution](scale, rng=9) == whole[0]
+    assert type(SAMPLERS[distribution](scale)) is int
 
 
-@pytest.mark.parametrize("law", SAMPLERS)
-def test_equal_scales_of_every_type_draw_alike(law: str) -> None:
-    expected = SAMPLERS[law](Fraction(5, 2), 100, rng=4)
-    assert (SAMPLERS[law](2.5, 100, rng=4) == expected).all()
-    assert (SAMPLERS[law](np.float64(2.5), 100, rng=4) == expected).all()
+@pytest.mark.parametrize("distribution", SAMPLERS)
+def test_equal_scales_of_every_type_draw_alike(distribution: str) -> None:
+    expected = SAMPLERS[distribution](Fraction(5, 2), 100, rng=4)
+    assert (SAMPLERS[distribution](2.5, 100, rng=4) == expected).all()
+    assert (SAMPLERS[distribution](np.float64(2.5), 100, rng=4) == expected).all()
 
 
-@pytest.mark.parametrize("law", SAMPLERS)
+@pytest.mark.parametrize("distribution", SAMPLERS)
 @pytest.mark.parametrize("scale", [1, 10**6])
-def test_work_does_not_depend_on_a_small_request(law: str, scale: int) -> None:
+def test_work_does_not_depend_on_a_small_request(distribution: str, scale: int) -> None:
     asked = []
     for size in (None, 1, 2, 200):
         source = ListedSource(SimulatedSource(5).words(4096).tolist())
-        SAMPLERS[law](scale, size, source)
+        SAMPLERS[distribution](scale, size, source)
         asked.append(source.requests[0])
-    assert asked == [256 * reference.words_per_draw(law, Fraction(scale))] * 4
+    assert asked == [256 * reference.words_per_draw(distribution, Fraction(scale))] * 4
 
 
-@cases("law", SAMPLERS)
+@cases("distribution", SAMPLERS)
 @cases("scale", [1e-300, 5e-324, Fraction(1, 10**400)])
-def test_vanishing_scales_give_zeros(law: str, scale: float | Fraction) -> None:
-    assert not SAMPLERS[law](scale, 1000, rng=1).any()
+def test_vanishing_scales_give_zeros(distribution: str, scale: float | Fraction) -> None:
+    assert not SAMPLERS[distribution](scale, 1000, rng=1).any()
 
 
-@cases("law", SAMPLERS)
+@cases("distribution", SAMPLERS)
 @cases("scale", [0, -1, float("nan"), float("inf"), "1", None, True, 1j])
-def test_refuses_what_is_not_a_scale(law: str, scale: object) -> None:
+def test_refuses_what_is_not_a_scale(distribution: str, scale: object) -> None:
     with pytest.raises(ParameterError, match="must be positive and finite, got"):
-        SAMPLERS[law](scale, 1)
+        SAMPLERS[distribution](scale, 1)
 
 
-@cases("law", SAMPLERS)
+@cases("distribution", SAMPLERS)
 @cases("scale", [2**40 + 1, 2.0**41, Fraction(2**41 + 1, 2), 10**400])
-def test_refuses_scales_that_could_leave_64_bits(law: str, scale: int | float | Fraction) -> None:
+def test_refuses_scales_that_could_leave_64_bits(distribution: str, scale: int | float | Fraction) -> None:
     with pytest.raises(
         ParameterError, match=r"must be at most 2\*\*40, got .*; measure the value in larger steps"
     ):
-        SAMPLERS[law](scale, 1)
+        SAMPLERS[distribution](scale, 1)
 
 
 @cases("size", [-1, 1.5, (2, -1), "3", True])

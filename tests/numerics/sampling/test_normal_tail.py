@@ -54,10 +54,10 @@ def test_coins_show_the_tail(margin: float, monkeypatch: pytest.MonkeyPatch) -> 
             source = ListedSource([word, *[1 << 63] * 4])
             return bool(flip_normal(np.array([float(x)]), exact, extend, source)[0])
 
-        law = enumerated(heads, pieces(heads))
+        distribution = enumerated(heads, pieces(heads))
         with mpmath.workdps(40):
-            assert abs(law[True] - Fraction(int(tail(x) * 2**80), 2**80)) <= Fraction(1, 2**63)
-        assert law[True] + law[False] == 1
+            assert abs(distribution[True] - Fraction(int(tail(x) * 2**80), 2**80)) <= Fraction(1, 2**63)
+        assert distribution[True] + distribution[False] == 1
 
 
 def test_open_coins_agree_with_the_float_ones(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,12 +38,12 @@ def floor_of(probability: mp.mpf, bits: int) -> int:
     return int(mp.floor(probability * mp.mpf(2) ** bits))
 
 
-def check(law: str, scale: Fraction, own: list[int], further: list[int], reads: int) -> int | None:
+def check(distribution: str, scale: Fraction, own: list[int], further: list[int], reads: int) -> int | None:
     """Draw own words amid ordinary ones; both ways must agree on the value and on the words they read."""
-    plan: SamplingPlan = PLANS[law](scale)
+    plan: SamplingPlan = PLANS[distribution](scale)
     tail = [*further, *SimulatedSource(1).words(8).tolist()]
     supply = iter(tail)
-    expected = reference.draw(law, scale, own, supply)
+    expected = reference.draw(distribution, scale, own, supply)
     assert len(tail) - len(list(supply)) == reads
     ordinary = SimulatedSource(2).words(600 * len(own)).tolist()
     before, after = ordinary[: 300 * len(own)], ordinary[300 * len(own) :]
@@ -60,91 +60,97 @@ def check(law: str, scale: Fraction, own: list[int], further: list[int], reads: 
     return expected
 
 
-@pytest.mark.parametrize(("law", "scale"), DIRECT)
+@pytest.mark.parametrize(("distribution", "scale"), DIRECT)
 @pytest.mark.parametrize("sign", [0, 1])
 @pytest.mark.parametrize("k", [1, 2, 9])
-def test_a_uniform_at_a_threshold_reads_more_bits(law: str, scale: Fraction, sign: int, k: int) -> None:
+def test_a_uniform_at_a_threshold_reads_more_bits(
+    distribution: str, scale: Fraction, sign: int, k: int
+) -> None:
     with mp.workdps(reference.DIGITS):
-        probability = reference.magnitude_tail(law, scale, k, folded=True)
+        probability = reference.magnitude_tail(distribution, scale, k, folded=True)
         start = floor_of(probability, 63)
         exact = floor_of(probability, 127) - (start << 64)
     assert start
     word = start << 1 | sign
     signed = -1 if sign else 1
     # Just below the probability, K >= k; just above it, K < k; at it, one more word decides.
-    assert signed * (check(law, scale, [word], [exact - 1], 1) or 0) >= k
-    assert signed * (check(law, scale, [word], [exact + 1], 1) or 0) == k - 1
-    check(law, scale, [word], [exact, 0], 2)
-    check(law, scale, [word], [exact, TOP], 2)
+    assert signed * (check(distribution, scale, [word], [exact - 1], 1) or 0) >= k
+    assert signed * (check(distribution, scale, [word], [exact + 1], 1) or 0) == k - 1
+    check(distribution, scale, [word], [exact, 0], 2)
+    check(distribution, scale, [word], [exact, TOP], 2)
 
 
-@cases(("law", "scale"), [*DIRECT, *CELLS])
+@cases(("distribution", "scale"), [*DIRECT, *CELLS])
 @cases("low", [0, 1, 2, 3, 6, 100, 65535, 65536])
-def test_the_far_tail_is_exact(law: str, scale: Fraction, low: int) -> None:
-    own = [low << 1, 0][: reference.words_per_draw(law, scale)]
-    plan: SamplingPlan = PLANS[law](scale)
+def test_the_far_tail_is_exact(distribution: str, scale: Fraction, low: int) -> None:
+    own = [low << 1, 0][: reference.words_per_draw(distribution, scale)]
+    plan: SamplingPlan = PLANS[distribution](scale)
     tail = [2**63 + 12345, 2**62 + 77, *SimulatedSource(3).words(4).tolist()]
     supply, source = iter(tail), ListedSource([*own, *tail])
-    expected = reference.draw(law, scale, own, supply)
+    expected = reference.draw(distribution, scale, own, supply)
     out = np.empty(1, np.int64)
     assert out[: plan.fill(out, source)].tolist() == [expected]
     assert len(source.requests) - 1 == len(tail) - len(list(supply))
 
 
-@cases(("law", "scale"), CELLS)
+@cases(("distribution", "scale"), CELLS)
 @cases("sign", [0, 1])
 @cases("fraction", [0.001, 0.5, 0.999])
 def test_a_uniform_at_an_acceptance_probability_reads_more_bits(
-    law: str, scale: Fraction, sign: int, fraction: float
+    distribution: str, scale: Fraction, sign: int, fraction: float
 ) -> None:
-    low = reference.low_bits(law, scale)
+    low = reference.low_bits(distribution, scale)
     first = (2**61 + 12345) << 1 | sign
     place = int(fraction * 2**low)
     with mp.workdps(reference.DIGITS):
-        cell = reference.look_up(law, scale / 2**low, False, first >> 1, iter(()))
+        cell = reference.look_up(distribution, scale / 2**low, False, first >> 1, iter(()))
         x = (cell << low) + place
-        quotient = reference.weight(law, scale, x) / reference.weight(law, scale, cell << low)
+        quotient = reference.weight(distribution, scale, x) / reference.weight(
+            distribution, scale, cell << low
+        )
         width = 64 - low
         start = floor_of(quotient, width)
         exact = floor_of(quotient, width + 64) - (start << 64)
     second = start << low | place
     value = -x if sign else x
-    assert check(law, scale, [first, second], [exact - 1], 1) == value
-    assert check(law, scale, [first, second], [exact + 1], 1) is None
-    check(law, scale, [first, second], [exact, 5], 2)
+    assert check(distribution, scale, [first, second], [exact - 1], 1) == value
+    assert check(distribution, scale, [first, second], [exact + 1], 1) is None
+    check(distribution, scale, [first, second], [exact, 5], 2)
     # One unit away the words decide by themselves, whether or not the float filter could.
-    assert check(law, scale, [first, (start - 1) << low | place], [], 0) == value
-    assert check(law, scale, [first, (start + 1) << low | place], [], 0) is None
+    assert check(distribution, scale, [first, (start - 1) << low | place], [], 0) == value
+    assert check(distribution, scale, [first, (start + 1) << low | place], [], 0) is None
 
 
-@cases(("law", "scale"), CELLS)
-def test_both_uniforms_open(law: str, scale: Fraction) -> None:
-    low = reference.low_bits(law, scale)
+@cases(("distribution", "scale"), CELLS)
+def test_both_uniforms_open(distribution: str, scale: Fraction) -> None:
+    low = reference.low_bits(distribution, scale)
     with mp.workdps(reference.DIGITS):
-        probability = reference.magnitude_tail(law, scale / 2**low, 5, folded=False)
+        probability = reference.magnitude_tail(distribution, scale / 2**low, 5, folded=False)
         start = floor_of(probability, 63)
         exact = floor_of(probability, 127) - (start << 64)
         place = 2**low - 1
-        quotient = reference.weight(law, scale, (5 << low) + place) / reference.weight(law, scale, 5 << low)
+        quotient = reference.weight(distribution, scale, (5 << low) + place) / reference.weight(
+            distribution, scale, 5 << low
+        )
         second = floor_of(quotient, 64 - low)
     own = [start << 1, second << low | place]
-    check(law, scale, own, [exact - 1, 0], 2)
-    check(law, scale, own, [exact - 1, TOP], 2)
+    check(distribution, scale, own, [exact - 1, 0], 2)
+    check(distribution, scale, own, [exact - 1, TOP], 2)
 
 
-@cases(("law", "scale"), CELLS)
+@cases(("distribution", "scale"), CELLS)
 @cases("sign", [0, 1])
-def test_zero_has_one_sign_when_open(law: str, scale: Fraction, sign: int) -> None:
+def test_zero_has_one_sign_when_open(distribution: str, scale: Fraction, sign: int) -> None:
     with mp.workdps(reference.DIGITS):
-        quotient = scale / 2 ** reference.low_bits(law, scale)
-        start = floor_of(reference.magnitude_tail(law, quotient, 1, folded=False), 63)
-    assert check(law, scale, [start << 1 | sign, 0], [TOP], 1) == (None if sign else 0)
+        quotient = scale / 2 ** reference.low_bits(distribution, scale)
+        start = floor_of(reference.magnitude_tail(distribution, quotient, 1, folded=False), 63)
+    assert check(distribution, scale, [start << 1 | sign, 0], [TOP], 1) == (None if sign else 0)
 
 
-@cases(("law", "scale"), CELLS)
-def test_zero_has_one_sign(law: str, scale: Fraction) -> None:
-    low = reference.low_bits(law, scale)
+@cases(("distribution", "scale"), CELLS)
+def test_zero_has_one_sign(distribution: str, scale: Fraction) -> None:
+    low = reference.low_bits(distribution, scale)
     zero = TOP >> 1
     for second in (0, TOP - (2**low - 1)):
-        assert check(law, scale, [zero << 1, second], [], 0) == 0
-        assert check(law, scale, [zero << 1 | 1, second], [], 0) is None
+        assert check(distribution, scale, [zero << 1, second], [], 0) == 0
+        assert check(distribution, scale, [zero << 1 | 1, second], [], 0) is None

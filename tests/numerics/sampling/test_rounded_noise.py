@@ -52,8 +52,8 @@ def test_all_words_together_give_the_law_of_laplace(
                 mp.exp(-(k - mp.mpf(1) / 2) * scale.denominator / scale.numerator)
                 for k in range(1, limit + 1)
             ]
-            law = [x - y for x, y in zip([mp.mpf(1), *above], [*above, mp.mpf(0)], strict=True)]
-            for k, chance in enumerate(law):
+            distribution = [x - y for x, y in zip([mp.mpf(1), *above], [*above, mp.mpf(0)], strict=True)]
+            for k, chance in enumerate(distribution):
                 share = found.get(signed * k, Fraction(0))
                 # A word that holds a border is decided by further ones.
                 assert abs(mp.mpf(share.numerator) / share.denominator - chance) <= mp.mpf(2) ** -63
@@ -102,16 +102,16 @@ def test_integers_come_as_often_as_the_law_says(
     drawn = np.array([rounded(LAWS[name][0], scale, 1 << 62, source) for _ in range(3000)])
     edges = np.floor(np.array(EDGES) * float(scale)) + 0.5
 
-    def law(cdf: Callable[[Any], Any], width: float, shift: float = 0.0) -> dict[int, float]:
+    def distribution(cdf: Callable[[Any], Any], width: float, shift: float = 0.0) -> dict[int, float]:
         return dict(enumerate(np.diff([0.0, *cdf((edges + shift) / width), 1.0])))
 
     width, other = float(scale), OTHERS[name]
     accepts_only(
         frequencies(Counter(np.searchsorted(edges, drawn).tolist())),
-        law(LAWS[name][1], width),
-        wider=law(LAWS[name][1], 1.5 * width),
-        narrower=law(LAWS[name][1], width / 1.5),
-        **{other: law(LAWS[other][1], width)},
+        distribution(LAWS[name][1], width),
+        wider=distribution(LAWS[name][1], 1.5 * width),
+        narrower=distribution(LAWS[name][1], width / 1.5),
+        **{other: distribution(LAWS[other][1], width)},
     )
 
 

@@ -122,12 +122,12 @@ MISTAKEN: dict[str, Callable[[], Sums]] = {
 
 def part(sums: Sums) -> dict[int, float]:
     """All but the last thousandth."""
-    before, law = 0.0, {}
+    before, distribution = 0.0, {}
     for k, total in sums:
-        law[k] = float(total) - before
+        distribution[k] = float(total) - before
         before = float(total)
         if total > 0.999:
-            return law
+            return distribution
     raise AssertionError("sums go on for ever")
 
 

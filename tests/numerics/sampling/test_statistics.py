@@ -54,40 +54,48 @@ def drawn(request: pytest.FixtureRequest) -> tuple[SymmetricDistribution, NDArra
     return request.param, sample
 
 
-def narrower(law: SymmetricDistribution) -> SymmetricDistribution:
+def narrower(distribution: SymmetricDistribution) -> SymmetricDistribution:
     """A law of the same kind with a fiftieth less spread."""
-    if isinstance(law, DiscreteLaplaceDistribution):
-        return DiscreteLaplaceDistribution(Fraction(law.scale) * Fraction(49, 50))
-    assert isinstance(law, DiscreteGaussianDistribution)
-    return DiscreteGaussianDistribution(Fraction(law.sigma) * Fraction(49, 50))
+    if isinstance(distribution, DiscreteLaplaceDistribution):
+        return DiscreteLaplaceDistribution(Fraction(distribution.scale) * Fraction(49, 50))
+    assert isinstance(distribution, DiscreteGaussianDistribution)
+    return DiscreteGaussianDistribution(Fraction(distribution.sigma) * Fraction(49, 50))
 
 
 def test_bins_hold_what_the_law_says(drawn: tuple[SymmetricDistribution, NDArray[np.int64]]) -> None:
-    law, sample = drawn
-    edges = sorted({law.quantile_above(p) for p in np.linspace(0.01, 0.99, 99)} | {law.quantile_above(1e-4)})
+    distribution, sample = drawn
+    edges = sorted(
+        {distribution.quantile_above(p) for p in np.linspace(0.01, 0.99, 99)}
+        | {distribution.quantile_above(1e-4)}
+    )
     observed = np.histogram(sample, [-np.inf, *[e - 0.5 for e in edges], np.inf])[0].astype(np.float64)
     assert observed.sum() == COUNT
 
-    def expected(law: SymmetricDistribution) -> NDArray[np.float64]:
-        return np.asarray(-np.diff([1.0, *[law.upper_tail(edge).upper for edge in edges], 0.0]) * COUNT)
+    def expected(distribution: SymmetricDistribution) -> NDArray[np.float64]:
+        return np.asarray(
+            -np.diff([1.0, *[distribution.upper_tail(edge).upper for edge in edges], 0.0]) * COUNT
+        )
 
-    assert expected(law).min() > 20
-    accepts_only(chi_square(observed), expected(law), narrower=expected(narrower(law)))
+    assert expected(distribution).min() > 20
+    accepts_only(chi_square(observed), expected(distribution), narrower=expected(narrower(distribution)))
 
 
 def test_moments(drawn: tuple[SymmetricDistribution, NDArray[np.int64]]) -> None:
-    law, sample = drawn
+    distribution, sample = drawn
     accepts_only(
-        moments(sample / law.stddev, kurtosis=6.0 if isinstance(law, DiscreteLaplaceDistribution) else 3.0),
+        moments(
+            sample / distribution.stddev,
+            kurtosis=6.0 if isinstance(distribution, DiscreteLaplaceDistribution) else 3.0,
+        ),
         (0, 1),
         to_the_right=(0.02, 1),
-        narrower=(0, (narrower(law).stddev / law.stddev) ** 2),
+        narrower=(0, (narrower(distribution).stddev / distribution.stddev) ** 2),
     )
 
 
-@cases("law", [law for law in LAWS if law.stddev > 50], ids=repr)
-def test_low_bits_are_even(law: SymmetricDistribution) -> None:
-    sample = np.asarray(law.sample(COUNT, 7))
+@cases("distribution", [distribution for distribution in LAWS if distribution.stddev > 50], ids=repr)
+def test_low_bits_are_even(distribution: SymmetricDistribution) -> None:
+    sample = np.asarray(distribution.sample(COUNT, 7))
     # Beyond a standard deviation of 50 the remainder by 16 is uniform to far less than one draw here.
     accepts_only(
         chi_square(np.bincount(sample & 15, minlength=16).astype(np.float64)),
@@ -99,8 +107,8 @@ def test_low_bits_are_even(law: SymmetricDistribution) -> None:
 def test_draws_are_independent_of_their_neighbours(
     drawn: tuple[SymmetricDistribution, NDArray[np.int64]],
 ) -> None:
-    law, sample = drawn
-    standard = sample / law.stddev
+    distribution, sample = drawn
+    standard = sample / distribution.stddev
     for x, y in ((standard[:-1], standard[1:]), (np.abs(standard[:-256]), np.abs(standard[256:]))):
         # Of independent draws, the products have the product of the variances, which these are near to.
         product = (x - x.mean()) * (y - y.mean()) / (x.std() * y.std())

@@ -175,8 +175,8 @@ def response_delta(epsilon_0: float, count: int, epsilon: float, infinite: float
         loss = (2 * k - count) * e0
         if loss > e:
             total += mpmath.binomial(count, k) * p**k * (1 - p) ** (count - k) * (1 - mpmath.exp(e - loss))
-    kept = (1 - mpmath.mpf(infinite)) ** count
-    return 1 - kept + kept * total
+    selected = (1 - mpmath.mpf(infinite)) ** count
+    return 1 - selected + selected * total
 
 
 @cases(

@@ -32,17 +32,17 @@ class Job(NamedTuple):
 
     def atoms(self) -> Iterator[tuple[mpmath.mpf, mpmath.mpf]]:
         """List the losses of all responses together with their probabilities, exactly."""
-        laws = []
+        distributions = []
         for epsilon, count in self.responses:
             e = mpmath.mpf(epsilon)
             p = 1 / (1 + mpmath.exp(-e))
-            laws.append(
+            distributions.append(
                 [
                     ((2 * k - count) * e, mpmath.binomial(count, k) * p**k * (1 - p) ** (count - k))
                     for k in range(count + 1)
                 ]
             )
-        for choice in itertools.product(*laws):
+        for choice in itertools.product(*distributions):
             yield sum((loss for loss, _ in choice), mpmath.mpf(0)), mpmath.fprod(p for _, p in choice)
 
     def delta(self, epsilon: float) -> mpmath.mpf:

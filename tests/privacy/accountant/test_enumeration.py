@@ -39,29 +39,29 @@ Table = dict[tuple[Fraction, Fraction], int]
 def table(rng: random.Random, size: int) -> tuple[list[Fraction], list[Fraction]]:
     """Return two laws on so many outcomes; one of them may miss an outcome."""
 
-    def law() -> list[Fraction]:
+    def distribution() -> list[Fraction]:
         weights = [rng.randrange(1, 1000) for _ in range(size)]
         if rng.random() < 0.2:
             weights[rng.randrange(size)] = 0
         return [Fraction(weight, sum(weights)) for weight in weights]
 
-    return law(), law()
+    return distribution(), distribution()
 
 
 def outcomes(tables: Sequence[tuple[list[Fraction], list[Fraction]]]) -> Table:
     """Return the masses of all outcomes of a composition, and how many have them."""
-    law: Table = {(Fraction(1), Fraction(1)): 1}
+    distribution: Table = {(Fraction(1), Fraction(1)): 1}
     for p, q in tables:
         after: Table = {}
-        for (a, b), times in law.items():
+        for (a, b), times in distribution.items():
             for x, y in zip(p, q, strict=True):
                 if x or y:
                     after[a * x, b * y] = after.get((a * x, b * y), 0) + times
-        law = after
-    return law
+        distribution = after
+    return distribution
 
 
-def divergence(law: Table, epsilon: float) -> mpmath.mpf:
+def divergence(distribution: Table, epsilon: float) -> mpmath.mpf:
     """Return the greater divergence of both orders."""
     factor = mpmath.exp(mpmath.mpf(epsilon))
 
@@ -72,7 +72,10 @@ def divergence(law: Table, epsilon: float) -> mpmath.mpf:
         mpmath.fsum(
             times * max(mpmath.mpf(0), number(one) - factor * number(other)) for one, other, times in order
         )
-        for order in ([(a, b, n) for (a, b), n in law.items()], [(b, a, n) for (a, b), n in law.items()])
+        for order in (
+            [(a, b, n) for (a, b), n in distribution.items()],
+            [(b, a, n) for (a, b), n in distribution.items()],
+        )
     )
 
 
@@ -83,40 +86,40 @@ def test_few_tables_are_exact(seed: int) -> None:
     tables = [table(rng, rng.randrange(2, 5)) for _ in range(rng.randrange(1, 4))]
     counts = [rng.randrange(1, 5) for _ in tables]
     loss = compose(DiscretePair(p, q) * count for (p, q), count in zip(tables, counts, strict=True))
-    law = outcomes([one for one, count in zip(tables, counts, strict=True) for _ in range(count)])
+    distribution = outcomes([one for one, count in zip(tables, counts, strict=True) for _ in range(count)])
     precision = Precision(1e-8)
     with mpmath.workdps(DIGITS):
         for epsilon in EPSILONS:
             lower, upper, _ = loss.delta_interval(epsilon, precision)
-            truth = divergence(law, epsilon)
+            truth = divergence(distribution, epsilon)
             assert lower <= truth <= upper
             assert upper - lower <= 1e-9 * upper + 1e-300
         for delta in DELTAS:
             low, high, _ = loss.epsilon_interval(delta, precision)
-            assert math.isinf(high) or divergence(law, high) <= delta
-            assert low == 0 or divergence(law, min(low, 1e6) * (1 - 1e-15)) >= delta * (1 - 1e-15)
+            assert math.isinf(high) or divergence(distribution, high) <= delta
+            assert low == 0 or divergence(distribution, min(low, 1e6) * (1 - 1e-15)) >= delta * (1 - 1e-15)
             assert math.isinf(low) or high - low <= max(1e-7, 1e-8 * high)
 
 
 def response(epsilons: Sequence[float], counts: Sequence[int], infinite: float, at: float) -> mpmath.mpf:
     """Delta of repeated randomized responses, each told in full with some chance."""
-    laws = []
+    distributions = []
     for epsilon, count in zip(epsilons, counts, strict=True):
         e = mpmath.mpf(epsilon)
         p = 1 / (1 + mpmath.exp(-e))
-        laws.append(
+        distributions.append(
             [
                 ((2 * k - count) * e, mpmath.binomial(count, k) * p**k * (1 - p) ** (count - k))
                 for k in range(count + 1)
             ]
         )
     inside = mpmath.mpf(0)
-    for choice in itertools.product(*laws):
+    for choice in itertools.product(*distributions):
         rest = sum(loss for loss, _ in choice) - at
         if rest > 0:
             inside += mpmath.fprod(mass for _, mass in choice) * -mpmath.expm1(-rest)
-    kept = (1 - mpmath.mpf(infinite)) ** sum(counts)
-    return 1 - kept + kept * inside
+    selected = (1 - mpmath.mpf(infinite)) ** sum(counts)
+    return 1 - selected + selected * inside
 
 
 @pytest.mark.filterwarnings("error::sfumato.errors.PrecisionWarning")
@@ -158,7 +161,7 @@ def test_few_responses_are_exact(
 def test_sums_are_moved_to_the_safe_side() -> None:
     rng = np.random.default_rng(5)
     loss, mass = np.sort(rng.normal(size=(2, 6)), axis=1), rng.dirichlet(np.ones(6), size=2)
-    laws = [
+    distributions = [
         (DiscreteLoss(x, np.log(m), 0.0), np.array(float(n)))
         for x, m, n in zip(loss, mass, (2, 2), strict=True)
     ]
@@ -167,18 +170,18 @@ def test_sums_are_moved_to_the_safe_side() -> None:
             [
                 [
                     (mpmath.mpf(x), mpmath.exp(mpmath.mpf(y)))
-                    for x, y in zip(law.loss, law.log_mass, strict=True)
+                    for x, y in zip(distribution.loss, distribution.log_mass, strict=True)
                 ]
             ]
             * int(n)
-            for law, n in laws
+            for distribution, n in distributions
         ]
         sums = [
             (sum(x for x, _ in choice), mpmath.fprod(m for _, m in choice))
             for choice in itertools.product(*terms[0], *terms[1])
         ]
         found = [
-            enumeration.enumerated(ComposedLosses(laws, 0.0), upper=upper, exact=True)
+            enumeration.enumerated(ComposedLosses(distributions, 0.0), upper=upper, exact=True)
             for upper in (False, True)
         ]
         for x in (0.0, 0.1, 1.7, 4.0):
@@ -189,12 +192,17 @@ def test_sums_are_moved_to_the_safe_side() -> None:
 
 
 def test_too_many_sums_are_left_to_the_line() -> None:
-    law = DiscreteLoss(np.array([-0.1, 0.1]), np.log([0.4, 0.6]), 0.0)
+    distribution = DiscreteLoss(np.array([-0.1, 0.1]), np.log([0.4, 0.6]), 0.0)
     assert (
-        enumeration.enumerated(ComposedLosses([(law, np.array(10.0**9))], 0.0), upper=True, exact=True)
+        enumeration.enumerated(
+            ComposedLosses([(distribution, np.array(10.0**9))], 0.0), upper=True, exact=True
+        )
         is None
     )
-    assert enumeration.enumerated(ComposedLosses([(law, np.array(2.0))], 0.1), upper=True, exact=True) is None
+    assert (
+        enumeration.enumerated(ComposedLosses([(distribution, np.array(2.0))], 0.1), upper=True, exact=True)
+        is None
+    )
 
 
 def sampled(mu: float, q: float, epsilon: float) -> mpmath.mpf:
@@ -236,9 +244,9 @@ def test_one_sampled_run_is_narrow_at_the_edges(noise: float, q: float) -> None:
 def test_what_is_below_all_floats_takes_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
     points, walk = [0], Tilted.ray
 
-    def counted(law: Tilted, step: float, count: int) -> Ray:
-        points[0] += count * law.weights.shape[-1]
-        return walk(law, step, count)
+    def counted(distribution: Tilted, step: float, count: int) -> Ray:
+        points[0] += count * distribution.weights.shape[-1]
+        return walk(distribution, step, count)
 
     # Of all that is done for an interval, this grows with the precision: products along a line.
     monkeypatch.setattr(Tilted, "ray", counted)
@@ -271,15 +279,18 @@ def test_both_orders_are_cut_where_it_counts(epsilon: float) -> None:
 @pytest.mark.parametrize("side", [1.0, -1.0])
 def test_losses_taken_for_one_lie_at_its_safe_end(side: float) -> None:
     near = 1 + 2.0**-46
-    law = Sums(side, 100).law(np.array([near, 2.0, 1.0]), np.log([0.2, 0.5, 0.3]))
-    assert law.loss.tolist() == [near if side > 0 else 1.0, 2.0]
-    assert side * (law.log_mass - np.log([0.5, 0.5])).min() > 0
-    assert np.abs(np.exp(law.log_mass) - 0.5).max() < 1e-12
+    distribution = Sums(side, 100).distribution(np.array([near, 2.0, 1.0]), np.log([0.2, 0.5, 0.3]))
+    assert distribution.loss.tolist() == [near if side > 0 else 1.0, 2.0]
+    assert side * (distribution.log_mass - np.log([0.5, 0.5])).min() > 0
+    assert np.abs(np.exp(distribution.log_mass) - 0.5).max() < 1e-12
 
 
-def exact(laws: Sequence[LossDistribution], x: float) -> mpmath.mpf:
+def exact(distributions: Sequence[LossDistribution], x: float) -> mpmath.mpf:
     """Return the divergence of the sum of losses."""
-    terms = [[(mpmath.mpf(y), mpmath.exp(mpmath.mpf(m))) for y, m in zip(*law, strict=True)] for law in laws]
+    terms = [
+        [(mpmath.mpf(y), mpmath.exp(mpmath.mpf(m))) for y, m in zip(*distribution, strict=True)]
+        for distribution in distributions
+    ]
     sums = [
         (sum(y for y, _ in choice), mpmath.fprod(m for _, m in choice))
         for choice in itertools.product(*terms)
@@ -292,20 +303,20 @@ def exact(laws: Sequence[LossDistribution], x: float) -> mpmath.mpf:
 def test_laws_that_lose_detail_stay_safe(side: float, spread: float) -> None:
     rng = np.random.default_rng(7)
     sums = Sums(side, 256, 1.0)
-    laws = [
-        sums.law(
+    distributions = [
+        sums.distribution(
             np.append(rng.normal(size=30) * spread, [-1e-6, 3.0]),
             np.log(rng.dirichlet(np.full(32, 0.3)) + 1e-30),
         )
         for _ in range(2)
     ]
-    slight, rough = Sums(side, 10**6).plus(*laws), sums.plus(*laws)
+    slight, rough = Sums(side, 10**6).plus(*distributions), sums.plus(*distributions)
     assert slight is not None
     assert rough is not None
     assert len(rough.loss) <= 256 < len(slight.loss)
     with mpmath.workdps(DIGITS):
         for x in (-1.0, 0.0, 1e-8, 0.1, 2.9, 5.0):
-            truth, close, far = exact(laws, x), exact([slight], x), exact([rough], x)
+            truth, close, far = exact(distributions, x), exact([slight], x), exact([rough], x)
             assert side * (close - truth) >= 0
             assert side * (far - close) >= 0
             assert abs(close - truth) <= 1e-12 * truth

@@ -108,20 +108,20 @@ def test_intervals_meet_those_of_pairs_one_by_one(relative: float, monkeypatch: 
 def test_many_responses_hold_the_exact_sum() -> None:
     with mpmath.workdps(40):
         epsilons, chance = [mpmath.mpf(k) / 64 for k in range(1, 12)], mpmath.mpf(2) ** -20
-        law = {mpmath.mpf(0): mpmath.mpf(1)}
+        distribution = {mpmath.mpf(0): mpmath.mpf(1)}
         for e in epsilons:
             p = 1 / (1 + mpmath.exp(-e))
             after: dict[mpmath.mpf, mpmath.mpf] = {}
-            for loss, mass in law.items():
+            for loss, mass in distribution.items():
                 for more, share in ((e, p), (-e, 1 - p)):
                     after[loss + more] = after.get(loss + more, 0) + mass * share
-            law = after
-        kept = (1 - chance) ** len(epsilons)
+            distribution = after
+        selected = (1 - chance) ** len(epsilons)
         loss = compose(ApproximateDP(float(e), float(chance)) for e in epsilons)
         for epsilon in (0.0, 0.25, 0.8):
-            inside = sum(p * (1 - mpmath.exp(epsilon - x)) for x, p in law.items() if x > epsilon)
+            inside = sum(p * (1 - mpmath.exp(epsilon - x)) for x, p in distribution.items() if x > epsilon)
             lower, upper, _ = loss.delta_interval(epsilon)
-            assert lower <= 1 - kept + kept * inside <= upper <= lower * 1.001
+            assert lower <= 1 - selected + selected * inside <= upper <= lower * 1.001
 
 
 def test_a_mass_of_total_failure_counts_for_each_row() -> None:

@@ -121,16 +121,17 @@ def exact(p: list[Fraction], q: list[Fraction], count: int) -> dict[mpf, Fractio
     for a, b in zip(p, q, strict=True):
         if a:
             one[Fraction(a, b) if b else None] += a
-    law: dict[Any, Fraction] = {Fraction(1): Fraction(1)}
+    distribution: dict[Any, Fraction] = {Fraction(1): Fraction(1)}
     for _ in range(count):
         total: dict[Any, Fraction] = {}
-        for x, mass in law.items():
+        for x, mass in distribution.items():
             for y, more in one.items():
                 key = None if x is None or y is None else x * y
                 total[key] = total.get(key, Fraction(0)) + mass * more
-        law = total
+        distribution = total
     return {
-        (mpf("inf") if x is None else mpmath.log(mpf(x.numerator) / x.denominator)): m for x, m in law.items()
+        (mpf("inf") if x is None else mpmath.log(mpf(x.numerator) / x.denominator)): m
+        for x, m in distribution.items()
     }
 
 
@@ -142,18 +143,20 @@ LONE = (
 )
 
 
-@cases(("laws", "count"), [((P, Q), 1), ((P, Q), 7), (LONE, 4), (LONE, 1)])
+@cases(("distributions", "count"), [((P, Q), 1), ((P, Q), 7), (LONE, 4), (LONE, 1)])
 @cases("reverse", [False, True])
 @pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
-def test_tails_hold_the_exact_sums_at_and_between_the_masses(laws: Any, count: int, reverse: bool) -> None:
-    found = (DiscretePair(*laws) * count).loss_variable(reverse=reverse)
-    law = exact(laws[reverse], laws[not reverse], count)
-    places = sorted(place for place in law if place < mpf("inf"))
+def test_tails_hold_the_exact_sums_at_and_between_the_masses(
+    distributions: Any, count: int, reverse: bool
+) -> None:
+    found = (DiscretePair(*distributions) * count).loss_variable(reverse=reverse)
+    distribution = exact(distributions[reverse], distributions[not reverse], count)
+    places = sorted(place for place in distribution if place < mpf("inf"))
     between = [(a + b) / 2 for a, b in pairwise(places) if b - a > 1e-6]
     for place in [places[0] - 1, *places, *between, places[-1] + 1]:
         x = float(place)
-        above = sum(mass for loss, mass in law.items() if loss > place + mpf(10) ** -12)
-        at = sum(mass for loss, mass in law.items() if abs(loss - place) < mpf(10) ** -12)
+        above = sum(mass for loss, mass in distribution.items() if loss > place + mpf(10) ** -12)
+        at = sum(mass for loss, mass in distribution.items() if abs(loss - place) < mpf(10) ** -12)
         tail, cdf = found.tail(x), found.cdf(x)
         assert tail.lower <= above
         assert above + at <= tail.upper * (1 + 1e-15)
@@ -161,7 +164,7 @@ def test_tails_hold_the_exact_sums_at_and_between_the_masses(laws: Any, count: i
         assert 1 - above <= cdf.upper * (1 + 1e-15)
         if not at and place > 0:
             assert tail.upper - tail.lower <= 0.01 * tail.upper
-    lone = law.get(mpf("inf"), Fraction(0))
+    lone = distribution.get(mpf("inf"), Fraction(0))
     assert holds(found.infinite, lone, 1e-12)
     assert found.support.lower <= float(places[0]) + 1e-12
     assert float(places[-1]) - 1e-12 <= found.support.upper <= float(places[-1]) + 1e-9
@@ -173,10 +176,10 @@ def test_tails_hold_the_exact_sums_at_and_between_the_masses(laws: Any, count: i
 @pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
 @pytest.mark.parametrize("level", [0.003, 0.2, 0.5, 0.93])
 def test_quantiles_hold_the_exact_ones(level: float) -> None:
-    law = exact(P, Q, 12)
+    distribution = exact(P, Q, 12)
     total, truth = Fraction(0), mpf(0)
-    for place in sorted(law):
-        total += law[place]
+    for place in sorted(distribution):
+        total += distribution[place]
         if total >= Fraction(level):
             truth = place
             break
@@ -229,13 +232,15 @@ def test_the_moments_of_a_lattice_law_are_its_sums() -> None:
     weights = {k: mpmath.exp(-(mpf(k) ** 2) / 8) for k in span}
     total = mpmath.fsum(weights.values())
     losses = {k: mpf(3 * (2 * k - 3)) / 8 for k in range(-57, 64)}
-    law = {losses[k]: weights.get(k - 3, mpf(0)) / total for k in losses}
-    mean = mpmath.fsum(y * m for y, m in law.items())
+    distribution = {losses[k]: weights.get(k - 3, mpf(0)) / total for k in losses}
+    mean = mpmath.fsum(y * m for y, m in distribution.items())
     found = loss.loss_variable()
     assert holds(found.mean, mean, 1e-12)
-    assert holds(found.variance, mpmath.fsum((y - mean) ** 2 * m for y, m in law.items()), 1e-12)
+    assert holds(found.variance, mpmath.fsum((y - mean) ** 2 * m for y, m in distribution.items()), 1e-12)
     assert holds(
-        found.cgf(1.5), mpmath.log(mpmath.fsum(mpmath.exp(1.5 * y) * m for y, m in law.items())), 1e-11
+        found.cgf(1.5),
+        mpmath.log(mpmath.fsum(mpmath.exp(1.5 * y) * m for y, m in distribution.items())),
+        1e-11,
     )
 
 
@@ -365,13 +370,16 @@ def test_the_ends_of_the_support_are_in_it(loss: PrivacyLoss) -> None:
 def test_divergences_of_either_sign_are_enclosed(name: str, reverse: bool, place: float) -> None:
     """Below the least loss nothing but 1 - u is in 1 - u + u h(1/u), and it is no float."""
     more = mpmath.exp(mpf(0.125))
-    loss, laws = {
+    loss, distributions = {
         "nothing": (PureDP(0.0), ([mpf(1)], [mpf(1)])),
         "pure": (PureDP(0.125), ([more / (1 + more), 1 / (1 + more)], [1 / (1 + more), more / (1 + more)])),
         "three losses": (DiscretePair(P, Q), (P, Q)),
         "lone": (DiscretePair(*LONE), LONE),  # type: ignore[arg-type]
     }[name]
-    first, second = ([mpf(1) * x for x in law] for law in (reversed(laws) if reverse else laws))
+    first, second = (
+        [mpf(1) * x for x in distribution]
+        for distribution in (reversed(distributions) if reverse else distributions)
+    )
     u = mpmath.exp(mpf(place))
     truth = mpmath.fsum(max(mpf(0), a - u * b) for a, b in zip(first, second, strict=True))
     lower, upper, tight = OneDirection.of(loss * 1, reverse=reverse).divergence(place, 1e-6)

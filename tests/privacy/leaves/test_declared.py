@@ -44,22 +44,22 @@ def exact(value: float | Fraction) -> mpf:
     return mpf(Fraction(value).numerator) / Fraction(value).denominator
 
 
-def hockey_stick(laws: Laws, epsilon: float, count: int = 1) -> mpf:
+def hockey_stick(distributions: Laws, epsilon: float, count: int = 1) -> mpf:
     """The greater of both orders, of as many independent runs as asked, over all their outcomes."""
     scale = mpmath.exp(exact(epsilon))
     found = [mpf(0), mpf(0)]
-    for outcome in itertools.product(range(len(laws[0])), repeat=count):
-        p, q = (mpmath.fprod(law[i] for i in outcome) for law in laws)
+    for outcome in itertools.product(range(len(distributions[0])), repeat=count):
+        p, q = (mpmath.fprod(distribution[i] for i in outcome) for distribution in distributions)
         found[0] += max(p - scale * q, mpf(0))
         found[1] += max(q - scale * p, mpf(0))
     return max(found)
 
 
-def renyi(laws: Laws, order: float) -> mpf:
+def renyi(distributions: Laws, order: float) -> mpf:
     a = exact(order)
     both = [
         mpmath.fsum(x**a * y ** (1 - a) for x, y in zip(p, q, strict=True) if x and y)
-        for p, q in (laws, laws[::-1])
+        for p, q in (distributions, distributions[::-1])
     ]
     return mpmath.log(max(both)) / (a - 1)
 
@@ -105,24 +105,29 @@ with mp.workdps(50):
     ]
     FEW += [(SupportResponse(e, *part), support(e, *part)) for e in (0.01, 1.0, 6.0) for part in parts]
     FEW += [(Staircase(e, g), staircase(e, g)) for e in (1.5, 6.0, 12.0) for g in (0.0, 0.2, 0.5, 0.9, 1.0)]
-    laws = [Fraction(n, 20) for n in (9, 6, 4, 1)], [Fraction(n, 20) for n in (2, 6, 5, 7)]
-    FEW.append((DiscretePair(*laws), ([exact(p) for p in laws[0]], [exact(q) for q in laws[1]])))
+    distributions = [Fraction(n, 20) for n in (9, 6, 4, 1)], [Fraction(n, 20) for n in (2, 6, 5, 7)]
+    FEW.append(
+        (
+            DiscretePair(*distributions),
+            ([exact(p) for p in distributions[0]], [exact(q) for q in distributions[1]]),
+        )
+    )
 
 
-@cases(("loss", "laws"), FEW, ids=[str(loss) for loss, _ in FEW])
-def test_views_hold_the_masses_and_are_exact(loss: PrivacyLoss, laws: Laws) -> None:
+@cases(("loss", "distributions"), FEW, ids=[str(loss) for loss, _ in FEW])
+def test_views_hold_the_masses_and_are_exact(loss: PrivacyLoss, distributions: Laws) -> None:
     # What the enumeration of a staircase leaves out, far away.
-    left_out = 1 - min(mpmath.fsum(law) for law in laws) + mpf(10) ** -30
+    left_out = 1 - min(mpmath.fsum(distribution) for distribution in distributions) + mpf(10) ** -30
     bound = loss.pure().epsilon
     for share in (0.0, 0.1, 0.5, 0.99):
         epsilon = share * bound
-        truth = hockey_stick(laws, epsilon)
+        truth = hockey_stick(distributions, epsilon)
         found = mpmath.exp(loss.log_profile(epsilon))
         assert truth * (1 - mpf(10) ** -30) <= found <= (truth + left_out) * (1 + 1e-11)
         mu, _ = loss.gdp()
         assert truth <= gdp_delta(mu, epsilon)
     for order in ORDERS:
-        truth, found = renyi(laws, order), loss.rdp(order)
+        truth, found = renyi(distributions, order), loss.rdp(order)
         assert truth - 2 * left_out / (order - 1) <= found
         if left_out < 1e-25:
             assert found <= truth * (1 + 1e-9) + 1e-12 / (order - 1)
@@ -130,12 +135,12 @@ def test_views_hold_the_masses_and_are_exact(loss: PrivacyLoss, laws: Laws) -> N
 
 
 @pytest.mark.parametrize(
-    ("loss", "laws", "epsilon"),
+    ("loss", "distributions", "epsilon"),
     [(FEW[1][0], FEW[1][1], 0.015), (FEW[4][0], FEW[4][1], 2.5), (FEW[-1][0], FEW[-1][1], 1.7)],
     ids=str,
 )
-def test_compositions_hold_the_exact_sum(loss: PrivacyLoss, laws: Laws, epsilon: float) -> None:
-    truth = hockey_stick(laws, epsilon, 4)
+def test_compositions_hold_the_exact_sum(loss: PrivacyLoss, distributions: Laws, epsilon: float) -> None:
+    truth = hockey_stick(distributions, epsilon, 4)
     lower, upper, tight = (loss * 4).delta_interval(epsilon)
     assert tight
     assert lower <= truth <= upper <= truth * (1 + 1e-3)
@@ -165,9 +170,9 @@ def test_the_default_staircase_has_the_least_expected_noise(epsilon: float) -> N
 @cases("shift", [Fraction(1, 3), Fraction(2, 3)])
 @cases("gamma", [0.1, 0.5, 0.8])
 def test_smaller_shifts_of_the_staircase_are_dominated(shift: Fraction, gamma: float) -> None:
-    loss, laws = Staircase(4.0, gamma), staircase(4.0, gamma, shift)
+    loss, distributions = Staircase(4.0, gamma), staircase(4.0, gamma, shift)
     for epsilon in (0.0, 1.0, 3.9):
-        assert hockey_stick(laws, epsilon) <= mpmath.exp(loss.log_profile(epsilon))
+        assert hockey_stick(distributions, epsilon) <= mpmath.exp(loss.log_profile(epsilon))
 
 
 def test_gaussian_dp_is_the_gaussian() -> None:
@@ -179,14 +184,14 @@ def test_gaussian_dp_is_the_gaussian() -> None:
 
 
 def test_an_rdp_curve_is_never_below_a_law_that_meets_it() -> None:
-    laws = response(2.0, 3)
+    distributions = response(2.0, 3)
     known = [1.2, 2.0, 5.0, 30.0]
-    curve = RDPCurve(known, [float(renyi(laws, order)) * (1 + 1e-15) for order in known])
+    curve = RDPCurve(known, [float(renyi(distributions, order)) * (1 + 1e-15) for order in known])
     for order in (1.0001, 1.1, 1.2, 1.5, 2.0, 3.0, 4.9, 5.0, 12.0, 30.0):
         assert (
-            renyi(laws, order)
+            renyi(distributions, order)
             <= curve.rdp(order)
-            <= renyi(laws, min(o for o in known if o >= order)) * (1 + 1e-9)
+            <= renyi(distributions, min(o for o in known if o >= order)) * (1 + 1e-9)
         )
     # A chord is better than the next order's bound.
     assert curve.rdp(3.0) < curve.rdp(5.0)
@@ -198,8 +203,8 @@ def test_an_rdp_curve_is_never_below_a_law_that_meets_it() -> None:
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_profile_is_that_of_a_law_which_has_it(count: int) -> None:
-    laws = response(1.2, 4)
-    p = [Fraction(int(x * 10**15), 10**15) for x in laws[0]]
+    distributions = response(1.2, 4)
+    p = [Fraction(int(x * 10**15), 10**15) for x in distributions[0]]
     p[0] += 1 - sum(p)
     q = [p[1], p[0], *p[2:]]
     pair = ([exact(x) for x in p], [exact(x) for x in q])

@@ -24,8 +24,8 @@ def member(epsilon: float, t: mpmath.mpf) -> list[tuple[mpmath.mpf, mpmath.mpf]]
     return [(p, t), (1 - p, t - epsilon)]
 
 
-def divergence(law: list[tuple[mpmath.mpf, mpmath.mpf]], x: float) -> mpmath.mpf:
-    return mpmath.fsum(p * max(0, 1 - mpmath.exp(x - loss)) for p, loss in law)
+def divergence(distribution: list[tuple[mpmath.mpf, mpmath.mpf]], x: float) -> mpmath.mpf:
+    return mpmath.fsum(p * max(0, 1 - mpmath.exp(x - loss)) for p, loss in distribution)
 
 
 def shifts(epsilon: float, count: int = 80) -> list[mpmath.mpf]:
@@ -67,8 +67,10 @@ def test_two_adaptive_rounds_are_below_the_composed_pair(epsilon: float) -> None
     grid = shifts(epsilon, 24)
     for x in (0.0, 0.3 * epsilon, epsilon, 1.7 * epsilon):
         worst = max(
-            mpmath.fsum(p * max(divergence(member(epsilon, s), x - loss) for s in grid) for p, loss in law)
-            for law in (member(epsilon, t) for t in grid)
+            mpmath.fsum(
+                p * max(divergence(member(epsilon, s), x - loss) for s in grid) for p, loss in distribution
+            )
+            for distribution in (member(epsilon, t) for t in grid)
         )
         # A divergence below its range is that of the same pair: 1 - exp(x - loss) on average.
         assert worst <= both.delta(x) * (1 + 1e-12)

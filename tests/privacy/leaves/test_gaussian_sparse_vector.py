@@ -27,7 +27,7 @@ WEIGHTS = np.exp(-(THRESHOLD**2) / 2)
 WEIGHTS /= WEIGHTS.sum()
 
 
-def law(answers: NDArray[np.float64], loss: GaussianSparseVector) -> Law:
+def distribution(answers: NDArray[np.float64], loss: GaussianSparseVector) -> Law:
     """The chance of each sequence of answers; the threshold is 0."""
     noisy = loss.threshold_noise * THRESHOLD
     chance = ndtr((answers[:, None] - noisy) / loss.query_noise)
@@ -69,9 +69,9 @@ def test_no_neighbors_are_farther_apart(
     order = loss.rdp(3.0)
     for level in (-8.0, -3.0, -1.0, 0.0, 2.0):
         first = np.full(length, level)
-        p = law(first, loss)
+        p = distribution(first, loss)
         for change in changes(length, monotone=monotone):
-            q = law(first + np.array(change), loss)
+            q = distribution(first + np.array(change), loss)
             for one, other in ((p, q), (q, p)):
                 for epsilon, delta in zip(EPSILONS, deltas, strict=True):
                     assert divergence(one, other, epsilon) <= delta + 1e-12
@@ -86,7 +86,7 @@ def test_a_single_answer_is_priced_exactly(noises: tuple[float, float]) -> None:
     for epsilon in EPSILONS:
         # The best threshold is where the likelihood ratio is the bound.
         level = -epsilon * deviation**2 - 0.5
-        p, q = law(np.array([level + 1]), loss), law(np.array([level]), loss)
+        p, q = distribution(np.array([level + 1]), loss), distribution(np.array([level]), loss)
         assert divergence(p, q, epsilon) == pytest.approx(
             math.exp(log_profile(1 / deviation, epsilon)), rel=1e-6
         )

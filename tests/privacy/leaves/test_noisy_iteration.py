@@ -40,18 +40,20 @@ def transition(slope: float, offset: float, noise: float, bound: float) -> np.nd
 
 def run(first: float, steps: list[tuple[float, float]], noise: float, bound: float) -> np.ndarray:
     """Return the law of the last iterate, which is clipped at the end."""
-    law = np.exp(-0.5 * ((GRID - first) / noise) ** 2)
-    law /= law.sum()
+    distribution = np.exp(-0.5 * ((GRID - first) / noise) ** 2)
+    distribution /= distribution.sum()
     for slope, offset in steps:
-        law = law @ transition(slope, offset, noise, bound)
+        distribution = distribution @ transition(slope, offset, noise, bound)
     inside = np.abs(GRID) < bound
-    return np.concatenate([[law[bound <= GRID].sum()], law[inside], [law[-bound >= GRID].sum()]])
+    return np.concatenate(
+        [[distribution[bound <= GRID].sum()], distribution[inside], [distribution[-bound >= GRID].sum()]]
+    )
 
 
 def worst(steps: list[tuple[float, float]], noise: float, bound: float, epsilon: float) -> float:
     """Return the greater divergence between runs whose first steps are one sensitivity each away from 0."""
-    laws = [run(first, steps, noise, bound) for first in (1.0, -1.0)]
-    gaps = (a - math.exp(epsilon) * b for a, b in (laws, laws[::-1]))
+    distributions = [run(first, steps, noise, bound) for first in (1.0, -1.0)]
+    gaps = (a - math.exp(epsilon) * b for a, b in (distributions, distributions[::-1]))
     return max(float(np.maximum(0, gap).sum()) for gap in gaps)
 
 

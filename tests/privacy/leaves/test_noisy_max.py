@@ -31,9 +31,9 @@ GUMBEL: Law = (
 LAWS = {MaxNoise.EXPONENTIAL: EXPONENTIAL, MaxNoise.LAPLACE: LAPLACE, MaxNoise.GUMBEL: GUMBEL}
 
 
-def winners(law: Law, scores: np.ndarray, scale: float) -> np.ndarray:
+def winners(distribution: Law, scores: np.ndarray, scale: float) -> np.ndarray:
     """The probability of each winner: its density times the others' distribution functions, integrated."""
-    density, below = law
+    density, below = distribution
     points = [(LINE - score) / scale for score in scores]
     functions = [below(z) for z in points]
     chances = []
@@ -78,9 +78,11 @@ def test_a_bounded_range_is_claimed_for_gumbel_noise_only() -> None:
         assert loss_from_json(leaf.to_json()) == leaf
 
 
-def vector(scale: tuple[float, float], law: Law, queries: Sequence[tuple[float, bool, int]]) -> float:
+def vector(
+    scale: tuple[float, float], distribution: Law, queries: Sequence[tuple[float, bool, int]]
+) -> float:
     """The probability of given answers: an integral over the threshold's noise; thresholds are 0."""
-    density, below = law
+    density, below = distribution
     total = density(LINE / scale[0]) / scale[0]
     for value, above, times in queries:
         under = below((LINE - value) / scale[1])
@@ -88,9 +90,9 @@ def vector(scale: tuple[float, float], law: Law, queries: Sequence[tuple[float, 
     return float(trapezoid(total, LINE))
 
 
-@pytest.mark.parametrize("law", [LAPLACE, EXPONENTIAL], ids=["laplace", "exponential"])
+@pytest.mark.parametrize("distribution", [LAPLACE, EXPONENTIAL], ids=["laplace", "exponential"])
 @pytest.mark.parametrize("positives", [1, 3])
-def test_sparse_vectors_move_by_at_most_epsilon(law: Law, positives: int) -> None:
+def test_sparse_vectors_move_by_at_most_epsilon(distribution: Law, positives: int) -> None:
     scale = (1.5, 3.0)
     leaf = SparseVector(*scale, positives=positives)
     greatest = 0.0
@@ -98,7 +100,7 @@ def test_sparse_vectors_move_by_at_most_epsilon(law: Law, positives: int) -> Non
         for lows in (0, 3, 40, 400):
             first = [(base, False, lows), (-1.0, True, positives)]
             second = [(base + 1, False, lows), (-2.0, True, positives)]
-            one, other = vector(scale, law, first), vector(scale, law, second)
+            one, other = vector(scale, distribution, first), vector(scale, distribution, second)
             if min(one, other) > 1e-9:
                 greatest = max(greatest, abs(math.log(one / other)))
     assert greatest <= leaf.pure().epsilon + 1e-3
@@ -107,15 +109,15 @@ def test_sparse_vectors_move_by_at_most_epsilon(law: Law, positives: int) -> Non
     assert greatest > SparseVector(*scale, positives=positives, monotone=True).pure().epsilon * 1.02
 
 
-@pytest.mark.parametrize("law", [LAPLACE, EXPONENTIAL], ids=["laplace", "exponential"])
-def test_monotone_sparse_vectors_cost_half(law: Law) -> None:
+@pytest.mark.parametrize("distribution", [LAPLACE, EXPONENTIAL], ids=["laplace", "exponential"])
+def test_monotone_sparse_vectors_cost_half(distribution: Law) -> None:
     scale = (1.5, 3.0)
     epsilon = SparseVector(*scale, positives=2, monotone=True).pure().epsilon
     for base, above in ((-3.0, -2.0), (0.0, 2.0), (4.0, -6.0)):
         for lows in (0, 5, 100):
             answers = [(base, False, lows), (above, True, 2)]
             moved = [(value + 1, answer, times) for value, answer, times in answers]
-            one, other = vector(scale, law, answers), vector(scale, law, moved)
+            one, other = vector(scale, distribution, answers), vector(scale, distribution, moved)
             if min(one, other) > 1e-9:
                 assert abs(math.log(one / other)) <= epsilon + 1e-3
 

@@ -60,15 +60,17 @@ def test_the_profile_of_laplace_noise_is_bounded(noise: float, smoothness: float
 @pytest.mark.parametrize("kind", [SmoothLaplace, SmoothGaussian])
 def test_the_divergences_are_bounded(kind: type, noise: float, smoothness: float) -> None:
     def density(z: float, order: float, centre: float, change: float) -> float:
-        p, q = (log_density(kind, np.array(z), *law) for law in ((), (centre, change)))
+        p, q = (log_density(kind, np.array(z), *distribution) for distribution in ((), (centre, change)))
         return math.exp(order * float(p) - (order - 1) * float(q) - normaliser(kind))
 
     for order in (1.2, 2.0):
         found = kind(noise, smoothness=smoothness).rdp(order)
         assert math.isfinite(found)
         truths = []
-        for law in neighbors(noise, smoothness):
-            total = quad(density, -80, 80, (order, *law), points=[0.0, law[0]], limit=400)[0]
+        for distribution in neighbors(noise, smoothness):
+            total = quad(density, -80, 80, (order, *distribution), points=[0.0, distribution[0]], limit=400)[
+                0
+            ]
             truths.append(math.log(total) / (order - 1))
         assert max(truths) <= found * (1 + 1e-7) + 1e-9
         if kind is SmoothGaussian:

@@ -80,11 +80,14 @@ def enumerated(
     chances = list(schedule)
     with_unit, without = [], []
     for outcome in itertools.product(range(len(p)), repeat=steps):
-        laws = [(p[o], q[o]) for o in outcome]
+        distributions = [(p[o], q[o]) for o in outcome]
         with_unit.append(
-            sum(w * math.prod(a if i in s else b for i, (a, b) in enumerate(laws)) for s, w in chances)
+            sum(
+                w * math.prod(a if i in s else b for i, (a, b) in enumerate(distributions))
+                for s, w in chances
+            )
         )
-        without.append(math.prod(b for _, b in laws))
+        without.append(math.prod(b for _, b in distributions))
     found = []
     for epsilon in EPSILONS:
         factor = Fraction(math.exp(epsilon))
@@ -351,11 +354,11 @@ def test_high_moments_of_normal_steps(order: int) -> None:
 def test_thinning_moves_to_one_side(side: Side) -> None:
     rng = np.random.default_rng(7)
     value = np.sort(np.exp(rng.normal(size=4000)))
-    law = RatioDistribution(value, np.full(4000, 1 / 4000), 0.0, 0.0, 1e-12, 0.0, 0.0, 0.0)
+    distribution = RatioDistribution(value, np.full(4000, 1 / 4000), 0.0, 0.0, 1e-12, 0.0, 0.0, 0.0)
     for made, exact, weight in (
-        (thinned(law, side), value, np.full(4000, 1 / 4000)),
+        (thinned(distribution, side), value, np.full(4000, 1 / 4000)),
         (
-            joined(thinned(law, side), thinned(law, side), (0.5, 0.5), 0.7, side),
+            joined(thinned(distribution, side), thinned(distribution, side), (0.5, 0.5), 0.7, side),
             (0.5 * np.add.outer(value, value)).ravel(),
             np.full(4000 * 4000, 4000.0**-2),
         ),
@@ -456,8 +459,8 @@ def test_the_mass_without_the_unit_is_enclosed_exactly(only: Fraction, steps: in
 @cases("error", [16 * UNIT, 1e-3, 2.0])
 @cases("swapped", [False, True])
 def test_the_error_of_a_mass_moves_the_mass_of_zero_outward(zero: float, error: float, swapped: bool) -> None:
-    law = RatioDistribution(np.array([2.0]), np.array([0.25]), zero, 0.0, 0.0, 0.0, error, 0.0)
-    lower, upper = (_bins(law, swapped=swapped, upper=side) for side in (False, True))
+    distribution = RatioDistribution(np.array([2.0]), np.array([0.25]), zero, 0.0, 0.0, 0.0, error, 0.0)
+    lower, upper = (_bins(distribution, swapped=swapped, upper=side) for side in (False, True))
     least, most = (Fraction(float(bins.only_p if swapped else bins.only_q)) for bins in (lower, upper))
     exact, moved, room = Fraction(zero), Fraction(error), 16 * Fraction(UNIT)
     assert exact * max(Fraction(0), 1 - moved - room) <= least <= exact * max(Fraction(0), 1 - moved + room)

@@ -28,14 +28,14 @@ mpmath.mp.dps = 40
 
 def enumerated(report: list[float], even: list[float], decoys: int, chance: float) -> dict[object, float]:
     """Return the law of what is seen: each message as often as it came, of one report and the decoys sent."""
-    law: Counter[object] = Counter()
+    distribution: Counter[object] = Counter()
     silent = len(even)
     each = [*(chance * mass for mass in even), 1 - chance]
     for messages in itertools.product(range(silent + 1), repeat=decoys):
         for first, mass in enumerate(report):
             seen = tuple(sorted((first, *messages)))
-            law[seen] += mass * math.prod(each[message] for message in messages)  # type: ignore[assignment]
-    return dict(law)
+            distribution[seen] += mass * math.prod(each[message] for message in messages)  # type: ignore[assignment]
+    return dict(distribution)
 
 
 @cases(
@@ -54,11 +54,14 @@ def test_all_that_is_seen_lies_below(categories: int, decoys: int, epsilon_0: fl
     first = [weight / sum(weights) for weight in weights]
     second = [first[1], first[0], *first[2:]]
     even = [1 / categories] * categories
-    laws = [enumerated(report, even, decoys, chance) for report in (first, second)]
+    distributions = [enumerated(report, even, decoys, chance) for report in (first, second)]
     loss = AmongDecoys(RandomizedResponse(epsilon_0, categories), decoys, chance)
     for share in (0.0, 0.05, 0.3, 0.6, 0.9, 0.99):
         epsilon = share * epsilon_0
-        true = sum(max(0.0, mass - math.exp(epsilon) * laws[1][seen]) for seen, mass in laws[0].items())
+        true = sum(
+            max(0.0, mass - math.exp(epsilon) * distributions[1][seen])
+            for seen, mass in distributions[0].items()
+        )
         assert true <= loss.delta(epsilon) * (1 + 1e-12) + 1e-14
         assert loss.delta(epsilon) <= true * 1.001 + 1e-12
     assert loss.delta(epsilon_0 * 1.0000001) == 0
@@ -104,13 +107,18 @@ def test_decoys_of_overlapping_supports() -> None:
     p, q = 0.5, 0.25
     reports = list(itertools.product((0, 1), repeat=2))
 
-    def law(chances: tuple[float, float]) -> list[float]:
+    def distribution(chances: tuple[float, float]) -> list[float]:
         return [math.prod(c if b else 1 - c for c, b in zip(chances, bits, strict=True)) for bits in reports]
 
-    laws = [enumerated(law(chances), law((q, q)), 4, 0.5) for chances in ((p, q), (q, p))]
+    distributions = [
+        enumerated(distribution(chances), distribution((q, q)), 4, 0.5) for chances in ((p, q), (q, p))
+    ]
     loss = AmongDecoys(SupportResponse(math.log(3) * (1 + 1e-15), q, q * q), 4, 0.5)
     for epsilon in (0.0, 0.2, 0.5, 1.0):
-        true = sum(max(0.0, mass - math.exp(epsilon) * laws[1][seen]) for seen, mass in laws[0].items())
+        true = sum(
+            max(0.0, mass - math.exp(epsilon) * distributions[1][seen])
+            for seen, mass in distributions[0].items()
+        )
         assert true <= loss.delta(epsilon) * (1 + 1e-12)
 
 

@@ -214,14 +214,14 @@ def response(epsilon: float, bit: int) -> list[float]:
 
 def sampled_counts(bits: list[int], size: int, epsilon: float) -> dict[tuple[int, ...], float]:
     """Return the law of the randomized responses of a uniform sample, in order of the units."""
-    law: dict[tuple[int, ...], float] = defaultdict(float)
+    distribution: dict[tuple[int, ...], float] = defaultdict(float)
     sets = list(itertools.combinations(bits, size))
     for chosen in sets:
         for answer in itertools.product((0, 1), repeat=size):
-            law[answer] += math.prod(
+            distribution[answer] += math.prod(
                 response(epsilon, bit)[a] for bit, a in zip(chosen, answer, strict=True)
             ) / len(sets)
-    return law
+    return distribution
 
 
 def test_enumerated_samples_lie_below_the_bound() -> None:

@@ -39,17 +39,17 @@ def weights(records: int, q: float) -> list[mpmath.mpf]:
 def divergence(records: int, q: float, noise: float, epsilon: float, *, swapped: bool) -> mpmath.mpf:
     """Return the divergence of the mixture of normal laws: both tails end where the loss is epsilon."""
     mass, mu = weights(records, q), 1 / mpmath.mpf(noise)
-    kept = [(j, w) for j, w in enumerate(mass) if w > mpmath.mpf(10) ** -60]
+    selected = [(j, w) for j, w in enumerate(mass) if w > mpmath.mpf(10) ** -60]
     s, wanted = mpmath.exp(mpmath.mpf(epsilon)), mpmath.mpf(-epsilon if swapped else epsilon)
     if swapped and -mpmath.log(mass[0]) <= epsilon:
         return mpmath.mpf(0)
     low, high = mpmath.mpf(-80), mpmath.mpf(120)
     for _ in range(130):
         x = (low + high) / 2
-        ratio = mpmath.fsum(w * mpmath.exp(j * mu * x - (j * mu) ** 2 / 2) for j, w in kept)
+        ratio = mpmath.fsum(w * mpmath.exp(j * mu * x - (j * mu) ** 2 / 2) for j, w in selected)
         low, high = (x, high) if mpmath.log(ratio) < wanted else (low, x)
     sign = 1 if swapped else -1
-    first = mpmath.fsum(w * mpmath.ncdf(sign * (x - j * mu)) for j, w in kept)
+    first = mpmath.fsum(w * mpmath.ncdf(sign * (x - j * mu)) for j, w in selected)
     second = mpmath.ncdf(sign * x)
     return second - s * first if swapped else first - s * second
 
@@ -80,10 +80,10 @@ def test_far_laws_of_tiny_weight_are_seen(records: int, q: float, noise: float) 
 @pytest.mark.parametrize("swapped", [False, True])
 def test_each_order_meets_the_mixture(swapped: bool) -> None:
     pair = NormalMixturePair(0.7, *log_binomial(5, 0.2))
-    law = pair.bins(pair.finer(pair.cuts(12.0), 10.0), swapped=swapped)
+    distribution = pair.bins(pair.finer(pair.cuts(12.0), 10.0), swapped=swapped)
     for epsilon in (0.05, 0.5):
         exact = divergence(5, 0.2, float(1 / mpmath.mpf(0.7)), epsilon, swapped=swapped)
-        for atoms, above in ((law.split(), True), (law.merged(), False)):
+        for atoms, above in ((distribution.split(), True), (distribution.merged(), False)):
             gain = np.maximum(0, -np.expm1(epsilon - atoms.loss))
             found = float((np.exp(atoms.log_mass) * gain).sum() + atoms.infinite)
             assert (found >= exact) == above
@@ -135,7 +135,10 @@ def test_one_record_is_a_poisson_sample_and_all_records_are_a_group() -> None:
     for swapped in (False, True):
         ours, theirs = (p.bins(p.finer(p.cuts(12.0), 20.0), swapped=swapped).merged() for p in (pair, alike))
         for tilt in (0.5, 3.0):
-            moments = [float(np.exp(tilt * law.loss + law.log_mass).sum()) for law in (ours, theirs)]
+            moments = [
+                float(np.exp(tilt * distribution.loss + distribution.log_mass).sum())
+                for distribution in (ours, theirs)
+            ]
             assert moments[0] == pytest.approx(moments[1], rel=1e-5)
     whole = PoissonRecords(Gaussian(6.0), 1.0, 3).epsilon(1e-6)
     assert whole == pytest.approx(Gaussian(2.0).epsilon(1e-6), rel=1e-5)
@@ -173,7 +176,7 @@ def test_enumerated_sums_of_any_base_lie_below() -> None:
     loss = PoissonRecords(DiscreteLaplace(scale), q, own)
     share = math.exp(-1 / scale)
 
-    def law(records: list[int]) -> dict[int, float]:
+    def distribution(records: list[int]) -> dict[int, float]:
         out: dict[int, float] = defaultdict(float)
         for drawn in itertools.product((0, 1), repeat=len(records)):
             chance = math.prod(q if d else 1 - q for d in drawn)
@@ -183,7 +186,7 @@ def test_enumerated_sums_of_any_base_lie_below() -> None:
         return out
 
     for unit in ([1, 1, 1], [1, 1, -1], [1, -1, 0]):
-        there, gone = law([1, -1, *unit]), law([1, -1])
+        there, gone = distribution([1, -1, *unit]), distribution([1, -1])
         for one, other in ((there, gone), (gone, there)):
             for epsilon in (0.0, 0.2, 0.6, 1.0):
                 true = sum(max(0.0, one[v] - math.exp(epsilon) * other[v]) for v in one)

@@ -37,17 +37,17 @@ def poisson_weights(mean: float) -> np.ndarray:
     return np.asarray(np.exp(k * math.log(mean) - mean - np.array([math.lgamma(i + 1) for i in k])))
 
 
-def best(law: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def best(distribution: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """The law of the best answer (the last is the best), with that of no run in front."""
     k = np.arange(len(weights))
-    steps = np.concatenate([[0.0], np.cumsum(law)])
+    steps = np.concatenate([[0.0], np.cumsum(distribution)])
     reached = np.array([float((weights[1:] * np.minimum(x, 1.0) ** k[1:]).sum()) for x in steps])
     return np.concatenate([[weights[0]], np.diff(reached)])
 
 
 def divergence(p: np.ndarray, q: np.ndarray, order: float) -> float:
-    kept = p > 1e-300
-    p, q = p[kept], q[kept]
+    selected = p > 1e-300
+    p, q = p[selected], q[selected]
     return float(np.log(np.sum(p * np.exp((order - 1) * np.log(p / q)))) / (order - 1))
 
 
@@ -80,8 +80,8 @@ def test_the_best_answer_is_within_the_bounds(loss: PrivacyLoss, weights: np.nda
     base, greatest = PureDP(0.5), 0.0
     for p, q in pairs():
         one, other = best(p, weights), best(q, weights)
-        kept = (one > 1e-13) & (other > 1e-13)
-        greatest = max(greatest, float(np.abs(np.log(one[kept] / other[kept])).max()))
+        selected = (one > 1e-13) & (other > 1e-13)
+        greatest = max(greatest, float(np.abs(np.log(one[selected] / other[selected])).max()))
         for order in (1.5, 2.0, 5.0, 30.0):
             assert divergence(one, other, order) <= loss.rdp(order) + 1e-9
     assert greatest <= loss.pure().epsilon * (1 + 1e-9)

@@ -57,31 +57,31 @@ def test_enumerated_draws_lie_below_the_bound() -> None:
     loss = SampledWithReplacement(PureDP(epsilon_0, neighboring=REPLACE), draws, units)
 
     # The mechanism tells a count of two entries by randomized response on whether both are 1.
-    def law(bits: tuple[int, ...]) -> np.ndarray:
+    def distribution(bits: tuple[int, ...]) -> np.ndarray:
         out = np.zeros(2)
         for chosen in itertools.product(bits, repeat=draws):
             out += np.array(report(epsilon_0, int(all(chosen)))) / units**draws
         return out
 
     for rest in itertools.product((0, 1), repeat=units - 1):
-        first, second = law((0, *rest)), law((1, *rest))
+        first, second = distribution((0, *rest)), distribution((1, *rest))
         for epsilon in (0.0, 0.1, 0.3):
             for one, other in ((first, second), (second, first)):
                 assert np.maximum(0, one - math.exp(epsilon) * other).sum() <= loss.delta(epsilon) + 1e-14
 
 
-def truncated(records: list[int], q: float, kept: int, epsilon: float) -> dict[tuple[int, ...], float]:
+def truncated(records: list[int], q: float, selected: int, epsilon: float) -> dict[tuple[int, ...], float]:
     """Return the law of a noisy sorted release: each record of the kept sample as randomized response."""
-    law: dict[tuple[int, ...], float] = defaultdict(float)
+    distribution: dict[tuple[int, ...], float] = defaultdict(float)
     for drawn in itertools.product((0, 1), repeat=len(records)):
         chance = math.prod(q if d else 1 - q for d in drawn)
         sample = [r for r, d in zip(records, drawn, strict=True) if d]
-        sets = list(itertools.combinations(sample, min(kept, len(sample))))
+        sets = list(itertools.combinations(sample, min(selected, len(sample))))
         for chosen in sets:
             # One count of the ones, told by two-sided geometric noise on -3..3 (clamped): epsilon-DP.
             for value in range(-4, 8):
-                law[(value,)] += chance / len(sets) * geometric(value - sum(chosen), epsilon)
-    return law
+                distribution[(value,)] += chance / len(sets) * geometric(value - sum(chosen), epsilon)
+    return distribution
 
 
 def geometric(distance: int, epsilon: float) -> float:
@@ -90,11 +90,14 @@ def geometric(distance: int, epsilon: float) -> float:
 
 
 def test_enumerated_truncated_samples_lie_below_the_bound() -> None:
-    epsilon_0, q, kept = 1.0, 0.3, 2
+    epsilon_0, q, selected = 1.0, 0.3, 2
     records = [1, 0, 1, 1]
-    loss = TruncatedPoisson(PureDP(epsilon_0), q, sample_size=kept, population_size=5)
+    loss = TruncatedPoisson(PureDP(epsilon_0), q, sample_size=selected, population_size=5)
     for new in (0, 1):
-        there, gone = truncated([*records, new], q, kept, epsilon_0), truncated(records, q, kept, epsilon_0)
+        there, gone = (
+            truncated([*records, new], q, selected, epsilon_0),
+            truncated(records, q, selected, epsilon_0),
+        )
         for one, other in ((there, gone), (gone, there)):
             for epsilon in (0.0, 0.1, 0.3, 0.6):
                 true = sum(max(0.0, one[key] - math.exp(epsilon) * other[key]) for key in one)
@@ -102,12 +105,12 @@ def test_enumerated_truncated_samples_lie_below_the_bound() -> None:
 
 
 @pytest.mark.parametrize(
-    ("q", "kept", "units"), [(0.01, 160, 10_000), (0.5, 70, 100), (0.1, 3, 4), (0.2, 5, 6)]
+    ("q", "selected", "units"), [(0.01, 160, 10_000), (0.5, 70, 100), (0.1, 3, 4), (0.2, 5, 6)]
 )
-def test_the_mass_bounds_the_chance_of_a_full_sample(q: float, kept: int, units: int) -> None:
-    loss = TruncatedPoisson(Gaussian(1.0), q, sample_size=kept, population_size=units)
+def test_the_mass_bounds_the_chance_of_a_full_sample(q: float, selected: int, units: int) -> None:
+    loss = TruncatedPoisson(Gaussian(1.0), q, sample_size=selected, population_size=units)
     mass = loss.split()[0]
-    exact = q * float(binom.sf(kept - 1, units - 1, q))
+    exact = q * float(binom.sf(selected - 1, units - 1, q))
     assert exact <= mass <= 30 * exact
 
 
@@ -165,14 +168,14 @@ def test_divergences_of_fixed_samples_meet_the_mirrored_mixture(drawn: int, nois
 def test_divergences_of_enumerated_draws_lie_below() -> None:
     epsilon_0, units, draws = 1.0, 3, 2
     loss = SampledWithReplacement(PureDP(epsilon_0, neighboring=REPLACE), draws, units)
-    laws = []
+    distributions = []
     for first in (0, 1):
-        law = np.zeros(2)
+        distribution = np.zeros(2)
         for chosen in itertools.product((first, 1, 1), repeat=draws):
-            law += np.array(report(epsilon_0, int(all(chosen)))) / units**draws
-        laws.append(law)
+            distribution += np.array(report(epsilon_0, int(all(chosen)))) / units**draws
+        distributions.append(distribution)
     for order, bound in zip((1.1, 3.0, 50.0), loss.rdp_curve(np.array([1.1, 3.0, 50.0])), strict=True):
-        for one, other in (laws, laws[::-1]):
+        for one, other in (distributions, distributions[::-1]):
             assert math.log(float((one**order * other ** (1 - order)).sum())) / (order - 1) <= bound
 
 

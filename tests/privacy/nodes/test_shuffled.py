@@ -59,38 +59,44 @@ def counts(epsilon_0: float, clients: int) -> dict[tuple[int, int], tuple[mpmath
     """Return both laws of the counts, from their definition."""
     e0 = mpmath.mpf(epsilon_0)
     p, w, n = mpmath.exp(-e0), 1 / (1 + mpmath.exp(-e0)), clients - 1
-    laws: dict[tuple[int, int], list[mpmath.mpf]] = {}
+    distributions: dict[tuple[int, int], list[mpmath.mpf]] = {}
     for c in range(n + 1):
         for a in range(c + 1):
             mass = mpmath.binomial(n, c) * p**c * (1 - p) ** (n - c) * mpmath.binomial(c, a) / 2**c
             for first, share in ((1, w), (0, 1 - w)):
-                laws.setdefault((a + first, c - a + 1 - first), [mpmath.mpf(0)] * 2)[0] += mass * share
-                laws.setdefault((a + 1 - first, c - a + first), [mpmath.mpf(0)] * 2)[1] += mass * share
-    return {key: (value[0], value[1]) for key, value in laws.items()}
+                distributions.setdefault((a + first, c - a + 1 - first), [mpmath.mpf(0)] * 2)[0] += (
+                    mass * share
+                )
+                distributions.setdefault((a + 1 - first, c - a + first), [mpmath.mpf(0)] * 2)[1] += (
+                    mass * share
+                )
+    return {key: (value[0], value[1]) for key, value in distributions.items()}
 
 
 @pytest.mark.parametrize(
     ("epsilon_0", "clients"), [(0.3, 2), (1.0, 5), (2.5, 12), (0.05, 40), (6.0, 30), (12.0, 7), (3.0, 150)]
 )
 def test_small_batches_meet_the_definition(epsilon_0: float, clients: int) -> None:
-    laws, loss = counts(epsilon_0, clients), Shuffled(local(epsilon_0), clients)
+    distributions, loss = counts(epsilon_0, clients), Shuffled(local(epsilon_0), clients)
     for share in (0.0, 0.01, 0.1, 0.5, 0.9, 0.999):
         epsilon = share * epsilon_0
-        exact = mpmath.fsum(max(0, a - mpmath.exp(epsilon) * b) for a, b in laws.values())
+        exact = mpmath.fsum(max(0, a - mpmath.exp(epsilon) * b) for a, b in distributions.values())
         assert exact <= loss.delta(epsilon) <= exact * mpmath.mpf(1.01) + 1e-30
     assert loss.delta(epsilon_0 * 1.0000001) == 0
 
 
 def test_divergences_meet_the_definition() -> None:
-    laws, loss = counts(1.5, 25), Shuffled(local(1.5), 25)
+    distributions, loss = counts(1.5, 25), Shuffled(local(1.5), 25)
     for order, bound in zip((2, 5, 40), loss.rdp_curve(np.array([2.0, 5.0, 40.0])), strict=True):
-        exact = mpmath.log(mpmath.fsum(a**order * b ** (1 - order) for a, b in laws.values())) / (order - 1)
+        exact = mpmath.log(mpmath.fsum(a**order * b ** (1 - order) for a, b in distributions.values())) / (
+            order - 1
+        )
         assert exact <= bound <= exact * (1 + 1e-5)
 
 
 def test_repeated_batches_hold_the_product_law() -> None:
-    laws = counts(1.0, 6)
-    ratios = [(a, b) for a, b in laws.values()]
+    distributions = counts(1.0, 6)
+    ratios = [(a, b) for a, b in distributions.values()]
     for epsilon in (0.1, 0.8):
         exact = mpmath.fsum(
             max(0, a * c - mpmath.exp(epsilon) * b * d)
@@ -101,14 +107,14 @@ def test_repeated_batches_hold_the_product_law() -> None:
 
 def histograms(rows: list[list[float]]) -> Counter[tuple[int, ...]]:
     """Return the law of the histogram of one report of each client, each by its own row."""
-    law: Counter[tuple[int, ...]] = Counter({(0,) * len(rows[0]): 1.0})
+    distribution: Counter[tuple[int, ...]] = Counter({(0,) * len(rows[0]): 1.0})
     for row in rows:
         after: Counter[tuple[int, ...]] = Counter()
-        for key, mass in law.items():
+        for key, mass in distribution.items():
             for value, chance in enumerate(row):
                 after[(*key[:value], key[value] + 1, *key[value + 1 :])] += mass * chance  # type: ignore[assignment]
-        law = after
-    return law
+        distribution = after
+    return distribution
 
 
 @cases("seed", range(6))
@@ -122,9 +128,9 @@ def test_enumerated_mechanisms_lie_below(seed: int) -> None:
         weights = base * np.exp(epsilon_0 / 2 * rng.choice([0.0, 1.0], size=(categories, categories)))
     table = weights / weights.sum(axis=1, keepdims=True)
     others = [table[i].tolist() for i in rng.integers(0, categories, size=clients - 1)]
-    laws = [histograms([*others, table[i].tolist()]) for i in range(categories)]
+    distributions = [histograms([*others, table[i].tolist()]) for i in range(categories)]
     loss = Shuffled(local(epsilon_0), clients)
-    for first, second in itertools.permutations(laws, 2):
+    for first, second in itertools.permutations(distributions, 2):
         for epsilon in (0.0, 0.1, 0.4, 0.9):
             true = sum(max(0.0, first[key] - math.exp(epsilon) * second[key]) for key in first | second)
             assert true <= loss.delta(epsilon) + 1e-14
@@ -185,8 +191,8 @@ def test_all_data_of_randomized_response_lie_below(categories: int, clients: int
     for share in (0.0, 0.1, 0.3, 0.6, 0.9, 0.99):
         epsilon, true = share * epsilon_0, 0.0
         for others in itertools.combinations_with_replacement(range(categories), clients - 1):
-            laws = [histograms([table[i] for i in (*others, changed)]) for changed in (0, 1)]
-            true = max(true, divergence(laws[0], laws[1], epsilon))
+            distributions = [histograms([table[i] for i in (*others, changed)]) for changed in (0, 1)]
+            true = max(true, divergence(distributions[0], distributions[1], epsilon))
         bound = loss.delta(epsilon)
         assert true <= bound + 1e-14
         assert bound <= known.delta(epsilon) * (1 + 1e-9)
@@ -218,8 +224,8 @@ def test_all_data_of_overlapping_supports_lie_below(
     for share in (0.0, 0.1, 0.3, 0.6, 0.9):
         epsilon, true = share * epsilon_0, 0.0
         for others in itertools.combinations_with_replacement(range(categories), clients - 1):
-            laws = [histograms([table[i] for i in (*others, changed)]) for changed in (0, 1)]
-            true = max(true, divergence(laws[0], laws[1], epsilon))
+            distributions = [histograms([table[i] for i in (*others, changed)]) for changed in (0, 1)]
+            true = max(true, divergence(distributions[0], distributions[1], epsilon))
         assert true <= loss.delta(epsilon) + 1e-14
         assert loss.delta(epsilon) <= known.delta(epsilon) * (1 + 1e-9)
         near = max(near, true / loss.delta(epsilon))
@@ -269,16 +275,16 @@ def test_a_silent_report_is_not_hidden_among_other_laws() -> None:
     # The pair without which reports are the clones', as if a third value of the changed client were theirs.
     epsilon_0, k, n, epsilon = 1.0, 3, 5, 0.9
     d = math.exp(epsilon_0) + k - 1
-    laws: tuple[Counter[tuple[int, ...]], Counter[tuple[int, ...]]] = (Counter(), Counter())
+    distributions: tuple[Counter[tuple[int, ...]], Counter[tuple[int, ...]]] = (Counter(), Counter())
     for c in range(n):
         for a in range(c + 1):
             mass = math.comb(n - 1, c) * (2 / d) ** c * (1 - 2 / d) ** (n - 1 - c) * math.comb(c, a) / 2**c
             for x, y, weight in ((1, 0, math.exp(epsilon_0)), (0, 1, 1.0), (0, 0, k - 2)):
-                laws[0][a + x, c - a + y] += mass * weight / d
-                laws[1][a + y, c - a + x] += mass * weight / d
+                distributions[0][a + x, c - a + y] += mass * weight / d
+                distributions[1][a + y, c - a + x] += mass * weight / d
     table = responses(epsilon_0, k)
     true = divergence(histograms([table[0]] * 5), histograms([*[table[0]] * 4, table[1]]), epsilon)
-    assert divergence(laws[0], laws[1], epsilon) < true / 8
+    assert divergence(distributions[0], distributions[1], epsilon) < true / 8
     assert true <= Shuffled(RandomizedResponse(epsilon_0, k), n).delta(epsilon) <= true * (1 + 1e-9)
 
 

@@ -42,12 +42,14 @@ def noise(loss: PrivacyLoss) -> dict[int, mpmath.mpf]:
     return {k: weight / total for k, weight in weights.items()}
 
 
-def told(units: int, law: dict[int, mpmath.mpf], threshold: int) -> dict[int | None, mpmath.mpf]:
+def told(units: int, distribution: dict[int, mpmath.mpf], threshold: int) -> dict[int | None, mpmath.mpf]:
     """What is told of a group: its noisy number, or None."""
     if units == 0:
         return {None: mpmath.mpf(1)}
-    shown: dict[int | None, mpmath.mpf] = {units + k: p for k, p in law.items() if units + k >= threshold}
-    shown[None] = mpmath.fsum(p for k, p in law.items() if units + k < threshold)
+    shown: dict[int | None, mpmath.mpf] = {
+        units + k: p for k, p in distribution.items() if units + k >= threshold
+    }
+    shown[None] = mpmath.fsum(p for k, p in distribution.items() if units + k < threshold)
     return shown
 
 
@@ -58,17 +60,18 @@ def divergence(p: dict[int | None, mpmath.mpf], q: dict[int | None, mpmath.mpf],
 @pytest.mark.parametrize("base", [DiscreteLaplace(2), DiscreteGaussian(2), DiscreteLaplace(Fraction(1, 2))])
 @pytest.mark.parametrize("threshold", [1, 3, 12])
 def test_every_group_is_dominated_in_both_orders(base: PrivacyLoss, threshold: int) -> None:
-    leaf, law = ThresholdedSelection(base, threshold), noise(base)
-    lone = told(1, law, threshold)
+    leaf, distribution = ThresholdedSelection(base, threshold), noise(base)
+    lone = told(1, distribution, threshold)
     assert leaf.mass == pytest.approx(float(1 - lone[None]), rel=1e-9)
     for x in (0.0, 0.2, 0.5, 1.0, 3.0):
         delta = leaf.delta(x)
         for units in (0, 1, 2, threshold, threshold + 5, 40):
-            p, q = told(units + 1, law, threshold), told(units, law, threshold)
+            p, q = told(units + 1, distribution, threshold), told(units, distribution, threshold)
             assert max(divergence(p, q, x), divergence(q, p, x)) <= delta * (1 + 1e-9)
         # Neither the noise nor the threshold alone would do.
         worst = max(
-            divergence(lone, told(0, law, threshold), x), divergence(told(41, law, 1), told(40, law, 1), x)
+            divergence(lone, told(0, distribution, threshold), x),
+            divergence(told(41, distribution, 1), told(40, distribution, 1), x),
         )
         assert delta <= 2.001 * float(worst)
 
@@ -103,8 +106,8 @@ def test_one_group_is_priced_as_the_worse_of_both_cases(base: PrivacyLoss, thres
 
 def test_two_groups_compose_as_their_exact_product() -> None:
     base, threshold, x = DiscreteLaplace(1), 4, 0.9
-    leaf, law = ThresholdedSelection(base, threshold), noise(base)
-    shrunk = [(told(n + 1, law, threshold), told(n, law, threshold)) for n in (0, 6)]
+    leaf, distribution = ThresholdedSelection(base, threshold), noise(base)
+    shrunk = [(told(n + 1, distribution, threshold), told(n, distribution, threshold)) for n in (0, 6)]
     for (p1, q1), (p2, q2) in ((a, b) for a in shrunk for b in shrunk):
         joint = mpmath.fsum(
             max(0, a * b - mpmath.exp(x) * q1.get(i, 0) * q2.get(j, 0))
@@ -145,12 +148,12 @@ def test_masses_are_split_off_and_add() -> None:
 
 def test_propose_test_release_holds_on_stable_and_unstable_neighbors() -> None:
     test, release, threshold = DiscreteLaplace(2), DiscreteLaplace(3), 7
-    loss, law, answer = propose_test_release(test, threshold, release), noise(test), noise(release)
+    loss, distribution, answer = propose_test_release(test, threshold, release), noise(test), noise(release)
 
     def outputs(distance: int, value: int) -> dict[tuple[int, int | None], mpmath.mpf]:
         shown: dict[tuple[int, int | None], mpmath.mpf] = {}
         for k in range(-30, 60):
-            noisy, p = distance + k, law[k]
+            noisy, p = distance + k, distribution[k]
             if noisy >= threshold:
                 shown |= {(noisy, value + j): p * answer[j] for j in range(-60, 61)}
             else:

@@ -46,9 +46,9 @@ def noisy(total: int) -> Distribution:
 def drawn(values: tuple[int, ...]) -> list[tuple[float, tuple[int, ...]]]:
     """Return every Poisson sample's probability and values."""
     samples = []
-    for kept in itertools.product((False, True), repeat=len(values)):
-        chance = math.prod(Q if keep else 1 - Q for keep in kept)
-        samples.append((chance, tuple(v for v, keep in zip(values, kept, strict=True) if keep)))
+    for selected in itertools.product((False, True), repeat=len(values)):
+        chance = math.prod(Q if keep else 1 - Q for keep in selected)
+        samples.append((chance, tuple(v for v, keep in zip(values, selected, strict=True) if keep)))
     return samples
 
 

@@ -133,15 +133,15 @@ class _Race:
     def first(self, count: int) -> NDArray[np.int64]:
         """Return the first to arrive, in order."""
         last = np.partition(self._high, count - 1)[count - 1]
-        kept = np.flatnonzero(self._low <= last)
+        selected = np.flatnonzero(self._low <= last)
         if self._multiplicity is not None:
-            kept = kept[self._multiplicity[kept] > 0]
-        kept = kept[np.argsort(self._low[kept] + self._high[kept], kind="stable")]
+            selected = selected[self._multiplicity[selected] > 0]
+        selected = selected[np.argsort(self._low[selected] + self._high[selected], kind="stable")]
         # A border is sure where all before it are earlier than all behind it.
-        before = np.maximum.accumulate(self._high[kept])[:-1]
-        behind = np.minimum.accumulate(self._low[kept][::-1])[::-1][1:]
+        before = np.maximum.accumulate(self._high[selected])[:-1]
+        behind = np.minimum.accumulate(self._low[selected][::-1])[::-1][1:]
         order: list[int] = []
-        for group in np.split(kept, np.flatnonzero(before < behind) + 1):
+        for group in np.split(selected, np.flatnonzero(before < behind) + 1):
             if len(order) >= count:
                 break
             members = group.tolist()

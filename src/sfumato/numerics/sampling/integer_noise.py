@@ -213,9 +213,9 @@ def geometric(
         # Blocks of fixed sizes, so that their number alone follows the draws that are refused.
         block = np.empty(min(_MOST, max(_LEAST, 1 << (2 * (count - made)).bit_length())), np.int64)
         block = block[: plan.fill(block, source)]
-        kept = block[block >= 0][: count - made]
-        out[made : made + kept.size] = kept
-        made += kept.size
+        selected = block[block >= 0][: count - made]
+        out[made : made + selected.size] = selected
+        made += selected.size
     return int(out[0]) if size is None else out.reshape(shape)
 
 

@@ -17,7 +17,7 @@ _BLOCK: Final = 1 << 13
 
 
 def collect(
-    size: int | tuple[int, ...] | None, propose: Callable[[int], NDArray[np.int64]], kept: float
+    size: int | tuple[int, ...] | None, propose: Callable[[int], NDArray[np.int64]], acceptance: float
 ) -> NDArray[np.int64] | int:
     """Return as many accepted proposals as a shape holds.
 
@@ -27,7 +27,7 @@ def collect(
         Shape of the result; None for one int.
     propose : callable
         From a number of proposals to the accepted ones among them.
-    kept : float
+    acceptance : float
         About their share.
 
     Returns
@@ -40,7 +40,7 @@ def collect(
     missing = count
     while missing > 0:
         # Blocks of fixed sizes, so that their number alone follows the draws that are refused.
-        wanted = min(_BLOCK, max(256, 1 << int(missing / kept).bit_length()))
+        wanted = min(_BLOCK, max(256, 1 << int(missing / acceptance).bit_length()))
         parts.append(propose(wanted)[:missing])
         missing -= parts[-1].size
     drawn = np.concatenate([np.zeros(0, np.int64), *parts])

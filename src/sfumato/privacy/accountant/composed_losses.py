@@ -19,14 +19,14 @@ _Array = NDArray[np.float64]
 class ComposedLosses(NamedTuple):
     """What is inverted: distributions of losses with their counts, and the variance of a Gaussian part."""
 
-    laws: Sequence[tuple[DiscreteLoss, _Array]]
+    distributions: Sequence[tuple[DiscreteLoss, _Array]]
     variance: float
 
     def log_moments(self, tilts: _Array) -> _Array:
         """Return the log of the moment generating function at real points, up to round-off."""
         total = 0.5 * self.variance * (tilts * tilts + tilts)
-        for law, count in self.laws:
-            total = total + added(count, law.log_moments(tilts))
+        for distribution, count in self.distributions:
+            total = total + added(count, distribution.log_moments(tilts))
         return total
 
     @property
@@ -34,9 +34,9 @@ class ComposedLosses(NamedTuple):
         """Probability of an infinite loss, rounded up by no more than a few roundings."""
         masses = [
             (float(mass), float(times))
-            for law, count in self.laws
-            if np.any(law.infinite)
-            for mass, times in np.broadcast(np.ravel(law.infinite), np.ravel(count))
+            for distribution, count in self.distributions
+            if np.any(distribution.infinite)
+            for mass, times in np.broadcast(np.ravel(distribution.infinite), np.ravel(count))
             if mass > 0
         ]
         if len(masses) == 1 and masses[0][1] == 1:

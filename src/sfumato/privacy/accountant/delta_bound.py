@@ -34,7 +34,7 @@ class DeltaBound(ABC):
     @property
     def cost(self) -> float:
         """Elementary steps that reading the bound takes."""
-        return float(sum(law.loss.size for law, _ in self.work.laws))
+        return float(sum(distribution.loss.size for distribution, _ in self.work.distributions))
 
     @property
     def cut_short(self) -> bool:

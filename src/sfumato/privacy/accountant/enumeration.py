@@ -34,8 +34,8 @@ def enumerated(work: ComposedLosses, *, upper: bool, exact: bool) -> Enumeration
         Whether the distributions are all there is to know of their pairs.
     """
     most = 1.0
-    for law, counts in work.laws:
-        most *= float(np.prod(1.0 + counts * (law.loss.shape[-1] - 1.0)))
+    for distribution, counts in work.distributions:
+        most *= float(np.prod(1.0 + counts * (distribution.loss.shape[-1] - 1.0)))
         if most > (_MOST if exact else _FEW):
             return None
     return _summed(work, Sums(1.0 if upper else -1.0, _MOST))
@@ -43,21 +43,21 @@ def enumerated(work: ComposedLosses, *, upper: bool, exact: bool) -> Enumeration
 
 def condensed(work: ComposedLosses, tilt: float, *, upper: bool) -> Enumeration | None:
     """Return a bound from sums of losses that lose detail on the way, or None where they are too many."""
-    steps = sum(float(np.sum(1 + 2 * np.log2(counts))) for _, counts in work.laws)
+    steps = sum(float(np.sum(1 + 2 * np.log2(counts))) for _, counts in work.distributions)
     return _summed(work, Sums(1.0 if upper else -1.0, _MOST, tilt)) if steps <= _STEPS else None
 
 
 def _summed(work: ComposedLosses, sums: Sums) -> Enumeration | None:
-    if work.variance or not work.laws:
+    if work.variance or not work.distributions:
         return None
     total = LossDistribution(np.zeros(1), np.zeros(1))
-    for law, counts in work.laws:
-        rows = np.atleast_2d(law.loss), np.atleast_2d(law.log_mass), np.atleast_1d(counts)
+    for distribution, counts in work.distributions:
+        rows = np.atleast_2d(distribution.loss), np.atleast_2d(distribution.log_mass), np.atleast_1d(counts)
         for loss, log_mass, count in zip(*rows, strict=True):
-            kept = log_mass > -np.inf
-            if not kept.any():
+            selected = log_mass > -np.inf
+            if not selected.any():
                 return None
-            power = sums.times(sums.law(loss[kept], log_mass[kept]), int(count))
+            power = sums.times(sums.distribution(loss[selected], log_mass[selected]), int(count))
             found = None if power is None else sums.plus(total, power)
             if found is None:
                 return None
@@ -77,14 +77,14 @@ class Enumeration(DeltaBound):
     upper : bool
     """
 
-    def __init__(self, work: ComposedLosses, law: LossDistribution, *, upper: bool) -> None:
-        super().__init__(work, upper=upper, scale=1e-12 * max(1e-290, float(np.abs(law.loss).max())))
-        self._law = law
+    def __init__(self, work: ComposedLosses, distribution: LossDistribution, *, upper: bool) -> None:
+        super().__init__(work, upper=upper, scale=1e-12 * max(1e-290, float(np.abs(distribution.loss).max())))
+        self._distribution = distribution
 
     def log_bound(self, x: float) -> tuple[float, float]:
         r"""Return the log of :math:`\sum_{l > x} m_l (1 - e^{x - l})`, moved to the safe side."""
-        first = int(np.searchsorted(self._law.loss, x, "right"))
-        loss, log_mass = self._law.loss[first:], self._law.log_mass[first:]
+        first = int(np.searchsorted(self._distribution.loss, x, "right"))
+        loss, log_mass = self._distribution.loss[first:], self._distribution.log_mass[first:]
         if not len(loss):
             return -math.inf, math.nan
         top = float(log_mass.max())
@@ -105,4 +105,4 @@ class Enumeration(DeltaBound):
     def chernoff_epsilon(self, log_delta: float) -> float:
         """Return the largest loss."""
         del log_delta
-        return float(self._law.loss[-1])
+        return float(self._distribution.loss[-1])

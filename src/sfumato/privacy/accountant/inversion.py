@@ -104,13 +104,17 @@ class Line(DeltaBound):
         self._variance = work.variance + smoothing
         self._tilts = tilt * np.exp(_PROBES)
         moments = work.log_moments(self._tilts)
-        rounds = math.fsum(float(np.sum(count)) for _, count in work.laws)
+        rounds = math.fsum(float(np.sum(count)) for _, count in work.distributions)
         self._log_moments = moments + _MOMENT_SLACK * np.abs(moments) + _ROUND_SLACK * rounds
         self._width = self._period(near, log_delta + log_precision)
         self._step = 2 * math.pi / self._width
-        self._laws = [(law.tilted(tilt), count) for law, count in work.laws]
+        self._distributions = [
+            (distribution.tilted(tilt), count) for distribution, count in work.distributions
+        ]
         self._times, self._beyond = self._ends(math.sqrt(2 * (3 - log_precision) / self._variance))
-        deviation = math.sqrt(1 / tilt**2 + 1 / (1 + tilt) ** 2 + self._variance + _spread(self._laws))
+        deviation = math.sqrt(
+            1 / tilt**2 + 1 / (1 + tilt) ** 2 + self._variance + _spread(self._distributions)
+        )
         allowed = 0.1 * math.exp(log_precision) / (tilt * (1 + tilt) * deviation)
         enough = int(np.argmax(self._beyond <= allowed)) if (self._beyond <= allowed).any() else -1
         wanted = int(self._times[enough] / self._step) + 2
@@ -142,8 +146,8 @@ class Line(DeltaBound):
         scale_error = 0.0
         log = np.zeros(self.points, complex)
         log_size, error, touched = np.zeros(self.points), np.zeros(self.points), np.zeros(self.points)
-        for law, count in self._laws:
-            ray = law.ray(self._step, self.points)
+        for distribution, count in self._distributions:
+            ray = distribution.ray(self._step, self.points)
             scales.extend(np.ravel(count * ray.log_total))
             scale_error += float(np.sum(count * ray.log_total_error))
             phases.extend(np.ravel(count * ray.mean))
@@ -182,8 +186,8 @@ class Line(DeltaBound):
         times = last * np.exp(_DECAY_STEPS)
         rates = np.full(len(times) - 1, 0.5 * self._variance)
         rings = Rings.of(times[1:])
-        for law, count in self._laws:
-            rates += (1 - 1e-9) * added(count, law.decay(rings))
+        for distribution, count in self._distributions:
+            rates += (1 - 1e-9) * added(count, distribution.decay(rings))
         parts = [self._following(time, rate) for time, rate in zip(times[:-1], rates, strict=True)]
         parts.append(self._following(last, 0.5 * self._variance))
         return times, np.cumsum(parts[::-1])[::-1] * _SLACK
@@ -255,8 +259,8 @@ class Line(DeltaBound):
         return best + 8 * UNIT * abs(best)
 
 
-def _spread(laws: Sequence[tuple[Tilted, _Array]]) -> float:
-    return math.fsum(float(np.sum(count * law.variance())) for law, count in laws)
+def _spread(distributions: Sequence[tuple[Tilted, _Array]]) -> float:
+    return math.fsum(float(np.sum(count * distribution.variance())) for distribution, count in distributions)
 
 
 def _expm1(w: NDArray[Any]) -> NDArray[Any]:

@@ -48,7 +48,7 @@ class Sums(NamedTuple):
     most: int
     tilt: float | None = None
 
-    def law(self, loss: _Array, log_mass: _Array) -> LossDistribution:
+    def distribution(self, loss: _Array, log_mass: _Array) -> LossDistribution:
         """Return a distribution of losses in any order."""
         order = np.argsort(loss)
         loss, log_mass = loss[order], log_mass[order]
@@ -69,12 +69,12 @@ class Sums(NamedTuple):
         loss += slack * np.add.outer(np.abs(one.loss), np.abs(other.loss))
         log_mass = np.add.outer(one.log_mass, other.log_mass)
         log_mass += slack * np.add.outer(np.abs(one.log_mass), np.abs(other.log_mass))
-        return self.law(loss.ravel(), log_mass.ravel())
+        return self.distribution(loss.ravel(), log_mass.ravel())
 
-    def times(self, law: LossDistribution, count: int) -> LossDistribution | None:
+    def times(self, distribution: LossDistribution, count: int) -> LossDistribution | None:
         """Return the distribution of the sum of so many losses, or None as for `plus`."""
         total: LossDistribution | None = None
-        power: LossDistribution | None = law
+        power: LossDistribution | None = distribution
         while power is not None:
             if count & 1:
                 total = power if total is None else self.plus(total, power)
@@ -94,56 +94,66 @@ class Sums(NamedTuple):
         # A term that is at most 1 loses less than 800 roundings: of its exponent, or all of it.
         return np.asarray(total + top + self.side * UNIT * (4 * np.abs(top) + 4 * total + sizes + 1024))
 
-    def _condensed(self, law: LossDistribution, tilt: float, most: int) -> LossDistribution:
+    def _condensed(self, distribution: LossDistribution, tilt: float, most: int) -> LossDistribution:
         """Return a distribution of no more than so many losses."""
-        if len(law.loss) <= most:
-            return law
-        starts = _knots(law, tilt, most)
-        return self._split(law, starts) if self.side > 0 else self._merged(law, starts)
+        if len(distribution.loss) <= most:
+            return distribution
+        starts = _knots(distribution, tilt, most)
+        return self._split(distribution, starts) if self.side > 0 else self._merged(distribution, starts)
 
-    def _merged(self, law: LossDistribution, starts: NDArray[np.intp]) -> LossDistribution:
+    def _merged(self, distribution: LossDistribution, starts: NDArray[np.intp]) -> LossDistribution:
         """Move each group to the mean of its ``exp(-loss)``."""
-        sizes = np.diff(np.append(starts, len(law.loss)))
-        low = law.loss[starts]
-        weights = np.exp(law.log_mass - np.repeat(np.maximum.reduceat(law.log_mass, starts), sizes))
-        falls = -np.expm1(np.repeat(low, sizes) - law.loss)
+        sizes = np.diff(np.append(starts, len(distribution.loss)))
+        low = distribution.loss[starts]
+        weights = np.exp(
+            distribution.log_mass - np.repeat(np.maximum.reduceat(distribution.log_mass, starts), sizes)
+        )
+        falls = -np.expm1(np.repeat(low, sizes) - distribution.loss)
         fall = np.add.reduceat(weights * falls, starts) / np.add.reduceat(weights, starts)
         rise = -np.log1p(-np.minimum(fall, 1 - 2.0**-20))
         rise -= UNIT * (2 * sizes + 2048) * np.expm1(rise)
         loss = low + rise
         return LossDistribution(
-            loss - 4 * UNIT * (np.abs(low) + np.abs(loss)), self._added(law.log_mass, starts)
+            loss - 4 * UNIT * (np.abs(low) + np.abs(loss)), self._added(distribution.log_mass, starts)
         )
 
-    def _split(self, law: LossDistribution, starts: NDArray[np.intp]) -> LossDistribution:
+    def _split(self, distribution: LossDistribution, starts: NDArray[np.intp]) -> LossDistribution:
         """Split each loss between the first of its group and the first of the next."""
-        knots = np.append(starts, len(law.loss) - 1)
-        sizes = np.diff(np.append(starts, len(law.loss)))
-        low, high = np.repeat(law.loss[starts], sizes), np.repeat(law.loss[knots[1:]], sizes)
+        knots = np.append(starts, len(distribution.loss) - 1)
+        sizes = np.diff(np.append(starts, len(distribution.loss)))
+        low, high = (
+            np.repeat(distribution.loss[starts], sizes),
+            np.repeat(distribution.loss[knots[1:]], sizes),
+        )
         alone = high <= low
         high = np.where(alone, low + 1.0, high)
         with np.errstate(divide="ignore"):
             whole = np.log(-np.expm1(low - high))
             # What goes nowhere is given less than any float; nothing leaves a group of one loss.
-            up = np.maximum(np.log(-np.expm1(low - law.loss)) - whole, _NOWHERE)
-            down = np.maximum(low - law.loss + np.log(-np.expm1(law.loss - high)) - whole, _NOWHERE)
+            up = np.maximum(np.log(-np.expm1(low - distribution.loss)) - whole, _NOWHERE)
+            down = np.maximum(
+                low - distribution.loss + np.log(-np.expm1(distribution.loss - high)) - whole, _NOWHERE
+            )
         down = np.where(alone, 0.0, down)
-        slack = UNIT * (64 + 8 * (np.abs(low - law.loss) + np.abs(whole) + np.abs(law.log_mass)))
+        slack = UNIT * (
+            64 + 8 * (np.abs(low - distribution.loss) + np.abs(whole) + np.abs(distribution.log_mass))
+        )
         at_low, at_high = (
-            self._added(law.log_mass + part + slack + 8 * UNIT * np.abs(part), starts) for part in (down, up)
+            self._added(distribution.log_mass + part + slack + 8 * UNIT * np.abs(part), starts)
+            for part in (down, up)
         )
         log_mass = np.logaddexp(np.append(at_low, _NOWHERE), np.append(_NOWHERE, at_high))
-        return LossDistribution(law.loss[knots], log_mass + 8 * UNIT * (1 + np.abs(log_mass)))
+        return LossDistribution(distribution.loss[knots], log_mass + 8 * UNIT * (1 + np.abs(log_mass)))
 
 
-def _knots(law: LossDistribution, tilt: float, most: int) -> NDArray[np.intp]:
+def _knots(distribution: LossDistribution, tilt: float, most: int) -> NDArray[np.intp]:
     """Return where groups begin; some for every so many losses, for each mass, tilted or not, and for width.
 
     Of the tilted mass times the square of its width the two bounds differ.
     """
-    gaps = np.diff(law.loss)
-    tilted = tilt * law.loss + law.log_mass
-    masses = [np.exp(log - log.max()) for log in (law.log_mass, tilted)]
+    gaps = np.diff(distribution.loss)
+    tilted = tilt * distribution.loss + distribution.log_mass
+    masses = [np.exp(log - log.max()) for log in (distribution.log_mass, tilted)]
     plain, weight = (mass[:-1] + mass[1:] for mass in masses)
     shares = [np.ones(len(gaps)), plain, weight, np.cbrt(weight * gaps**2)]
     level = np.concatenate([[0.0], np.cumsum(sum(share / max(share.sum(), 1e-300) for share in shares))])

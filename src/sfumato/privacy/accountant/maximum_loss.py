@@ -43,5 +43,5 @@ def maximum_loss(pairs: Pairs) -> float:
 def _in_order(pair: Pair, *, swapped: bool) -> float:
     if pair.symmetric:
         return pair.supremum
-    law = pair.bins(pair.cuts(_REACH), swapped=swapped).merged()
-    return max(0.0, float(law.loss[law.log_mass > _REAL].max(initial=0.0)))
+    distribution = pair.bins(pair.cuts(_REACH), swapped=swapped).merged()
+    return max(0.0, float(distribution.loss[distribution.log_mass > _REAL].max(initial=0.0)))

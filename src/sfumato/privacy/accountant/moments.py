@@ -114,22 +114,22 @@ def pair_rdp(pair: Pair, orders: tuple[float, ...]) -> RDPView:
     gaps = np.array(orders) - 1.0
     curve, mass = np.zeros(len(gaps)), 0.0
     for swapped in (False,) if pair.symmetric else (False, True):
-        law = pair.bins(cuts, swapped=swapped).split()
-        curve, mass = np.maximum(curve, _divergences(law, gaps)), max(mass, law.infinite)
+        distribution = pair.bins(cuts, swapped=swapped).split()
+        curve, mass = np.maximum(curve, _divergences(distribution, gaps)), max(mass, distribution.infinite)
     return RDPView(tuple(curve.tolist()), min(1.0, mass))
 
 
-def _divergences(law: DiscreteLoss, gaps: _Array) -> _Array:
+def _divergences(distribution: DiscreteLoss, gaps: _Array) -> _Array:
     """Return the log of each moment, divided by its gap, rounded up."""
-    if not len(law.loss):
+    if not len(distribution.loss):
         return np.zeros(len(gaps))
-    tilted = np.multiply.outer(gaps, law.loss)
-    exponents = tilted + law.log_mass
+    tilted = np.multiply.outer(gaps, distribution.loss)
+    exponents = tilted + distribution.log_mass
     top = exponents.max(axis=1)
     if np.isneginf(top).any():
         return np.zeros(len(gaps))
     near = exponents > (top - _NEAR)[:, None]
-    sizes = np.abs(tilted) + np.abs(law.log_mass, where=near, out=np.zeros_like(tilted))
+    sizes = np.abs(tilted) + np.abs(distribution.log_mass, where=near, out=np.zeros_like(tilted))
     slack = UNIT * (4 * np.where(near, sizes, 0.0).max(axis=1) + 2 * np.abs(top) + 128)
     value = top + np.log(np.exp(exponents - top[:, None]).sum(axis=1))
     bound = (value + slack) * (1 + np.sign(value) * 4 * UNIT) / gaps

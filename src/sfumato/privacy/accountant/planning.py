@@ -60,7 +60,7 @@ class PlannedPart:
     swapped: bool
     cuts: _Array
     bins: Bins
-    law: DiscreteLoss
+    distribution: DiscreteLoss
 
     @classmethod
     def cut(cls, pair: Pair, counts: _Array, cuts: _Array, *, swapped: bool) -> PlannedPart:
@@ -73,14 +73,14 @@ class PlannedPart:
         """Return the other order, cut in the same places."""
         return PlannedPart.cut(self.pair, self.counts, self.cuts, swapped=not self.swapped)
 
-    def shares(self, law: Tilted) -> _Array:
+    def shares(self, distribution: Tilted) -> _Array:
         """Return how many bins are best between each two cuts, up to a factor.
 
         A bin's two bounds differ by its tilted mass times the square of its width in loss; under a fixed
         number of bins the sum is least where each contributes the cube root.
         """
         widths = np.diff(self.bins.edges)
-        weights = law.weights[..., : widths.shape[-1]]
+        weights = distribution.weights[..., : widths.shape[-1]]
         if self.bins.against:
             weights, widths = weights[..., ::-1], widths[..., ::-1]
         return np.asarray(np.cbrt(weights * widths**2))
@@ -197,8 +197,8 @@ class NumericalPlan:
         """Return what is inverted for the upper bound, or for the lower one."""
         if upper:
             return ComposedLosses([(part.bins.split(), part.counts) for part in self.parts], self.variance)
-        laws = [(part.law, part.counts) for part in self.parts]
-        return ComposedLosses(laws, self.variance * (1 - 32 * UNIT))
+        distributions = [(part.distribution, part.counts) for part in self.parts]
+        return ComposedLosses(distributions, self.variance * (1 - 32 * UNIT))
 
     def even(self, bins: float) -> NumericalPlan:
         """Return the parts cut evenly into so many bins, whatever weighs there."""
@@ -229,7 +229,7 @@ class Survey:
     def __init__(self, parts: Sequence[PlannedPart], variance: float) -> None:
         self.variance, self._parts = variance, parts
         self._tilted: tuple[float, list[Tilted]] = math.nan, []
-        self._work = ComposedLosses([(part.law, part.counts) for part in parts], variance)
+        self._work = ComposedLosses([(part.distribution, part.counts) for part in parts], variance)
         self.infinite = self._work.infinite
         rounds = math.fsum(float(np.sum(part.counts)) for part in parts)
         self._alone = not variance and rounds == 1 and parts[0].pair.continuous
@@ -257,16 +257,16 @@ class Survey:
     def _level(self, tilt: float) -> tuple[float, float]:
         """Return the tilted deviation, and the log of delta times ``exp(tilt * epsilon)``."""
         variance = self.variance + 1 / tilt**2 + 1 / (1 + tilt) ** 2
-        for part, law in zip(self._parts, self._laws(tilt), strict=True):
-            variance += float(np.sum(part.counts * law.variance()))
+        for part, distribution in zip(self._parts, self._distributions(tilt), strict=True):
+            variance += float(np.sum(part.counts * distribution.variance()))
         deviation = math.sqrt(variance)
         moment = float(self._work.log_moments(np.array([tilt]))[0])
         return deviation, moment - math.log(tilt) - math.log1p(tilt) - math.log(2.5 * deviation)
 
-    def _laws(self, tilt: float) -> list[Tilted]:
+    def _distributions(self, tilt: float) -> list[Tilted]:
         """Return the tilted distributions; those of the last tilt are kept."""
         if self._tilted[0] != tilt:
-            self._tilted = tilt, [part.law.tilted(tilt) for part in self._parts]
+            self._tilted = tilt, [part.distribution.tilted(tilt) for part in self._parts]
         return self._tilted[1]
 
     def plan(self, saddle: Saddle, error: float) -> NumericalPlan:
@@ -284,7 +284,10 @@ class Survey:
 
     def _wishes(self, tilt: float, error: float) -> Iterator[_Wish]:
         """Yield how finely each part is to be cut, for an error of all together."""
-        shares = [part.shares(law) for part, law in zip(self._parts, self._laws(tilt), strict=True)]
+        shares = [
+            part.shares(distribution)
+            for part, distribution in zip(self._parts, self._distributions(tilt), strict=True)
+        ]
         # A part with n bins errs by the cube of its root over n**2; so all need the fewest bins.
         roots = [
             np.cbrt(part.counts * ((1 + tilt) / 6)) * share.sum(axis=-1)

@@ -79,7 +79,7 @@ def _one_octave(pair: Pair, coarse: list[PlannedPart], tilts: _Array, *, swapped
         if look == len(coarse):
             coarse.append(PlannedPart.cut(pair, np.ones(()), pair.cuts(reach), swapped=swapped))
         part = coarse[look]
-        part = part.recut(part.shares(part.law.tilted(float(tilts[-1]))), _BINS)
+        part = part.recut(part.shares(part.distribution.tilted(float(tilts[-1]))), _BINS)
         values, tails = _bounds(part, tilts)
         best = np.fmin(best, values)
         if bool(np.all(tails <= values + _NEGLIGIBLE)):
@@ -97,9 +97,9 @@ def _bounds(part: PlannedPart, tilts: _Array) -> tuple[_Array, _Array]:
         tails = part.pair.log_tail(tilts, part.cuts, swapped=part.swapped)
     if not bins.whole:
         return np.full(len(tilts), np.inf), np.full(len(tilts), -np.inf)
-    law = bins.split()
-    kept = np.isfinite(law.log_mass)
-    loss, log_mass = _with_lost(bins, law.loss[kept], law.log_mass[kept])
+    distribution = bins.split()
+    selected = np.isfinite(distribution.log_mass)
+    loss, log_mass = _with_lost(bins, distribution.loss[selected], distribution.log_mass[selected])
     moved = np.multiply.outer(tilts, loss)
     exponents = moved + log_mass
     top = np.maximum(exponents.max(axis=1), tails)

@@ -135,7 +135,7 @@ class LossVariable:
 
     def _at(self, place: float, precision: Precision) -> tuple[Interval, Interval]:
         place = _check.finite("place", place)
-        tail, cdf = _law(self.loss, self.reverse, place, precision)
+        tail, cdf = _distribution(self.loss, self.reverse, place, precision)
         precision.checked(tail if place >= 0 else cdf, f"the law of the loss at {place!r}")
         return tail, cdf
 
@@ -159,11 +159,11 @@ class LossVariable:
         fine = self._precise(level, middle, precision.relative, 2e-3)
         lower, upper = look.support.lower, look.support.upper if look.infinite.upper == 0 else math.inf
         for step in (0.25 * width * _STEPS).tolist() if tight else ():
-            if self._law(middle - step, fine)[1].upper < level:
+            if self._distribution(middle - step, fine)[1].upper < level:
                 lower = max(lower, middle - step)
                 break
         for step in (0.25 * width * _STEPS).tolist():
-            if self._law(middle + step, fine)[1].lower >= level:
+            if self._distribution(middle + step, fine)[1].lower >= level:
                 upper = min(upper, middle + step)
                 break
         return Precision(precision.relative, 4 * width).checked(
@@ -175,8 +175,8 @@ class LossVariable:
         ratio = min(level, 1 - level) / (1 - level if place >= 0 else level)
         return Precision(min(0.5, max(finest, relative * ratio)), 0.0)
 
-    def _law(self, place: float, precision: Precision) -> tuple[Interval, Interval]:
-        return _law(self.loss, self.reverse, place, precision)
+    def _distribution(self, place: float, precision: Precision) -> tuple[Interval, Interval]:
+        return _distribution(self.loss, self.reverse, place, precision)
 
     def _near(self, level: float, precision: Precision) -> float:
         """Estimate the quantile."""
@@ -195,7 +195,7 @@ class LossVariable:
 
     def _is_below(self, place: float, level: float) -> bool:
         """Estimate whether less than a share of the losses is at most ``place``."""
-        cdf = self._law(place, self._precise(level, place, 0.1, 5e-3))[1]
+        cdf = self._distribution(place, self._precise(level, place, 0.1, 5e-3))[1]
         return (0.5 * (cdf.lower + cdf.upper) if cdf.tight else cdf.lower) < level
 
     def curve(self, points: int = 33) -> Curve:
@@ -212,7 +212,7 @@ class LossVariable:
         places = np.linspace(
             max(look.centre - reach, look.support.lower), min(look.centre + reach, look.support.upper), points
         )
-        found = [self._law(float(place), Precision(0.05, 1e-3))[1] for place in places]
+        found = [self._distribution(float(place), Precision(0.05, 1e-3))[1] for place in places]
         return Curve(
             kind="loss",
             x=places,
@@ -300,7 +300,9 @@ def _look_at(pair: Pair, reverse: bool) -> tuple[float, float, float, float, flo
 
 
 @lru_cache(maxsize=8192)
-def _law(loss: Composition, reverse: bool, place: float, precision: Precision) -> tuple[Interval, Interval]:
+def _distribution(
+    loss: Composition, reverse: bool, place: float, precision: Precision
+) -> tuple[Interval, Interval]:
     """Bound P(L > x) and P(L >= x), and P(L <= x) and P(L < x)."""
     look = _look(loss, reverse)
     if place > look.support.upper:

@@ -87,8 +87,10 @@ class RationalLeaf(Leaf):
         if not self._common:
             return 1.0, ()
         sums = sum(p for p, _ in self._common), sum(q for _, q in self._common)
-        laws = [p / sums[0] for p, _ in self._common], [q / sums[1] for _, q in self._common]
-        return self._mass, ((DiscretePair(*laws, neighboring=cast("Relation", self.neighboring)), 1),)
+        distributions = [p / sums[0] for p, _ in self._common], [q / sums[1] for _, q in self._common]
+        return self._mass, (
+            (DiscretePair(*distributions, neighboring=cast("Relation", self.neighboring)), 1),
+        )
 
     def zcdp(self) -> ZCDPView:
         """Return what pure DP outside the mass implies."""
@@ -103,13 +105,15 @@ class RationalLeaf(Leaf):
         return max(self._log_profile(epsilon, swapped=swapped) for swapped in (False, True))
 
     def _log_profile(self, epsilon: float, *, swapped: bool) -> float:
-        law = self._pair.bins(_NO_CUTS, swapped=swapped).split()
-        gaps = law.loss - epsilon
+        distribution = self._pair.bins(_NO_CUTS, swapped=swapped).split()
+        gaps = distribution.loss - epsilon
         gaps = gaps + 4 * UNIT * np.abs(gaps)
         worse = gaps > 0
-        terms = np.exp(law.log_mass[worse]) * -np.expm1(-gaps[worse])
-        slack = 1 + UNIT * (64 + 4 * len(terms) + float(np.abs(law.log_mass[worse]).max(initial=0.0)))
-        return min(0.0, log_up(above(math.fsum([law.infinite, *terms.tolist()]) * slack)))
+        terms = np.exp(distribution.log_mass[worse]) * -np.expm1(-gaps[worse])
+        slack = 1 + UNIT * (
+            64 + 4 * len(terms) + float(np.abs(distribution.log_mass[worse]).max(initial=0.0))
+        )
+        return min(0.0, log_up(above(math.fsum([distribution.infinite, *terms.tolist()]) * slack)))
 
     @property
     def numeric(self) -> bool:

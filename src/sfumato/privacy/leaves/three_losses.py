@@ -97,9 +97,11 @@ class ThreeLosses(Leaf):
         if epsilon == 0:
             return no_loss()
         log_p, loss = np.array([top - epsilon, middle, top]), np.array([-epsilon, 0.0, epsilon])
-        kept = log_p > -np.inf
-        error = np.full(int(kept.sum()), _units(top, epsilon))
-        return AtomicPair(Points(log_p[kept], loss[kept], error, np.zeros(len(error))), symmetric=True)
+        selected = log_p > -np.inf
+        error = np.full(int(selected.sum()), _units(top, epsilon))
+        return AtomicPair(
+            Points(log_p[selected], loss[selected], error, np.zeros(len(error))), symmetric=True
+        )
 
 
 def _units(top: float, epsilon: float) -> float:

@@ -42,7 +42,7 @@ class SampledNode(Node):
 
     def log_profile(self, epsilon: float) -> float:
         """Return that of the pair."""
-        return max(log_profile(law, epsilon) for law in one_run(self))
+        return max(log_profile(distribution, epsilon) for distribution in one_run(self))
 
     @property
     def numeric(self) -> bool:

@@ -77,10 +77,10 @@ class AmongDecoys(ShuffleModelNode):
 
     def dominating_pair(self) -> Pair:
         """Return the pair of the blanket with so many draws."""
-        told: object = self.loss
-        if not isinstance(told, Blanketed):
+        randomizer: object = self.loss
+        if not isinstance(randomizer, Blanketed):
             self._missing("dominating pair")
-        return among(told.blanket(), self.decoys, Fraction(self.chance))
+        return among(randomizer.blanket(), self.decoys, Fraction(self.chance))
 
 
 def _chance(value: object) -> Fraction:

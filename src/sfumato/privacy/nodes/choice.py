@@ -33,7 +33,7 @@ class _Worst(Several):
 
     def log_profile(self, epsilon: float) -> float:
         """Return that of the pair."""
-        return max(log_profile(law, epsilon) for law in one_run(self))
+        return max(log_profile(distribution, epsilon) for distribution in one_run(self))
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the largest of each order."""

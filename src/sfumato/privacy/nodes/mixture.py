@@ -68,9 +68,9 @@ class Mixture(Several):
         if abs(math.fsum(weights) - 1) > WEIGHT_SLACK:
             _check.refuse("weights", "add up to 1", math.fsum(weights), "divide them by their sum")
         self._set("weights", weights)
-        told: object = self.index_public
-        if not isinstance(told, bool):
-            _check.refuse("index_public", "be True or False", told, "say whether it is told")
+        public: object = self.index_public
+        if not isinstance(public, bool):
+            _check.refuse("index_public", "be True or False", public, "say whether it is told")
 
     def dominating_pair(self) -> Pair:
         """Return the pair of what is drawn and public."""

@@ -148,10 +148,10 @@ class RandomStopping(_Stopping):
 
     def __post_init__(self) -> None:
         self._set_base()
-        laws = "1 is the geometric law, 0 the logarithmic one"
-        shape = _check.finite("shape", self.shape, laws)
+        distributions = "1 is the geometric law, 0 the logarithmic one"
+        shape = _check.finite("shape", self.shape, distributions)
         if shape <= -1:
-            _check.refuse("shape", "be above -1", shape, laws)
+            _check.refuse("shape", "be above -1", shape, distributions)
         self._set("shape", shape)
         remedy = "the mean number of runs falls with it"
         chance = _check.unit_interval("stopping_probability", self.stopping_probability, remedy)

@@ -243,11 +243,13 @@ def _log_moment(pair: Pair, order: float, *, swapped: bool) -> tuple[float, floa
     return _log_sum(below, bins, order, [])[0], _log_sum(above, bins, order, beyond)[1]
 
 
-def _log_sum(law: DiscreteLoss, bins: Bins, order: float, beyond: list[float]) -> tuple[float, float]:
+def _log_sum(
+    distribution: DiscreteLoss, bins: Bins, order: float, beyond: list[float]
+) -> tuple[float, float]:
     """Return the log of a moment of a finite distribution and of what lies beyond, rounded down and up."""
-    kept = np.isfinite(law.log_mass)
-    moved = np.append(order * law.loss[kept], np.zeros(len(beyond)))
-    masses = np.append(law.log_mass[kept], np.array(beyond) + 1e-9)
+    selected = np.isfinite(distribution.log_mass)
+    moved = np.append(order * distribution.loss[selected], np.zeros(len(beyond)))
+    masses = np.append(distribution.log_mass[selected], np.array(beyond) + 1e-9)
     exponents = moved + masses
     top = float(exponents.max(initial=-np.inf))
     if not math.isfinite(top):

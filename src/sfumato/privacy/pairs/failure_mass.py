@@ -50,13 +50,13 @@ class FailureMassPair(LoosePair):
         bins = self._base.bins(cuts, swapped=swapped)
         if self._mass == 0:
             return bins
-        kept = float(np.log1p(-self._mass))
+        log_rest = float(np.log1p(-self._mass))
         return replace(
             bins,
-            points=_scaled(bins.points, kept),
-            atoms=_scaled(bins.atoms, kept),
-            low=Mass(bins.low.log_p + kept, bins.low.log_q + kept),
-            high=Mass(bins.high.log_p + kept, bins.high.log_q + kept),
+            points=_scaled(bins.points, log_rest),
+            atoms=_scaled(bins.atoms, log_rest),
+            low=Mass(bins.low.log_p + log_rest, bins.low.log_q + log_rest),
+            high=Mass(bins.high.log_p + log_rest, bins.high.log_q + log_rest),
             only_p=above(self._mass + (1 - self._mass) * bins.only_p, 4.0),
             only_q=above(self._mass + (1 - self._mass) * bins.only_q, 4.0),
         )

@@ -112,26 +112,26 @@ class _Curve(NamedTuple):
 
     def bins(self, error: float) -> Bins:
         """Return the distributions whose most powerful tests have this power."""
-        kept = self.rise > 0
-        lost = _LOST if np.isfinite(self.slope[~kept]).any() else 0.0
-        log_p = np.log(self.rise[kept][::-1])
+        selected = self.rise > 0
+        lost = _LOST if np.isfinite(self.slope[~selected]).any() else 0.0
+        log_p = np.log(self.rise[selected][::-1])
         errors = np.full(len(log_p), error)
-        points = Points(log_p, self.slope[kept][::-1], errors + 4 * UNIT * np.abs(log_p), 2 * errors)
-        lone = max(0.0, 1 - math.fsum(self.run[kept]))
+        points = Points(log_p, self.slope[selected][::-1], errors + 4 * UNIT * np.abs(log_p), 2 * errors)
+        lone = max(0.0, 1 - math.fsum(self.run[selected]))
         nothing = np.zeros(0)
         certain = min(1.0, self.start * (1 + error) + lost)
         return Bins(NO_ATOMS, nothing, nothing, atoms=points, only_p=certain, only_q=lone)
 
 
-def _curve(law: DiscreteLoss) -> _Curve:
+def _curve(distribution: DiscreteLoss) -> _Curve:
     """Return the power of the tests between the two distributions of a pair."""
-    kept = np.isfinite(law.log_mass)
-    loss, log_mass = law.loss[kept], law.log_mass[kept]
+    selected = np.isfinite(distribution.log_mass)
+    loss, log_mass = distribution.loss[selected], distribution.log_mass[selected]
     order = np.argsort(-loss, kind="stable")
     loss, log_mass = loss[order], log_mass[order]
     rise = np.exp(log_mass)
     lost = _LOST if (rise == 0).any() else 0.0
-    return _Curve(min(1.0, law.infinite + lost), loss, np.exp(log_mass - loss), rise)
+    return _Curve(min(1.0, distribution.infinite + lost), loss, np.exp(log_mass - loss), rise)
 
 
 def _after(outer: _Curve, inner: _Curve) -> _Curve:

@@ -12,7 +12,7 @@ from sfumato.privacy.pairs.discrete_loss import DiscreteLoss
 __all__ = ["log_profile"]
 
 
-def log_profile(law: DiscreteLoss, epsilon: float) -> float:
+def log_profile(distribution: DiscreteLoss, epsilon: float) -> float:
     """Return an upper bound on the log of ``E(1 - exp(epsilon - loss))_+``, given a distribution from above.
 
     Parameters
@@ -22,11 +22,11 @@ def log_profile(law: DiscreteLoss, epsilon: float) -> float:
     epsilon : float
         Any real number.
     """
-    gap = law.loss - epsilon + 2 * UNIT * (np.abs(law.loss) + abs(epsilon))
-    counted = (gap > 0) & np.isfinite(law.log_mass)
-    logs = law.log_mass[counted] + np.log(-np.expm1(-gap[counted]))
-    if law.infinite > 0:
-        logs = np.append(logs, math.log(law.infinite))
+    gap = distribution.loss - epsilon + 2 * UNIT * (np.abs(distribution.loss) + abs(epsilon))
+    counted = (gap > 0) & np.isfinite(distribution.log_mass)
+    logs = distribution.log_mass[counted] + np.log(-np.expm1(-gap[counted]))
+    if distribution.infinite > 0:
+        logs = np.append(logs, math.log(distribution.infinite))
     if not len(logs):
         return -math.inf
     top = float(logs.max())

@@ -27,13 +27,16 @@ def loss_moments(pair: Pair, *, swapped: bool = False) -> tuple[float, float]:
     swapped : bool
         The order.
     """
-    law = pair.bins(fine_cuts(pair, _REACH, _BINS), swapped=swapped).merged()
-    if law.infinite > 0:
+    distribution = pair.bins(fine_cuts(pair, _REACH, _BINS), swapped=swapped).merged()
+    if distribution.infinite > 0:
         _check.refuse(
-            "loss", "have no mass of infinite loss", float(law.infinite), "leave out parts with a delta"
+            "loss",
+            "have no mass of infinite loss",
+            float(distribution.infinite),
+            "leave out parts with a delta",
         )
-    mass = np.exp(law.log_mass)
+    mass = np.exp(distribution.log_mass)
     total = float(mass.sum())
-    mean = float(mass @ law.loss) / total
-    variance = float(mass @ (law.loss - mean) ** 2) / total
+    mean = float(mass @ distribution.loss) / total
+    variance = float(mass @ (distribution.loss - mean) ** 2) / total
     return (mean, variance) if math.isfinite(mean) else (math.inf, math.inf)

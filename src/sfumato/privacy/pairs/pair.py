@@ -239,8 +239,8 @@ def two_points(epsilon: float, infinite: float = 0.0, *, tight: bool = True) -> 
     """
     if math.isinf(epsilon) or infinite >= 1:
         return AtomicPair(NO_ATOMS, only_p=1.0, only_q=1.0, symmetric=True, tight=tight)
-    kept = math.log1p(-infinite)
-    lesser = -math.log1p(math.exp(-epsilon)) + kept
+    log_rest = math.log1p(-infinite)
+    lesser = -math.log1p(math.exp(-epsilon)) + log_rest
     log_p = np.array([lesser - epsilon, lesser])
     with np.errstate(over="ignore"):
         error = UNIT * (16 + 4 * np.abs(log_p))

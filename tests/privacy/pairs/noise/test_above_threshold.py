@@ -27,11 +27,11 @@ def divergences(pair: Pair) -> Array:
 
 def truth(z: Array, distances: Array) -> Array:
     """Those of when the first number is above, if any is."""
-    laws = []
+    distributions = []
     for line in (z, z + distances):
         left = np.concatenate([[0.0], np.cumsum(log_ndtr(line))])
-        laws.append(np.exp(np.append(left[:-1] + log_ndtr(-line), left[-1])))
-    return np.array([float(np.maximum(0, laws[0] - u * laws[1]).sum()) for u in RATIOS])
+        distributions.append(np.exp(np.append(left[:-1] + log_ndtr(-line), left[-1])))
+    return np.array([float(np.maximum(0, distributions[0] - u * distributions[1]).sum()) for u in RATIOS])
 
 
 @cases("distance", [0.05, 0.5, 3.0])

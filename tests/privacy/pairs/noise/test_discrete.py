@@ -198,8 +198,8 @@ def test_tails_are_bounded_from_above(stddev: Fraction | int, shift: int, start:
 def test_one_subsampled_discrete_gaussian_holds_the_exact_sum() -> None:
     for stddev, shift, q, epsilon in ((2, 1, 0.1, 0.05), (66, 20, 0.2, 0.05), (66, 20, 0.01, 0.004)):
         masses, _ = gaussian_masses(stddev)
-        law = [mpf(mass) / 2**BITS for mass in masses]
-        absent, there = law[shift:] + [mpf(0)] * shift, law
+        distribution = [mpf(mass) / 2**BITS for mass in masses]
+        absent, there = distribution[shift:] + [mpf(0)] * shift, distribution
         mixed = [(1 - mpf(q)) * a + mpf(q) * b for a, b in zip(absent, there, strict=True)]
         scale = mpmath.exp(mpf(epsilon))
         truth = max(

@@ -82,9 +82,9 @@ def _back(distance: float, length: int) -> tuple[list[float], list[float]]:
         chances = np.exp(-x) * (1 + _SLACK)
         steps = np.append(np.diff(y) * chances[:-1], chances[-1] * y[-1] / x[-1])
         sums = np.cumsum(steps[::-1])[::-1] * (1 + _SLACK * 2 * len(steps))
-        kept = np.flatnonzero((np.diff(y, prepend=0.0) > 0) & (y <= _LARGEST))[::_EACH]
+        selected = np.flatnonzero((np.diff(y, prepend=0.0) > 0) & (y <= _LARGEST))[::_EACH]
     found = np.fmin(sums, 1.0)  # where floats overflow, nothing is known
-    return [0.0, *y[kept].tolist()], [min(1.0, above(float(y[0] + found[0]))), *found[kept].tolist()]
+    return [0.0, *y[selected].tolist()], [min(1.0, above(float(y[0] + found[0]))), *found[selected].tolist()]
 
 
 def _going_on(distance: float, length: int) -> tuple[_Array, _Array]:

@@ -140,8 +140,8 @@ class AllocationPair(DerivedPair):
             return _Cut(cuts, floor, step)
         cuts = self._base.snapped(cuts)
         edges = self._base.bins(cuts, swapped=False).edges
-        law = self._law(_Cut(cuts, floor, step), swapped=False, upper=False)
-        far = np.nan_to_num(edges / (12 * max(law.spread, 1e-12)), posinf=1e9, neginf=-1e9)
+        distribution = self._distribution(_Cut(cuts, floor, step), swapped=False, upper=False)
+        far = np.nan_to_num(edges / (12 * max(distribution.spread, 1e-12)), posinf=1e9, neginf=-1e9)
         shares = np.abs(np.diff(far / (1 + np.abs(far))))
         wanted = _BINS * _STEPS[0] / step * shares / max(float(shares.sum()), 1e-300)
         return _Cut(self._base.finer(cuts, wanted), floor, step)
@@ -149,10 +149,12 @@ class AllocationPair(DerivedPair):
     def _one(self, cut: _Cut, *, swapped: bool, upper: bool) -> Bins:
         """Return the pair's bins in one order, from one side."""
         side = (Side.FALLING if swapped else Side.RISING) if upper else Side.LEAST
-        law = self._law(cut, swapped=swapped, upper=upper)
-        if len(law.value):
-            law = self._average(self._product(thinned(law, side), side), side, rising=upper != swapped)
-        bins = _bins(law, swapped=swapped, upper=upper)
+        distribution = self._distribution(cut, swapped=swapped, upper=upper)
+        if len(distribution.value):
+            distribution = self._average(
+                self._product(thinned(distribution, side), side), side, rising=upper != swapped
+            )
+        bins = _bins(distribution, swapped=swapped, upper=upper)
         if upper:
             bins = self._with_tail(bins, cut, swapped=swapped)
         share = self._share()[1 if upper else 0]
@@ -160,28 +162,30 @@ class AllocationPair(DerivedPair):
             return bins
         return bins.swapped().mixed(share).swapped() if swapped else bins.mixed(share)
 
-    def _law(self, cut: _Cut, *, swapped: bool, upper: bool) -> RatioDistribution:
+    def _distribution(self, cut: _Cut, *, swapped: bool, upper: bool) -> RatioDistribution:
         """Return the ratios of one run."""
         bins = self._base.bins(cut.cuts, swapped=swapped)
-        law = _start(bins.split() if upper else bins.merged(), swapped=swapped, upper=upper)
-        return law._replace(floor=cut.floor, step=cut.step, cut=0.0 if self._whole else _CUT * cut.floor)
+        distribution = _start(bins.split() if upper else bins.merged(), swapped=swapped, upper=upper)
+        return distribution._replace(
+            floor=cut.floor, step=cut.step, cut=0.0 if self._whole else _CUT * cut.floor
+        )
 
-    def _product(self, law: RatioDistribution, side: Side) -> RatioDistribution:
+    def _product(self, distribution: RatioDistribution, side: Side) -> RatioDistribution:
         """Return the ratios of all runs of one step."""
-        whole = law
+        whole = distribution
         for bit in f"{self._runs:b}"[1:]:
             whole = joined(whole, whole, None, math.sqrt(2) * whole.spread, side)
             if bit == "1":
-                whole = joined(whole, law, None, math.hypot(whole.spread, law.spread), side)
+                whole = joined(whole, distribution, None, math.hypot(whole.spread, distribution.spread), side)
         return whole
 
-    def _average(self, law: RatioDistribution, side: Side, *, rising: bool) -> RatioDistribution:
+    def _average(self, distribution: RatioDistribution, side: Side, *, rising: bool) -> RatioDistribution:
         """Return the weighted average over the steps, built up by halves."""
-        whole, steps = law, 1
+        whole, steps = distribution, 1
         for bit in f"{self._steps:b}"[1:]:
             whole, steps = self._joined(whole, steps, whole, steps, side, rising=rising), 2 * steps
             if bit == "1":
-                whole, steps = self._joined(whole, steps, law, 1, side, rising=rising), steps + 1
+                whole, steps = self._joined(whole, steps, distribution, 1, side, rising=rising), steps + 1
         return whole
 
     def _joined(
@@ -191,7 +195,7 @@ class AllocationPair(DerivedPair):
         first, second, error = self._weights(m, n)
         if second < _LATE:
             return _without(one, first, second, side, rising=rising)
-        variances = [math.expm1(min(600.0, law.spread**2)) for law in (one, two)]
+        variances = [math.expm1(min(600.0, distribution.spread**2)) for distribution in (one, two)]
         spread = math.sqrt(math.log1p(first * first * variances[0] + second * second * variances[1]))
         found = joined(one, two, (first, second), max(spread, 1e-12), side)
         return found._replace(value_error=found.value_error + error)
@@ -265,7 +269,7 @@ class AllocationPair(DerivedPair):
 
 
 def _without(
-    law: RatioDistribution, first: float, second: float, side: Side, *, rising: bool
+    distribution: RatioDistribution, first: float, second: float, side: Side, *, rising: bool
 ) -> RatioDistribution:
     """Return a distribution for the weighted sum of this one and of another, which has hardly any weight.
 
@@ -273,34 +277,34 @@ def _without(
     values more spread. Downwards the others are put to their mean, at most 1, or to 0.
     """
     if side is not Side.LEAST:
-        return law
+        return distribution
     if not rising:
-        return law._replace(value=first * law.value, infinite=first * law.infinite)
-    return law._replace(value=first * law.value + second, zero=0.0)
+        return distribution._replace(value=first * distribution.value, infinite=first * distribution.infinite)
+    return distribution._replace(value=first * distribution.value + second, zero=0.0)
 
 
-def _start(law: DiscreteLoss, *, swapped: bool, upper: bool) -> RatioDistribution:
+def _start(distribution: DiscreteLoss, *, swapped: bool, upper: bool) -> RatioDistribution:
     """Return the ratios of a distribution of the loss under its Q.
 
     Where values are too far from 1, they go in the direction that is conservative: up if ``upper`` is not
     ``swapped``, down otherwise.
     """
-    some = np.isfinite(law.log_mass) & np.isfinite(law.loss)
-    loss, log_p = law.loss[some], law.log_mass[some]
+    some = np.isfinite(distribution.log_mass) & np.isfinite(distribution.loss)
+    loss, log_p = distribution.loss[some], distribution.log_mass[some]
     log_value, log_q = (-loss, log_p) if swapped else (loss, log_p - loss)
-    infinite, zero = (0.0, float(law.infinite)) if swapped else (float(law.infinite), 0.0)
+    infinite, zero = (0.0, float(distribution.infinite)) if swapped else (float(distribution.infinite), 0.0)
     far, near = log_value > _LIMIT, log_value < -_LIMIT
     if upper != swapped:
         if upper:
             infinite += float(np.exp(log_p[far]).sum()) * _SLACK
-        kept = ~far
+        selected = ~far
     else:
         if swapped:
             zero += float(np.exp(log_q[near]).sum()) * _SLACK
-        kept = ~near
+        selected = ~near
     size = float(np.abs(loss).max(initial=0.0)) + float(np.abs(log_q[log_q > -700]).max(initial=0.0))
     error = UNIT * (16 + 4 * size)
-    value, mass = np.exp(np.clip(log_value[kept], -_LIMIT, _LIMIT)), np.exp(log_q[kept])
+    value, mass = np.exp(np.clip(log_value[selected], -_LIMIT, _LIMIT)), np.exp(log_q[selected])
     moved = error
     if not swapped:
         # What is missing to one has no P-mass; what is too much is divided out.
@@ -316,17 +320,21 @@ def _start(law: DiscreteLoss, *, swapped: bool, upper: bool) -> RatioDistributio
     return RatioDistribution(value[order], mass[order], zero, min(1.0, infinite), 0.0, 0.0, error, moved)
 
 
-def _bins(law: RatioDistribution, *, swapped: bool, upper: bool) -> Bins:
+def _bins(distribution: RatioDistribution, *, swapped: bool, upper: bool) -> Bins:
     """Return a distribution of ratios as atoms of a pair, in one order."""
-    log_a, log_q = np.log(law.value), np.log(law.mass)
+    log_a, log_q = np.log(distribution.value), np.log(distribution.mass)
     rounding = 8 * UNIT * (1 + np.abs(log_a) + np.abs(log_q))
-    errors = law.mass_error + rounding, law.value_error + rounding
+    errors = distribution.mass_error + rounding, distribution.value_error + rounding
     # The error of a mass is at least 16 units (`_start`): room enough for the roundings of these products.
-    zero = min(1.0, law.zero * (1 + law.mass_error)) if upper else law.zero * max(0.0, 1 - law.mass_error)
+    zero = (
+        min(1.0, distribution.zero * (1 + distribution.mass_error))
+        if upper
+        else distribution.zero * max(0.0, 1 - distribution.mass_error)
+    )
     nothing = np.zeros(0)
     if swapped:
         points = Points(log_q[::-1], -log_a[::-1], errors[0][::-1], errors[1][::-1])
-        lone = max(0.0, 1 - float(law.mass @ law.value))
+        lone = max(0.0, 1 - float(distribution.mass @ distribution.value))
         return Bins(NO_ATOMS, nothing, nothing, atoms=points, only_p=zero, only_q=lone)
     points = Points(log_q + log_a, log_a, errors[0] + errors[1], errors[1])
-    return Bins(NO_ATOMS, nothing, nothing, atoms=points, only_p=min(1.0, law.infinite), only_q=zero)
+    return Bins(NO_ATOMS, nothing, nothing, atoms=points, only_p=min(1.0, distribution.infinite), only_q=zero)

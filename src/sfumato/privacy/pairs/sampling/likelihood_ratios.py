@@ -104,9 +104,9 @@ class _Cells(NamedTuple):
     mass_error: float
     place_error: float
 
-    def of(self, kept: NDArray[np.bool_]) -> _Cells:
+    def of(self, selected: NDArray[np.bool_]) -> _Cells:
         """Return some of the cells."""
-        left, right, mass, moment = (part[kept] for part in self[:4])
+        left, right, mass, moment = (part[selected] for part in self[:4])
         return _Cells(left, right, mass, moment, self.mass_error, self.place_error)
 
 
@@ -162,14 +162,14 @@ def joined(
     return _closed(*_grouped(*_trimmed(start, counted.cells(), side), spread), side)
 
 
-def thinned(law: RatioDistribution, side: Side) -> RatioDistribution:
+def thinned(distribution: RatioDistribution, side: Side) -> RatioDistribution:
     """Return a distribution with fewer values, if it has many."""
-    if len(law.value) <= _DIRECT:
-        return _listed(law, side)
-    spread = law.spread
-    counted = _Counter(float(law.value[0]), float(law.value[-1]), spread)
-    counted.add(law.value, law.mass)
-    return _closed(*_grouped(*_trimmed(law, counted.cells(), side), spread), side)
+    if len(distribution.value) <= _DIRECT:
+        return _listed(distribution, side)
+    spread = distribution.spread
+    counted = _Counter(float(distribution.value[0]), float(distribution.value[-1]), spread)
+    counted.add(distribution.value, distribution.mass)
+    return _closed(*_grouped(*_trimmed(distribution, counted.cells(), side), spread), side)
 
 
 class _Counter:
@@ -230,24 +230,28 @@ class _Counter:
         return _Cells(edges[:-1], edges[1:], mass, moment, terms * UNIT, self._place_error)
 
 
-def _trimmed(law: RatioDistribution, cells: _Cells, side: Side) -> tuple[RatioDistribution, _Cells]:
+def _trimmed(distribution: RatioDistribution, cells: _Cells, side: Side) -> tuple[RatioDistribution, _Cells]:
     """Let a negligible tail go to the extreme that it is near, so that no high moment sees it."""
-    slack = 1 + cells.mass_error + law.mass_error + law.value_error
+    slack = 1 + cells.mass_error + distribution.mass_error + distribution.value_error
     tail = np.cumsum(cells.moment[::-1])[::-1] if side is Side.RISING else np.cumsum(cells.mass)
-    kept = tail >= law.cut
-    if side is Side.LEAST or kept.all() or not kept.any():
-        return law, cells
+    selected = tail >= distribution.cut
+    if side is Side.LEAST or selected.all() or not selected.any():
+        return distribution, cells
     if side is Side.RISING:
-        gone, infinite = float(cells.mass[~kept].sum()), float(tail[~kept].max(initial=0.0))
+        gone, infinite = float(cells.mass[~selected].sum()), float(tail[~selected].max(initial=0.0))
         infinite += TINY * float(cells.right[-1])
-        law = law._replace(zero=law.zero + gone * slack, infinite=law.infinite + infinite * slack)
+        distribution = distribution._replace(
+            zero=distribution.zero + gone * slack, infinite=distribution.infinite + infinite * slack
+        )
     else:
-        gone = float(tail[~kept].max(initial=0.0)) + TINY
-        law = law._replace(zero=law.zero + gone * slack)
-    return law, cells.of(kept)
+        gone = float(tail[~selected].max(initial=0.0)) + TINY
+        distribution = distribution._replace(zero=distribution.zero + gone * slack)
+    return distribution, cells.of(selected)
 
 
-def _grouped(law: RatioDistribution, cells: _Cells, spread: float) -> tuple[RatioDistribution, _Cells]:
+def _grouped(
+    distribution: RatioDistribution, cells: _Cells, spread: float
+) -> tuple[RatioDistribution, _Cells]:
     r"""Put neighboring cells together, as many as the bounds can bear.
 
     A cell of relative width w moves :math:`H(s) = E(A - s)_+` by :math:`s f w^2 / 8`, f the density of
@@ -256,16 +260,16 @@ def _grouped(law: RatioDistribution, cells: _Cells, spread: float) -> tuple[Rati
     """
     left, right, mass, moment, *_ = cells.of(cells.mass > 0)
     if not len(left):
-        return law, cells.of(cells.mass > 0)
+        return distribution, cells.of(cells.mass > 0)
     upper = np.cumsum(moment[::-1])[::-1] - left * np.cumsum(mass[::-1])[::-1]
     lower = right * np.cumsum(mass) - np.cumsum(moment)
-    tail = np.maximum(np.minimum(upper, lower), law.floor)
+    tail = np.maximum(np.minimum(upper, lower), distribution.floor)
     # What lies between full cells belongs to the nearer one.
     middles = 0.5 * (np.log(left[1:]) + np.log(right[:-1]))
     widths = np.diff(middles, prepend=np.log(left[0]), append=np.log(right[-1]))
     density = np.minimum(np.sqrt(moment * widths / tail), widths / spread)
-    density *= np.where(tail < _DEEP * law.floor, _COARSE, 1.0)
-    levels = np.floor(np.cumsum(np.maximum(density / law.step, widths / _WIDEST)))
+    density *= np.where(tail < _DEEP * distribution.floor, _COARSE, 1.0)
+    levels = np.floor(np.cumsum(np.maximum(density / distribution.step, widths / _WIDEST)))
     # The smallest and the largest values stay by themselves: they tell the largest loss.
     apart = np.diff(levels, prepend=-1.0) > 0
     apart[[0, min(1, len(apart) - 1), -1]] = True
@@ -279,10 +283,10 @@ def _grouped(law: RatioDistribution, cells: _Cells, spread: float) -> tuple[Rati
         cells.mass_error,
         cells.place_error,
     )
-    return law, grouped
+    return distribution, grouped
 
 
-def _closed(law: RatioDistribution, cells: _Cells, side: Side) -> RatioDistribution:
+def _closed(distribution: RatioDistribution, cells: _Cells, side: Side) -> RatioDistribution:
     """Put each cell's mass to its mean or to its ends."""
     left, right = cells.left, cells.right
     some = cells.mass > _LOST
@@ -296,21 +300,21 @@ def _closed(law: RatioDistribution, cells: _Cells, side: Side) -> RatioDistribut
         share = (mean - left) / np.where(right > left, right - left, 1.0)
         value = np.concatenate([left, right])
         mass = np.concatenate([mass * (1 - share), mass * share])
-    changed = law._replace(
+    changed = distribution._replace(
         value=value,
         mass=mass,
-        mass_error=law.mass_error + cells.mass_error + 8 * UNIT,
-        value_error=law.value_error + off,
+        mass_error=distribution.mass_error + cells.mass_error + 8 * UNIT,
+        value_error=distribution.value_error + off,
     )
     return _listed(changed, side)
 
 
-def _listed(law: RatioDistribution, side: Side) -> RatioDistribution:
+def _listed(distribution: RatioDistribution, side: Side) -> RatioDistribution:
     """Sort the values, put together what lies close, and leave out what has hardly any mass."""
-    if not len(law.value):  # from below all may be lost
-        return law
-    order = np.argsort(law.value, kind="stable")
-    value, mass = law.value[order], law.mass[order]
+    if not len(distribution.value):  # from below all may be lost
+        return distribution
+    order = np.argsort(distribution.value, kind="stable")
+    value, mass = distribution.value[order], distribution.mass[order]
     starts = np.flatnonzero(np.diff(value, prepend=-1.0) > _CLOSE * value)
     total = np.add.reduceat(mass, starts)
     longest = int(np.diff(np.append(starts, len(value))).max())
@@ -318,10 +322,10 @@ def _listed(law: RatioDistribution, side: Side) -> RatioDistribution:
     if side is not Side.LEAST:
         total[0] += TINY
         total[-1] += TINY
-    kept = total > _LOST
-    return law._replace(
-        value=value[kept],
-        mass=total[kept],
-        mass_error=law.mass_error + longest * UNIT,
-        value_error=law.value_error + longest * _CLOSE,
+    selected = total > _LOST
+    return distribution._replace(
+        value=value[selected],
+        mass=total[selected],
+        mass_error=distribution.mass_error + longest * UNIT,
+        value_error=distribution.value_error + longest * _CLOSE,
     )

@@ -65,20 +65,20 @@ class WithoutReplacementPair(DerivedPair):
         parts = [
             fine_bins(self._base, float(cuts[0]), swapped=order).mixed(self._q) for order in self._orders
         ]
-        laws = [part.split() for part in parts]
+        distributions = [part.split() for part in parts]
         tail = 0.0
         if not any(part.only_p > 0 for part in parts):
             # No loss is infinite: what lies beyond the last cuts is a tail, and is added to the largest.
-            tail = math.fsum(law.infinite for law in laws)
-            laws = [replace(law, infinite=0.0) for law in laws]
-        law = laws[0] if len(laws) == 1 else maximum(laws)
-        kept = (law.loss > 0) & np.isfinite(law.log_mass)
-        loss, log_mass = law.loss[kept], law.log_mass[kept]
-        mass = math.fsum([*np.exp(log_mass), *np.exp(log_mass - loss), law.infinite, tail])
+            tail = math.fsum(distribution.infinite for distribution in distributions)
+            distributions = [replace(distribution, infinite=0.0) for distribution in distributions]
+        distribution = distributions[0] if len(distributions) == 1 else maximum(distributions)
+        selected = (distribution.loss > 0) & np.isfinite(distribution.log_mass)
+        loss, log_mass = distribution.loss[selected], distribution.log_mass[selected]
+        mass = math.fsum([*np.exp(log_mass), *np.exp(log_mass - loss), distribution.infinite, tail])
         rest = max(0.0, 1 - mass) + UNIT * (len(loss) + 64)
         both = np.concatenate([-loss[::-1], [0.0], loss])
         masses = np.concatenate([(log_mass - loss)[::-1], [math.log(rest)], log_mass])
-        bins = only_atoms(DiscreteLoss(both, masses, law.infinite))
+        bins = only_atoms(DiscreteLoss(both, masses, distribution.infinite))
         return replace(bins, high=Mass(math.log(tail), math.log(tail))) if tail else bins
 
     def log_tail(self, tilts: _Array, cuts: _Array, *, swapped: bool) -> _Array:

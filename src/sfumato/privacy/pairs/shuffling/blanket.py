@@ -163,10 +163,12 @@ def _reports(draws: int, chance: float) -> Counts:
 
 def _cells(draws: Counts, gain: float, chance: float, step: float) -> tuple[Cells, float]:
     """Return the distribution of m and m / M, and the mass that is left out."""
-    laws = [_reports(int(number), chance) for number in draws.number.tolist()]
-    sizes = [len(law.number) for law in laws]
-    reports = np.concatenate([law.number for law in laws])
-    mass = np.concatenate([law.mass for law in laws]) * np.repeat(draws.mass, sizes)
+    distributions = [_reports(int(number), chance) for number in draws.number.tolist()]
+    sizes = [len(distribution.number) for distribution in distributions]
+    reports = np.concatenate([distribution.number for distribution in distributions])
+    mass = np.concatenate([distribution.mass for distribution in distributions]) * np.repeat(
+        draws.mass, sizes
+    )
     starts = steps(int(reports.min()), int(reports.max()), _REPORT_SHARE)
     row = np.searchsorted(starts, reports, side="right") - 1
     # How many steps m / M is below 1; the mean of the two levels around it is kept, and rounded up.
@@ -180,7 +182,11 @@ def _cells(draws: Counts, gain: float, chance: float, step: float) -> tuple[Cell
     ratio = 1 + gain * np.exp(-step * np.arange(levels))
     table = table.reshape(len(starts), levels) * (0.5 * (1 + ratio) / (1 + gain * chance))
     row, level = np.nonzero(table >= _LEAST)
-    error = draws.log_error + max(law.log_error for law in laws) + UNIT * 256 * len(laws)
+    error = (
+        draws.log_error
+        + max(distribution.log_error for distribution in distributions)
+        + UNIT * 256 * len(distributions)
+    )
     cells = Cells(starts[row].astype(float), np.log(ratio[level]), table[row, level], error)
     dropped = draws.fewer + 4 * TAIL + float(table[table < _LEAST].sum())
     return cells, dropped
