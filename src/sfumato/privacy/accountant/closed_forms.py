@@ -103,9 +103,10 @@ def split(terms: Terms) -> tuple[float, list[tuple[Views, int]]]:
 
     Notes
     -----
-    If each term's pair is, for both datasets, a mixture of a telltale output with weight :math:`\delta_i` and
-    of the term's remainder, then at least one telltale occurs with probability :math:`1 - \prod (1 -
-    \delta_i)`, and otherwise the remainders are composed (the argument of Kairouz, Oh and Viswanath 2015).
+    If each term's pair is, for both datasets, a mixture of a revealing output with weight :math:`\delta_i`
+    and of the term's remainder, then at least one revealing output occurs with probability
+    :math:`1 - \prod (1 - \delta_i)`, and otherwise the remainders are composed (the argument of Kairouz, Oh
+    and Viswanath 2015).
     """
     masses: list[tuple[float, int]] = []
     remainder: list[tuple[Views, int]] = []

@@ -112,8 +112,8 @@ def _proven(reading: _Reading, loss: Composition, argument: float, precision: Pr
     tight = all(pair.enclosed for pair, _ in pairs)
     if reading is _EPSILON and argument == 0:
         # Where nothing may fail, epsilon is the largest loss.
-        greatest = maximum_loss(pairs) if tight else 0.0
-        return intersection(reading.name, Interval(0.0, quick), Interval(greatest, math.inf, tight))
+        largest = maximum_loss(pairs) if tight else 0.0
+        return intersection(reading.name, Interval(0.0, quick), Interval(largest, math.inf, tight))
     if not tight and _has_profile(loss.terms):
         return Interval(0.0, quick, tight=False)
     found = _attempt(reading, pairs, argument, precision, quick)

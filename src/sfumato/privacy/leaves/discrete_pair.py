@@ -61,8 +61,8 @@ class RationalLeaf(Leaf):
         shared = sum(p for p, _ in common), sum(q for _, q in common)
         self._set("_pair", rational_pair(masses, symmetric=symmetric))
         self._set("_mass", fraction_up(1 - min(shared)))
-        self._set("_loss", _greatest(ratios))
-        self._set("_inner", _greatest([ratio * shared[1] / shared[0] for ratio in ratios]))
+        self._set("_loss", _largest(ratios))
+        self._set("_inner", _largest([ratio * shared[1] / shared[0] for ratio in ratios]))
 
     def _set_rationals(self, name: str, values: object) -> None:
         """Check and keep several non-negative rationals."""
@@ -186,7 +186,7 @@ class DiscretePair(RationalLeaf):
         )
 
 
-def _greatest(ratios: list[Fraction]) -> float:
+def _largest(ratios: list[Fraction]) -> float:
     """Return the largest absolute logarithm, rounded up."""
     ends = {max(ratios), min(ratios)} - {1} if ratios else set()
     return max((above(abs(log_of(end)), 32.0) for end in ends), default=0.0)

@@ -125,6 +125,6 @@ def _rho(epsilon: float, top: float, middle: float) -> float:
         left, right = w[:-1], w[1:]
         beside = 1 + np.exp(-2 * left) + 2 * np.exp(log_ratio - left)
         steps = np.exp(right - left) * -np.expm1(-2 * right) / (right * beside)
-    greatest = max(float(steps.max()), 1 / last)
-    found = above(epsilon * epsilon / 2 * greatest * slack)
+    largest = max(float(steps.max()), 1 / last)
+    found = above(epsilon * epsilon / 2 * largest * slack)
     return min(worst, found) if found >= 0 else worst  # where floats overflow, nothing is known

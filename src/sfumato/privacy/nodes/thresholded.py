@@ -38,7 +38,7 @@ def _lone_pass(loss: PrivacyLoss, threshold: Fraction) -> float:
     return loss.lone_pass(threshold)
 
 
-class _Telltale(Node):
+class _ThresholdedNoise(Node):
     """The loss of noise, and a mass with which everything may be revealed."""
 
     __slots__ = ()
@@ -55,7 +55,7 @@ class _Telltale(Node):
     @property
     @abstractmethod
     def mass(self) -> float:
-        """The probability of the telltale, rounded up."""
+        """The probability that the threshold reveals a unit, rounded up."""
 
     @property
     def neighboring(self) -> Relation | None:
@@ -78,7 +78,7 @@ class _Telltale(Node):
         return GDPView(mu, self._with(delta))
 
     def dominating_pair(self) -> Pair:
-        """Return the noise's pair, and with the probability of the telltale everything."""
+        """Return the noise's pair, and with that probability everything."""
         mass = self.mass
         return FailureMassPair(self.loss.dominating_pair(), mass) if mass < 1 else two_points(0.0, 1.0)
 
@@ -94,7 +94,7 @@ class _Telltale(Node):
 @final
 @serialized_as("thresholded-selection", loss=LOSS, threshold=RATIONAL)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
-class ThresholdedSelection(_Telltale):
+class ThresholdedSelection(_ThresholdedNoise):
     r"""One group's noisy number of units, shown if it is at least a threshold; empty groups are never shown.
 
     A unit that may be in ``g`` groups costs ``ThresholdedSelection(...) * g`` under add/remove or zero-out,
@@ -152,14 +152,14 @@ class ThresholdedSelection(_Telltale):
         """Return the greater of the noise's divergences and of the mass, which is exact for one group."""
         noise, mass = self.loss.dominating_pair(), self.mass
         if not 0 < mass < 1 or not noise.symmetric or self.neighboring is Neighboring.REPLACE_ONE:
-            return _Telltale.dominating_pair(self)
+            return _ThresholdedNoise.dominating_pair(self)
         return TruncatedLossPair(noise, mass)
 
 
 @final
 @serialized_as("distance-test", loss=LOSS, threshold=RATIONAL)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
-class DistanceTest(_Telltale):
+class DistanceTest(_ThresholdedNoise):
     r"""A noisy distance to instability that gates a release: the "test" of propose-test-release.
 
     Parameters
@@ -174,14 +174,14 @@ class DistanceTest(_Telltale):
     Guarantee: together with the loss of the release, that of propose-test-release; the noisy distance may be
     told. A bound :math:`b` is proposed; the distance of a dataset is the smallest number of neighboring steps
     from it to a dataset whose local sensitivity exceeds :math:`b` (0 if its own does), under the same
-    relation. The gated release is calibrated to the sensitivity :math:`b`.
+    relation. The release behind the test is calibrated to the sensitivity :math:`b`.
 
     *Proof.* If the answers on two neighbors differ by at most :math:`b`, then the test, whose distance moves
     by at most 1, and the release compose. Otherwise both local sensitivities exceed :math:`b`, both distances
     are 0, the noisy distance has one distribution, and with probability at least :math:`1 - \delta`,
     :math:`\delta = P(Z \ge \tau)`, nothing else is released on either. Both cases are dominated by the
-    composition of the noise's pair, a telltale of mass :math:`\delta` and the release's pair, by the notes of
-    `FailureMassPair`.
+    composition of the noise's pair, a mass of total failure :math:`\delta` and the release's pair, by the
+    notes of `FailureMassPair`.
 
     References
     ----------

@@ -71,13 +71,13 @@ class TruncatedLossPair(LoosePair):
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return the base's bins up to a loss, and what stands for the others."""
-        bins = _gated(self._base.bins(cuts, swapped=False), self._mass)
+        bins = _truncated(self._base.bins(cuts, swapped=False), self._mass)
         if bins is None:
             return FailureMassPair(self._base, self._mass).bins(cuts, swapped=swapped)
         return bins.swapped() if swapped else bins
 
 
-def _gated(bins: Bins, mass: float) -> Bins | None:
+def _truncated(bins: Bins, mass: float) -> Bins | None:
     """Put the mass in place of the largest losses, if that is possible."""
     points, atoms = bins.points, bins.atoms
     both = points.followed_by(atoms)
