@@ -22,8 +22,8 @@ _FINEST: Final = 1e-6
 _COARSE: Final = 1e-2
 _STEPS: Final = 60
 _LARGEST: Final = math.log(1e12)
-_MOST_UP: Final = math.log(64.0)
-_MOST_DOWN: Final = math.log(4.0)
+_MAX_UP: Final = math.log(64.0)
+_MAX_DOWN: Final = math.log(4.0)
 """Less noise costs more to account for than more noise does, so steps down are short."""
 _CLOSE_BELOW: Final = -1e-12
 """A bound that meets the target by this much meets it also where sums are rounded in another order."""
@@ -268,7 +268,7 @@ class _Search:
         while math.isinf(high) and place <= _LARGEST:
             if enough(place):
                 high = place
-            place += _MOST_DOWN
+            place += _MAX_DOWN
         if math.isinf(high):
             self._unreachable(math.exp(_LARGEST))
         low = high - 10 * self._tolerance
@@ -296,7 +296,7 @@ class _Search:
             move = (
                 found.middle / slope if math.isfinite(found.middle) else math.copysign(math.inf, found.middle)
             )
-            place = self._inside(place + min(max(move, -_MOST_DOWN), _MOST_UP))
+            place = self._inside(place + min(max(move, -_MAX_DOWN), _MAX_UP))
             if place > _LARGEST:
                 break
             if place < -_LARGEST:

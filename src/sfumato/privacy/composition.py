@@ -31,7 +31,7 @@ __all__ = [
     "optimal_composition",
 ]
 
-_MOST: Final = 8_000_000
+_MAX_COUNT: Final = 8_000_000
 
 
 def basic_composition(guarantees: Iterable[tuple[float, float]]) -> PureView:
@@ -139,8 +139,10 @@ def optimal_composition(epsilon: float, delta: float, count: int, *, target_delt
     """
     epsilon, delta = _guarantee(epsilon, delta)
     count = _check.integer("count", count, minimum=1)
-    if count > _MOST:
-        _check.refuse("count", f"be at most {_MOST}", count, "compose ApproximateDP(epsilon, delta) * count")
+    if count > _MAX_COUNT:
+        _check.refuse(
+            "count", f"be at most {_MAX_COUNT}", count, "compose ApproximateDP(epsilon, delta) * count"
+        )
     target = _check.probability("target_delta", target_delta)
     lost = _any_fails(delta, count)
     if lost > target:

@@ -17,7 +17,7 @@ _RELATIVE = 32 * UNIT
 # Up to this distance Simpson's rule is the tighter bound, beyond it the difference of two ratios.
 _SMALL = 0.004
 # A smaller distance is taken for this one, which is worse, to stay clear of underflow.
-_LEAST = 1e-306
+_MINIMUM = 1e-306
 _LARGEST = sys.float_info.max
 _HALF_LOG_TAU = 0.5 * math.log(2 * math.pi)
 
@@ -64,7 +64,7 @@ def log_profile(mu: float, epsilon: float) -> float:
         return -math.inf
     if math.isinf(mu):
         return 0.0
-    mu = max(mu, _LEAST)
+    mu = max(mu, _MINIMUM)
     half = mu / 2
     ratio = epsilon / mu
     if math.isinf(ratio) or ratio > 1e150:

@@ -18,13 +18,13 @@ from tests.chance import accepts_only, rate
 from tests.numerics.sources import ListedSource
 
 # 2^17 honest 64-bit words hold a repeated one with probability 2^-31 < 1e-9.
-MOST_WORDS = 1 << 17
+MAX_WORDS = 1 << 17
 FORKS = pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork:DeprecationWarning")
 
 
 def repeated(*drawn: NDArray[np.uint64]) -> int:
     words = np.concatenate(drawn)
-    assert words.size <= MOST_WORDS
+    assert words.size <= MAX_WORDS
     return words.size - np.unique(words).size
 
 

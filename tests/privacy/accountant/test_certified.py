@@ -249,7 +249,7 @@ def test_mixed_jobs_lie_between_their_parts_and_their_sum() -> None:
 
 @pytest.mark.exhaustive
 def test_what_cannot_be_narrow_warns_and_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certified, "_MOST_COST", 1e6)
+    monkeypatch.setattr(certified, "_MAX_COST", 1e6)
     loss = sgd(1e-5, 0.5, 1_000_001)
     with pytest.warns(PrecisionWarning, match="wider than asked"):
         lower, upper, _ = loss.epsilon_interval(1e-5, Precision(1e-8))
@@ -264,7 +264,7 @@ def test_a_line_that_is_cut_short_is_right(most: int, monkeypatch: pytest.Monkey
     steps = 9_000 + most  # another job each time: nothing may be remembered
     truth = sgd(0.01, 1.0, steps).epsilon_interval(1e-5, Precision(1e-5))
     pairs = [(PoissonSubsampled(Gaussian(1.0), 0.01).dominating_pair(), steps)]
-    monkeypatch.setattr(inversion, "_MOST_POINTS", most)
+    monkeypatch.setattr(inversion, "_MAX_POINTS", most)
     found = certified.epsilon_interval(pairs, 1e-5, Precision(1e-8))
     assert found.lower <= truth.upper
     assert found.upper >= truth.lower

@@ -42,7 +42,7 @@ from sfumato.numerics.sampling.scale import exact_scale
 __all__ = ["DiscreteGaussianDistribution", "DiscreteLaplaceDistribution", "SymmetricDistribution"]
 
 _NORMAL = NormalDist()
-_LEAST = 5e-324
+_MINIMUM = 5e-324
 # exp(-_FAR) is below the smallest positive float.
 _FAR = 800
 
@@ -50,7 +50,7 @@ _FAR = 800
 def exp_minus(x: Fraction) -> Interval:
     """Bound ``exp(-x)`` for an exact rational ``x >= 0``, to a few units in the last place at any size."""
     if x > _FAR:
-        return Interval(0.0, _LEAST)
+        return Interval(0.0, _MINIMUM)
     # exp(-x) = exp(-head) exp(-rest) with |rest| < 2^-43: rounding x first would cost |x| ulp.
     head = float(x)
     rest = x - Fraction(head)
@@ -300,7 +300,7 @@ class DiscreteGaussianDistribution(SymmetricDistribution):
     def _positive_tail(self, k: int) -> Interval:
         first = exp_minus((k / self._exact) ** 2 / 2)
         if not first.lower:
-            return Interval(0.0, max(_LEAST, first.upper))
+            return Interval(0.0, max(_MINIMUM, first.upper))
         terms = tail(k, self._exact)
         rest = Interval(mul_down(first.lower, terms.lower), mul_up(first.upper, terms.upper))
         return ratio_bounds(rest, self._sum)

@@ -38,7 +38,7 @@ from sfumato.numerics.sampling.scale import exact_scale
 __all__ = ["StaircaseDistribution"]
 
 _Integers = NDArray[np.int64]
-_MOST: Final = 1 << 54
+_MAXIMUM: Final = 1 << 54
 
 
 @final
@@ -76,7 +76,7 @@ class StaircaseDistribution(SymmetricDistribution):
             refuse("width", "be at most 2**60", self.width, "use a coarser grid")
         if integer("first", self.first, minimum=1) > self.width:
             refuse("first", "be at most width", self.first, "pass the width of the first stair")
-        if self.width > self._exact * _MOST:  # draws are then far from the end of an int64
+        if self.width > self._exact * _MAXIMUM:  # draws are then far from the end of an int64
             refuse("width", "be at most 2**54 times epsilon", self.width, "measure in larger steps")
 
     @property

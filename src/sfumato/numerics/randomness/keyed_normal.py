@@ -42,10 +42,10 @@ from sfumato import _check
 from sfumato.numerics import _kernels
 from sfumato.numerics.randomness.keyed_rounding import exactly_rounded
 
-__all__ = ["KEY_BYTES", "MOST_SCALE", "add_normals", "keystream", "rounded_normals"]
+__all__ = ["KEY_BYTES", "MAX_SCALE", "add_normals", "keystream", "rounded_normals"]
 
 KEY_BYTES: Final = 32
-MOST_SCALE: Final = 2.0**46
+MAX_SCALE: Final = 2.0**46
 """The largest scale of normal numbers that are rounded to integers."""
 
 _END: Final = 1 << 62
@@ -170,7 +170,7 @@ def rounded_normals(
     """
     nonce = _stream(key, stream)
     scale = _check.non_negative("scale", scale)
-    if scale > MOST_SCALE:
+    if scale > MAX_SCALE:
         _check.refuse("scale", "be at most 2**46", scale, "choose a coarser grid")
     out = np.empty(_check.integer("count", count), np.int64)
     _place(start, count)

@@ -19,7 +19,7 @@ _GUARD: Final = 32
 _MORE: Final = 64
 _PLACE_BITS: Final = 61
 _EXTENSIONS: Final = 1 << 63
-_MOST: Final = 16
+_MAXIMUM: Final = 16
 _IN_A_BLOCK: Final = 4
 
 
@@ -123,7 +123,7 @@ def exactly_rounded(key: bytes, stream: int, place: int, scale: float) -> int:
     exact, width = Fraction(scale), 64
     found = 0
     more = b""
-    for times in range(_MOST):
+    for times in range(_MAXIMUM):
         if times % _IN_A_BLOCK == 0:
             counter = _EXTENSIONS + (times // _IN_A_BLOCK << 61) + group * _PAIRS + pair
             more = _block(key, stream, counter)

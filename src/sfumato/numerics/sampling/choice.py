@@ -47,13 +47,13 @@ class _Candidates:
         self, gaps: NDArray[np.int64], rate: Fraction, multiplicity: NDArray[np.int64] | None
     ) -> None:
         self._gaps, self._rate, self._multiplicity = gaps, rate, multiplicity
-        self._least = int(gaps.min() if multiplicity is None else gaps[multiplicity > 0].min())
+        self._minimum = int(gaps.min() if multiplicity is None else gaps[multiplicity > 0].min())
         self._exact: dict[int, tuple[NDArray[Any], NDArray[Any]]] = {}
         size = gaps.size
         block = min(size, _BLOCK)
         rows = -(-size // block)
         weights = np.zeros(rows * block)
-        weights[:size] = powers(rate).floats(gaps, self._least)
+        weights[:size] = powers(rate).floats(gaps, self._minimum)
         if multiplicity is not None:
             weights[:size] *= multiplicity
         self._rows = weights.reshape(rows, block)
@@ -96,7 +96,7 @@ class _Candidates:
         """Return both bounds on the running weights, in units of ``2^-bits``."""
         if bits not in self._exact:
             table: Powers = powers(self._rate, bits)
-            low = table.exact(self._gaps, self._least)
+            low = table.exact(self._gaps, self._minimum)
             if self._multiplicity is None:
                 counts = np.arange(1, low.size + 1)
             else:

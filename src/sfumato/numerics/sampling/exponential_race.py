@@ -107,7 +107,7 @@ class _Race:
         source: RandomSource,
     ) -> None:
         self._gaps, self._rate, self._multiplicity, self._source = gaps, rate, multiplicity, source
-        self._least = int(gaps.min() if multiplicity is None else gaps[multiplicity > 0].min())
+        self._minimum = int(gaps.min() if multiplicity is None else gaps[multiplicity > 0].min())
         self._words = source.words(gaps.size)
         self._uniforms: dict[int, UniformBits] = {}
         self._low, self._high = np.empty(gaps.size), np.empty(gaps.size)
@@ -120,7 +120,7 @@ class _Race:
         words = self._words[part]
         middle = words.astype(np.float64) + 0.5
         uniform = np.minimum(middle * 2.0**-_WORD, 1 - 2.0**-53)
-        distance = (self._gaps[part] - self._least) * float(self._rate)
+        distance = (self._gaps[part] - self._minimum) * float(self._rate)
         times = np.log(-np.log1p(-uniform)) + distance
         slack = _SLACK * (1 + np.abs(distance)) + 1 / middle + 2.0**-51 / (1 - uniform)
         if self._multiplicity is not None:
@@ -168,7 +168,7 @@ class _Race:
         """Bound the log of a time of arrival, by what is known of its uniform."""
         uniform = self._uniform(index)
         bits, one = uniform.width + _SPARE, 1 << uniform.width
-        distance = self._rate * (int(self._gaps[index]) - self._least)
+        distance = self._rate * (int(self._gaps[index]) - self._minimum)
         low: Fraction | float = -math.inf
         high: Fraction | float = math.inf
         factor = 0, 0

@@ -37,8 +37,8 @@ __all__ = ["LARGEST_POLYA", "discrete_gaussian", "discrete_laplace", "geometric"
 LARGEST_POLYA = 1 << 14
 """Largest scale whose parts are drawn: tables grow with it."""
 
-_LEAST = 256
-_MOST = 1 << 13
+_MINIMUM = 256
+_MAXIMUM = 1 << 13
 
 
 def _shape(size: int | tuple[int, ...] | None) -> tuple[int, ...]:
@@ -54,11 +54,11 @@ def _sample(plan: SamplingPlan, size: int | tuple[int, ...] | None, rng: Rng) ->
     out = np.empty(count, np.int64)
     made = 0
     while made < count:
-        rest = out[made : made + _MOST]
-        if rest.size >= _LEAST:
+        rest = out[made : made + _MAXIMUM]
+        if rest.size >= _MINIMUM:
             made += plan.fill(rest, source)
         else:
-            block = np.empty(_LEAST, np.int64)
+            block = np.empty(_MINIMUM, np.int64)
             front = block[: plan.fill(block, source)][: rest.size]
             rest[: front.size] = front
             made += front.size
@@ -211,7 +211,7 @@ def geometric(
     out = np.empty(count, np.int64)
     while made < count:
         # Blocks of fixed sizes, so that their number alone follows the draws that are refused.
-        block = np.empty(min(_MOST, max(_LEAST, 1 << (2 * (count - made)).bit_length())), np.int64)
+        block = np.empty(min(_MAXIMUM, max(_MINIMUM, 1 << (2 * (count - made)).bit_length())), np.int64)
         block = block[: plan.fill(block, source)]
         selected = block[block >= 0][: count - made]
         out[made : made + selected.size] = selected

@@ -26,7 +26,7 @@ _FIRST_SHARE: Final = 0.6
 """Share of the wanted width that the first plan aims at."""
 _ALIAS_SHARE: Final = 1e-3
 """Share of a plan's error that aliases and the end of the line may use up."""
-_MOST_COST: Final = 4e9
+_MAX_COST: Final = 4e9
 """Products of a bin and a point of the line, for one bound; some seconds."""
 _EVEN: Final = 500.0
 """Bins of each part where distributions are added up one by one."""
@@ -176,7 +176,7 @@ def _refined(
             if uppers[i] > lower:
                 bound = order.bound(error, upper=True)
                 # A line that ends too early bounds nothing, and still finer plans need longer ones.
-                if bound.cut_short or (bound.cost > _MOST_COST and math.isfinite(uppers[i])):
+                if bound.cut_short or (bound.cost > _MAX_COST and math.isfinite(uppers[i])):
                     return _without_lines(orders, lower, uppers, lower_bound, upper_bound)
                 uppers[i] = min(uppers[i], upper_bound(bound, lower))
         if worst is first:

@@ -226,7 +226,7 @@ def _profile(terms: Terms) -> Callable[[float], float]:
 
 def _profile_epsilon(terms: Terms, delta: float) -> float:
     log_delta = log_down(delta)
-    return conversion.least_epsilon(
+    return conversion.minimum_epsilon(
         _profile(terms), log_delta, start=conversion.zcdp_start(_rho(terms), log_delta)
     )
 

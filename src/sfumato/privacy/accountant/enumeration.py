@@ -14,7 +14,7 @@ from sfumato.privacy.accountant.loss_distribution import LossDistribution, Sums
 
 __all__ = ["Enumeration", "condensed", "enumerated"]
 
-_MOST: Final = 1 << 18
+_MAXIMUM: Final = 1 << 18
 """Sums in one step where the distributions are exact; some ten milliseconds."""
 _FEW: Final = 1 << 14
 """Sums in all where the distributions are a choice of cuts, for which the line does as well."""
@@ -36,15 +36,15 @@ def enumerated(work: ComposedLosses, *, upper: bool, exact: bool) -> Enumeration
     most = 1.0
     for distribution, counts in work.distributions:
         most *= float(np.prod(1.0 + counts * (distribution.loss.shape[-1] - 1.0)))
-        if most > (_MOST if exact else _FEW):
+        if most > (_MAXIMUM if exact else _FEW):
             return None
-    return _summed(work, Sums(1.0 if upper else -1.0, _MOST))
+    return _summed(work, Sums(1.0 if upper else -1.0, _MAXIMUM))
 
 
 def condensed(work: ComposedLosses, tilt: float, *, upper: bool) -> Enumeration | None:
     """Return a bound from sums of losses that lose detail on the way, or None where they are too many."""
     steps = sum(float(np.sum(1 + 2 * np.log2(counts))) for _, counts in work.distributions)
-    return _summed(work, Sums(1.0 if upper else -1.0, _MOST, tilt)) if steps <= _STEPS else None
+    return _summed(work, Sums(1.0 if upper else -1.0, _MAXIMUM, tilt)) if steps <= _STEPS else None
 
 
 def _summed(work: ComposedLosses, sums: Sums) -> Enumeration | None:

@@ -43,7 +43,7 @@ _Array = NDArray[np.float64]
 
 _PROBES: Final = np.concatenate([np.linspace(-3.0, -0.04, 9), np.linspace(0.04, 2.5, 9)])
 _DECAY_STEPS: Final = np.linspace(-9.0, 0.0, 37)
-_MOST_POINTS: Final = 1 << 18
+_MAX_POINTS: Final = 1 << 18
 _MOMENT_SLACK: Final = 1e-9
 _ROUND_SLACK: Final = 2.0**-43
 """Together they outweigh every rounding in the log of a moment: relative, and for each round."""
@@ -118,7 +118,7 @@ class Line(DeltaBound):
         allowed = 0.1 * math.exp(log_precision) / (tilt * (1 + tilt) * deviation)
         enough = int(np.argmax(self._beyond <= allowed)) if (self._beyond <= allowed).any() else -1
         wanted = int(self._times[enough] / self._step) + 2
-        self.points, self._cut_short = min(wanted, _MOST_POINTS), wanted > _MOST_POINTS
+        self.points, self._cut_short = min(wanted, _MAX_POINTS), wanted > _MAX_POINTS
         self._ready = False
 
     @property

@@ -30,7 +30,7 @@ _ROWS: Final = 64
 """Pairs that are cut side by side for a first look."""
 _BLOCK: Final = 6000
 """Bins that are worked on side by side: they stay close to the processor."""
-_MOST_BINS: Final = 40_000
+_MAX_BINS: Final = 40_000
 _CLOSE_UP: Final = 96.0
 """Bins of a pair that ran alone, most of them where its loss is epsilon."""
 _TAIL_SHARE: Final = 1e-10
@@ -104,7 +104,7 @@ class PlannedPart:
 def _finer(
     pair: Pair, counts: _Array, cuts: _Array, shares: _Array, wanted: float, *, swapped: bool
 ) -> PlannedPart:
-    heights = min(wanted, _MOST_BINS) * shares / np.maximum(shares.sum(axis=-1), _TINY)[..., None]
+    heights = min(wanted, _MAX_BINS) * shares / np.maximum(shares.sum(axis=-1), _TINY)[..., None]
     return PlannedPart.cut(pair, counts, pair.finer(cuts, heights), swapped=swapped)
 
 
@@ -240,7 +240,7 @@ class Survey:
 
     def saddle_at_delta(self, log_delta: float) -> Saddle:
         """Return the saddle point for a given delta, and about which epsilon belongs to it."""
-        tilt = _least(lambda c: (self._work.log_moments(c) - log_delta - np.log(c) - np.log1p(c)) / c)
+        tilt = _minimum(lambda c: (self._work.log_moments(c) - log_delta - np.log(c) - np.log1p(c)) / c)
         deviation, log_level = self._level(tilt)
         known = enumerated(self._work, upper=False, exact=True) if self._alone else None
         epsilon = known.solve(log_delta) if known else (log_level - log_delta) / tilt
@@ -248,7 +248,7 @@ class Survey:
 
     def saddle_at_epsilon(self, epsilon: float) -> Saddle:
         """Return the saddle point for a given epsilon, and about which delta belongs to it."""
-        tilt = _least(lambda c: self._work.log_moments(c) - c * epsilon - np.log(c) - np.log1p(c))
+        tilt = _minimum(lambda c: self._work.log_moments(c) - c * epsilon - np.log(c) - np.log1p(c))
         deviation, log_level = self._level(tilt)
         known = enumerated(self._work, upper=False, exact=True) if self._alone else None
         log_delta = known.log_bound(epsilon)[0] if known else log_level - tilt * epsilon
@@ -297,7 +297,7 @@ class Survey:
         return zip(self._parts, shares, (scale * root for root in roots), strict=True)
 
 
-def _least(objective: _Objective) -> float:
+def _minimum(objective: _Objective) -> float:
     """Return about where a function of the tilt is least."""
     tilts = _FIRST_TILTS
     for _ in range(4):

@@ -20,7 +20,7 @@ __all__ = ["Curve", "Kind", "curve"]
 Kind: TypeAlias = Literal["profile", "trade-off", "steps"]
 
 _KINDS: Final = ("profile", "trade-off", "steps")
-_LEAST_DELTA: Final = 1e-10
+_MIN_DELTA: Final = 1e-10
 
 
 @final
@@ -79,7 +79,7 @@ def curve(loss: Composition, kind: Kind, *, delta: float | None, points: int) ->
 
 
 def _profile(loss: Composition, points: int) -> Curve:
-    far = intervals.epsilon_interval(loss, _LEAST_DELTA, STANDARD).upper
+    far = intervals.epsilon_interval(loss, _MIN_DELTA, STANDARD).upper
     if math.isinf(far):
         far = 10.0
     places = np.linspace(0.0, far, points)

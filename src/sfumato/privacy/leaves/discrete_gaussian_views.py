@@ -29,7 +29,7 @@ GDP_MASS = 1e-120
 # after scaling by exp(_SCALING).
 _REACH = Fraction(118, 5)
 _MAX_SHIFT = 24
-_LEAST_VISITED = Fraction(1, 3)
+_MIN_VISITED = Fraction(1, 3)
 _SCALING = 700.0
 # Up to this standard deviation every vertex is visited; beyond, the bound in closed form is within 4e-4,
 # or 1e-3 for shifts of several standard deviations.
@@ -109,7 +109,7 @@ def gdp(stddev: Fraction, sensitivity: int) -> GDPView:
     ----------
     Dong, Roth, Su (2022), "Gaussian differential privacy", trade-off functions; the bounds are proven here.
     """
-    if sensitivity > _MAX_SHIFT * stddev or stddev < _LEAST_VISITED:
+    if sensitivity > _MAX_SHIFT * stddev or stddev < _MIN_VISITED:
         return GDPView(math.inf, 0.0)
     last = math.ceil(_REACH * stddev + Fraction(1, 2)) + sensitivity
     if stddev <= _VISITED:
@@ -131,7 +131,7 @@ def gdp_rate(stddev: Fraction, largest: int) -> float:
     :math:`s+1-K \le k \le K` with the :math:`K` of the shift :math:`m`, as :math:`T(K-s) \le T(K-m)`. That is
     a sum of :math:`s` steps :math:`d(j)`, :math:`|j| < K`, each of which is at most the rate.
     """
-    if largest > _MAX_SHIFT * stddev or stddev < _LEAST_VISITED:
+    if largest > _MAX_SHIFT * stddev or stddev < _MIN_VISITED:
         return math.inf
     if stddev <= _VISITED:
         return _visited(stddev, 1, math.ceil(_REACH * stddev + Fraction(1, 2)) + largest)

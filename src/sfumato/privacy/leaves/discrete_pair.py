@@ -27,7 +27,7 @@ from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["DiscretePair", "RationalLeaf"]
 
-_MOST_OUTCOMES: Final = 4096
+_MAX_OUTCOMES: Final = 4096
 _CLOSE: Final = Fraction(1, 10**9)
 _NO_CUTS: Final = np.zeros(0)
 
@@ -72,8 +72,8 @@ class RationalLeaf(Leaf):
         for value in values:
             self._set_exact(name, value)
             numbers.append(getattr(self, name))
-        if not 0 < len(numbers) <= _MOST_OUTCOMES:
-            _check.refuse(name, f"hold from 1 to {_MOST_OUTCOMES} numbers", len(numbers), "merge some")
+        if not 0 < len(numbers) <= _MAX_OUTCOMES:
+            _check.refuse(name, f"hold from 1 to {_MAX_OUTCOMES} numbers", len(numbers), "merge some")
         self._set(name, tuple(numbers))
 
     def pure(self) -> PureView:

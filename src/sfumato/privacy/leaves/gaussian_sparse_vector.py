@@ -35,11 +35,11 @@ from sfumato.privacy.views import GDPView, ZCDPView
 __all__ = ["GaussianSparseVector"]
 
 _LARGEST: Final = 600.0
-_LEAST: Final = -100.0
+_MINIMUM: Final = -100.0
 """Log of the smallest delta that is followed."""
 _POINTS: Final = 128
 _PRECISION: Final = Precision(0.01, 0.0)
-_MOST_LENGTH: Final = 2**50
+_MAX_LENGTH: Final = 2**50
 
 
 @final
@@ -146,7 +146,7 @@ class GaussianSparseVector(Leaf):
         self._set_rounded("query_noise", self.query_noise, up=False)
         remedy = "it bounds the loss, however few are above"
         self._set("length", _check.integer("length", self.length, minimum=1, remedy=remedy))
-        if self.length > _MOST_LENGTH:
+        if self.length > _MAX_LENGTH:
             _check.refuse("length", "be at most 2**50", self.length, "cut the stream into runs")
         remedy = "the run ends with the last of them"
         self._set("positives", _check.integer("positives", self.positives, minimum=1, remedy=remedy))
@@ -204,7 +204,7 @@ class GaussianSparseVector(Leaf):
 def _pair(leaf: GaussianSparseVector) -> Pair:
     """Return a pair with the smallest proven profile, between points at which both bounds are evaluated."""
     mu = leaf.gdp().mu
-    last = min(_LARGEST, rdp_epsilon(leaf.rdp_curve, _LEAST, centre=math.sqrt(-_LEAST) / mu))
+    last = min(_LARGEST, rdp_epsilon(leaf.rdp_curve, _MINIMUM, centre=math.sqrt(-_MINIMUM) / mu))
     places = np.linspace(0.0, last, _POINTS).tolist()
     parts = _parts(leaf)
     deltas = []

@@ -20,7 +20,7 @@ from sfumato.numerics.rounding import exp_up, fraction_down, fraction_up, mul_up
 from sfumato.privacy._outward import UNIT, above, sum_above, times_above
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import RELATION, Neighboring, Relation, refuse_further
-from sfumato.privacy.pairs.group_privacy import MOST_STEPS, GroupPrivacyPair
+from sfumato.privacy.pairs.group_privacy import MAX_STEPS, GroupPrivacyPair
 from sfumato.privacy.pairs.pair import Pair, no_loss
 from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
@@ -29,7 +29,7 @@ __all__ = ["DivergenceLeaf", "GroupPrivacy", "Leaf", "Node", "bounded_log_profil
 
 # Enough for every float; keeps the serialised form short.
 _MAX_BITS = 4096
-_MOST_BITS = 1000
+_MAX_SHIFT_BITS = 1000
 _ANY = "pass a number, 0 or above"
 _NOISE = "pass the scale of the noise; 0 is no noise"
 _REMEDIES = dict.fromkeys(("noise_multiplier", "stddev", "scale", "threshold_noise", "query_noise"), _NOISE)
@@ -118,8 +118,8 @@ class GroupPrivacy(Node):
         self._set_part("loss", self.loss)
         remedy = "fewer units, or a closed form"
         self._set("steps", _check.integer("steps", self.steps, minimum=2, remedy=remedy))
-        if self.steps > MOST_STEPS:
-            _check.refuse("steps", f"be at most {MOST_STEPS}", self.steps, remedy)
+        if self.steps > MAX_STEPS:
+            _check.refuse("steps", f"be at most {MAX_STEPS}", self.steps, remedy)
         if not isinstance(self.neighboring, Neighboring):
             _check.refuse("neighboring", "be a Neighboring", self.neighboring, "pass that of the loss")
         if self._replaces and (self.neighboring is not Neighboring.REPLACE_ONE or self.steps % 2):
@@ -210,10 +210,10 @@ class Leaf(Node):
         self._set_exact(name, noise)
         remedy = "a value that no unit can move needs neither noise nor a loss"
         self._set("sensitivity", _check.integer("sensitivity", sensitivity, minimum=1, remedy=remedy))
-        if self.sensitivity.bit_length() > _MOST_BITS:  # type: ignore[attr-defined]
+        if self.sensitivity.bit_length() > _MAX_SHIFT_BITS:  # type: ignore[attr-defined]
             remedy = "no float is so large: use a coarser grid"
             bits = self.sensitivity.bit_length()  # type: ignore[attr-defined]
-            _check.refuse("sensitivity", f"have at most {_MOST_BITS} bits", bits, remedy)
+            _check.refuse("sensitivity", f"have at most {_MAX_BITS} bits", bits, remedy)
         self._set_relation(neighboring)
 
     def _set_relation(self, value: object) -> None:

@@ -25,7 +25,7 @@ from sfumato.privacy.views import GDPView, ZCDPView
 
 __all__ = ["NoisyIteration"]
 
-_MOST: Final = 10**15
+_MAXIMUM: Final = 10**15
 
 
 @final
@@ -103,7 +103,7 @@ class NoisyIteration(Leaf):
     def gdp(self) -> GDPView:
         """Return the parameter of the theorem."""
         shift = 2.0 if self.neighboring is Neighboring.REPLACE_ONE else 1.0
-        noise, steps = self.noise_multiplier, math.sqrt(min(self.steps_after, _MOST) + 1)
+        noise, steps = self.noise_multiplier, math.sqrt(min(self.steps_after, _MAXIMUM) + 1)
         return GDPView(above(shift / noise / steps, 8.0) if noise > 0 else math.inf, 0.0)
 
     def zcdp(self) -> ZCDPView:

@@ -17,7 +17,7 @@ from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["Profile"]
 
-_MOST: Final = 1024
+_MAXIMUM: Final = 1024
 _LARGEST: Final = 600.0
 
 
@@ -68,9 +68,9 @@ class Profile(RationalLeaf):
         self._set_numbers("epsilons", self.epsilons, up=True)
         self._set_numbers("deltas", self.deltas, up=True)
         self._set_relation(self.neighboring)
-        if not 0 < len(self.epsilons) == len(self.deltas) <= _MOST:
+        if not 0 < len(self.epsilons) == len(self.deltas) <= _MAXIMUM:
             _check.refuse(
-                "deltas", "be as many as the epsilons", len(self.deltas), f"pass 1 to {_MOST} of both"
+                "deltas", "be as many as the epsilons", len(self.deltas), f"pass 1 to {_MAXIMUM} of both"
             )
         for before, after in itertools.pairwise(self.epsilons):
             if after <= before:

@@ -17,7 +17,7 @@ from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["RandomizedResponse"]
 
-_MOST: Final = 2**53
+_MAXIMUM: Final = 2**53
 
 
 @final
@@ -65,7 +65,7 @@ class RandomizedResponse(ThreeLosses):
         self._set_rounded("_epsilon", epsilon, up=True)
         remedy = "one category needs no report"
         self._set("categories", _check.integer("categories", categories, minimum=2, remedy=remedy))
-        if self.categories > _MOST:
+        if self.categories > _MAXIMUM:
             _check.refuse("categories", "be at most 2**53", categories, "hash them to fewer")
         self._set_relation(neighboring)
 

@@ -19,7 +19,7 @@ from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["RDPCurve"]
 
-_MOST: Final = 10_000
+_MAXIMUM: Final = 10_000
 
 
 @final
@@ -70,8 +70,8 @@ class RDPCurve(DivergenceLeaf):
     def __post_init__(self) -> None:
         self._set_numbers("orders", self.orders, up=False)
         self._set_numbers("epsilons", self.epsilons, up=True)
-        if not 0 < len(self.orders) == len(self.epsilons) <= _MOST:
-            remedy = f"pass from 1 to {_MOST} orders and as many epsilons"
+        if not 0 < len(self.orders) == len(self.epsilons) <= _MAXIMUM:
+            remedy = f"pass from 1 to {_MAXIMUM} orders and as many epsilons"
             _check.refuse("epsilons", "be as many as the orders", len(self.epsilons), remedy)
         for before, after in zip((1.0, *self.orders), self.orders, strict=False):
             if after <= before:

@@ -26,8 +26,8 @@ _POINTS: Final = 256
 _FARTHEST: Final = 140.0
 """Minus the log of the smallest delta that is followed."""
 _LARGEST: Final = 600.0
-_LEAST: Final = 1e-9
-_LEAST_SMOOTH: Final = 1e-7
+_MIN_GAP: Final = 1e-9
+_MIN_SMOOTH: Final = 1e-7
 
 
 @final
@@ -111,7 +111,7 @@ class SmoothLaplace(RationalLeaf):
     @property
     def _beta(self) -> float:
         """The smoothness, or a greater one that leaves some digits of the formula."""
-        return max(self.smoothness, _LEAST_SMOOTH) if self.smoothness else 0.0
+        return max(self.smoothness, _MIN_SMOOTH) if self.smoothness else 0.0
 
     def _log_delta(self, epsilon: float) -> float:
         """Return the log of the bound, for an epsilon that it is about."""
@@ -147,9 +147,9 @@ class SmoothLaplace(RationalLeaf):
         gap, beta = orders - 1.0, self._beta
         share = gap * (math.expm1(beta) * (1 + 4 * UNIT))
         with np.errstate(all="ignore"):
-            tilt = np.where(share < 1 - _LEAST, -np.log1p(-share) / gap, np.inf)
+            tilt = np.where(share < 1 - _MIN_GAP, -np.log1p(-share) / gap, np.inf)
         # Near a share of 1 a rounding of it is as large as 1 / (1 - share) of the logarithm.
-        slack = UNIT * (8 * (self._shift + beta) + 8 * tilt + 64 / _LEAST * share / gap * (share > 0.5))
+        slack = UNIT * (8 * (self._shift + beta) + 8 * tilt + 64 / _MIN_GAP * share / gap * (share > 0.5))
         return np.maximum(self._certain, self._shift - beta + tilt + slack)
 
 
@@ -227,5 +227,7 @@ class SmoothGaussian(Leaf):
                 # Where w is small, its rounding is as large as 1 / w of both terms.
                 slack = UNIT * 32 * size * (1 + np.exp(-np.minimum(log_w, 0.0)))
                 found = np.maximum(found, tau + (2 * tau - log_w) / (2 * gap) + moved + slack)
-            finite = (1 + orders * math.expm1(-2 * beta) > _LEAST) & (gap * math.expm1(2 * beta) < 1 - _LEAST)
+            finite = (1 + orders * math.expm1(-2 * beta) > _MIN_GAP) & (
+                gap * math.expm1(2 * beta) < 1 - _MIN_GAP
+            )
         return np.where(finite, np.nextafter(found, np.inf), np.inf)

@@ -15,7 +15,7 @@ from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring, Relation
 from sfumato.privacy.pairs.derived import fine_bins, one_run
-from sfumato.privacy.pairs.group_privacy import MOST_STEPS
+from sfumato.privacy.pairs.group_privacy import MAX_STEPS
 from sfumato.privacy.pairs.hockey_stick import log_profile
 from sfumato.privacy.pairs.mixture import MixturePair
 from sfumato.privacy.pairs.pair import Pair, two_points
@@ -24,7 +24,7 @@ __all__ = ["SampledNode", "drawn_several", "tells_all"]
 
 _NEAR: Final = 12.0
 _NEGLIGIBLE: Final = 1e-25
-_MOST: Final = MOST_STEPS
+_MAXIMUM: Final = MAX_STEPS
 """More occurrences of one unit in a sample are counted as a total loss."""
 
 
@@ -87,7 +87,7 @@ def drawn_several(loss: PrivacyLoss, trials: int, odds: float) -> tuple[Pair, fl
     """
     log_none = -trials * math.log1p(odds)
     drawn = -math.expm1(log_none)
-    log_chance, rest, last = log_none - math.log(drawn), 0.0, min(trials, _MOST)
+    log_chance, rest, last = log_none - math.log(drawn), 0.0, min(trials, _MAXIMUM)
     pairs: list[Pair] = []
     weights: list[float] = []
     for times in range(1, last + 1):

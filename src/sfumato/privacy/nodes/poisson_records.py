@@ -19,7 +19,7 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring, Relation
 from sfumato.privacy.nodes._sampled import drawn_several, tells_all
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
-from sfumato.privacy.pairs.group_privacy import MOST_STEPS
+from sfumato.privacy.pairs.group_privacy import MAX_STEPS
 from sfumato.privacy.pairs.pair import Pair, no_loss
 from sfumato.privacy.pairs.sampling.subsampled import SubsampledPair
 from sfumato.privacy.pairs.wrapped import LoosePair
@@ -28,7 +28,7 @@ from sfumato.privacy.views import PureView
 
 __all__ = ["PoissonRecords"]
 
-_MOST: Final = 1000
+_MAXIMUM: Final = 1000
 
 
 @runtime_checkable
@@ -112,7 +112,7 @@ class PoissonRecords(Node):
     def __post_init__(self) -> None:
         self._set("sampling_probability", self._of_one.sampling_probability)
         self._set("records", _check.integer("records", self.records, minimum=1))
-        most = _MOST if isinstance(self.loss, _Several) else MOST_STEPS
+        most = _MAXIMUM if isinstance(self.loss, _Several) else MAX_STEPS
         if self.records > most:
             remedy = "bound how many records of one unit are kept"
             _check.refuse("records", f"be at most {most} for this loss", self.records, remedy)

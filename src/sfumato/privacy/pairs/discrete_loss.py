@@ -28,7 +28,7 @@ _FEW: Final = 32
 
 _CAPS: Final = np.array([[1.0], [2.2], [3.6]])
 """Caps y below two pi, for `Tilted.decay`."""
-_LEAST: Final = (1 - np.cos(_CAPS)) / _CAPS**2 * (1 - 1e-9)
+_MINIMUM: Final = (1 - np.cos(_CAPS)) / _CAPS**2 * (1 - 1e-9)
 
 
 class Ray(NamedTuple):
@@ -143,7 +143,7 @@ class Tilted:
         )
         # P(C)**2 Var(L | C), less what the sums may have lost.
         spread = np.maximum(mass * square - mean * mean - 2.0**-40 * square[:, -1:], 0.0)
-        rates = (_LEAST * spread[:, rings.places]).max(axis=1)
+        rates = (_MINIMUM * spread[:, rings.places]).max(axis=1)
         return np.asarray(rates.reshape(*self.loss.shape[:-1], -1))
 
     def ray(self, step: float, count: int) -> Ray:

@@ -70,7 +70,7 @@ class _Loss(_Function):
 
     def high(self, edge: float, log_p: float, log_moments: _Array) -> float:
         # L is at most exp(cL) / (ce).
-        return _exp(_least(log_moments - np.log(_TILTS) - 1)) + _exp(log_p) * max(0.0, -edge)
+        return _exp(_minimum(log_moments - np.log(_TILTS) - 1)) + _exp(log_p) * max(0.0, -edge)
 
 
 class _Square(_Function):
@@ -95,10 +95,10 @@ class _Square(_Function):
     def high(self, edge: float, log_p: float, log_moments: _Array) -> float:
         # Above m, (L - m)**2 is at most 4 exp(c (L - m)) / (ce)**2.
         far = math.log(4) - 2 - 2 * np.log(_TILTS) + log_moments - _TILTS * self._centre
-        return _exp(_least(far)) + _exp(log_p) * max(0.0, self._centre - edge) ** 2
+        return _exp(_minimum(far)) + _exp(log_p) * max(0.0, self._centre - edge) ** 2
 
 
-def _least(logs: _Array) -> float:
+def _minimum(logs: _Array) -> float:
     return float(np.nanmin(np.append(logs, np.inf)))
 
 

@@ -18,7 +18,7 @@ __all__ = ["log_of", "rational_pair"]
 
 _UNITS: Final = 16
 """Roundings in `log_of`."""
-_LEAST: Final = 1e-300
+_MINIMUM: Final = 1e-300
 
 
 def rational_pair(masses: Iterable[tuple[Fraction, Fraction]], *, symmetric: bool = False) -> AtomicPair:
@@ -50,7 +50,7 @@ def log_of(value: Fraction) -> float:
     if 1 < 2 * value < 4:
         return math.log1p(float(value - 1))
     nearest = float(value) if value.numerator.bit_length() - value.denominator.bit_length() < 1000 else 0.0
-    if nearest > _LEAST:
+    if nearest > _MINIMUM:
         return math.log(nearest)
     # Beyond the range of floats the logarithm is so large that a difference of two loses little.
     return math.log(value.numerator) - math.log(value.denominator)

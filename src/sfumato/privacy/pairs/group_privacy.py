@@ -26,18 +26,18 @@ from sfumato.privacy.pairs.bins import NO_ATOMS, Bins, Points
 from sfumato.privacy.pairs.discrete_loss import DiscreteLoss
 from sfumato.privacy.pairs.pair import Pair, UncutPair
 
-__all__ = ["MOST_STEPS", "GroupPrivacyPair"]
+__all__ = ["MAX_STEPS", "GroupPrivacyPair"]
 
 _Array = NDArray[np.float64]
 
-MOST_STEPS: Final = 100
+MAX_STEPS: Final = 100
 _REACH: Final = 14.0
 _REACH_PER_STEP: Final = 2.0
-_MOST_REACH: Final = 36.0
+_MAX_REACH: Final = 36.0
 """What lies farther out counts as a loss without bound; each step makes it more likely."""
 _LOST: Final = 1e-300
 """Outweighs every mass that is no float."""
-_MOST_BINS: Final = 12_000
+_MAX_BINS: Final = 12_000
 _FEWEST_BINS: Final = 1_200
 
 
@@ -95,9 +95,9 @@ class GroupPrivacyPair(UncutPair):
     def _step(self, *, swapped: bool) -> _Curve:
         """Return an upper bound on the power of one step."""
         base = self._base
-        cuts = base.cuts(min(_MOST_REACH, _REACH + _REACH_PER_STEP * (self._there + self._back)))
+        cuts = base.cuts(min(_MAX_REACH, _REACH + _REACH_PER_STEP * (self._there + self._back)))
         if base.continuous:
-            bins = max(_FEWEST_BINS, _MOST_BINS // (self._there + self._back))
+            bins = max(_FEWEST_BINS, _MAX_BINS // (self._there + self._back))
             cuts = base.finer(cuts, bins / (len(cuts) - 1))
         return _curve(base.bins(cuts, swapped=swapped).split())
 

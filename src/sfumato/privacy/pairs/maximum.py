@@ -28,7 +28,7 @@ _Array = NDArray[np.float64]
 
 _FLOOR: Final = -1e4
 """Log of masses that are zero as floats."""
-_LEAST_CHANGE: Final = 1e-7
+_MIN_CHANGE: Final = 1e-7
 
 
 class MaximumPair(DerivedPair):
@@ -120,7 +120,7 @@ def _apart(logs: _Array) -> list[int]:
     """Choose points between which falling values change by much more than round-off; the last one too."""
     values, selected = logs.tolist(), [0]
     for i, value in enumerate(values):
-        if value < values[selected[-1]] - _LEAST_CHANGE:
+        if value < values[selected[-1]] - _MIN_CHANGE:
             selected.append(i)
     return selected if selected[-1] == len(values) - 1 else [*selected, len(values) - 1]
 

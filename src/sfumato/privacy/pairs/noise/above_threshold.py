@@ -18,7 +18,7 @@ from sfumato.privacy.pairs.finite import rational_pair
 __all__ = ["above_threshold_pair"]
 
 _LARGEST: Final = 600.0
-_LEAST: Final = -100.0
+_MIN_LOG: Final = -100.0
 """Log of the smallest delta that is followed."""
 _POINTS: Final = 320
 _HAZARDS: Final = np.geomspace(1e-4, 400.0, 2400)
@@ -63,7 +63,9 @@ def above_threshold_pair(distance: float, length: int) -> DirectedPair:
     *A pair* that composes must have no less divergence at all :math:`u > 0`: below 1 the second bound counts,
     as :math:`D_u(P \| Q) = 1 - u + u D_{1/u}(Q \| P)`.
     """
-    last = min(_LARGEST, 0.5 * distance * distance + distance * math.sqrt(-2 * _LEAST + 2 * math.log(length)))
+    last = min(
+        _LARGEST, 0.5 * distance * distance + distance * math.sqrt(-2 * _MIN_LOG + 2 * math.log(length))
+    )
     places = np.linspace(0.0, last, _POINTS).tolist()
     deltas = [_any(log_profile(distance, place), length) for place in places]
     return DirectedPair(rational_pair(distributions_of_profile(places, deltas, back=_back(distance, length))))

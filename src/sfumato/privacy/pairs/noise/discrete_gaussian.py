@@ -21,9 +21,9 @@ from sfumato.privacy._outward import UNIT
 from sfumato.privacy.pairs.bins import NO_ATOMS, Bins, Mass, Points
 from sfumato.privacy.pairs.noise.discrete_gaussian_tail import log_tilted_tail, log_upper_tail
 from sfumato.privacy.pairs.noise.wide_discrete_gaussian import (
-    LEAST_STDDEV,
-    MOST_SHIFT,
-    MOST_STDDEV,
+    MAX_SHIFT,
+    MAX_STDDEV,
+    MIN_STDDEV,
     WideDiscreteGaussianPair,
 )
 from sfumato.privacy.pairs.pair import Pair, two_points
@@ -32,7 +32,7 @@ __all__ = ["DiscreteGaussianPair", "discrete_gaussian_pair"]
 
 _Array = NDArray[np.float64]
 
-_MOST_ATOMS: Final = 2048
+_MAX_ATOMS: Final = 2048
 _FARTHEST: Final = 40.0
 """What lies farther out, in standard deviations, is not worth an atom at any delta."""
 
@@ -54,9 +54,9 @@ def discrete_gaussian_pair(stddev: Fraction, shift: int) -> Pair:
     """
     if not stddev:
         return two_points(math.inf)
-    if stddev <= LEAST_STDDEV and shift <= _MOST_ATOMS:
+    if stddev <= MIN_STDDEV and shift <= _MAX_ATOMS:
         return DiscreteGaussianPair(stddev, shift)
-    if LEAST_STDDEV < stddev <= MOST_STDDEV and shift <= MOST_SHIFT * stddev:
+    if MIN_STDDEV < stddev <= MAX_STDDEV and shift <= MAX_SHIFT * stddev:
         return WideDiscreteGaussianPair(stddev, shift)
     return two_points(math.inf, tight=False)
 

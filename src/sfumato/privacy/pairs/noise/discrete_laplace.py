@@ -17,10 +17,10 @@ __all__ = ["discrete_laplace_pair"]
 _Array = NDArray[np.float64]
 
 _COARSE: Final = 96
-_MOST_ATOMS: Final = 2048
-_MOST_SHIFT: Final = 2**50
+_MAX_ATOMS: Final = 2048
+_MAX_SHIFT: Final = 2**50
 """Sums of larger integers are not exact in floats."""
-_LEAST_RATE: Final = 1e-280
+_MIN_RATE: Final = 1e-280
 """Products of a smaller number lose their relative accuracy."""
 
 
@@ -48,9 +48,9 @@ def discrete_laplace_pair(rate: float, shift: int, bound: float) -> Pair:
     """
     if math.isinf(bound) or bound == 0:
         return two_points(bound)
-    if rate < _LEAST_RATE or shift > _MOST_SHIFT:
+    if rate < _MIN_RATE or shift > _MAX_SHIFT:
         return two_points(bound, tight=False)
-    if shift > _MOST_ATOMS:
+    if shift > _MAX_ATOMS:
         return _CutPair(rate, shift)
     y = np.arange(1.0, shift)
     ends = _ends(rate, shift)

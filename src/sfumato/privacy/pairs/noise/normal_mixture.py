@@ -21,14 +21,14 @@ _Array = NDArray[np.float64]
 
 _COARSE: Final = 160
 _PER_UNIT: Final = 5.0
-_LEAST_REACH: Final = 10.0
+_MIN_REACH: Final = 10.0
 """Far components of little weight make first guesses too great; so tails are followed farther."""
 _FARTHEST: Final = 120.0
 """Standard deviations; what is beyond has a loss in the thousands, and counts as a tail."""
 _TAIL_SLACK: Final = 1e-9
 _ROUGH: Final = 1e-9
 """Outweighs the errors of a difference of two values of the distribution that are not close."""
-_LEAST_MEAN: Final = 1e-12
+_MIN_MEAN: Final = 1e-12
 _LOG_NEGLIGIBLE: Final = math.log(1e-30)
 
 
@@ -71,7 +71,7 @@ class NormalMixturePair(Pair):
 
     def cuts(self, reach: float) -> _Array:
         """Return cuts from ``reach`` below the smallest mean to where little of each distribution is left."""
-        reach = max(reach, _LEAST_REACH)
+        reach = max(reach, _MIN_REACH)
         left = reach * reach + 2 * self._log_weights
         right = np.where(left > 0, self._means + np.sqrt(np.maximum(left, 0.0)), reach)
         width = reach + min(float(right.max()), max(reach, _FARTHEST))
@@ -100,7 +100,7 @@ class NormalMixturePair(Pair):
         parts = [_single(float(mean), cuts) for mean in self._means[1 : last + 1]]
         loss, error = self._mixed([part[0] for part in parts], [part[1] for part in parts])
         # One of Q's own: with a mean of next to nothing, nothing of the quadrature overflows.
-        plain = NormalPair(_LEAST_MEAN).bins(cuts, swapped=False).points
+        plain = NormalPair(_MIN_MEAN).bins(cuts, swapped=False).points
         log_q = plain.log_p - plain.loss
         mass_error = plain.mass_error + plain.loss_error + error + lost
         means = self._means[1 : last + 1, None]

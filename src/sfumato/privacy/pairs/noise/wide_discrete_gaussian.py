@@ -19,14 +19,14 @@ from sfumato.privacy.pairs.bins import Bins, Mass, Points
 from sfumato.privacy.pairs.noise.discrete_gaussian_tail import log_tilted_tail, log_upper_tail
 from sfumato.privacy.pairs.pair import Pair
 
-__all__ = ["LEAST_STDDEV", "MOST_SHIFT", "MOST_STDDEV", "WideDiscreteGaussianPair"]
+__all__ = ["MAX_SHIFT", "MAX_STDDEV", "MIN_STDDEV", "WideDiscreteGaussianPair"]
 
 _Array = NDArray[np.float64]
 
-LEAST_STDDEV: Final = 64
-MOST_STDDEV: Final = 2**46
+MIN_STDDEV: Final = 64
+MAX_STDDEV: Final = 2**46
 """Up to 40 of these, all half-integers are floats."""
-MOST_SHIFT: Final = 24
+MAX_SHIFT: Final = 24
 """In standard deviations."""
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)

@@ -33,7 +33,7 @@ _BINS: Final = 3000
 _STEPS: Final = (0.018, 0.018, 0.011, 0.0065)
 """Widths of cells at the first look, in the first plan, and in those after it."""
 _LEVELS: Final = 2.0
-_LEAST_REACH: Final = 8.0
+_MIN_REACH: Final = 8.0
 _NEGLIGIBLE: Final = 1e-3
 """Times the mass beyond the reach: what is less likely is not distinguished."""
 _CUT: Final = 100.0
@@ -115,7 +115,7 @@ class AllocationPair(DerivedPair):
 
     def cuts(self, reach: float) -> _Array:
         """Return how far to look, in steps, so that near tasks have the same distribution."""
-        return np.array([max(_LEAST_REACH, _LEVELS * math.ceil(reach / _LEVELS))])
+        return np.array([max(_MIN_REACH, _LEVELS * math.ceil(reach / _LEVELS))])
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
         """Return one distribution from below and one from above."""

@@ -97,7 +97,7 @@ class SubsampledPair(WrappedPair):
         tail = self._base.log_tail(tilts, cuts, swapped=True)
         convex = np.logaddexp(math.log1p(-q) + mass, math.log(q) + tail)
         size = np.abs(tail) + (tilts + 1) * abs(math.log(q)) + abs(mass) + tilts + 1
-        return _least((convex, mass - tilts * math.log1p(-q)), size)
+        return _minimum((convex, mass - tilts * math.log1p(-q)), size)
 
 
 def mixed_log_tail(base: Pair, q: float, tilts: _Array, cuts: _Array, *, swapped: bool) -> _Array:
@@ -110,9 +110,9 @@ def mixed_log_tail(base: Pair, q: float, tilts: _Array, cuts: _Array, *, swapped
         least = float(bins.edges[-1] - bins.edge_error[-1])
         direct = tail + (tilts + 1) * np.logaddexp(math.log(q), math.log1p(-q) - least)
     size = np.abs(tail) + (tilts + 1) * abs(math.log(q)) + abs(mass) + tilts + 1
-    return _least((convex, direct), size)
+    return _minimum((convex, direct), size)
 
 
-def _least(bounds: tuple[_Array, _Array], size: _Array) -> _Array:
+def _minimum(bounds: tuple[_Array, _Array], size: _Array) -> _Array:
     """Return the lesser of two bounds, rounded up by the size of what made them."""
     return np.asarray(np.fmin(*bounds) + 16 * UNIT * np.where(np.isfinite(size), size, 0.0))

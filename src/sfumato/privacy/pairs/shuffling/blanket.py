@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.numerics.rounding import fraction_down
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.pairs.pair import Pair, no_loss, two_points
-from sfumato.privacy.pairs.shuffling.clones import MOST_EPSILON
+from sfumato.privacy.pairs.shuffling.clones import MAX_EPSILON
 from sfumato.privacy.pairs.shuffling.report_counts import (
     TAIL,
     Cells,
@@ -27,7 +27,7 @@ __all__ = ["Blanket", "Blanketed", "among", "blanketed"]
 
 _Array = NDArray[np.float64]
 
-_MOST_CLIENTS: Final = 10**10
+_MAX_CLIENTS: Final = 10**10
 """More are counted as so many: further clients only hide more."""
 _SHARE: Final = 4e-4
 _REPORT_SHARE: Final = 1e-3
@@ -37,7 +37,7 @@ _CLOSE_STEP: Final = 5e-4
 """Shares of reports are split between powers of ``exp(-step)``, closer ones in small batches."""
 _SMALL: Final = 150
 _SLACK: Final = 1e-12
-_LEAST: Final = 1e-48
+_MINIMUM: Final = 1e-48
 
 
 class Blanket(NamedTuple):
@@ -103,8 +103,8 @@ def blanketed(blanket: Blanket, clients: int) -> Pair:
     Balle, Bell, Gascón, Nissim (2019), "The privacy blanket of the shuffle model"; Su, Cheng, Wang (2025),
     "Decomposition-based optimal bounds for privacy amplification via shuffling".
     """
-    others = min(clients, _MOST_CLIENTS) - 1
-    odds_against = math.expm1(min(blanket.epsilon, MOST_EPSILON)) * blanket.chance
+    others = min(clients, _MAX_CLIENTS) - 1
+    odds_against = math.expm1(min(blanket.epsilon, MAX_EPSILON)) * blanket.chance
     return _hidden(blanket, others, 1 / (1 + odds_against), 1 / odds_against if odds_against else 0.0)
 
 
@@ -128,7 +128,7 @@ def among(blanket: Blanket, decoys: int, chance: Fraction) -> Pair:
     are rounded down: fewer draws tell more.
     """
     odds = fraction_down(chance / (1 - chance)) if chance < 1 else math.inf
-    return _hidden(blanket, min(decoys, _MOST_CLIENTS), fraction_down(chance), odds)
+    return _hidden(blanket, min(decoys, _MAX_CLIENTS), fraction_down(chance), odds)
 
 
 def _hidden(blanket: Blanket, others: int, share: float, odds: float) -> Pair:
@@ -136,7 +136,7 @@ def _hidden(blanket: Blanket, others: int, share: float, odds: float) -> Pair:
     epsilon, chance = blanket
     if epsilon == 0:
         return no_loss()
-    if epsilon > MOST_EPSILON:
+    if epsilon > MAX_EPSILON:
         return two_points(epsilon, tight=False)
     gain = math.expm1(epsilon)
     draws = _draws(others, share, odds)
@@ -181,12 +181,12 @@ def _cells(draws: Counts, gain: float, chance: float, step: float) -> tuple[Cell
     table += np.bincount(at + 1, mass * (1 - upper), len(starts) * levels)
     ratio = 1 + gain * np.exp(-step * np.arange(levels))
     table = table.reshape(len(starts), levels) * (0.5 * (1 + ratio) / (1 + gain * chance))
-    row, level = np.nonzero(table >= _LEAST)
+    row, level = np.nonzero(table >= _MINIMUM)
     error = (
         draws.log_error
         + max(distribution.log_error for distribution in distributions)
         + UNIT * 256 * len(distributions)
     )
     cells = Cells(starts[row].astype(float), np.log(ratio[level]), table[row, level], error)
-    dropped = draws.fewer + 4 * TAIL + float(table[table < _LEAST].sum())
+    dropped = draws.fewer + 4 * TAIL + float(table[table < _MINIMUM].sum())
     return cells, dropped

@@ -11,11 +11,11 @@ import numpy as np
 from sfumato.privacy.pairs.pair import Pair, no_loss, two_points
 from sfumato.privacy.pairs.shuffling.report_counts import Cells, ReportCountsPair, binomial, steps
 
-__all__ = ["MOST_CLIENTS", "MOST_EPSILON", "clones"]
+__all__ = ["MAX_CLIENTS", "MAX_EPSILON", "clones"]
 
-MOST_CLIENTS: Final = 10**12
+MAX_CLIENTS: Final = 10**12
 """More are counted as so many: further clients only hide more."""
-MOST_EPSILON: Final = 30.0
+MAX_EPSILON: Final = 30.0
 """Above, shuffling is taken to hide nothing."""
 _SHARE: Final = 2e-4
 """Numbers of clones that differ by this share count as the smallest of them: a quarter of it is lost."""
@@ -45,10 +45,10 @@ def clones(epsilon: float, clients: int) -> Pair:
     - tails of u are at most :math:`e^{-98}` (Hoeffding), and their losses at most :math:`\epsilon_0`;
     - probabilities are divided by their sum over a finite window, which is at most 1.
     """
-    clients = min(clients, MOST_CLIENTS)
+    clients = min(clients, MAX_CLIENTS)
     if epsilon == 0:
         return no_loss()
-    if clients == 1 or epsilon > MOST_EPSILON:
+    if clients == 1 or epsilon > MAX_EPSILON:
         return two_points(epsilon, tight=False)
     number = binomial(clients - 1, math.exp(-epsilon), 1 / math.expm1(epsilon))
     starts = steps(int(number.number[0]), int(number.number[-1]), _SHARE)
