@@ -25,6 +25,7 @@ from sfumato.privacy import (
     PrivacyLoss,
     PureDP,
     loss_from_json,
+    matrix_mechanism,
 )
 from sfumato.privacy.catalog import LOSS_CLASSES
 from sfumato.privacy.neighboring import RELATION, Relation, register_relation
@@ -172,6 +173,8 @@ def test_groups_other_relations_and_samples_are_refused() -> None:
             loss.under(Neighboring.REPLACE_ONE)
         with pytest.raises(NeighboringMismatch):
             PoissonSubsampled(next(iter(loss.terms))[0], 0.1)
+    with pytest.raises(NeighboringMismatch):
+        matrix_mechanism([[1.0]], 2.0, separation=1, neighboring=NEAR)  # type: ignore[arg-type]
     with pytest.raises(ParameterError):
         Gaussian(1.0).under(NEAR)  # type: ignore[arg-type]
 

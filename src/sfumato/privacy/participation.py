@@ -12,7 +12,7 @@ from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import div_down, mul_down, mul_up, sqrt_down, sqrt_up
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.leaves.gaussian import Gaussian
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Neighboring, refuse_further
 
 __all__ = ["matrix_mechanism", "participation_sensitivity"]
 
@@ -169,6 +169,7 @@ def matrix_mechanism(
     moved = participation_sensitivity(
         matrix, separation=separation, max_participations=max_participations, fixed_order=fixed_order
     ).upper
+    refuse_further("a matrix mechanism", neighboring)
     return Gaussian(div_down(noise, moved), neighboring=neighboring)
 
 
