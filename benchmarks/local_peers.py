@@ -17,7 +17,7 @@ import numpy as np
 
 from benchmarks.environments import interpreter, script, title
 from sfumato import local
-from sfumato.numerics.binomial import least_probability, most_probability
+from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
 
 __all__ = ["measure_peers"]
 
@@ -87,8 +87,8 @@ def _print_breaches(told: dict[str, Any]) -> None:
         "3/4 and 1/4 would be right): a 0 tells that the bit is not set, and epsilon is infinite"
     )
     for case in told["multi_freq_ldpy"]["notes"]["subsets"]:
-        least = float(least_probability(case["true"], case["trials"], _RISK / 2))
-        most = float(most_probability(case["false"], case["trials"], _RISK / 2))
+        least = float(lower_confidence_bound(case["true"], case["trials"], _RISK / 2))
+        most = float(upper_confidence_bound(case["false"], case["trials"], _RISK / 2))
         rates = case["true"] / case["trials"], case["false"] / case["trials"]
         print(
             f"{title('multi_freq_ldpy')}, subsets of {case['categories']} values at epsilon 1: a value "

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.numerics import _kernels, discrete_gaussian, discrete_laplace
-from sfumato.numerics.plans import gaussian_plan, laplace_plan
+from sfumato.numerics.sampling.plans import gaussian_plan, laplace_plan
 
 __all__ = ["main", "measure_speed", "measure_timing", "measure_training"]
 

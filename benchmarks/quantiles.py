@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from benchmarks.data import visits
 from sfumato.mechanisms import JointQuantiles, Mechanism, Quantile, Quantiles, QuantileTree
-from sfumato.numerics.source import random_source
+from sfumato.numerics.randomness.source import random_source
 from sfumato.queries.answer import add_noise
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.engines.duckdb import DuckDBEngine

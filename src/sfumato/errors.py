@@ -34,10 +34,7 @@ only, never on the data.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from sfumato.privacy.guarantee import Guarantee
+from typing import Protocol
 
 __all__ = [
     "BudgetExceeded",
@@ -136,6 +133,25 @@ class LedgerError(SfumatoError):
     """Root of the ledger's errors."""
 
 
+class _Guarantee(Protocol):
+    """What a `sfumato.privacy.Guarantee` says; the errors lie below the room that defines it."""
+
+    @property
+    def epsilon(self) -> float | None: ...
+    @property
+    def delta(self) -> float | None: ...
+    @property
+    def rho(self) -> float | None: ...
+    @property
+    def mu(self) -> float | None: ...
+    @property
+    def answerable_epsilon(self) -> float | None: ...
+    @property
+    def answerable_delta(self) -> float | None: ...
+    @property
+    def amounts(self) -> str: ...
+
+
 class BudgetExceeded(LedgerError):
     """The charge does not fit into the budget; nothing was charged and no data was read.
 
@@ -143,13 +159,13 @@ class BudgetExceeded(LedgerError):
     ----------
     message : str
         What was refused, and the remedy.
-    remaining : Guarantee
+    remaining : sfumato.privacy.Guarantee
         What is left, with the largest epsilon at which the query would be answered, at its delta.
-    requested : Guarantee
+    requested : sfumato.privacy.Guarantee
         What the refused charge would have cost.
     """
 
-    def __init__(self, message: str, *, remaining: Guarantee, requested: Guarantee) -> None:
+    def __init__(self, message: str, *, remaining: _Guarantee, requested: _Guarantee) -> None:
         super().__init__(message)
         self.remaining = remaining
         self.requested = requested

@@ -8,7 +8,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from sfumato.cli.main import app
-from sfumato.privacy import Gaussian, PoissonSubsampled, PureDP
+from sfumato.privacy import Gaussian, PoissonSubsampled, PureDP, loss_from_json
 
 SGD = ["--sampling-probability", "0.01", "--steps", "10000", "--delta", "1e-5"]
 
@@ -24,6 +24,8 @@ def test_epsilon_of_dp_sgd() -> None:
     facts = json.loads(out)
     assert facts["lower"] <= 6.187712 <= facts["epsilon"] <= 6.194
     assert facts["loss"]["loss"]["count"] == 10_000
+    assert (facts["format"], facts["version"]) == ("sfumato.epsilon", 1)
+    assert loss_from_json(json.dumps(facts["loss"])) == PoissonSubsampled(Gaussian(1.0), 0.01) * 10_000
     assert "epsilon 6.1" in run("epsilon", "--gaussian", "1.0", *SGD)[1]
 
 

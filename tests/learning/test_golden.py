@@ -18,7 +18,7 @@ if run_time(__name__):
     from sfumato.learning import PrivacyCard
     from sfumato.learning.training.checkpoint.checkpoint import RUN, Checkpoint
     from sfumato.learning.training.checkpoint.sealing import RunSecrets, read_key, seal, unseal
-    from sfumato.privacy.serial import loss_from_json
+    from sfumato.privacy.catalog import loss_from_json
     from tests.golden.learning import making
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "learning"

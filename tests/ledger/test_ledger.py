@@ -191,12 +191,12 @@ class Homemade(PrivacyLoss):
         return delta
 
     def to_json(self) -> str:
-        return '{"version": 1, "loss": {"node": "Homemade"}}'
+        return '{"format": "sfumato.loss", "version": 1, "loss": {"kind": "homemade"}}'
 
 
 def test_a_loss_that_cannot_be_read_back_is_refused(open_ledger: Open) -> None:
     ledger = open_ledger(budget=APPROXIMATE)
-    with pytest.raises(ParameterError, match="known nodes"):
+    with pytest.raises(ParameterError, match="of a kind of loss that is known"):
         ledger.charge(Homemade(), delta=0.0)
     assert ledger.entries() == ()
 

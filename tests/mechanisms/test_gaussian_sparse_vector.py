@@ -17,7 +17,7 @@ from scipy.special import ndtr
 
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.mechanisms import GaussianSparseVector, Grid, SparseVector
-from sfumato.numerics import deviates, normal_tail
+from sfumato.numerics.sampling import normal_tail, rounded_noise
 from sfumato.privacy.leaves import gaussian_sparse_vector as leaves
 from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
 from sfumato.privacy.neighboring import Neighboring
@@ -81,7 +81,7 @@ def test_runs_come_as_often_as_the_law_says(
 ) -> None:
     if open_coins:
         monkeypatch.setattr(normal_tail, "_MARGIN", 2.0)
-        monkeypatch.setattr(deviates, "_WORDS", 0)
+        monkeypatch.setattr(rounded_noise, "_WORDS", 0)
     mechanism = GaussianSparseVector(
         sensitivity=1, threshold_stddev=2, query_stddev=3, length=3, positives=2, threshold=0.5
     )

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import sfumato.mechanisms
 from sfumato.mechanisms import Gaussian, Laplace
 from sfumato.mechanisms.additive import AdditiveMechanism
-from sfumato.privacy.serial import loss_from_json
+from sfumato.privacy.catalog import loss_from_json
 
 Make = Callable[[int | float, Fraction, int], AdditiveMechanism]
 

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import Gaussian, Grid, Laplace, LatticeRelease, Release
 from sfumato.mechanisms.additive import AdditiveMechanism
-from sfumato.numerics.laws import DiscreteLaplaceLaw
+from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
@@ -66,7 +66,7 @@ def test_intervals_cover_as_often_as_they_say(level: float) -> None:
 
 @given(st.integers(-(2**62), 2**62), st.fractions(Fraction(1, 10**6), 10**6))
 def test_ends_are_rounded_outward(steps: int, step: Fraction) -> None:
-    law = DiscreteLaplaceLaw(5)
+    law = DiscreteLaplaceDistribution(5)
     common = {
         "step": step,
         "law": law,
@@ -165,7 +165,7 @@ def test_a_function_of_a_release_costs_nothing_more_and_cannot_write_into_it() -
 def test_ends_of_arrays_are_outward_and_exact_where_the_grid_is_of_floats(
     step: Fraction, middle: int, sign: int, side: int
 ) -> None:
-    law = DiscreteLaplaceLaw(5)
+    law = DiscreteLaplaceDistribution(5)
     half, _ = law.half_width(0.95)
     release = LatticeRelease(
         steps=np.array([sign * middle - side * half]),

@@ -31,7 +31,7 @@ def pieces(outcome: Callable[[int], object], *, end: int = WORDS) -> list[Piece]
 
 
 def residues(bound: int) -> list[Piece]:
-    """Split the words by their remainder, as `sfumato.numerics.uniform.uniform_integers` does."""
+    """Split the words by their remainder, as `sfumato.numerics.randomness.uniform.uniform_integers` does."""
     return [((value, value + 3 * bound), Fraction(1, bound)) for value in range(bound)]
 
 
@@ -40,7 +40,7 @@ def enumerated(outcome: Callable[..., Outcome], *words: Iterable[Piece]) -> dict
 
     In each box of pieces the corners with all first and with all last words must have the same outcome.
     """
-    law: dict[Outcome, Fraction] = {}
+    distribution: dict[Outcome, Fraction] = {}
     for box in itertools.product(*words):
         corners = {outcome(*(ends[side] for ends, _ in box)) for side in (0, -1)}
         assert len(corners) == 1, f"words of one piece are told apart: {corners}"
@@ -48,8 +48,8 @@ def enumerated(outcome: Callable[..., Outcome], *words: Iterable[Piece]) -> dict
         for _, part in box:
             share *= part
         told = corners.pop()
-        law[told] = law.get(told, Fraction(0)) + share
-    return law
+        distribution[told] = distribution.get(told, Fraction(0)) + share
+    return distribution
 
 
 def _borders(

@@ -1,6 +1,6 @@
 """The samplers and the laws once more, slowly, in mpmath: no table, no fixed point, no float decides here.
 
-Reads the same words as `sfumato.numerics.plans`: only the layout of words is shared.
+Reads the same words as `sfumato.numerics.sampling.plans`: only the layout of words is shared.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ def number(x: Fraction) -> mp.mpf:
     return mp.mpf(x.numerator) / x.denominator
 
 
-def weight(law: str, scale: Fraction, k: int) -> mp.mpf:
+def weight(distribution: str, scale: Fraction, k: int) -> mp.mpf:
     x = number(Fraction(k) / scale)
-    return mp.exp(-abs(x)) if law == "laplace" else mp.exp(-x * x / 2)
+    return mp.exp(-abs(x)) if distribution == "laplace" else mp.exp(-x * x / 2)
 
 
 @cache
@@ -35,9 +35,9 @@ def gaussian_sums(scale: Fraction) -> tuple[list[mp.mpf], mp.mpf]:
         return sums[::-1], sums[-1]
 
 
-def magnitude_tail(law: str, scale: Fraction, k: int, folded: bool) -> mp.mpf:
+def magnitude_tail(distribution: str, scale: Fraction, k: int, folded: bool) -> mp.mpf:
     """P(K >= k), k >= 1: K is |X| if folded, else X given X >= 0."""
-    if law == "laplace":
+    if distribution == "laplace":
         q = mp.exp(-number(1 / scale))
         return 2 * q**k / (1 + q) if folded else q**k
     sums, whole = gaussian_sums(scale)
@@ -45,10 +45,10 @@ def magnitude_tail(law: str, scale: Fraction, k: int, folded: bool) -> mp.mpf:
     return tail / (whole - mp.mpf(1) / 2) if folded else tail / whole
 
 
-def upper_tail(law: str, scale: Fraction, k: int) -> mp.mpf:
+def upper_tail(distribution: str, scale: Fraction, k: int) -> mp.mpf:
     """P(X >= k) for k >= 1, by summation; for large Gaussians by Euler and Maclaurin's formula, order 28."""
-    if law == "laplace" or scale <= 400:
-        return magnitude_tail(law, scale, k, folded=True) / 2
+    if distribution == "laplace" or scale <= 400:
+        return magnitude_tail(distribution, scale, k, folded=True) / 2
     s = number(scale)
 
     def derivative(n: int) -> mp.mpf:
@@ -67,8 +67,8 @@ def upper_tail(law: str, scale: Fraction, k: int) -> mp.mpf:
     return total / (s * mp.sqrt(2 * mp.pi))
 
 
-def low_bits(law: str, scale: Fraction) -> int:
-    direct, cells = CELLS[law]
+def low_bits(distribution: str, scale: Fraction) -> int:
+    direct, cells = CELLS[distribution]
     bits = 0
     while scale > direct and scale > cells * 2**bits:
         bits += 1
@@ -86,45 +86,51 @@ def compare(value: int, width: int, probability: mp.mpf, words: Iterator[int]) -
         value, width = value << 64 | next(words), width + 64
 
 
-def look_up(law: str, scale: Fraction, folded: bool, value: int, words: Iterator[int]) -> int:
+def look_up(distribution: str, scale: Fraction, folded: bool, value: int, words: Iterator[int]) -> int:
     """#{k >= 1 : U < P(K >= k)} by doubling and bisection."""
     width, inside, outside = 63, 0, 1
     while True:
-        below, value, width = compare(value, width, magnitude_tail(law, scale, outside, folded), words)
+        below, value, width = compare(
+            value, width, magnitude_tail(distribution, scale, outside, folded), words
+        )
         if not below:
             break
         inside, outside = outside, 2 * outside
     while outside - inside > 1:
         middle = (inside + outside) // 2
-        below, value, width = compare(value, width, magnitude_tail(law, scale, middle, folded), words)
+        below, value, width = compare(
+            value, width, magnitude_tail(distribution, scale, middle, folded), words
+        )
         inside, outside = (middle, outside) if below else (inside, middle)
     return inside
 
 
-def draw(law: str, scale: Fraction, own: list[int], words: Iterator[int]) -> int | None:
+def draw(distribution: str, scale: Fraction, own: list[int], words: Iterator[int]) -> int | None:
     """One draw from its own words; `words` gives the further ones. None for a refused draw."""
     with mp.workdps(DIGITS):
-        low = low_bits(law, scale)
+        low = low_bits(distribution, scale)
         sign = -1 if own[0] & 1 else 1
-        cell = look_up(law, scale / 2**low, len(own) == 1, own[0] >> 1, words)
+        cell = look_up(distribution, scale / 2**low, len(own) == 1, own[0] >> 1, words)
         if len(own) == 1:
             return sign * cell
         place = own[1] % 2**low
-        quotient = weight(law, scale, (cell << low) + place) / weight(law, scale, cell << low)
+        quotient = weight(distribution, scale, (cell << low) + place) / weight(
+            distribution, scale, cell << low
+        )
         accepted, _, _ = compare(own[1] >> low, 64 - low, quotient, words)
         x = (cell << low) + place
         return sign * x if accepted and not (sign < 0 and x == 0) else None
 
 
-def words_per_draw(law: str, scale: Fraction) -> int:
-    return 2 if scale > CELLS[law][0] else 1
+def words_per_draw(distribution: str, scale: Fraction) -> int:
+    return 2 if scale > CELLS[distribution][0] else 1
 
 
-def sample(law: str, scale: Fraction, count: int, words: list[int]) -> list[int]:
+def sample(distribution: str, scale: Fraction, count: int, words: list[int]) -> list[int]:
     """The first accepted draws from a list of words, none of which may be left open."""
-    step, made = words_per_draw(law, scale), list[int]()
+    step, made = words_per_draw(distribution, scale), list[int]()
     for at in range(0, len(words), step):
-        value = draw(law, scale, words[at : at + step], iter(()))
+        value = draw(distribution, scale, words[at : at + step], iter(()))
         if value is not None:
             made.append(value)
         if len(made) == count:

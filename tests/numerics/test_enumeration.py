@@ -21,10 +21,10 @@ def test_borders_are_found_to_the_word() -> None:
 
 def test_shares_of_independent_words_are_multiplied() -> None:
     third = pieces(lambda word: word < WORDS // 4)
-    law = enumerated(lambda one, other: (one < WORDS // 4, other % 3), third, residues(3))
-    assert law[True, 0] == Fraction(1, 12)
-    assert law[False, 2] == Fraction(1, 4)
-    assert sum(law.values()) == 1
+    distribution = enumerated(lambda one, other: (one < WORDS // 4, other % 3), third, residues(3))
+    assert distribution[True, 0] == Fraction(1, 12)
+    assert distribution[False, 2] == Fraction(1, 4)
+    assert sum(distribution.values()) == 1
 
 
 def test_words_of_one_piece_that_are_told_apart_are_noticed() -> None:

@@ -12,7 +12,6 @@ from sfumato.privacy import (
     AmongDecoys,
     ApproximateDP,
     BallsInBins,
-    Chained,
     DiscreteGaussian,
     DiscreteGaussianVector,
     DiscreteLaplace,
@@ -23,6 +22,7 @@ from sfumato.privacy import (
     Gaussian,
     GaussianDP,
     GaussianSparseVector,
+    GroupPrivacy,
     Laplace,
     MaxNoise,
     Mixture,
@@ -103,7 +103,7 @@ def _noise() -> Iterator[PrivacyLoss]:
     for noise in NOISES:
         yield Gaussian(noise)
         yield Laplace(noise)
-        yield from (ReportNoisyMax(noise, noise=law) for law in MaxNoise)
+        yield from (ReportNoisyMax(noise, noise=distribution) for distribution in MaxNoise)
         yield from (SparseVector(noise, other, positives=3) for other in (noise, 1.0, MOST))
         yield NoisyIteration(noise, 0)
         yield NoisyIteration(noise, 10**12)
@@ -154,7 +154,7 @@ def _nodes() -> Iterator[PrivacyLoss]:
             yield PoissonRecords(part, 1e-3, 5)
     for part in responses + noises + others:
         yield from (PoissonSubsampled(part, chance) for chance in (1e-300, 0.5, 1.0))
-        yield from (Chained(part, steps, neighboring=ONE) for steps in (2, 7))
+        yield from (GroupPrivacy(part, steps, neighboring=ONE) for steps in (2, 7))
         yield AdaptiveChoice((part, PureDP(0.5)))
         yield Parallel((part, Gaussian(3.0)))
         yield PostProcessed(part)

@@ -55,7 +55,7 @@ def test_other_targets_have_closed_forms_for_gaussians() -> None:
     [
         (3, "make must be a function"),
         (lambda _: 3, "make must return a PrivacyLoss"),
-        (lambda z: Gaussian(1 / z), "make must give less epsilon for more noise"),
+        (lambda z: Gaussian(1 / z), "make must return a loss whose epsilon falls as the noise grows"),
         (lambda z: Gaussian(1.0) + Gaussian(z), "epsilon must be met by some noise"),
         (lambda _: PureDP(0.5), "every noise meets it"),
     ],
@@ -120,7 +120,7 @@ def test_a_bound_that_is_not_tight_is_met_whatever_its_readings_are_rounded_to(e
     noise = calibrate(separated, epsilon=epsilon, delta=1e-3)
     assert separated(noise).epsilon(1e-3) <= epsilon
     assert separated(noise * 0.998).epsilon(1e-3) > epsilon
-    with pytest.raises(ParameterError, match="less epsilon for more noise"):
+    with pytest.raises(ParameterError, match="epsilon falls as the noise grows"):
         calibrate(lambda noise: separated(1 / noise), epsilon=epsilon, delta=1e-3)
 
 

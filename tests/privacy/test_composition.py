@@ -101,8 +101,8 @@ def test_heterogeneous_composition_holds_the_optimum(target: float) -> None:
             other = mp.fsum(epsilons) - this
             total += max(mp.mpf(0), mp.exp(this) - mp.exp(mp.mpf(epsilon)) * mp.exp(other))
         product = mp.fprod(1 + mp.exp(e) for e in epsilons)
-        kept = mp.fprod(1 - mp.mpf(d) for _, d in guarantees)
-        return 1 - kept * (1 - total / product)
+        selected = mp.fprod(1 - mp.mpf(d) for _, d in guarantees)
+        return 1 - selected * (1 - total / product)
 
     with mp.workdps(40):
         assert delta(upper) <= target

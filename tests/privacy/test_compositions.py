@@ -26,7 +26,7 @@ Law = tuple[NDArray[np.float64], NDArray[np.float64]]
 """Privacy losses with their probabilities; what is missing to 1 is the mass of total failure."""
 
 
-def law(loss: PrivacyLoss) -> Law:
+def distribution(loss: PrivacyLoss) -> Law:
     """The distribution of the privacy loss of one leaf, written down from its definition."""
     values = loss.parameters()
     if isinstance(loss, DiscreteLaplace):
@@ -43,14 +43,14 @@ def law(loss: PrivacyLoss) -> Law:
             weights / weights.sum(), dtype=np.float64
         )
     epsilon = float(values["epsilon"])  # type: ignore[arg-type]
-    kept = 1 - float(values.get("delta", 0.0))  # type: ignore[arg-type]
+    selected = 1 - float(values.get("delta", 0.0))  # type: ignore[arg-type]
     share = 1 / (1 + math.exp(-epsilon))
-    return np.array([epsilon, -epsilon]), kept * np.array([share, 1 - share])
+    return np.array([epsilon, -epsilon]), selected * np.array([share, 1 - share])
 
 
-def product(laws: Sequence[Law]) -> Law:
+def product(distributions: Sequence[Law]) -> Law:
     losses, weights = np.zeros(1), np.ones(1)
-    for values, shares in laws:
+    for values, shares in distributions:
         losses = np.add.outer(losses, values).ravel()
         weights = np.multiply.outer(weights, shares).ravel()
         keep = weights > 1e-22
@@ -59,8 +59,8 @@ def product(laws: Sequence[Law]) -> Law:
     return losses, weights
 
 
-def exact_delta(law: Law, epsilon: float) -> float:
-    losses, weights = law
+def exact_delta(distribution: Law, epsilon: float) -> float:
+    losses, weights = distribution
     above = losses > epsilon
     failure = max(0.0, 1 - math.fsum(weights)) if weights.sum() < 1 - 1e-12 else 0.0
     return failure + math.fsum(-weights[above] * np.expm1(epsilon - losses[above]))
@@ -84,7 +84,7 @@ TREES: list[list[PrivacyLoss]] = [
 
 @pytest.mark.parametrize("parts", TREES, ids=lambda parts: repr(compose(parts)))
 def test_compositions_are_never_under_stated(parts: list[PrivacyLoss]) -> None:
-    loss, truth = compose(parts), product([law(part) for part in parts])
+    loss, truth = compose(parts), product([distribution(part) for part in parts])
     for epsilon in np.linspace(0, 1.2 * zcdp_epsilon(min(loss.zcdp().rho, 50.0), 1e-10), 25):
         exact = exact_delta(truth, float(epsilon))
         assert loss.delta(float(epsilon)) >= exact * (1 - 1e-9) - 1e-13
@@ -95,7 +95,7 @@ def test_compositions_are_never_under_stated(parts: list[PrivacyLoss]) -> None:
 
 @cases("parts", TREES, ids=lambda parts: repr(compose(parts)))
 def test_compositions_are_not_far_above(parts: list[PrivacyLoss]) -> None:
-    loss, truth = compose(parts), product([law(part) for part in parts])
+    loss, truth = compose(parts), product([distribution(part) for part in parts])
     epsilon = loss.epsilon(2e-2 + loss.split()[0])
     # Valid bounds, not the accountant: half of the answer is still needed for the truth.
     assert exact_delta(truth, epsilon / 2) > 2e-2

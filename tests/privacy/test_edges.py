@@ -34,7 +34,7 @@ from sfumato.privacy import (
     zcdp_delta,
     zcdp_epsilon,
 )
-from sfumato.privacy.conversion import least_epsilon
+from sfumato.privacy.conversion import minimum_epsilon
 from tests.privacy.edges import LEAVES, NODES, ONE
 
 DELTAS = (0.0, 1e-300, 1e-100, 1e-30, 1e-6, 0.5)
@@ -67,7 +67,7 @@ def epsilons(loss: PrivacyLoss, delta: float) -> Iterator[tuple[str, float]]:
     if delta == 0:
         return
     with contextlib.suppress(UnsupportedView):
-        yield "profile", least_epsilon(loss.log_profile, log_down(delta), start=1.0)
+        yield "profile", minimum_epsilon(loss.log_profile, log_down(delta), start=1.0)
     if loss.numeric:
         return
     try:

@@ -23,7 +23,7 @@ from sfumato.privacy import (
     pure_to_gdp,
     pure_to_zcdp,
 )
-from sfumato.privacy.normal import log_profile, upper_quantile
+from sfumato.privacy.gaussian_profile import log_profile, upper_quantile
 from tests.cases import cases
 
 Pair = tuple[list[mpf], list[mpf]]
@@ -176,16 +176,16 @@ def test_mu_is_above_every_vertex(loss: PrivacyLoss, pair: Callable[[], Pair]) -
 def test_closed_form_mu_is_above_the_visited_vertices(
     stddev: Fraction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from sfumato.privacy.leaves import lattice_normal  # noqa: PLC0415
+    from sfumato.privacy.leaves import discrete_gaussian_views  # noqa: PLC0415
 
     for shift in (1, 50, 4000):
-        lattice_normal.gdp.cache_clear()
-        closed = lattice_normal.gdp(stddev, shift)
+        discrete_gaussian_views.gdp.cache_clear()
+        closed = discrete_gaussian_views.gdp(stddev, shift)
         with monkeypatch.context() as patch:
-            patch.setattr(lattice_normal, "_VISITED", 10**4)
-            lattice_normal.gdp.cache_clear()
-            visited = lattice_normal.gdp(stddev, shift)
-        lattice_normal.gdp.cache_clear()
+            patch.setattr(discrete_gaussian_views, "_VISITED", 10**4)
+            discrete_gaussian_views.gdp.cache_clear()
+            visited = discrete_gaussian_views.gdp(stddev, shift)
+        discrete_gaussian_views.gdp.cache_clear()
         assert shift / float(stddev) < visited.mu < closed.mu < visited.mu * (1 + 1e-3)
 
 

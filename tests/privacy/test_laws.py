@@ -20,7 +20,6 @@ from sfumato.privacy import (
     CDP,
     ZCDP,
     ApproximateDP,
-    Chained,
     Composed,
     DiscreteGaussian,
     DiscreteGaussianVector,
@@ -30,6 +29,7 @@ from sfumato.privacy import (
     Gaussian,
     GaussianDP,
     GaussianSparseVector,
+    GroupPrivacy,
     Laplace,
     MaxNoise,
     Neighboring,
@@ -126,9 +126,11 @@ CHOICES = {
 }
 steps = st.sampled_from([2, 4])
 GROUPS = {
-    "Chained": st.builds(Chained, DECLARED["PureDP"], steps, neighboring=st.just(Neighboring.ADD_REMOVE)),
-    "Chained noise": st.builds(
-        Chained, st.builds(Laplace, wide), steps, neighboring=st.just(Neighboring.ADD_REMOVE)
+    "GroupPrivacy": st.builds(
+        GroupPrivacy, DECLARED["PureDP"], steps, neighboring=st.just(Neighboring.ADD_REMOVE)
+    ),
+    "GroupPrivacy noise": st.builds(
+        GroupPrivacy, st.builds(Laplace, wide), steps, neighboring=st.just(Neighboring.ADD_REMOVE)
     ),
 }
 leaves = st.one_of(*NOISE.values(), *DECLARED.values(), *CHOICES.values(), *GROUPS.values())
@@ -136,7 +138,7 @@ terms = st.lists(st.tuples(leaves, st.integers(1, 4)), min_size=0, max_size=4)
 losses = terms.map(lambda parts: compose([leaf * count for leaf, count in parts]))
 deltas = st.one_of(st.sampled_from(DELTAS), st.floats(1e-12, 0.9))
 epsilons = st.one_of(st.sampled_from(EPSILONS), st.floats(0, 20))
-laws = settings(max_examples=60, deadline=None)
+distributions = settings(max_examples=60, deadline=None)
 
 
 def at_most(left: float, right: float, slack: float = CLOSE) -> bool:
@@ -144,7 +146,7 @@ def at_most(left: float, right: float, slack: float = CLOSE) -> bool:
     return left <= right * (1 + slack) + 1e-300 or left <= right + 1e-13
 
 
-@laws
+@distributions
 @given(losses, st.integers(0, 5))
 def test_repetition_is_repeated_addition(loss: PrivacyLoss, count: int) -> None:
     added = functools.reduce(operator.add, [loss] * count, NOTHING)
@@ -154,14 +156,14 @@ def test_repetition_is_repeated_addition(loss: PrivacyLoss, count: int) -> None:
     assert (loss * count).to_json() == added.to_json()
 
 
-@laws
+@distributions
 @given(losses, st.integers(0, 4), st.integers(0, 4))
 def test_repetition_multiplies(loss: PrivacyLoss, m: int, n: int) -> None:
     assert (loss * m) * n == loss * (m * n)
     assert loss * m + loss * n == loss * (m + n)
 
 
-@laws
+@distributions
 @given(losses, losses, losses, st.integers(0, 3))
 def test_order_and_grouping_are_irrelevant(a: PrivacyLoss, b: PrivacyLoss, c: PrivacyLoss, n: int) -> None:
     assert a + b == b + a
@@ -169,7 +171,7 @@ def test_order_and_grouping_are_irrelevant(a: PrivacyLoss, b: PrivacyLoss, c: Pr
     assert (a + b) * n == a * n + b * n
 
 
-@laws
+@distributions
 @given(losses)
 def test_one_is_the_identity_and_none_is_nothing(loss: PrivacyLoss) -> None:
     assert loss * 1 == loss
@@ -188,14 +190,14 @@ def costs_no_more(less: PrivacyLoss, more: PrivacyLoss, delta: float, more_delta
 
 
 @pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
-@laws
+@distributions
 @given(losses, deltas, st.integers(1, 4))
 def test_more_runs_cost_more(loss: PrivacyLoss, delta: float, count: int) -> None:
     assert costs_no_more(loss * count, loss * (count + 1), delta, delta)
 
 
 @pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
-@laws
+@distributions
 @given(losses, leaves, deltas)
 def test_more_parts_cost_more(loss: PrivacyLoss, part: PrivacyLoss, delta: float) -> None:
     assert costs_no_more(loss, loss + part, delta, delta)
@@ -203,19 +205,19 @@ def test_more_parts_cost_more(loss: PrivacyLoss, part: PrivacyLoss, delta: float
 
 
 @pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
-@laws
+@distributions
 @given(losses, deltas, deltas)
 def test_epsilon_falls_with_delta(loss: PrivacyLoss, a: float, b: float) -> None:
     assert costs_no_more(loss, loss, max(a, b), min(a, b))
 
 
-@laws
+@distributions
 @given(losses, epsilons, epsilons)
 def test_delta_falls_with_epsilon(loss: PrivacyLoss, a: float, b: float) -> None:
     assert at_most(loss.delta(max(a, b)), loss.delta(min(a, b)), 1e-6)
 
 
-@laws
+@distributions
 @given(losses, deltas)
 @pytest.mark.filterwarnings("ignore::sfumato.errors.PrecisionWarning")
 def test_epsilon_and_delta_invert_each_other(loss: PrivacyLoss, delta: float) -> None:
@@ -227,7 +229,7 @@ def test_epsilon_and_delta_invert_each_other(loss: PrivacyLoss, delta: float) ->
     assert upper <= delta * (1 + 1.1e-3) + 1e-300 or upper - lower > 1e-3 * upper
 
 
-@laws
+@distributions
 @given(losses, deltas)
 def test_every_view_is_at_least_the_answer(loss: PrivacyLoss, delta: float) -> None:
     answer = loss.epsilon(delta)
@@ -243,7 +245,7 @@ def test_every_view_is_at_least_the_answer(loss: PrivacyLoss, delta: float) -> N
         assert delta < mass or at_most(answer, epsilon)
 
 
-@laws
+@distributions
 @given(st.one_of(*(NOISE[name] for name in NOISE if name != "Gaussian"), DECLARED["PureDP"]), epsilons)
 def test_every_view_of_a_leaf_is_at_least_its_exact_profile(leaf: PrivacyLoss, epsilon: float) -> None:
     # Tails of wide laws carry up to 1e-13 of their own size, divided by the shift in standard deviations.
@@ -256,7 +258,7 @@ def test_every_view_of_a_leaf_is_at_least_its_exact_profile(leaf: PrivacyLoss, e
         assert exact <= math.exp(min(0.0, (order - 1) * (leaf.rdp(order) - epsilon)))
 
 
-@laws
+@distributions
 @given(losses)
 def test_views_add(loss: PrivacyLoss) -> None:
     for view in ("zcdp", "gdp", "pure"):
@@ -269,7 +271,7 @@ def test_views_add(loss: PrivacyLoss) -> None:
         assert (loss * 3).rdp(7.5) == pytest.approx(3 * loss.rdp(7.5), rel=1e-12)
 
 
-@laws
+@distributions
 @given(losses, deltas)
 def test_text_keeps_the_loss_and_its_number(loss: PrivacyLoss, delta: float) -> None:
     again = loss_from_json(loss.to_json())
@@ -295,13 +297,13 @@ def test_noise_rules_the_loss(kind: Callable[..., PrivacyLoss]) -> None:
 
 
 @pytest.mark.parametrize("kind", [DiscreteGaussian, DiscreteLaplace])
-@laws
+@distributions
 @given(scale=scales, sensitivity=st.integers(1, 20), delta=deltas)
 def test_a_larger_shift_costs_more(kind: type, scale: Fraction, sensitivity: int, delta: float) -> None:
     assert at_most(kind(scale, sensitivity).epsilon(delta), kind(scale, sensitivity + 1).epsilon(delta))
 
 
-@laws
+@distributions
 @given(leaves, leaves)
 def test_relations_do_not_mix(a: PrivacyLoss, b: PrivacyLoss) -> None:
     moved: PrivacyLoss = cast("Any", type(b))(**{**b.parameters(), "neighboring": Neighboring.REPLACE_ONE})
@@ -314,7 +316,7 @@ def test_relations_do_not_mix(a: PrivacyLoss, b: PrivacyLoss) -> None:
 
 
 @given(st.lists(st.floats(0.1, 1e4), min_size=1, max_size=6))
-@laws
+@distributions
 def test_continuous_gaussians_merge_exactly(multipliers: list[float]) -> None:
     parts = compose([Gaussian(z) for z in multipliers])
     merged = Gaussian(1 / math.sqrt(math.fsum(z**-2.0 for z in multipliers)))
@@ -386,7 +388,7 @@ def test_pure_sums_are_exact() -> None:
     assert (PureDP(1e308) + Laplace(1e-308)).pure().epsilon == math.inf
 
 
-@laws
+@distributions
 @given(st.lists(st.tuples(st.one_of(NOISE["Laplace"], NOISE["DiscreteLaplace"]), st.integers(1, 50))))
 def test_pure_sums_are_never_below_the_exact_ones(parts: list[tuple[Any, int]]) -> None:
     exact = Fraction(0)

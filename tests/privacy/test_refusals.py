@@ -87,7 +87,7 @@ def test_what_is_no_loss_is_not_run_several_times(value: Any) -> None:
 
 def test_a_sensitivity_beyond_all_floats_is_refused() -> None:
     for leaf in (DiscreteGaussian, DiscreteLaplace):
-        with pytest.raises(ParameterError, match=r"^sensitivity must be below"):
+        with pytest.raises(ParameterError, match=r"^sensitivity must have at most"):
             leaf(10, 10**400)
         assert leaf(10, 10**30).epsilon(1e-6) > 1.0
 

@@ -7,16 +7,16 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
+from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution, DiscreteLaplaceDistribution
 from sfumato.queries.intervals import central_interval, mean_interval, thresholded_interval
 from sfumato.queries.price import Law
 from sfumato.queries.record import NoisyMeasure
 
 
-@pytest.mark.parametrize("law", [DiscreteLaplaceLaw(3), DiscreteGaussianLaw(5)])
+@pytest.mark.parametrize("law", [DiscreteLaplaceDistribution(3), DiscreteGaussianDistribution(5)])
 @pytest.mark.parametrize("count", [1, 5, 25, 30, 36, 60])
 def test_coverage_given_that_the_group_is_shown(
-    law: DiscreteLaplaceLaw | DiscreteGaussianLaw, count: int
+    law: DiscreteLaplaceDistribution | DiscreteGaussianDistribution, count: int
 ) -> None:
     threshold = 30
     shown = np.arange(threshold, count + 80)
@@ -27,7 +27,7 @@ def test_coverage_given_that_the_group_is_shown(
 
 
 def test_a_count_just_over_the_threshold_may_be_tiny() -> None:
-    lower, upper = thresholded_interval(DiscreteLaplaceLaw(3), np.array([30, 90]), 30, 0.95)
+    lower, upper = thresholded_interval(DiscreteLaplaceDistribution(3), np.array([30, 90]), 30, 0.95)
     assert lower[0] == 1
     assert lower[1] > 75
     assert upper[1] > 90

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pytest
 
 from sfumato.errors import OptionError, QueryError, SchemaError, UnsupportedSql
-from sfumato.numerics.truncated import TruncatedLaplaceLaw
+from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
 from sfumato.queries import quantiles
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.connecting import connect
@@ -351,7 +351,7 @@ def test_noise_of_another_law_is_refused() -> None:
         [pa.array([[]], pa.large_list(pa.struct([("leaf", pa.int64()), ("n", pa.int64())])))]
     )
     with pytest.raises(Exception, match="law must be"):
-        quantiles.noisy_quantiles(column, priced.measures[1], TruncatedLaplaceLaw(1, 5), [0.5], None)  # type: ignore[arg-type]
+        quantiles.noisy_quantiles(column, priced.measures[1], TruncatedLaplaceDistribution(1, 5), [0.5], None)  # type: ignore[arg-type]
 
 
 def _neighbors(seed: int) -> list[str]:

@@ -11,8 +11,8 @@ import pytest
 import sfumato as sf
 from sfumato.errors import OptionError
 from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
-from sfumato.numerics.laws import SymmetricLaw
-from sfumato.numerics.truncated import TruncatedLaplaceLaw
+from sfumato.numerics.distributions.discrete import SymmetricDistribution
+from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
 from sfumato.queries.front import read
 from sfumato.queries.noise import Law
 from sfumato.queries.price import PricedQuery, price
@@ -33,7 +33,7 @@ def _counts(strategy: str, epsilon: float, delta: float, more: str = "") -> Pric
     return _priced("COUNT(*) AS n", f"{options}group_selection_strategy={strategy}{more}")
 
 
-def _answers(law: SymmetricLaw, count: int, threshold: int, least: int) -> dict[int | None, float]:
+def _answers(law: SymmetricDistribution, count: int, threshold: int, least: int) -> dict[int | None, float]:
     """Return the law of what is released about a group: its noisy count, or None where it is not shown."""
     if count < least:
         return {None: 1.0}
@@ -102,7 +102,7 @@ def test_the_limit_of_the_noise_is_the_least_that_delta_allows() -> None:
     assert isinstance(mechanism, TruncatedLaplace)
     limit = int(mechanism.limit)
     assert mechanism.law.pmf(limit).upper <= 1e-6
-    shorter = TruncatedLaplaceLaw(mechanism.scale, limit - 1)
+    shorter = TruncatedLaplaceDistribution(mechanism.scale, limit - 1)
     assert shorter.pmf(limit - 1).lower > 1e-6
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import OptionError
-from sfumato.numerics.source import random_source
+from sfumato.numerics.randomness.source import random_source
 from sfumato.queries.answer import add_noise
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.engines.duckdb import DuckDBEngine

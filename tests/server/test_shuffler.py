@@ -21,7 +21,7 @@ from sfumato.local import device
 from sfumato.local.device.coins import Coin
 from sfumato.local.device.decoys import Decoys
 from sfumato.local.shuffle import Collection, MixedBatch, SecretKey
-from sfumato.numerics.source import random_source
+from sfumato.numerics.randomness.source import random_source
 from sfumato.server import Shuffler
 from sfumato.server.store import Store
 from tests.chance import accepts_only, pearson

@@ -15,8 +15,8 @@ from sfumato.audit.own_pairs import default_pairs
 from sfumato.audit.pairs import InputPair, as_pairs
 from sfumato.audit.running import Run, runner
 from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.numerics.binomial import least_probability, most_probability
-from sfumato.numerics.source import Rng
+from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
+from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy._outward import text_below
 from sfumato.privacy.conversion import gdp_epsilon
 
@@ -229,7 +229,10 @@ def _verdict(
         for k, hits in zip(mine, zip(first, second, strict=True), strict=True):
             counts[k] = (hits[1], hits[0]) if finalists[k][1].swapped else hits
     bounds = [
-        (float(least_probability(likely, tested, risk)), float(most_probability(rare, tested, risk)))
+        (
+            float(lower_confidence_bound(likely, tested, risk)),
+            float(upper_confidence_bound(rare, tested, risk)),
+        )
         for likely, rare in counts
     ]
     proved = [certified_epsilon(least, most, delta) for least, most in bounds[:_FINALISTS]]

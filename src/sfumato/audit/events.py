@@ -14,7 +14,7 @@ from sfumato.audit.learning import learned_scores
 from sfumato.audit.outcomes import Encoder, Outcomes
 from sfumato.audit.outputs import as_raw
 from sfumato.audit.scores import Counted, Score
-from sfumato.numerics.binomial import least_probability, most_probability
+from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
 
 __all__ = ["Candidate", "Event", "candidates"]
 
@@ -133,8 +133,10 @@ def candidates(
             trials = [len(outcomes) for outcomes in choosing]
             for swapped in (False, True):
                 likely, rare = (1, 0) if swapped else (0, 1)
-                least = least_probability(_foreseen(hits[likely], trials[likely], tested, -1), tested, risk)
-                most = most_probability(_foreseen(hits[rare], trials[rare], tested, 1), tested, risk)
+                least = lower_confidence_bound(
+                    _foreseen(hits[likely], trials[likely], tested, -1), tested, risk
+                )
+                most = upper_confidence_bound(_foreseen(hits[rare], trials[rare], tested, 1), tested, risk)
                 epsilons, mus = forced_epsilon(least, most, delta), forced_mu(least, most)
                 for best in {int(np.argmax(epsilons)), int(np.argmax(mus))}:
                     event = Event(

@@ -18,8 +18,8 @@ from sfumato.audit.pairs import InputPair, as_pairs
 from sfumato.audit.running import Run, runner
 from sfumato.errors import ParameterError
 from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.numerics.binomial import least_probability, most_probability
-from sfumato.numerics.source import Rng
+from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
+from sfumato.numerics.randomness.source import Rng
 
 __all__ = ["PrecisionAudit", "audit_precision"]
 
@@ -149,7 +149,10 @@ def audit_precision(
     found = []
     for pair in inputs:
         for turned, mine, theirs in _directions(run, pair, trials, epsilon, delta):
-            least, most = least_probability(mine, tested, each), most_probability(theirs, tested, each)
+            least, most = (
+                lower_confidence_bound(mine, tested, each),
+                upper_confidence_bound(theirs, tested, each),
+            )
             # What the other input gave after all is unlikely there, not impossible.
             impossible = 0 if theirs else mine
             found.append((impossible, certified_epsilon(float(least), float(most), delta), turned))

@@ -11,7 +11,7 @@ from sfumato.audit.outputs import Raw, as_raw
 from sfumato.errors import ParameterError
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.release import Release
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
 
 __all__ = ["Run", "runner"]
 

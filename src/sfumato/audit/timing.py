@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.release import Release
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
 
 __all__ = ["TimingAudit", "audit_timing", "spearman"]
 

@@ -5,22 +5,26 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Final, TypeAlias
 
 import typer
 
 from sfumato import _check
+from sfumato._wire import Format, canonical
 from sfumato.privacy._outward import text_above, text_below
-from sfumato.privacy.calibration import calibrate as least_noise
+from sfumato.privacy.calibration import calibrate as calibrated_noise
+from sfumato.privacy.catalog import loss_from_json
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.leaves.laplace import Laplace
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
-from sfumato.privacy.serial import loss_from_json
 
 __all__ = ["calibrate", "epsilon"]
+
+_EPSILON: Final = Format("sfumato.epsilon", 1)
+_CALIBRATION: Final = Format("sfumato.calibration", 1)
 
 Delta: TypeAlias = Annotated[float, typer.Option(help="Delta, from 0 to below 1.")]
 Sampling: TypeAlias = Annotated[
@@ -58,7 +62,7 @@ def epsilon(
         run = loss_from_json(_text(loss or "")) * steps
     lower, upper, tight = run.epsilon_interval(delta)
     if as_json:
-        _print({"epsilon": upper, "lower": lower, "tight": tight, "delta": delta, "loss": run.to_json()})
+        _print(_EPSILON, {"epsilon": upper, "lower": lower, "tight": tight, "delta": delta}, run)
         return
     shown = text_above(upper)
     typer.echo(f"epsilon {shown} at delta {delta:g} (between {text_below(lower)} and {shown})")
@@ -73,18 +77,17 @@ def calibrate(
     steps: Steps = 1,
     as_json: AsJson = False,
 ) -> None:
-    """Print the least noise multiplier whose certified epsilon is at most the one that is wanted."""
+    """Print the smallest noise multiplier whose certified epsilon is at most the one that is wanted."""
     leaf = Laplace if laplace else Gaussian
 
     def make(noise: float) -> PrivacyLoss:
         return _run(leaf, noise, sampling_probability, steps)
 
-    noise = least_noise(make, epsilon=epsilon, delta=delta)
+    noise = calibrated_noise(make, epsilon=epsilon, delta=delta)
     if as_json:
         run = make(noise)
-        _print(
-            {"noise_multiplier": noise, "epsilon": run.epsilon(delta), "delta": delta, "loss": run.to_json()}
-        )
+        facts = {"noise_multiplier": noise, "epsilon": run.epsilon(delta), "delta": delta}
+        _print(_CALIBRATION, facts, run)
         return
     typer.echo(f"noise multiplier {text_above(noise, 7)} for epsilon {epsilon:g} at delta {delta:g}")
 
@@ -107,14 +110,10 @@ def _text(name: str) -> str:
         )
 
 
-def _print(facts: dict[str, object]) -> None:
-    """Print facts as JSON; what is infinite becomes null, and a loss is an object of its own."""
-    clean = {
-        name: None
-        if isinstance(value, float) and not math.isfinite(value)
-        else json.loads(value)
-        if name == "loss" and isinstance(value, str)
-        else value
+def _print(kind: Format, facts: Mapping[str, object], loss: PrivacyLoss) -> None:
+    """Print numbers and the loss as one JSON object; an infinite number becomes null."""
+    numbers = {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
         for name, value in facts.items()
     }
-    typer.echo(json.dumps(clean))
+    typer.echo(canonical(kind.wrap({**numbers, "loss": json.loads(loss.to_json())})))

@@ -19,10 +19,10 @@ from sfumato.ledger.log.events import Charged
 from sfumato.ledger.log.hash_chain import Event
 from sfumato.ledger.log.releases import request_hash
 from sfumato.ledger.registration import check_text
+from sfumato.privacy.catalog import loss_from_json
 from sfumato.privacy.guarantee import Guarantee
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.receipt import Receipt
-from sfumato.privacy.serial import loss_from_json
 
 __all__ = ["Charge", "ChargeDetails", "ChargeRecorder"]
 

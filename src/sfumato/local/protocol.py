@@ -15,8 +15,8 @@ from sfumato.local.device.layout import Records
 from sfumato.local.device.randomizer import Randomizer
 from sfumato.local.device.reports import ReportBatch
 from sfumato.local.intake import Intake
+from sfumato.numerics.randomness.source import Rng
 from sfumato.numerics.rounding import fraction_up, log_up
-from sfumato.numerics.source import Rng
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes.shuffled import Shuffled
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.local.spread import Array, Spread, quadratic_ends
-from sfumato.numerics.binomial import least_probability, most_probability
+from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
 from sfumato.numerics.interval import Interval
 
 __all__ = ["Support"]
@@ -115,8 +115,8 @@ class Support(Spread):
             return Spread.interval(self, frequencies, reports, risk, method)
         gap, other = float(self.gap), float(self.other)
         counts = np.rint((frequencies * gap + other) * reports)
-        lower = np.minimum(least_probability(counts, reports, risk / 2), (counts - 1) / reports)
-        upper = np.maximum(most_probability(counts, reports, risk / 2), (counts + 1) / reports)
+        lower = np.minimum(lower_confidence_bound(counts, reports, risk / 2), (counts - 1) / reports)
+        upper = np.maximum(upper_confidence_bound(counts, reports, risk / 2), (counts + 1) / reports)
         ends = (lower - other) / gap - _ROUNDING / gap, (upper - other) / gap + _ROUNDING / gap
         return Interval(np.clip(ends[0], 0.0, 1.0), np.clip(ends[1], 0.0, 1.0))
 

@@ -18,8 +18,8 @@ from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number
 from sfumato.mechanisms.shift import Shift
-from sfumato.numerics.laws import SymmetricLaw
-from sfumato.numerics.source import RandomSource, Rng, random_source
+from sfumato.numerics.distributions.discrete import SymmetricDistribution
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
@@ -59,7 +59,7 @@ class AdditiveMechanism(Mechanism):
 
     @property
     @abstractmethod
-    def law(self) -> SymmetricLaw:
+    def law(self) -> SymmetricDistribution:
         """The law of the noise on each entry, in steps."""
 
     @abstractmethod

@@ -17,9 +17,9 @@ from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number, plain
 from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.sums import checked_bounds
+from sfumato.numerics.distributions.truncated_laplace import bounded_laplace, power_sum
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import add_down, add_up, div_up, fraction_up, log_up
-from sfumato.numerics.source import Rng, random_source
-from sfumato.numerics.truncated import bounded_laplace, power_sum
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

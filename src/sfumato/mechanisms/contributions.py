@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.records import as_records
 from sfumato.mechanisms.shift import Stability
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
 
 __all__ = ["ContributionBound"]
 

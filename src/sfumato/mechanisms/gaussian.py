@@ -14,9 +14,9 @@ from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.measurement import MeasuringMechanism
 from sfumato.mechanisms.rational import Number, plain, sqrt_up
 from sfumato.mechanisms.shift import Shift
-from sfumato.numerics.laws import DiscreteGaussianLaw
-from sfumato.numerics.samplers import discrete_gaussian
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.sampling.integer_noise import discrete_gaussian
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
@@ -149,9 +149,9 @@ class Gaussian(MeasuringMechanism):
         return cls.calibrated(l2=sqrt_up(Fraction(shift.l2_squared)), integral=True, **request)
 
     @property
-    def law(self) -> DiscreteGaussianLaw:
+    def law(self) -> DiscreteGaussianDistribution:
         """The law of the noise on each entry, in steps."""
-        return DiscreteGaussianLaw(self._noise() / self.grid.step)
+        return DiscreteGaussianDistribution(self._noise() / self.grid.step)
 
     def covers(self, shift: Shift) -> bool:
         """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says."""

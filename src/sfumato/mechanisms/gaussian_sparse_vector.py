@@ -15,11 +15,11 @@ from sfumato.mechanisms.calibrate import Request, least_noise
 from sfumato.mechanisms.grid import LIMIT, Grid
 from sfumato.mechanisms.rational import Number, plain
 from sfumato.mechanisms.threshold_runs import ThresholdRuns
-from sfumato.numerics.deviates import Deviate, normal
-from sfumato.numerics.normal_tail import flip_normal
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_down
-from sfumato.numerics.samplers import discrete_gaussian
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.sampling.integer_noise import discrete_gaussian
+from sfumato.numerics.sampling.normal_tail import flip_normal
+from sfumato.numerics.sampling.rounded_noise import Deviate, normal
 from sfumato.privacy.leaves import gaussian_sparse_vector as leaf
 from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
 from sfumato.privacy.loss import PrivacyLoss
@@ -59,7 +59,7 @@ class GaussianSparseVector(ThresholdRuns):
     *What is drawn* is the leaf's continuous law, not one on the grid: a real noisy threshold, of which as
     many bits are drawn as the comparisons need, and for each query, which is a whole number of steps, a coin
     that shows "above" with the normal tail's probability beyond the threshold. Neither is rounded
-    (`sfumato.numerics.deviates`, `sfumato.numerics.normal_tail`).
+    (`sfumato.numerics.sampling.rounded_noise`, `sfumato.numerics.sampling.normal_tail`).
 
     Examples
     --------

@@ -13,10 +13,10 @@ from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.measurement import MeasuringMechanism
 from sfumato.mechanisms.rational import Number, plain
 from sfumato.mechanisms.shift import Shift
-from sfumato.numerics.laws import DiscreteLaplaceLaw
+from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_up
-from sfumato.numerics.samplers import discrete_laplace
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.sampling.integer_noise import discrete_laplace
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.loss import PrivacyLoss
@@ -144,9 +144,9 @@ class Laplace(MeasuringMechanism):
         return cls.calibrated(l1=shift.l1, **request)
 
     @property
-    def law(self) -> DiscreteLaplaceLaw:
+    def law(self) -> DiscreteLaplaceDistribution:
         """The law of the noise on each entry, in steps."""
-        return DiscreteLaplaceLaw(self._noise() / self.grid.step)
+        return DiscreteLaplaceDistribution(self._noise() / self.grid.step)
 
     @property
     def stddev(self) -> float:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.rational import floor_log2, power_of_two
 from sfumato.mechanisms.release import Release, sealed
+from sfumato.numerics.distributions.discrete import SymmetricDistribution
 from sfumato.numerics.interval import Interval
-from sfumato.numerics.laws import SymmetricLaw
 from sfumato.numerics.rounding import fraction_down, fraction_up
 
 __all__ = ["LatticeRelease"]
@@ -31,7 +31,7 @@ class LatticeRelease(Release):
         The noisy answer as a whole number of lattice steps; arrays are made read-only.
     step : int or Fraction
         Distance between the lattice's points; the int 1 where answers are whole numbers and stay ints.
-    law : SymmetricLaw
+    law : SymmetricDistribution
         Law of the noise of every entry, in steps; public.
     value : int, float or array
         Not given: the noisy answer shaped as the exact one, exact ints on whole numbers, else the nearest
@@ -49,7 +49,7 @@ class LatticeRelease(Release):
 
     steps: int | NDArray[np.int64]
     step: int | Fraction
-    law: SymmetricLaw
+    law: SymmetricDistribution
     value: Any = field(init=False)
 
     def __post_init__(self) -> None:

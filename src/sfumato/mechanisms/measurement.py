@@ -14,7 +14,7 @@ from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.query import Query
 from sfumato.mechanisms.shift import Shift
-from sfumato.numerics.source import Rng
+from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from sfumato import _check
 from sfumato.mechanisms.release import Release
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 

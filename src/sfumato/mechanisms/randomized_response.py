@@ -14,12 +14,12 @@ from sfumato import _check
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number, plain
 from sfumato.mechanisms.release import Release
-from sfumato.numerics.binomial import least_probability, most_probability
-from sfumato.numerics.exact import exp_bounds
+from sfumato.numerics.certified.fixed_point import exp_bounds
+from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
 from sfumato.numerics.interval import Interval
+from sfumato.numerics.randomness.source import Rng, random_source
+from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.numerics.rounding import fraction_up, log_up
-from sfumato.numerics.source import Rng, random_source
-from sfumato.numerics.uniform import uniform_integers
 from sfumato.privacy.leaves import randomized_response as leaf
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -92,8 +92,8 @@ class ResponseRelease(Release):
             whole = np.ones(len(self.counts))
             return Interval(whole * 0, whole)
         ends = (
-            self._share(least_probability(self.counts, total, risk)) - 1e-12,
-            self._share(most_probability(self.counts, total, risk)) + 1e-12,
+            self._share(lower_confidence_bound(self.counts, total, risk)) - 1e-12,
+            self._share(upper_confidence_bound(self.counts, total, risk)) + 1e-12,
         )
         return Interval(np.clip(ends[0], 0, 1), np.clip(ends[1], 0, 1))
 

@@ -18,9 +18,9 @@ from sfumato.mechanisms.grid import Grid, clamp
 from sfumato.mechanisms.lattice import Lattice
 from sfumato.mechanisms.rational import Number, plain
 from sfumato.mechanisms.threshold_runs import ThresholdRuns
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.numerics.rounding import fraction_down
-from sfumato.numerics.samplers import discrete_laplace, geometric
-from sfumato.numerics.source import RandomSource, Rng, random_source
+from sfumato.numerics.sampling.integer_noise import discrete_laplace, geometric
 from sfumato.privacy.leaves import sparse_vector as leaf
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.loss import PrivacyLoss

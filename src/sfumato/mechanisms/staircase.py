@@ -12,9 +12,9 @@ from sfumato.mechanisms.additive import AdditiveMechanism, as_number
 from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.rational import Number
 from sfumato.mechanisms.shift import Shift
+from sfumato.numerics.distributions.staircase import StaircaseDistribution
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_up
-from sfumato.numerics.source import RandomSource
-from sfumato.numerics.staircase import StaircaseLaw
 from sfumato.privacy.leaves import staircase as leaf
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -93,9 +93,9 @@ class Staircase(AdditiveMechanism):
             _check.refuse("epsilon", rule, self.epsilon, "pass a coarser grid, or values in other units")
 
     @property
-    def law(self) -> StaircaseLaw:
+    def law(self) -> StaircaseDistribution:
         """The law of the noise on each entry, in steps."""
-        return StaircaseLaw(self.epsilon, self._per_entry(), self._first())
+        return StaircaseDistribution(self.epsilon, self._per_entry(), self._first())
 
     def covers(self, shift: Shift) -> bool:
         """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says."""

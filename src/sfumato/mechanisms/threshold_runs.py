@@ -20,7 +20,7 @@ from sfumato.mechanisms.lattice import Lattice
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number
 from sfumato.mechanisms.release import Release
-from sfumato.numerics.source import RandomSource, Rng, random_source
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["Run", "Steps", "ThresholdRuns"]

@@ -13,9 +13,9 @@ from sfumato.mechanisms.calibrate import Request, least_pure_noise
 from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.rational import Number, plain
 from sfumato.mechanisms.shift import Shift
+from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_up
-from sfumato.numerics.source import RandomSource
-from sfumato.numerics.truncated import TruncatedLaplaceLaw
 from sfumato.privacy.leaves.declared import ApproximateDP, PureDP
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -137,9 +137,9 @@ class TruncatedLaplace(AdditiveMechanism):
         return replace(template, scale=plain(scale * step), limit=plain(high * step))
 
     @property
-    def law(self) -> TruncatedLaplaceLaw:
+    def law(self) -> TruncatedLaplaceDistribution:
         """The law of the noise on each entry, in steps."""
-        return TruncatedLaplaceLaw(self._noise() / self.grid.step, self._limit())
+        return TruncatedLaplaceDistribution(self._noise() / self.grid.step, self._limit())
 
     @property
     def stddev(self) -> float:
@@ -170,4 +170,4 @@ class TruncatedLaplace(AdditiveMechanism):
 
 def _visible(scale: Fraction, limit: int, shift: int) -> Fraction:
     """Return the probability of the ``shift`` greatest values, rounded up to a float."""
-    return Fraction(TruncatedLaplaceLaw(scale, limit).upper_tail(limit - shift + 1).upper)
+    return Fraction(TruncatedLaplaceDistribution(scale, limit).upper_tail(limit - shift + 1).upper)

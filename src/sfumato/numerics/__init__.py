@@ -10,16 +10,25 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
-    from sfumato.numerics.choice import choose, flip
+    from sfumato.numerics.distributions.discrete import (
+        DiscreteGaussianDistribution,
+        DiscreteLaplaceDistribution,
+    )
     from sfumato.numerics.interval import Interval
-    from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
-    from sfumato.numerics.race import choose_distinct
-    from sfumato.numerics.samplers import discrete_gaussian, discrete_laplace, geometric, polya
-    from sfumato.numerics.source import RandomSource, Rng, SecureSource, SimulatedSource, random_source
+    from sfumato.numerics.randomness.source import (
+        RandomSource,
+        Rng,
+        SecureSource,
+        SimulatedSource,
+        random_source,
+    )
+    from sfumato.numerics.sampling.choice import choose, flip
+    from sfumato.numerics.sampling.exponential_race import choose_distinct
+    from sfumato.numerics.sampling.integer_noise import discrete_gaussian, discrete_laplace, geometric, polya
 
 __all__ = [
-    "DiscreteGaussianLaw",
-    "DiscreteLaplaceLaw",
+    "DiscreteGaussianDistribution",
+    "DiscreteLaplaceDistribution",
     "Interval",
     "RandomSource",
     "Rng",
@@ -38,20 +47,20 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
-        "DiscreteGaussianLaw": "sfumato.numerics.laws",
-        "DiscreteLaplaceLaw": "sfumato.numerics.laws",
+        "DiscreteGaussianDistribution": "sfumato.numerics.distributions.discrete",
+        "DiscreteLaplaceDistribution": "sfumato.numerics.distributions.discrete",
         "Interval": "sfumato.numerics.interval",
-        "RandomSource": "sfumato.numerics.source",
-        "Rng": "sfumato.numerics.source",
-        "SecureSource": "sfumato.numerics.source",
-        "SimulatedSource": "sfumato.numerics.source",
-        "choose": "sfumato.numerics.choice",
-        "choose_distinct": "sfumato.numerics.race",
-        "discrete_gaussian": "sfumato.numerics.samplers",
-        "discrete_laplace": "sfumato.numerics.samplers",
-        "geometric": "sfumato.numerics.samplers",
-        "polya": "sfumato.numerics.samplers",
-        "flip": "sfumato.numerics.choice",
-        "random_source": "sfumato.numerics.source",
+        "RandomSource": "sfumato.numerics.randomness.source",
+        "Rng": "sfumato.numerics.randomness.source",
+        "SecureSource": "sfumato.numerics.randomness.source",
+        "SimulatedSource": "sfumato.numerics.randomness.source",
+        "choose": "sfumato.numerics.sampling.choice",
+        "choose_distinct": "sfumato.numerics.sampling.exponential_race",
+        "discrete_gaussian": "sfumato.numerics.sampling.integer_noise",
+        "discrete_laplace": "sfumato.numerics.sampling.integer_noise",
+        "geometric": "sfumato.numerics.sampling.integer_noise",
+        "polya": "sfumato.numerics.sampling.integer_noise",
+        "flip": "sfumato.numerics.sampling.choice",
+        "random_source": "sfumato.numerics.randomness.source",
     },
 )

@@ -1,4 +1,4 @@
-"""The one two-sided value of the library: a truth enclosed by a lower and an upper bound."""
+"""An interval: a lower and an upper bound that enclose the true value."""
 
 from __future__ import annotations
 

@@ -9,7 +9,9 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato.numerics.interval import Interval
     from sfumato.privacy.accountant.precision import Precision
+    from sfumato.privacy.accounting import AccountedLoss
     from sfumato.privacy.calibration import analytic_gaussian_stddev, calibrate, classical_gaussian_stddev
+    from sfumato.privacy.catalog import loss_from_json
     from sfumato.privacy.composition import (
         advanced_composition,
         basic_composition,
@@ -28,22 +30,26 @@ if TYPE_CHECKING:
     )
     from sfumato.privacy.guarantee import Guarantee
     from sfumato.privacy.interchange import from_dp_event, to_dp_event
+    from sfumato.privacy.interpretation.breakdown import Explanation, Share
+    from sfumato.privacy.interpretation.curves import Curve
+    from sfumato.privacy.interpretation.loss_variable import LossVariable
+    from sfumato.privacy.interpretation.risk import Attack, Risk
     from sfumato.privacy.leaves.declared import ZCDP, ApproximateDP, PureDP
     from sfumato.privacy.leaves.discrete_gaussian import DiscreteGaussian
     from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
     from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
+    from sfumato.privacy.leaves.discrete_pair import DiscretePair
     from sfumato.privacy.leaves.exponential import Exponential
     from sfumato.privacy.leaves.gaussian import Gaussian
     from sfumato.privacy.leaves.gaussian_dp import GaussianDP
     from sfumato.privacy.leaves.gaussian_sparse_vector import GaussianSparseVector
-    from sfumato.privacy.leaves.iteration import NoisyIteration
     from sfumato.privacy.leaves.laplace import Laplace
-    from sfumato.privacy.leaves.leaf import Chained
+    from sfumato.privacy.leaves.leaf import GroupPrivacy
     from sfumato.privacy.leaves.mean_concentrated import CDP
+    from sfumato.privacy.leaves.noisy_iteration import NoisyIteration
     from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
     from sfumato.privacy.leaves.profile import Profile
     from sfumato.privacy.leaves.randomized_response import RandomizedResponse
-    from sfumato.privacy.leaves.rational import DiscretePair
     from sfumato.privacy.leaves.rdp_curve import RDPCurve
     from sfumato.privacy.leaves.smooth_noise import SmoothGaussian, SmoothLaplace
     from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
@@ -52,11 +58,7 @@ if TYPE_CHECKING:
     from sfumato.privacy.leaves.support_response import SupportResponse
     from sfumato.privacy.leaves.trade_off import TradeOff
     from sfumato.privacy.loss import Composed, PrivacyLoss, Repeated, compose
-    from sfumato.privacy.meaning.curves import Curve
-    from sfumato.privacy.meaning.loss_variable import LossVariable
-    from sfumato.privacy.meaning.risk import Attack, Risk
-    from sfumato.privacy.meaning.shares import Explanation, Share
-    from sfumato.privacy.neighboring import Neighboring
+    from sfumato.privacy.neighboring import Neighboring, Relation, register_relation
     from sfumato.privacy.nodes.allocation import RandomAllocation
     from sfumato.privacy.nodes.among_decoys import AmongDecoys
     from sfumato.privacy.nodes.balls_in_bins import BallsInBins
@@ -65,30 +67,28 @@ if TYPE_CHECKING:
     from sfumato.privacy.nodes.fixed_size import FixedSizeSampled
     from sfumato.privacy.nodes.mixture import Mixture
     from sfumato.privacy.nodes.poisson import PoissonSubsampled
-    from sfumato.privacy.nodes.processed import PostProcessed
+    from sfumato.privacy.nodes.poisson_records import PoissonRecords
+    from sfumato.privacy.nodes.post_processed import PostProcessed
     from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStopping
-    from sfumato.privacy.nodes.records import PoissonRecords
-    from sfumato.privacy.nodes.separated import SeparatedPoisson
+    from sfumato.privacy.nodes.separated_poisson import SeparatedPoisson
     from sfumato.privacy.nodes.shuffled import Shuffled
-    from sfumato.privacy.nodes.telltale import DistanceTest, ThresholdedSelection, propose_test_release
+    from sfumato.privacy.nodes.thresholded import DistanceTest, ThresholdedSelection, propose_test_release
     from sfumato.privacy.nodes.truncated import TruncatedPoisson
     from sfumato.privacy.nodes.with_replacement import SampledWithReplacement
     from sfumato.privacy.participation import matrix_mechanism, participation_sensitivity
-    from sfumato.privacy.readings import Readings
     from sfumato.privacy.receipt import Receipt
-    from sfumato.privacy.serial import loss_from_json
     from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = [
     "CDP",
     "ZCDP",
+    "AccountedLoss",
     "AdaptiveChoice",
     "AmongDecoys",
     "ApproximateDP",
     "Attack",
     "BallsInBins",
     "BlockBound",
-    "Chained",
     "Composed",
     "Curve",
     "DiscreteGaussian",
@@ -103,6 +103,7 @@ __all__ = [
     "Gaussian",
     "GaussianDP",
     "GaussianSparseVector",
+    "GroupPrivacy",
     "Guarantee",
     "Interval",
     "Laplace",
@@ -125,8 +126,8 @@ __all__ = [
     "RandomAllocation",
     "RandomStopping",
     "RandomizedResponse",
-    "Readings",
     "Receipt",
+    "Relation",
     "Repeated",
     "ReportNoisyMax",
     "Risk",
@@ -162,6 +163,7 @@ __all__ = [
     "propose_test_release",
     "pure_to_gdp",
     "pure_to_zcdp",
+    "register_relation",
     "rho_for",
     "to_dp_event",
     "zcdp_delta",
@@ -195,28 +197,28 @@ _HOMES = {
     "guarantee": ["Guarantee"],
     "interchange": ["from_dp_event", "to_dp_event"],
     "leaves.gaussian_sparse_vector": ["GaussianSparseVector"],
-    "leaves.iteration": ["NoisyIteration"],
+    "leaves.noisy_iteration": ["NoisyIteration"],
     "leaves.laplace": ["Laplace"],
     "leaves.gaussian_dp": ["GaussianDP"],
     "leaves.profile": ["Profile"],
     "leaves.randomized_response": ["RandomizedResponse"],
-    "leaves.rational": ["DiscretePair"],
+    "leaves.discrete_pair": ["DiscretePair"],
     "leaves.rdp_curve": ["RDPCurve"],
     "leaves.staircase": ["Staircase"],
     "leaves.support_response": ["SupportResponse"],
     "leaves.trade_off": ["TradeOff"],
-    "leaves.leaf": ["Chained"],
+    "leaves.leaf": ["GroupPrivacy"],
     "leaves.mean_concentrated": ["CDP"],
     "leaves.noisy_max": ["MaxNoise", "ReportNoisyMax"],
     "leaves.smooth_noise": ["SmoothGaussian", "SmoothLaplace"],
     "leaves.smooth_sensitivity": ["SmoothSensitivity"],
     "leaves.sparse_vector": ["SparseVector"],
     "loss": ["Composed", "PrivacyLoss", "Repeated", "compose"],
-    "meaning.curves": ["Curve"],
-    "meaning.loss_variable": ["LossVariable"],
-    "meaning.risk": ["Attack", "Risk"],
-    "meaning.shares": ["Explanation", "Share"],
-    "neighboring": ["Neighboring"],
+    "interpretation.curves": ["Curve"],
+    "interpretation.loss_variable": ["LossVariable"],
+    "interpretation.risk": ["Attack", "Risk"],
+    "interpretation.breakdown": ["Explanation", "Share"],
+    "neighboring": ["Neighboring", "Relation", "register_relation"],
     "nodes.allocation": ["RandomAllocation"],
     "nodes.among_decoys": ["AmongDecoys"],
     "nodes.balls_in_bins": ["BallsInBins"],
@@ -225,19 +227,19 @@ _HOMES = {
     "nodes.fixed_size": ["FixedSizeSampled"],
     "nodes.mixture": ["Mixture"],
     "nodes.poisson": ["PoissonSubsampled"],
-    "nodes.processed": ["PostProcessed"],
+    "nodes.post_processed": ["PostProcessed"],
     "nodes.random_stopping": ["PoissonStopping", "RandomStopping"],
-    "nodes.records": ["PoissonRecords"],
-    "nodes.separated": ["SeparatedPoisson"],
+    "nodes.poisson_records": ["PoissonRecords"],
+    "nodes.separated_poisson": ["SeparatedPoisson"],
     "nodes.shuffled": ["Shuffled"],
-    "nodes.telltale": ["DistanceTest", "ThresholdedSelection", "propose_test_release"],
+    "nodes.thresholded": ["DistanceTest", "ThresholdedSelection", "propose_test_release"],
     "nodes.truncated": ["TruncatedPoisson"],
     "nodes.with_replacement": ["SampledWithReplacement"],
     "participation": ["matrix_mechanism", "participation_sensitivity"],
     "accountant.precision": ["Precision"],
-    "readings": ["Readings"],
+    "accounting": ["AccountedLoss"],
     "receipt": ["Receipt"],
-    "serial": ["loss_from_json"],
+    "catalog": ["loss_from_json"],
     "views": ["GDPView", "PureView", "ZCDPView"],
 }
 

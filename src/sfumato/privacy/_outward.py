@@ -1,4 +1,4 @@
-"""Float arithmetic that errs on the private side.
+"""Float arithmetic rounded to the private side: guarantees up, noise down.
 
 Every formula of this room is a short chain of IEEE operations and of libm or scipy functions with a small
 relative error. Instead of rounding each step, a result is moved outward once, by more than the chain can have
@@ -33,14 +33,14 @@ def below(value: float, units: float = 2.0, scale: float = 0.0) -> float:
 
 
 def times_above(count: int, value: float | Fraction) -> float:
-    """Return the least float at or above ``count * value``, for a count of any size."""
+    """Return the smallest float at or above ``count * value``, for a count of any size."""
     if isinstance(value, float) and (count == 1 or math.isinf(value)):
         return value
     return fraction_up(count * Fraction(value))
 
 
 def sum_above(values: Iterable[float]) -> float:
-    """Return the least float at or above a sum of non-negative numbers."""
+    """Return the smallest float at or above a sum of non-negative numbers."""
     numbers = list(values)
     if math.inf in numbers:
         return math.inf

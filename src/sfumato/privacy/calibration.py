@@ -1,4 +1,4 @@
-"""Noise for a wanted guarantee."""
+"""Calibration: the smallest noise with a wanted privacy guarantee."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from sfumato.numerics.rounding import log_down
 from sfumato.privacy._outward import UNIT, above, below
 from sfumato.privacy.accountant import intervals
 from sfumato.privacy.accountant.precision import Precision
+from sfumato.privacy.gaussian_profile import log_profile
+from sfumato.privacy.interpretation.tradeoff import trade_off
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.meaning.tradeoff import trade_off
-from sfumato.privacy.normal import log_profile
 
 __all__ = ["analytic_gaussian_stddev", "calibrate", "classical_gaussian_stddev"]
 
@@ -22,20 +22,20 @@ _FINEST: Final = 1e-6
 _COARSE: Final = 1e-2
 _STEPS: Final = 60
 _LARGEST: Final = math.log(1e12)
-_MOST_UP: Final = math.log(64.0)
-_MOST_DOWN: Final = math.log(4.0)
+_MAX_UP: Final = math.log(64.0)
+_MAX_DOWN: Final = math.log(4.0)
 """Less noise costs more to account for than more noise does, so steps down are short."""
 _CLOSE_BELOW: Final = -1e-12
 """A bound that meets the target by this much meets it also where sums are rounded in another order."""
 
 
 def analytic_gaussian_stddev(*, sensitivity: float, epsilon: float, delta: float) -> float:
-    """Return the least standard deviation of continuous Gaussian noise that is (epsilon, delta)-DP.
+    """Return the smallest standard deviation of continuous Gaussian noise that is (epsilon, delta)-DP.
 
     Parameters
     ----------
     sensitivity : float
-        Greatest L2 distance between the answers on neighboring datasets.
+        Largest L2 distance between the answers on neighboring datasets.
     epsilon : float
         Non-negative.
     delta : float
@@ -49,7 +49,7 @@ def analytic_gaussian_stddev(*, sensitivity: float, epsilon: float, delta: float
     Notes
     -----
     Guarantee: (epsilon, delta)-DP for real Gaussian noise, under the relation that the sensitivity is stated
-    for. Noise drawn on a grid follows another law: calibrate `DiscreteGaussian` for it.
+    for. Noise drawn on a grid follows another distribution: calibrate `DiscreteGaussian` for it.
 
     References
     ----------
@@ -89,7 +89,7 @@ def classical_gaussian_stddev(*, sensitivity: float, epsilon: float, delta: floa
     Parameters
     ----------
     sensitivity : float
-        Greatest L2 distance between the answers on neighboring datasets.
+        Largest L2 distance between the answers on neighboring datasets.
     epsilon : float
         Positive, at most 1: beyond it the formula is not private.
     delta : float
@@ -127,7 +127,7 @@ def calibrate(
     false_positive_rate: float | None = None,
     tolerance: float = 1e-4,
 ) -> float:
-    """Return the least noise for a wanted guarantee, rounded up.
+    """Return the smallest noise for a wanted guarantee, rounded up.
 
     Parameters
     ----------
@@ -137,18 +137,18 @@ def calibrate(
     epsilon, delta : float
         The guarantee that is wanted: epsilon positive, delta in [0, 1).
     advantage : float, optional
-        Instead of epsilon: the greatest advantage of any attack over guessing, strictly between 0 and 1.
+        Instead of epsilon: the largest advantage of any attack over guessing, strictly between 0 and 1.
     true_positive_rate, false_positive_rate : float, optional
-        Instead of epsilon: the greatest true positive rate of any attack at a false positive rate.
+        Instead of epsilon: the largest true positive rate of any attack at a false positive rate.
     tolerance : float
-        How far the answer may lie above the least one, relatively; from 1e-6 to below 1.
+        How far the answer may lie above the smallest one, relatively; from 1e-6 to below 1.
 
     Returns
     -------
     float
-        A noise at which the certified upper bound is at most what is wanted. The least noise is proven to
+        A noise at which the certified upper bound is at most what is wanted. The smallest noise is proven to
         lie at most ``tolerance`` below, if ``make`` is monotone, its losses have tight pairs and floats tell
-        so much; otherwise that holds for the least noise at which the accountant proves the guarantee.
+        so much; otherwise that holds for the smallest noise at which the accountant proves the guarantee.
 
     Raises
     ------
@@ -236,7 +236,7 @@ class _Search:
         self._above: _Reading | None = None
 
     def least(self) -> float:
-        """Return the least noise, rounded up."""
+        """Return the smallest noise, rounded up."""
         root, slope = self._coarse()
         relative = 0.9 * self._tolerance * min(slope, 10.0)
         place = root + 0.45 * self._tolerance
@@ -258,7 +258,7 @@ class _Search:
         return self._bisected(found.place, high)
 
     def _bisected(self, place: float, high: float) -> float:
-        """Return the least noise that is enough where no straight line leads there, as next to the ends."""
+        """Return the smallest sufficient noise where no straight line leads there, as next to the ends."""
         share = 0.01 * self._tolerance
         precision = Precision(max(share, 1e-8), share * self._goal.target)
 
@@ -268,7 +268,7 @@ class _Search:
         while math.isinf(high) and place <= _LARGEST:
             if enough(place):
                 high = place
-            place += _MOST_DOWN
+            place += _MAX_DOWN
         if math.isinf(high):
             self._unreachable(math.exp(_LARGEST))
         low = high - 10 * self._tolerance
@@ -296,7 +296,7 @@ class _Search:
             move = (
                 found.middle / slope if math.isfinite(found.middle) else math.copysign(math.inf, found.middle)
             )
-            place = self._inside(place + min(max(move, -_MOST_DOWN), _MOST_UP))
+            place = self._inside(place + min(max(move, -_MAX_DOWN), _MAX_UP))
             if place > _LARGEST:
                 break
             if place < -_LARGEST:
@@ -329,9 +329,9 @@ class _Search:
             if other is not None and _rises(*sorted((other, found))):
                 _check.refuse(
                     "make",
-                    f"give less {self._goal.name} for more noise",
-                    "a rise",
-                    "pass a function of the noise",
+                    f"return a loss whose {self._goal.name} falls as the noise grows",
+                    loss,
+                    "pass a function of the noise, such as lambda z: Gaussian(z) * 100",
                 )
         if middle > 0 and (self._below is None or place > self._below.place):
             self._below = found

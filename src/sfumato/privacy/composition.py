@@ -20,7 +20,7 @@ from sfumato.privacy._outward import UNIT, above, sum_above, times_above
 from sfumato.privacy.accountant.precision import STANDARD, Precision
 from sfumato.privacy.leaves.declared import ApproximateDP
 from sfumato.privacy.loss import PrivacyLoss, compose
-from sfumato.privacy.pairs.moments import loss_moments
+from sfumato.privacy.pairs.loss_moments import loss_moments
 from sfumato.privacy.views import PureView
 
 __all__ = [
@@ -31,7 +31,7 @@ __all__ = [
     "optimal_composition",
 ]
 
-_MOST: Final = 8_000_000
+_MAX_COUNT: Final = 8_000_000
 
 
 def basic_composition(guarantees: Iterable[tuple[float, float]]) -> PureView:
@@ -98,7 +98,7 @@ def advanced_composition(epsilon: float, delta: float, count: int, *, slack: flo
 
 
 def optimal_composition(epsilon: float, delta: float, count: int, *, target_delta: float) -> PureView:
-    r"""Return the least of the epsilons of the optimal composition theorem whose delta is within a target.
+    r"""Return the smallest of the epsilons of the optimal composition theorem whose delta is within a target.
 
     Parameters
     ----------
@@ -124,7 +124,8 @@ def optimal_composition(epsilon: float, delta: float, count: int, *, target_delt
               {(1+e^\epsilon)^k},
 
     and no smaller delta holds for all such mechanisms. The terms are added in the log domain and rounded up.
-    Between those epsilons `ApproximateDP` ``(epsilon, delta) * k`` tells the least one; it is never larger.
+    Between those epsilons `ApproximateDP` ``(epsilon, delta) * k`` gives the smallest one; it is never
+    larger.
 
     References
     ----------
@@ -138,8 +139,10 @@ def optimal_composition(epsilon: float, delta: float, count: int, *, target_delt
     """
     epsilon, delta = _guarantee(epsilon, delta)
     count = _check.integer("count", count, minimum=1)
-    if count > _MOST:
-        _check.refuse("count", f"be at most {_MOST}", count, "compose ApproximateDP(epsilon, delta) * count")
+    if count > _MAX_COUNT:
+        _check.refuse(
+            "count", f"be at most {_MAX_COUNT}", count, "compose ApproximateDP(epsilon, delta) * count"
+        )
     target = _check.probability("target_delta", target_delta)
     lost = _any_fails(delta, count)
     if lost > target:
@@ -148,7 +151,7 @@ def optimal_composition(epsilon: float, delta: float, count: int, *, target_delt
     def total(i: int) -> float:
         return min(1.0, above(lost + (1 - lost) * _kov_delta(epsilon, count, i), 8.0))
 
-    # Delta rises with i: the greatest i within the target has the least epsilon.
+    # Delta rises with i: the largest i within the target has the smallest epsilon.
     low, high = 0, count // 2 + 1
     while high - low > 1:
         middle = (low + high) // 2
@@ -176,7 +179,7 @@ def _kov_delta(epsilon: float, count: int, i: int) -> float:
 def heterogeneous_composition(
     guarantees: Iterable[tuple[float, float]], *, target_delta: float, precision: Precision = STANDARD
 ) -> Interval:
-    r"""Return bounds on the least epsilon of the composition of different guarantees at a target delta.
+    r"""Return bounds on the smallest epsilon of the composition of different guarantees at a target delta.
 
     Parameters
     ----------

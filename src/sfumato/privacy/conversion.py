@@ -1,4 +1,4 @@
-"""From one notion of privacy to another, each by a named theorem and rounded outward."""
+"""Conversions between notions of privacy (pure, approximate, zCDP, Gaussian and Rényi DP), rounded up."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.numerics.rounding import log_down
 from sfumato.privacy._outward import UNIT, above, below
-from sfumato.privacy.normal import log_profile, upper_quantile
+from sfumato.privacy.gaussian_profile import log_profile, upper_quantile
 
 __all__ = [
     "gdp_delta",
     "gdp_epsilon",
-    "least_epsilon",
+    "minimum_epsilon",
     "pure_to_gdp",
     "pure_to_zcdp",
     "rdp_epsilon",
@@ -39,7 +39,7 @@ _SMOOTH = 0.7
 _SLACK = 16 * UNIT
 
 
-def _least(objective: Curve, centre: float) -> float:
+def _minimum(objective: Curve, centre: float) -> float:
     """Return a value of ``objective(order - 1)`` close to its least; every value taken is a valid bound."""
     if not 0 < centre < math.inf:
         centre = 1.0
@@ -108,7 +108,7 @@ def rdp_epsilon(curve: Curve, log_delta: float, *, centre: float = 8.0) -> float
         value = divergence + share - np.log1p(1.0 / gap)
         return value + _SLACK * (np.abs(divergence) + np.abs(share) - log_delta / gap + np.log1p(1.0 / gap))
 
-    return max(0.0, _least(objective, centre))
+    return max(0.0, _minimum(objective, centre))
 
 
 def rdp_log_delta(curve: Curve, epsilon: float, *, centre: float = 8.0) -> float:
@@ -121,10 +121,10 @@ def rdp_log_delta(curve: Curve, epsilon: float, *, centre: float = 8.0) -> float
         value = gap * (divergence - epsilon) - gap * np.log1p(1.0 / gap) - np.log(order)
         return value + _SLACK * (gap * (divergence + epsilon + 1.0) + np.log(order) + 1.0)
 
-    return min(0.0, _least(objective, centre))
+    return min(0.0, _minimum(objective, centre))
 
 
-def least_epsilon(profile: Callable[[float], float], log_delta: float, *, start: float) -> float:
+def minimum_epsilon(profile: Callable[[float], float], log_delta: float, *, start: float) -> float:
     """Return an epsilon at which a falling log profile is certified to be at most ``log_delta``.
 
     Parameters
@@ -139,8 +139,8 @@ def least_epsilon(profile: Callable[[float], float], log_delta: float, *, start:
     Returns
     -------
     float
-        An evaluated point where the bound holds, within about 1e-13 (relative) of the least one; infinity if
-        none.
+        An evaluated point where the bound holds, within about 1e-13 (relative) of the smallest one; infinity
+        if none.
     """
     low, at_low = 0.0, profile(0.0) - log_delta
     if at_low <= 0:
@@ -194,7 +194,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
         return math.inf
     log_delta = log_down(delta)
     start = zcdp_start(mu * mu / 2, log_delta)
-    return least_epsilon(lambda epsilon: log_profile(mu, epsilon), log_delta, start=start)
+    return minimum_epsilon(lambda epsilon: log_profile(mu, epsilon), log_delta, start=start)
 
 
 def gdp_delta(mu: float, epsilon: float) -> float:
@@ -313,7 +313,7 @@ def rdp_for(order: float, epsilon: float, delta: float) -> float:
     """
     order = _check.finite("order", order)
     if order <= 1:
-        _check.refuse("order", "be above 1", order)
+        _check.refuse("order", "be above 1", order, "pass an order such as 2.0")
     epsilon = _check.non_negative("epsilon", epsilon)
     log_delta = log_down(_check.unit_interval("delta", delta))
     gap = order - 1.0
@@ -325,7 +325,7 @@ def rdp_for(order: float, epsilon: float, delta: float) -> float:
 
 
 def pure_to_zcdp(epsilon: float) -> float:
-    r"""Return the least rho of every epsilon-DP mechanism, ``epsilon * tanh(epsilon / 2)``, rounded up.
+    r"""Return the smallest rho of every epsilon-DP mechanism, ``epsilon * tanh(epsilon / 2)``, rounded up.
 
     Notes
     -----
@@ -342,7 +342,7 @@ def pure_to_zcdp(epsilon: float) -> float:
 
 
 def pure_to_gdp(epsilon: float) -> float:
-    r"""Return the least mu that every epsilon-DP mechanism satisfies, rounded up.
+    r"""Return the smallest mu that every epsilon-DP mechanism satisfies, rounded up.
 
     Notes
     -----

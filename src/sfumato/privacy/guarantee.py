@@ -1,11 +1,11 @@
-"""A privacy guarantee: numbers in a notion, read off a loss or a budget."""
+"""A privacy guarantee: the numbers of one notion, such as epsilon and delta, for a neighboring relation."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
 from sfumato import _check
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Relation
 
 __all__ = ["Guarantee"]
 
@@ -16,7 +16,7 @@ class Guarantee:
 
     Parameters
     ----------
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the numbers are about.
     epsilon, delta : float, optional
         An (epsilon, delta) guarantee; with ``order``, ``epsilon`` is a Rényi divergence.
@@ -38,6 +38,7 @@ class Guarantee:
 
     Examples
     --------
+    >>> from sfumato.privacy import Neighboring
     >>> print(Guarantee(neighboring=Neighboring.ADD_REMOVE, epsilon=0.5, delta=1e-8))
     (0.5, 1e-08)-DP, add/remove one unit
     >>> left = Guarantee(neighboring=Neighboring.ADD_REMOVE, epsilon=1.0, rho=0.0, answerable_epsilon=1.0)
@@ -45,7 +46,7 @@ class Guarantee:
     1-DP (rho is used up, epsilon still accepts), add/remove one unit; still answers epsilon up to 1
     """
 
-    neighboring: Neighboring
+    neighboring: Relation
     epsilon: float | None = None
     delta: float | None = None
     rho: float | None = None
@@ -55,16 +56,20 @@ class Guarantee:
     answerable_delta: float | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.neighboring, Neighboring):
+        if not isinstance(self.neighboring, Relation):
             _check.refuse("neighboring", "be a Neighboring", self.neighboring, "pass Neighboring.ADD_REMOVE")
         numbers = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "neighboring"}
         for name, value in numbers.items():
             if value is not None and (
                 isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0
             ):
-                _check.refuse(name, "be a non-negative number", value)
+                _check.refuse(
+                    name, "be a non-negative number", value, "leave out a notion that holds nothing"
+                )
         if self.epsilon is None and self.rho is None and self.mu is None:
-            _check.refuse("guarantee", "state at least one of epsilon, rho and mu", None)
+            _check.refuse(
+                "guarantee", "state epsilon, rho or mu", None, "pass one of them, such as epsilon=1.0"
+            )
 
     @property
     def amounts(self) -> str:

@@ -107,7 +107,9 @@ def _library(caller: str) -> Any:
 
 def _read(library: Any, event: Any, neighboring: Neighboring, depth: int) -> PrivacyLoss:
     if depth > _MAX_DEPTH:
-        _check.refuse("event", f"be nested at most {_MAX_DEPTH} deep", "a deeper one")
+        _check.refuse(
+            "event", f"be nested at most {_MAX_DEPTH} deep", type(event).__name__, "compose fewer levels"
+        )
     name = type(event).__name__
     # The class itself, not one derived from it, whose meaning may be another.
     known = name in _READERS and type(event) is getattr(library, name, None)
@@ -140,13 +142,15 @@ def _randomized_response(event: Any, neighboring: Neighboring, _: object) -> Pri
             f"neighboring must be replace-one for a RandomizedResponseDpEvent, got {neighboring}; that "
             "no one reports is seen: pass neighboring=Neighboring.REPLACE_ONE"
         )
-    kept, count = _check.finite("noise_parameter", event.noise_parameter), event.num_buckets
-    if not 0 < kept <= 1:
-        _check.refuse("noise_parameter", "be above 0 and at most 1", kept, "without noise nothing is private")
+    parameter, count = _check.finite("noise_parameter", event.noise_parameter), event.num_buckets
+    if not 0 < parameter <= 1:
+        _check.refuse(
+            "noise_parameter", "be above 0 and at most 1", parameter, "without noise nothing is private"
+        )
     # The truth has 1 - p + p/k, and every other bucket p/k.
-    odds = count * (1 - kept) / kept
+    odds = count * (1 - parameter) / parameter
     # Odds that are no float are those of 1 to p.
-    log_truth = math.log1p(odds) if odds < math.inf else math.log(count) - math.log(kept)
+    log_truth = math.log1p(odds) if odds < math.inf else math.log(count) - math.log(parameter)
     epsilon = above(log_truth, 8.0) if odds else 0.0
     return RandomizedResponse(epsilon, count, neighboring=neighboring)
 

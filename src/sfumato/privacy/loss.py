@@ -7,34 +7,31 @@ sorted, without duplicates, and repetition is a number beside a part.
 
 from __future__ import annotations
 
-import json
 import math
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
-from enum import Enum
 from fractions import Fraction
-from typing import NoReturn, TypeAlias, final
+from typing import NoReturn, TypeAlias, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import INTEGER
 from sfumato.errors import NeighboringMismatch, UnsupportedView
-from sfumato.privacy.accountant import closed
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.accountant import closed_forms
+from sfumato.privacy.accounting import AccountedLoss
+from sfumato.privacy.neighboring import Neighboring, Relation, common_relation, refuse_further
 from sfumato.privacy.pairs.pair import Pair
-from sfumato.privacy.readings import Readings
+from sfumato.privacy.serialization import LOSS, LOSSES, serialized_as, to_text
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
-__all__ = ["FORMAT", "Composed", "PrivacyLoss", "Repeated", "Term", "compose"]
-
-FORMAT = 1
-"""Version of the JSON form; it changes only when an old reader could misread a new text."""
+__all__ = ["Composed", "PrivacyLoss", "Repeated", "Term", "compose"]
 
 
-class PrivacyLoss(Readings):
+class PrivacyLoss(AccountedLoss):
     """What was run on the data, as far as privacy is concerned; never anything about the data itself.
 
     Losses are frozen, compare by what was run, and compose with ``+`` and ``*``. Every number is an upper
@@ -55,7 +52,7 @@ class PrivacyLoss(Readings):
 
     @property
     @abstractmethod
-    def neighboring(self) -> Neighboring | None:
+    def neighboring(self) -> Relation | None:
         """The relation that the loss is about; None only for the empty composition, which holds under all."""
 
     @property
@@ -104,15 +101,15 @@ class PrivacyLoss(Readings):
         return self.pure().epsilon
 
     def dominating_pair(self) -> Pair:
-        """Return two laws that dominate the outputs on any two neighbors."""
+        """Return two distributions that dominate the outputs on any two neighbors."""
         self._missing("dominating pair")
 
-    def split(self) -> tuple[float, closed.Terms]:
+    def split(self) -> tuple[float, closed_forms.Terms]:
         """Return a mass of total failure and the terms that act otherwise; by default no mass."""
         return 0.0, self.terms
 
     def parameters(self) -> dict[str, object]:
-        """Return what the constructor takes, by keyword; this is what JSON stores."""
+        """Return what the constructor takes, by keyword."""
         return {
             f.name.lstrip("_"): getattr(self, f.name)
             for f in fields(self)  # type: ignore[arg-type]
@@ -125,10 +122,10 @@ class PrivacyLoss(Readings):
         Examples
         --------
         >>> from sfumato.privacy import PureDP
-        >>> (PureDP(0.5) * 2).to_json()
-        '{"loss":{"count":2,"loss":{"epsilon":0.5,"neighboring":"add-remove","node":"PureDP"},"node":"Repeated"},"version":1}'
+        >>> PureDP(0.5).to_json()
+        '{"format":"sfumato.loss","loss":{"epsilon":0.5,"kind":"pure-dp","neighboring":"add-remove"},"version":1}'
         """
-        return _dump({"version": FORMAT, "loss": _document(self)})
+        return to_text(self)
 
     def __mul__(self, count: int) -> PrivacyLoss:
         count = _check.integer("count", count, remedy="a mechanism runs a natural number of times")
@@ -156,10 +153,12 @@ class PrivacyLoss(Readings):
         Where repetition stands for the entries of one vector that a unit may move, a group may move more of
         them: state that loss anew. Gaussian, Laplace, discrete, pure and zCDP
         parts stay what they are, with more loss (exact for the first four, for each may have a query that
-        all units move in one direction); all others by the chain of their trade-off functions, see `Chained`.
+        all units move in one direction); all others by the chain of their trade-off functions, see
+        `GroupPrivacy`.
 
         Where some units enter while as many leave, a loss may be greater that is not the same in both orders
-        (a sampled one, or two unlike laws): that is ``under(Neighboring.REPLACE_ONE)``, of any group.
+        (a sampled one, or two unlike distributions): that is ``under(Neighboring.REPLACE_ONE)``, of any
+        group.
 
         Examples
         --------
@@ -168,7 +167,11 @@ class PrivacyLoss(Readings):
         Gaussian(noise_multiplier=2.0) * 4
         """
         size = _check.integer("size", size, minimum=1, remedy="pass how many units act together")
-        return self if size == 1 or self.neighboring is None else self._chained(size, self.neighboring)
+        own = self.neighboring
+        if size == 1 or own is None:
+            return self
+        refuse_further("a group of units", own)
+        return self._chained(size, cast("Neighboring", own))
 
     def under(self, relation: Neighboring) -> PrivacyLoss:
         """Return a bound on the loss under another relation, where a theorem gives one.
@@ -193,6 +196,7 @@ class PrivacyLoss(Readings):
         own = self.neighboring
         if own is None or own is relation:
             return self
+        refuse_further("a loss that is restated under another relation", own)
         if relation is not Neighboring.REPLACE_ONE:
             raise NeighboringMismatch(
                 f"relation must follow from that of the loss, got {own} and {relation}; no theorem leads "
@@ -223,35 +227,36 @@ class _Sum(PrivacyLoss):
         """The parts with their counts."""
 
     @property
-    def neighboring(self) -> Neighboring | None:
+    def neighboring(self) -> Relation | None:
         """The relation that all parts are about."""
         return next((term.neighboring for term, _ in self.terms), None)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Add the divergences of the parts (Mironov 2017, Proposition 1)."""
-        return closed.rdp(self.terms, orders)
+        return closed_forms.rdp(self.terms, orders)
 
     def zcdp(self) -> ZCDPView:
         """Add rhos and deltas (Bun and Steinke 2016)."""
-        return closed.zcdp(self.terms)
+        return closed_forms.zcdp(self.terms)
 
     def gdp(self) -> GDPView:
         """Add the squares of mu and the masses (Dong, Roth and Su 2022)."""
-        return closed.gdp(self.terms)
+        return closed_forms.gdp(self.terms)
 
     def pure(self) -> PureView:
         """Add epsilons and deltas (basic composition)."""
-        return closed.pure(self.terms)
+        return closed_forms.pure(self.terms)
 
-    def split(self) -> tuple[float, closed.Terms]:
+    def split(self) -> tuple[float, closed_forms.Terms]:
         """Part off the chance that any part fails."""
-        return closed.split(self.terms)
+        return closed_forms.split(self.terms)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
         return compose([term._chained(steps, relation) * count for term, count in self.terms])  # noqa: SLF001
 
 
 @final
+@serialized_as("repeated", loss=LOSS, count=INTEGER)
 @dataclass(frozen=True, slots=True)
 class Repeated(_Sum):
     """One loss, many times; written ``loss * count``.
@@ -269,6 +274,8 @@ class Repeated(_Sum):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "count", _check.integer("count", self.count, minimum=2, remedy=_WRITE))
+        if self.loss.neighboring is not None and not self.loss.neighboring.composes:
+            _refuse_sum(self.loss.neighboring)
         if isinstance(self.loss, _Sum):
             _check.refuse(
                 "loss", "be neither a repetition nor a composition", type(self.loss).__name__, _WRITE
@@ -284,6 +291,7 @@ class Repeated(_Sum):
 
 
 @final
+@serialized_as("composed", losses=LOSSES)
 @dataclass(frozen=True, slots=True)
 class Composed(_Sum):
     """Several different losses together; written ``a + b``. ``Composed(())`` is the loss of doing nothing.
@@ -351,28 +359,17 @@ def _normal(terms: Iterable[Term]) -> tuple[PrivacyLoss, ...]:
     counts: Counter[PrivacyLoss] = Counter()
     for term, count in terms:
         counts[term] += count
-    kept = [term for term, count in counts.items() if count]
-    relations = sorted({str(term.neighboring) for term in kept})
-    if len(relations) > 1:
-        raise NeighboringMismatch(
-            f"losses must protect one neighboring relation, got {' and '.join(relations)}; "
-            "state every loss under the same relation before composing"
-        )
-    if len(kept) > 1:
-        kept.sort(key=lambda term: _dump(_document(term)))
-    return tuple(term if counts[term] == 1 else Repeated(term, counts[term]) for term in kept)
+    distinct = [term for term, count in counts.items() if count]
+    relation = common_relation(term.neighboring for term in distinct)
+    if relation is not None and not relation.composes and sum(counts[term] for term in distinct) > 1:
+        _refuse_sum(relation)
+    if len(distinct) > 1:
+        distinct.sort(key=to_text)
+    return tuple(term if counts[term] == 1 else Repeated(term, counts[term]) for term in distinct)
 
 
-def _document(value: object) -> object:
-    """Return the JSON form of a loss or of one of its parameters."""
-    if isinstance(value, PrivacyLoss):
-        return {"node": type(value).__name__} | {k: _document(v) for k, v in value.parameters().items()}
-    if isinstance(value, tuple):
-        return [_document(item) for item in value]
-    if isinstance(value, Enum):
-        return value.value
-    return f"{value.numerator}/{value.denominator}" if isinstance(value, Fraction) else value
-
-
-def _dump(document: object) -> str:
-    return json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
+def _refuse_sum(relation: Relation) -> NoReturn:
+    raise NeighboringMismatch(
+        f"losses must be about a relation under which they add, got {str(relation)!r}; bound all mechanisms "
+        "together by a theorem for that relation, and state that as one loss"
+    )

@@ -1,4 +1,4 @@
-"""Matrix mechanisms: Gaussian noise correlated over steps, for units that take part in several of them."""
+"""Matrix mechanisms: the sensitivity of correlated noise when a unit takes part in several steps."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import div_down, mul_down, mul_up, sqrt_down, sqrt_up
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.leaves.gaussian import Gaussian
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Neighboring, refuse_further
 
 __all__ = ["matrix_mechanism", "participation_sensitivity"]
 
@@ -56,7 +56,7 @@ def participation_sensitivity(
 
     *Upper bound.* With a fixed order all patterns are visited; it is exact where no entry is negative.
     Otherwise, for :math:`i \in \pi`, :math:`\sum_{j\in\pi}|X_{ij}| \le v_i`, the most over patterns with
-    :math:`i`, and the whole is at most the greatest :math:`\sum_{i\in\pi} v_i`. Both maxima are found by
+    :math:`i`, and the whole is at most the largest :math:`\sum_{i\in\pi} v_i`. Both maxima are found by
     dynamic programming over the steps. It is exact if :math:`C` has fewer bands than the separation: then
     :math:`v_i = X_{ii}`.
 
@@ -146,8 +146,8 @@ def matrix_mechanism(
     all steps together are one mechanism, not one per step.
 
     *Proof for adaptive inputs.* Row :math:`t` of a lower triangular strategy needs the inputs up to
-    :math:`t`. Given the answers before it, the two datasets shift its normal law by :math:`d_t`, and on
-    every path :math:`\sum |d_t|^2` is at most the squared sensitivity, as the pattern is fixed and each
+    :math:`t`. Given the answers before it, the two datasets shift its normal distribution by :math:`d_t`, and
+    on every path :math:`\sum |d_t|^2` is at most the squared sensitivity, as the pattern is fixed and each
     :math:`u_i` is bounded. Adding independent answers that bring this sum up to the bound makes the loss that
     of one normal shift of exactly this length (Denisov et al. 2022, by another argument: Theorem 2.1).
 
@@ -169,6 +169,7 @@ def matrix_mechanism(
     moved = participation_sensitivity(
         matrix, separation=separation, max_participations=max_participations, fixed_order=fixed_order
     ).upper
+    refuse_further("a matrix mechanism", neighboring)
     return Gaussian(div_down(noise, moved), neighboring=neighboring)
 
 
@@ -181,7 +182,7 @@ def _matrix(strategy: ArrayLike) -> _Array:
 
 
 def _companions(products: _Array, gap: int, most: int) -> _Array:
-    """Return for each step the greatest sum of its row over patterns that hold the step."""
+    """Return for each step the largest sum of its row over patterns that hold the step."""
     steps = len(products)
     index = np.arange(steps)
     apart = np.abs(index[:, None] - index[None, :]) >= gap
@@ -200,7 +201,7 @@ def _companions(products: _Array, gap: int, most: int) -> _Array:
 
 
 def _greatest(weights: _Array, gap: int, most: int) -> tuple[float, NDArray[np.intp]]:
-    """Return the greatest sum of non-negative weights over a pattern, and such a pattern."""
+    """Return the largest sum of non-negative weights over a pattern, and such a pattern."""
     steps = len(weights)
     best = np.zeros((steps + 1, most + 1))
     for p in range(steps):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from sfumato.privacy.guarantee import Guarantee
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Relation
 
 __all__ = ["Receipt"]
 
@@ -22,7 +22,7 @@ class Receipt:
         The charge's place in the ledger, from 1.
     digest : str
         Hexadecimal hash of the chain up to and with this charge.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the charge is about.
     privacy_unit : str
         What one unit is: the column that names it, or the row; ``(column, period)`` where a budget renews.
@@ -39,7 +39,7 @@ class Receipt:
     ledger: str
     sequence: int
     digest: str
-    neighboring: Neighboring
+    neighboring: Relation
     privacy_unit: str
     analyst: str = ""
     period: str = ""

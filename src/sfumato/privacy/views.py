@@ -1,4 +1,4 @@
-"""What a loss can be seen as: three notions whose numbers add under composition."""
+"""Three notions of privacy whose parameters add under composition: pure DP, zCDP and Gaussian DP."""
 
 from __future__ import annotations
 

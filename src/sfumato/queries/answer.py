@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.queries.noise import law_of
 from sfumato.queries.plan import Measure, MeasureKind
 from sfumato.queries.price import PricedQuery

@@ -13,7 +13,7 @@ from sfumato.ledger.budget.renewal import Renewal
 from sfumato.ledger.identity import Dataset
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
-from sfumato.numerics.source import Rng
+from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.clusters import SparkSource

@@ -29,7 +29,7 @@ from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.mechanisms.factorization.square_root import SquareRoot
 from sfumato.mechanisms.factorization.stream_mechanism import SumStream
 from sfumato.mechanisms.rational import sqrt_up
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.builder import PrivateQuery
 from sfumato.queries.columns import name_sql

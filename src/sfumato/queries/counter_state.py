@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from sfumato._durable import replace_file
 from sfumato.errors import LedgerMismatch, SourceError
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["CounterState", "RecordedSource"]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.numerics.laws import SymmetricLaw
+from sfumato.numerics.distributions.discrete import SymmetricDistribution
 from sfumato.queries.record import NoisyMeasure
 
 __all__ = ["central_interval", "mean_interval", "thresholded_interval"]
@@ -27,7 +27,7 @@ def central_interval(measure: NoisyMeasure, noisy: Integers, level: float) -> tu
 
 
 def thresholded_interval(
-    law: SymmetricLaw, noisy: Integers, threshold: int, level: float, *, least: int = 1
+    law: SymmetricDistribution, noisy: Integers, threshold: int, level: float, *, least: int = 1
 ) -> tuple[Integers, Integers]:
     """Interval of a count of at least ``least`` units, given that its noisy value passed ``threshold``.
 
@@ -44,7 +44,9 @@ def thresholded_interval(
     return lower, upper
 
 
-def _invert(law: SymmetricLaw, value: int, threshold: int, level: float, least: int) -> tuple[int, int]:
+def _invert(
+    law: SymmetricDistribution, value: int, threshold: int, level: float, least: int
+) -> tuple[int, int]:
     tail = (1 - level) / 2
 
     def not_too_small(count: int) -> bool:

@@ -30,7 +30,7 @@ from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.mechanisms.rational import sqrt_up
 from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
-from sfumato.numerics.truncated import TruncatedLaplaceLaw
+from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.conversion import rho_for
 from sfumato.privacy.leaves.declared import ApproximateDP
@@ -280,7 +280,7 @@ def _truncated(scale: Fraction, entries: int, delta: float) -> TruncatedLaplace:
 
     @lru_cache
     def enough(limit: int) -> bool:
-        return TruncatedLaplaceLaw(scale, limit).pmf(limit).upper <= delta
+        return TruncatedLaplaceDistribution(scale, limit).pmf(limit).upper <= delta
 
     rate = math.expm1(min(700.0, 1 / float(scale)))
     # the solution of P(limit) = delta in reals; in integers it is next to it

@@ -21,8 +21,12 @@ from sfumato.errors import OptionError
 from sfumato.mechanisms.rational import ceil_log2, power_of_two
 from sfumato.mechanisms.statistics.count_tree import TreeShape
 from sfumato.mechanisms.statistics.tree_quantiles import LEVELS, find_quantiles
-from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SymmetricLaw
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.distributions.discrete import (
+    DiscreteGaussianDistribution,
+    DiscreteLaplaceDistribution,
+    SymmetricDistribution,
+)
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.queries.engines.leaves import leaf_counts
 from sfumato.queries.plan import Measure
 
@@ -93,7 +97,7 @@ def leaf_grid(bounds: tuple[float, float], *, whole: bool) -> LeafGrid:
 def noisy_quantiles(
     column: pa.ChunkedArray,
     measure: Measure,
-    law: SymmetricLaw,
+    law: SymmetricDistribution,
     orders: Sequence[float],
     source: RandomSource,
 ) -> tuple[pa.Array, pa.Array, pa.Array]:
@@ -104,7 +108,7 @@ def noisy_quantiles(
     column : pyarrow.ChunkedArray
         The exact counts by bin of the groups that are shown.
     measure : Measure
-    law : DiscreteLaplaceLaw or DiscreteGaussianLaw
+    law : DiscreteLaplaceDistribution or DiscreteGaussianDistribution
         Of the noise of each node: that of the mechanism that is charged for the measure.
     orders : sequence of float
         Rising, from 0 to 1.
@@ -117,7 +121,7 @@ def noisy_quantiles(
         them; the upper ends.
     """
     lower, upper = _row_bounds(measure)
-    if not isinstance(law, DiscreteLaplaceLaw | DiscreteGaussianLaw):
+    if not isinstance(law, DiscreteLaplaceDistribution | DiscreteGaussianDistribution):
         _check.refuse("law", "be discrete Laplace or Gaussian", law)
     found = find_quantiles(
         TreeShape.of(upper - lower + 1),

@@ -15,10 +15,14 @@ import pyarrow as pa
 
 from sfumato.errors import LedgerUnavailable
 from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SymmetricLaw
-from sfumato.numerics.truncated import TruncatedLaplaceLaw
+from sfumato.numerics.distributions.discrete import (
+    DiscreteGaussianDistribution,
+    DiscreteLaplaceDistribution,
+    SymmetricDistribution,
+)
+from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
+from sfumato.privacy.catalog import loss_from_json
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.serial import loss_from_json
 from sfumato.queries.noise import AnyMechanism, Law
 from sfumato.queries.plan import AggregateKind, ColumnType, OrderItem
 
@@ -48,11 +52,15 @@ class NoisyMeasure:
     found: bool | None = None
 
     @property
-    def noise(self) -> SymmetricLaw:
+    def noise(self) -> SymmetricDistribution:
         """The law of the noise on the grid."""
         if self.law is Law.TRUNCATED and self.limit is not None:
-            return TruncatedLaplaceLaw(self.scale, self.limit)
-        return DiscreteGaussianLaw(self.scale) if self.law is Law.GAUSSIAN else DiscreteLaplaceLaw(self.scale)
+            return TruncatedLaplaceDistribution(self.scale, self.limit)
+        return (
+            DiscreteGaussianDistribution(self.scale)
+            if self.law is Law.GAUSSIAN
+            else DiscreteLaplaceDistribution(self.scale)
+        )
 
     def to_facts(self) -> dict[str, Any]:
         """Return what JSON can hold; what is as it was before there was such a thing is left out."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from sfumato._check import refuse
 from sfumato.errors import OptionError, SchemaError
-from sfumato.numerics.source import random_source
+from sfumato.numerics.randomness.source import random_source
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.engines.chaining import chained
 from sfumato.queries.engines.dialect import Dialect, StoredColumn, StoredTable

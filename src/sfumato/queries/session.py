@@ -11,7 +11,7 @@ from sfumato.errors import BudgetExceeded, SourceError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
 from sfumato.mechanisms.factorization.strategy import Strategy
-from sfumato.numerics.source import RandomSource, Rng, random_source
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.queries.answer import add_noise
 from sfumato.queries.builder import Door, PrivateQuery, Table, begin
 from sfumato.queries.catalog import Catalog

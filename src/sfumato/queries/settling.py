@@ -27,7 +27,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.queries.drafts import Draft
 from sfumato.queries.engines.leaves import leaf_counts
 from sfumato.queries.magnitudes import Magnitudes

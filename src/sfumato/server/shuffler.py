@@ -15,7 +15,7 @@ from sfumato.local.device.collection import NONCE, Collection
 from sfumato.local.device.layout import Records
 from sfumato.local.shuffle.batches import MixedBatch, random_order
 from sfumato.local.shuffle.keys import SecretKey
-from sfumato.numerics.source import RandomSource, random_source
+from sfumato.numerics.randomness.source import RandomSource, random_source
 from sfumato.server.store import Report, Store
 
 __all__ = ["Shuffler"]

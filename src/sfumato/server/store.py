@@ -21,7 +21,7 @@ from sfumato._durable import sync_folder
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.local.device.layout import Records
 from sfumato.local.shuffle.batches import random_order
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["Report", "Store"]
 

@@ -11,7 +11,7 @@ from scipy.special import expit
 
 from sfumato.errors import ParameterError
 from sfumato.learning.estimators.objective_perturbation import ObjectivePerturbation
-from sfumato.numerics.source import SimulatedSource
+from sfumato.numerics.randomness.source import SimulatedSource
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from tests.run_time import run_time
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sfumato.errors import BudgetExceeded, ParameterError, SimulatedCharge, UnboundedSensitivity
 from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum, planned
 from sfumato.ledger import Budget, Dataset, Ledger
-from sfumato.numerics.source import SimulatedSource
+from sfumato.numerics.randomness.source import SimulatedSource
 from sfumato.privacy import DiscreteGaussianVector, Neighboring
 from sfumato.privacy.loss import compose
 from tests.cases import cases

@@ -13,7 +13,7 @@ from scipy import stats
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import BandedToeplitz, BufferedToeplitz, Participation, SquareRoot, Tree
 from sfumato.mechanisms.factorization.strategy import Strategy
-from sfumato.numerics.keyed_normal import add_normals
+from sfumato.numerics.randomness.keyed_normal import add_normals
 from sfumato.privacy.leaves.gaussian import Gaussian
 from tests.cases import cases
 from tests.chance import FALSE_ALARM, accepts_only

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.numerics.keyed_normal import add_normals
+from sfumato.numerics.randomness.keyed_normal import add_normals
 from tests.cases import cases
 from tests.run_time import run_time
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sfumato.errors import ParameterError
-from sfumato.numerics.keyed_normal import rounded_normals
+from sfumato.numerics.randomness.keyed_normal import rounded_normals
 from tests.cases import cases
 from tests.chance import FALSE_ALARM, accepts_only, moments
 from tests.run_time import run_time

@@ -16,7 +16,7 @@ from sfumato.learning.pate.consensus_release import ConsensusRelease
 from sfumato.learning.pate.gnmax import GNMax
 from sfumato.learning.pate.label_distribution import vote_divergence
 from sfumato.learning.pate.lnmax import LNMax
-from sfumato.numerics.source import SimulatedSource
+from sfumato.numerics.randomness.source import SimulatedSource
 from sfumato.privacy import Neighboring
 
 

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from sfumato.errors import ParameterError
 from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.learning.sampling.seed import KeyedStream, Seed
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 
 def test_a_seed_is_fresh_unless_given() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.ledger import Ledger
 from sfumato.privacy import Neighboring, PrivacyLoss
-from sfumato.privacy.serial import loss_from_json
+from sfumato.privacy.catalog import loss_from_json
 from tests.run_time import run_time
 
 if run_time(__name__):

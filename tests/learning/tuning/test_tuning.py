@@ -15,7 +15,7 @@ from sfumato.learning.tuning.runs import Runs
 from sfumato.learning.tuning.tune import tune
 from sfumato.ledger import Budget, Dataset, Ledger
 from sfumato.mechanisms import Laplace
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy import ZCDP, AdaptiveChoice, Neighboring, PureDP, RandomStopping
 from tests.cases import cases
 from tests.chance import accepts_only, pearson

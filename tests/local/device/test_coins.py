@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError
 from sfumato.local.device.coins import Coin, checked_epsilon, least_odds
-from sfumato.numerics.source import SimulatedSource
+from sfumato.numerics.randomness.source import SimulatedSource
 from tests.cases import cases
 from tests.chance import accepts_only, rate
 

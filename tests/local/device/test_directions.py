@@ -13,7 +13,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.local.device import PrivUnit, PrivUnitG, Randomizer, SphereSampling
 from sfumato.local.device.vectors import UNIT, gaussians, on_sphere
-from sfumato.numerics.source import SimulatedSource
+from sfumato.numerics.randomness.source import SimulatedSource
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies, rate
 from tests.local.laws import below_exponential, have_moments, within, worst_odds

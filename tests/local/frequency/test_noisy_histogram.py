@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sfumato.local import Domain, SummationHistogram, ThresholdHistogram
-from sfumato.numerics.laws import DiscreteLaplaceLaw
+from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
 from sfumato.privacy import Neighboring, PureDP
 from tests.chance import accepts_only, rate
 
@@ -17,7 +17,7 @@ from tests.chance import accepts_only, rate
 def test_moments_are_those_of_the_noise(epsilon: float) -> None:
     summed = SummationHistogram(epsilon=epsilon, domain=Domain(range(5)))
     counted = ThresholdHistogram(epsilon=epsilon, domain=Domain(range(5)))
-    law = DiscreteLaplaceLaw(summed.device.scale)
+    law = DiscreteLaplaceDistribution(summed.device.scale)
     assert summed.variance(1) == pytest.approx((law.stddev / 64) ** 2, rel=1e-9)
     tail = law.upper_tail(counted.threshold)
     assert tail.lower - 1e-15 <= float(counted.support.other) <= tail.upper + 1e-15

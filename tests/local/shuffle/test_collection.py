@@ -24,7 +24,7 @@ from sfumato.local.shuffle import (
     ShuffledSum,
 )
 from sfumato.local.shuffle.batches import random_order
-from sfumato.numerics.source import random_source
+from sfumato.numerics.randomness.source import random_source
 from sfumato.privacy import Shuffled
 from tests.cases import cases
 

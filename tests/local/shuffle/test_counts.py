@@ -16,7 +16,7 @@ from sfumato.local.device.randomizer import Randomizer
 from sfumato.local.device.split import Split
 from sfumato.local.shuffle import ShuffledCounts
 from sfumato.local.shuffle.telling import protocol_from_told, told_protocol
-from sfumato.numerics.laws import DiscreteLaplaceLaw
+from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
 from sfumato.privacy import loss_from_json
 from tests.chance import accepts_only, rate
 from tests.local.laws import SEVEN_SIGMA, audited, have_moments
@@ -35,7 +35,7 @@ def test_the_target_is_met_by_a_curators_noise(epsilon: float, delta: float, cli
     assert loss.pure().epsilon == epsilon
     assert loss.delta(epsilon) <= delta
     assert loss_from_json(loss.to_json()) == loss
-    noise = DiscreteLaplaceLaw(protocol.device.scale)
+    noise = DiscreteLaplaceDistribution(protocol.device.scale)
     assert clients * math.sqrt(protocol.variance(clients)) == pytest.approx(noise.stddev)
     assert noise.stddev <= 2 * math.sqrt(2) / epsilon
     assert protocol.messages == 3 * protocol.device.split.shares
@@ -50,7 +50,7 @@ def test_estimates_have_the_moments_and_the_coverage_that_are_stated() -> None:
     assert told[0].variances == pytest.approx(stated)
     assert told[0].covariance() == pytest.approx(np.eye(5) * stated)
     errors = (drawn - SHARES) * 2000
-    law = DiscreteLaplaceLaw(PROTOCOL.device.scale)
+    law = DiscreteLaplaceDistribution(PROTOCOL.device.scale)
     for level in (0.9, 0.95, 0.99):
         width, exact = law.half_width(level)
         # Noise at the very end of an interval is within: on this lattice that is often.

@@ -16,7 +16,7 @@ from sfumato.errors import ParameterError
 from sfumato.local.device.split import Split
 from sfumato.local.shuffle.mixing import _beyond, _recursion, fewest_shares, log_excess, telltale_mass
 from sfumato.local.shuffle.split import mixed_loss
-from sfumato.numerics.source import SimulatedSource
+from sfumato.numerics.randomness.source import SimulatedSource
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies, rate
 

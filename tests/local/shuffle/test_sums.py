@@ -16,7 +16,7 @@ from sfumato.local import device
 from sfumato.local.device.randomizer import Randomizer
 from sfumato.local.device.split import Split
 from sfumato.local.shuffle import SharedNoise, ShuffledMean, ShuffledSum
-from sfumato.numerics.laws import DiscreteLaplaceLaw
+from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
 from sfumato.privacy import ApproximateDP, DiscreteLaplace, Neighboring, loss_from_json
 from tests.cases import cases
 from tests.chance import accepts_only, at_least, at_most
@@ -40,7 +40,7 @@ def test_the_target_is_met_by_a_curators_noise(epsilon: float, delta: float, cli
     assert loss.delta(epsilon) <= delta
     assert loss.epsilon(delta) <= epsilon
     assert loss.neighboring is Neighboring.REPLACE_ONE
-    curator = DiscreteLaplaceLaw(made.scale).stddev / made.steps
+    curator = DiscreteLaplaceDistribution(made.scale).stddev / made.steps
     assert (
         curator
         <= math.sqrt(protocol.variance(clients))
@@ -50,7 +50,7 @@ def test_the_target_is_met_by_a_curators_noise(epsilon: float, delta: float, cli
     assert protocol.messages == made.split.shares
     assert protocol.bytes_each == protocol.messages * made.width
     # All possible sums of a batch, and any noise that is ever seen, lie within the modulus.
-    law = DiscreteLaplaceLaw(made.scale)
+    law = DiscreteLaplaceDistribution(made.scale)
     beyond = (2**made.split.bits - 2 * clients * made.steps) // 2
     assert law.upper_tail(beyond).upper < 2.0**-40
 
@@ -112,7 +112,7 @@ def test_the_law_of_shared_noise(scale: float, parts: float) -> None:
 
         accepts_only(check, level, less=level - 0.4 if inside[1] > 0.2 * n else -1e-4)
     if parts == 1.0 and scale < 100:
-        exact = DiscreteLaplaceLaw(scale)
+        exact = DiscreteLaplaceDistribution(scale)
         for level in (0.9, 0.999):
             half = exact.half_width(level)[0]
             assert half < noise.half_width(level) < half + 1e-5

@@ -25,8 +25,8 @@ from sfumato.mechanisms.factorization.cube_noise import (
     polytope_noise,
 )
 from sfumato.mechanisms.factorization.polytope import reach_of, whole_facets
-from sfumato.numerics.source import SimulatedSource
-from sfumato.numerics.uniform import UniformBits
+from sfumato.numerics.randomness.source import SimulatedSource
+from sfumato.numerics.randomness.uniform import UniformBits
 from sfumato.privacy import Neighboring, PureDP
 from tests.cases import cases
 from tests.chance import FALSE_ALARM, accepts_only, at_least, moments

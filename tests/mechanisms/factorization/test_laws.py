@@ -22,7 +22,7 @@ from sfumato.mechanisms import (
     Strategy,
     Tree,
 )
-from sfumato.privacy.serial import loss_from_json
+from sfumato.privacy.catalog import loss_from_json
 
 MAKE: dict[str, Callable[[int], Strategy]] = {
     "tree": lambda steps: Tree(steps=steps),

@@ -27,7 +27,7 @@ from sfumato.mechanisms.factorization.code import Array
 from sfumato.mechanisms.factorization.laplace_sums import chernoff_reach, laplace_reach
 from sfumato.mechanisms.factorization.linear_error import LaplaceError, NormalError
 from sfumato.mechanisms.factorization.optimal import error_of
-from sfumato.numerics.laws import DiscreteLaplaceLaw
+from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
 from sfumato.privacy import Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only, at_least, at_most, moments, rate
@@ -242,7 +242,7 @@ def test_the_reach_covers_discrete_noise() -> None:
         )
         for outside in (0.3, 0.05, 1e-6):
             reach = math.floor(error.reach(outside)[0])
-            assert 2 * DiscreteLaplaceLaw(scale).upper_tail(reach + 1).lower <= outside
+            assert 2 * DiscreteLaplaceDistribution(scale).upper_tail(reach + 1).lower <= outside
 
 
 def test_normal_reach_is_infinite_where_nothing_is_proven() -> None:

@@ -12,8 +12,8 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import BestRun, Laplace, PrivateCandidates
-from sfumato.numerics.choice import choose
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.sampling.choice import choose
 from sfumato.privacy import Gaussian, Neighboring, PoissonStopping, PureDP, RandomStopping
 from tests.cases import cases
 from tests.mechanisms.selection import laws

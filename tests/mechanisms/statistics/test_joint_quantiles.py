@@ -19,7 +19,7 @@ from sfumato.mechanisms import Grid, JointQuantiles, Quantile, Quantiles
 from sfumato.mechanisms.statistics import joint_draw
 from sfumato.mechanisms.statistics.joint_draw import JointDraw
 from sfumato.mechanisms.statistics.log_sums import NOTHING
-from sfumato.numerics.source import random_source
+from sfumato.numerics.randomness.source import random_source
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies

@@ -14,7 +14,11 @@ from sfumato.errors import NeighboringMismatch, ParameterError, UnboundedSensiti
 from sfumato.mechanisms import Gaussian, KolmogorovSmirnov, Laplace, binomial_test, share_interval
 from sfumato.mechanisms.lattice_release import LatticeRelease
 from sfumato.mechanisms.statistics.noisy_tail import noisy_tail
-from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SymmetricLaw
+from sfumato.numerics.distributions.discrete import (
+    DiscreteGaussianDistribution,
+    DiscreteLaplaceDistribution,
+    SymmetricDistribution,
+)
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only, at_least, at_most
@@ -41,9 +45,12 @@ def masses(share: float) -> dict[int, float]:
     return found
 
 
-@cases("law", [DiscreteLaplaceLaw(2), DiscreteGaussianLaw(3), DiscreteLaplaceLaw(5000)])
+@cases(
+    "law",
+    [DiscreteLaplaceDistribution(2), DiscreteGaussianDistribution(3), DiscreteLaplaceDistribution(5000)],
+)
 @cases("x", [-5, 0, 30, 51, 80, 120])
-def test_tails_hold_the_sum(law: SymmetricLaw, x: int) -> None:
+def test_tails_hold_the_sum(law: SymmetricDistribution, x: int) -> None:
     def tail(at: Any) -> Any:
         whole = np.clip(np.asarray(at, dtype=float), -1, 101)
         return np.where(

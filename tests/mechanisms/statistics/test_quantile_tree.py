@@ -23,15 +23,18 @@ from sfumato.mechanisms.statistics.tree_quantiles import (
     find_quantiles,
     leaf_ends,
 )
-from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
-from sfumato.numerics.source import random_source
+from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution, DiscreteLaplaceDistribution
+from sfumato.numerics.randomness.source import random_source
 from sfumato.privacy import Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only, at_least, frequencies
 
 SMALL = TreeShape(leaves=3, branching=2, height=2)
 REACH = 6
-LAWS: dict[str, TreeLaw] = {"Laplace": DiscreteLaplaceLaw(0.7), "Gaussian": DiscreteGaussianLaw(1.2)}
+LAWS: dict[str, TreeLaw] = {
+    "Laplace": DiscreteLaplaceDistribution(0.7),
+    "Gaussian": DiscreteGaussianDistribution(1.2),
+}
 DECILES = [k / 10 for k in range(1, 10)]
 
 
@@ -94,7 +97,7 @@ def test_the_law_of_the_answer_keeps_to_the_loss(name: str, unit: list[int]) -> 
     law = LAWS[name]
     noise = (
         Laplace(scale=law.scale, **given)
-        if isinstance(law, DiscreteLaplaceLaw)
+        if isinstance(law, DiscreteLaplaceDistribution)
         else Gaussian(stddev=law.sigma, **given)
     )
     for delta in (1e-4, 1e-2, 0.1):
@@ -128,7 +131,10 @@ def product(law: Any, shifts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     return laws[0], laws[1]
 
 
-@cases("law", [DiscreteLaplaceLaw(0.8), DiscreteLaplaceLaw(3), DiscreteGaussianLaw(0.9)])
+@cases(
+    "law",
+    [DiscreteLaplaceDistribution(0.8), DiscreteLaplaceDistribution(3), DiscreteGaussianDistribution(0.9)],
+)
 @cases("shifts", [(1, 1), (1, -1), (2, 1), (1, 1, 1)])
 def test_moves_of_several_nodes_cost_no_more_than_their_sum_in_one(law: Any, shifts: tuple[int, ...]) -> None:
     """The lemma that the price rests on, by enumeration; what is cut off is far below the margin."""
@@ -143,7 +149,7 @@ def test_noise_is_drawn_once() -> None:
     shape = TreeShape(leaves=50, branching=4, height=3)
     rng = np.random.default_rng(1)
     counts = counts_of(rng.integers(0, 50, 500), rng.integers(0, 3, 500))
-    tree = CountTree(shape, DiscreteLaplaceLaw(5), counts, random_source(3))
+    tree = CountTree(shape, DiscreteLaplaceDistribution(5), counts, random_source(3))
     first = tree.children(1, np.array([5, 2, 5, 9]))
     assert (first[0] == first[2]).all()
     again = tree.children(1, np.array([9, 0, 1, 5, 2]))
@@ -155,7 +161,9 @@ def test_counts_are_those_of_the_bins() -> None:
     shape = TreeShape(leaves=50, branching=4, height=3)
     rng = np.random.default_rng(2)
     groups, leaves, many = rng.integers(0, 3, 400), rng.integers(0, 50, 400), rng.integers(1, 9, 400)
-    tree = CountTree(shape, DiscreteLaplaceLaw(1e-3), TreeCounts(groups, leaves, many), random_source(3))
+    tree = CountTree(
+        shape, DiscreteLaplaceDistribution(1e-3), TreeCounts(groups, leaves, many), random_source(3)
+    )
     for level in range(3):
         width = shape.width(level + 1)
         for group in range(3):
@@ -209,7 +217,7 @@ def test_quantiles_do_not_fall_and_stay_inside(
     leaves: list[int], quantiles: list[float], seed: int, scale: float
 ) -> None:
     shape = TreeShape(leaves=200, branching=6, height=3)
-    law = DiscreteLaplaceLaw(scale)
+    law = DiscreteLaplaceDistribution(scale)
     found = find_quantiles(shape, law, counts_of(leaves), np.array(quantiles), random_source(seed), groups=2)
     for row in found.leaves:
         assert (np.diff(row) >= 0).all()
@@ -232,7 +240,7 @@ def test_quantiles_do_not_fall_and_stay_inside(
 @cases("name", ["Laplace", "Gaussian"])
 @cases("p", [0.02, 0.5, 0.9])
 def test_intervals_hold_the_records_beside_the_quantile(name: str, p: float) -> None:
-    law = DiscreteLaplaceLaw(2) if name == "Laplace" else DiscreteGaussianLaw(2)
+    law = DiscreteLaplaceDistribution(2) if name == "Laplace" else DiscreteGaussianDistribution(2)
     shape, trials = TreeShape(leaves=300, branching=7, height=3), 1500
     leaves = np.sort(np.random.default_rng(1).normal(100, 30, 120).clip(0, 299).astype(np.int64))
     counts = counts_of(np.tile(leaves, trials), np.repeat(np.arange(trials), len(leaves)))
@@ -257,7 +265,7 @@ def test_an_interval_that_trusts_noise_more_misses(monkeypatch: pytest.MonkeyPat
     """With a tenth of the deviation the coverage above is lost: it comes from the bound, not from slack."""
     bound = tree_quantiles._deviation
     monkeypatch.setattr(tree_quantiles, "_deviation", lambda *given: bound(*given) / 10 - 1)
-    shape, law, trials = TreeShape(leaves=300, branching=7, height=3), DiscreteLaplaceLaw(2), 500
+    shape, law, trials = TreeShape(leaves=300, branching=7, height=3), DiscreteLaplaceDistribution(2), 500
     leaves = np.sort(np.random.default_rng(1).normal(100, 30, 121).clip(0, 299).astype(np.int64))
     counts = counts_of(np.tile(leaves, trials), np.repeat(np.arange(trials), len(leaves)))
     tree = CountTree(shape, law, counts, random_source(8))
@@ -265,7 +273,10 @@ def test_an_interval_that_trusts_noise_more_misses(monkeypatch: pytest.MonkeyPat
     assert np.mean((lower <= leaves[60]) & (leaves[60] <= upper), axis=0)[LEVELS.index(0.95)] < 0.8
 
 
-@cases("law", [DiscreteLaplaceLaw(0.6), DiscreteLaplaceLaw(2), DiscreteGaussianLaw(1.5)])
+@cases(
+    "law",
+    [DiscreteLaplaceDistribution(0.6), DiscreteLaplaceDistribution(2), DiscreteGaussianDistribution(1.5)],
+)
 @cases("weights", [(1.0,), (0.5, -0.5), (1.0, -0.25, 0.75)])
 @cases("chance", [0.2, 0.01, 1e-4])
 def test_the_bound_on_a_sum_of_noise_holds(law: Any, weights: tuple[float, ...], chance: float) -> None:
@@ -440,7 +451,7 @@ def end_by_forms(tree: Given, law: TreeLaw, group: int, p: float, *, odds: float
     return node
 
 
-@pytest.mark.parametrize("law", [DiscreteLaplaceLaw(0.4), DiscreteGaussianLaw(1.3)])
+@pytest.mark.parametrize("law", [DiscreteLaplaceDistribution(0.4), DiscreteGaussianDistribution(1.3)])
 def test_ends_are_those_of_the_forms_of_all_noise(law: TreeLaw) -> None:
     """Trees with nodes that are partly filled, under noise from next to none to far too much."""
     shape, groups = TreeShape(leaves=14, branching=3, height=3), 24

@@ -18,7 +18,7 @@ from sfumato.mechanisms import Grid, Quantile, Quantiles
 from sfumato.mechanisms.statistics import quantiles as statistics
 from sfumato.mechanisms.statistics import ranks
 from sfumato.mechanisms.statistics.ranks import Partitioned, RankDraw, Sorted
-from sfumato.numerics.source import random_source
+from sfumato.numerics.randomness.source import random_source
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.audit.bounds import certified_epsilon, forced_epsilon
-from sfumato.numerics.binomial import least_probability, most_probability
+from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
 from sfumato.numerics.interval import Interval
 
 __all__ = ["Best", "achieved", "advantageous", "best_event", "halves", "roc", "strict_threshold"]
@@ -48,7 +48,7 @@ def achieved(members: Scores, others: Scores, threshold: float, risk: float) -> 
 
 
 def _rate(hits: int, trials: int, risk: float) -> Interval:
-    least, most = least_probability(hits, trials, risk), most_probability(hits, trials, risk)
+    least, most = lower_confidence_bound(hits, trials, risk), upper_confidence_bound(hits, trials, risk)
     return Interval(float(least), float(most))
 
 
@@ -72,8 +72,8 @@ class Best:
         """Return the epsilon that fresh scores prove by this event; too large with twice the risk at most."""
         likely, rare = (members, others) if self.above else (others, members)
         hits = [int(((side > self.threshold) == self.above).sum()) for side in (likely, rare)]
-        least = float(least_probability(hits[0], len(likely), risk))
-        most = float(most_probability(hits[1], len(rare), risk))
+        least = float(lower_confidence_bound(hits[0], len(likely), risk))
+        most = float(upper_confidence_bound(hits[1], len(rare), risk))
         return certified_epsilon(least, most, delta)
 
 
@@ -84,8 +84,8 @@ def best_event(members: Scores, others: Scores, delta: float, risk: float, sizes
     found = []
     for above in (True, False):
         (likely, rare), (many, few) = (parts, sizes) if above else ((1 - parts[1], 1 - parts[0]), sizes[::-1])
-        least = least_probability(np.floor(likely * many), many, risk)
-        most = most_probability(np.ceil(rare * few), few, risk)
+        least = lower_confidence_bound(np.floor(likely * many), many, risk)
+        most = upper_confidence_bound(np.ceil(rare * few), few, risk)
         worth = forced_epsilon(least, most, delta)
         best = int(np.argmax(worth))
         found.append((float(worth[best]), Best(threshold=float(cuts[best]), above=above)))

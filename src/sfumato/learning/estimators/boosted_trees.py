@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato import _check
 from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, encoded, placed, plain_draws
 from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["GradientBoostingClassifier", "GradientBoostingRegressor"]
 

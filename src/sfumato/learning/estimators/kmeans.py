@@ -14,7 +14,7 @@ from sfumato import _check
 from sfumato.learning.estimators.moments import mean_and_variance_part, noisy_mean_and_variance
 from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, placed, plain_draws
 from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum, products
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["KMeans"]
 

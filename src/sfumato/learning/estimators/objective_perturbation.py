@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from sfumato import _check
-from sfumato.numerics.deviates import normal, rounded
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.sampling.rounded_noise import normal, rounded
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.leaves.declared import ApproximateDP
 from sfumato.privacy.loss import PrivacyLoss

@@ -18,7 +18,7 @@ from sfumato import _check
 from sfumato.errors import UnboundedSensitivity
 from sfumato.learning.estimators.table_entries import is_label, number, numbers_of, refuse_complex
 from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum, planned
-from sfumato.numerics.source import RandomSource, random_source
+from sfumato.numerics.randomness.source import RandomSource, random_source
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["PrivateEstimator", "UndeclaredClasses", "box", "encoded", "placed", "plain_draws"]

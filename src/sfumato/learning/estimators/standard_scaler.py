@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from sfumato.learning.estimators.moments import mean_and_variance_part, noisy_mean_and_variance
 from sfumato.learning.estimators.private_estimator import PrivateEstimator, box, placed
 from sfumato.learning.estimators.vector_sums import SumSpecification, VectorSum
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["StandardScaler"]
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.rational import sqrt_up
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
 from sfumato.privacy.loss import PrivacyLoss, compose

@@ -15,7 +15,7 @@ from sfumato.learning.noise.noise import Noise, ParameterSlice
 from sfumato.learning.noise.noise_key import NoiseKey
 from sfumato.mechanisms.factorization.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategy import NoiseStream, Strategy
-from sfumato.numerics.keyed_normal import add_normals
+from sfumato.numerics.randomness.keyed_normal import add_normals
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.neighboring import Neighboring
 

@@ -33,7 +33,7 @@ def add_normals_on_device(
     key : bytes
         32 bytes.
     stream : pair of int
-        As in `sfumato.numerics.keyed_normal.add_normals`.
+        As in `sfumato.numerics.randomness.keyed_normal.add_normals`.
     scale : float
     first : int
         The place whose number is added to the first entry.

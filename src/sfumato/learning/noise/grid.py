@@ -14,7 +14,7 @@ from sfumato import _check
 from sfumato.learning.noise.keyed import change_entries
 from sfumato.learning.noise.noise import Noise, ParameterSlice
 from sfumato.learning.noise.noise_key import NoiseKey
-from sfumato.numerics.keyed_normal import rounded_normals
+from sfumato.numerics.randomness.keyed_normal import rounded_normals
 from sfumato.numerics.rounding import div_down, mul_up
 
 __all__ = ["GridNoise"]
@@ -46,7 +46,7 @@ class GridNoise(Noise):
     -----
     Every sum is rounded to a multiple of a grid :math:`\gamma_p \le 2^{-30} \sigma_p`, a power of two, and
     gets a whole number of grid steps: :math:`\sigma_p Z/\gamma_p` for a normal Z, rounded exactly (see
-    `sfumato.numerics.keyed_normal.rounded_normals`). The result is stored in the tensor's type.
+    `sfumato.numerics.randomness.keyed_normal.rounded_normals`). The result is stored in the tensor's type.
 
     Guarantee: if the sums of clipped gradients move by at most S in the L2 norm *as they were computed*, a
     step costs what ``Gaussian(charged(z))`` does for a noise multiplier z, which is z itself up to 1024.

@@ -16,7 +16,7 @@ from sfumato import _check
 from sfumato.learning.noise.device_normal import add_normals_on_device
 from sfumato.learning.noise.noise import Noise, ParameterSlice
 from sfumato.learning.noise.noise_key import NoiseKey
-from sfumato.numerics.keyed_normal import add_normals
+from sfumato.numerics.randomness.keyed_normal import add_normals
 
 __all__ = ["KeyedNoise", "SimulatedNoise", "change_entries"]
 
@@ -117,7 +117,7 @@ class KeyedNoise(_Keyed):
 
     Notes
     -----
-    Guarantee: each entry's noise is normal, to the accuracy stated in `sfumato.numerics.keyed_normal`,
+    Guarantee: each entry's noise is normal, to the accuracy stated in `sfumato.numerics.randomness.keyed_normal`,
     and independent of all others, against whoever cannot tell ChaCha20 from random bits. Sums are float:
     ``float_safe`` is False; `GridNoise` is the exact alternative.
 

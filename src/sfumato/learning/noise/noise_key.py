@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Self, final
 
 from sfumato import _check
-from sfumato.numerics.keyed_normal import KEY_BYTES
+from sfumato.numerics.randomness.keyed_normal import KEY_BYTES
 
 __all__ = ["NoiseKey"]
 

@@ -14,7 +14,7 @@ from sfumato import _check
 from sfumato.mechanisms.additive import as_number
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.rational import Number, sqrt_up
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.privacy.neighboring import Neighboring
 

@@ -19,8 +19,8 @@ from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.grid import LIMIT
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.release import Release
-from sfumato.numerics.deviates import normal, rounded
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
+from sfumato.numerics.sampling.rounded_noise import normal, rounded
 from sfumato.privacy.leaves.rdp_curve import RDPCurve
 from sfumato.privacy.leaves.smooth_noise import SmoothGaussian
 from sfumato.privacy.loss import PrivacyLoss

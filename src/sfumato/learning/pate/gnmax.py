@@ -12,7 +12,7 @@ from sfumato.learning.pate.aggregator import UNANSWERED, Aggregator, as_stddev, 
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.rational import Number
 from sfumato.mechanisms.selection.noisy_max import first_largest
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["GNMax", "noisy_winners"]

@@ -12,7 +12,7 @@ from sfumato import _check
 from sfumato.learning.pate.aggregator import UNANSWERED
 from sfumato.learning.pate.gnmax import noisy_winners
 from sfumato.learning.pate.noisy_check import NoisyCheckAggregator
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["InteractiveGNMax"]
 

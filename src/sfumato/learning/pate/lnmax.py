@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sfumato.learning.pate.aggregator import UNANSWERED, Aggregator, as_stddev
 from sfumato.mechanisms.rational import Number
 from sfumato.mechanisms.selection.noisy_max import NoisyMax, first_largest
-from sfumato.numerics.samplers import discrete_laplace
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.sampling.integer_noise import discrete_laplace
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["LNMax"]

@@ -11,7 +11,7 @@ from sfumato import _check
 from sfumato.learning.pate.aggregator import Aggregator, as_stddev, check_noise, vote_noise
 from sfumato.mechanisms.gaussian import Gaussian
 from sfumato.mechanisms.rational import Number
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["NoisyCheckAggregator"]

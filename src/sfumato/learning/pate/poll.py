@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.learning.pate.aggregator import Aggregator, as_votes
 from sfumato.ledger.ledger import Ledger
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.receipt import Receipt
 

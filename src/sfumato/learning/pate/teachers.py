@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.learning.pate.partition import column, parts_of
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
 
 __all__ = ["Predictor", "Teachers"]
 

@@ -12,9 +12,9 @@ from sfumato import _check
 from sfumato._wire import NUMBER, Format, parse
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.privacy._outward import text_above, text_below
+from sfumato.privacy.catalog import loss_from_json
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.serial import loss_from_json
 
 __all__ = ["PrivacyCard", "public_sampling", "shown"]
 

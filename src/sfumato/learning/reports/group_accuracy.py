@@ -17,7 +17,7 @@ from sfumato.ledger.view import LedgerView
 from sfumato.mechanisms.histogram import Histogram
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.numerics.interval import Interval
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.receipt import Receipt
 

@@ -11,7 +11,7 @@ from sfumato.learning.sampling.permutations import Allocated, Held
 from sfumato.learning.sampling.sampler import Indices
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.participation import Participation
-from sfumato.numerics.uniform import uniform_integers
+from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.balls_in_bins import BallsInBins

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learning.sampling.seed import KeyedStream
-from sfumato.numerics.uniform import UniformBits
+from sfumato.numerics.randomness.uniform import UniformBits
 
 __all__ = ["heads"]
 

@@ -19,7 +19,7 @@ from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.participation import Participation
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.nodes.separated import SeparatedPoisson
+from sfumato.privacy.nodes.separated_poisson import SeparatedPoisson
 
 __all__ = ["SeparatedSampler"]
 

@@ -16,11 +16,11 @@ from sfumato.learning.sampling.permutations import Indices
 from sfumato.learning.sampling.poisson import EVERY_STEP, checked_probability
 from sfumato.learning.sampling.seed import SeedLike
 from sfumato.mechanisms.factorization.participation import Participation
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
-from sfumato.privacy.nodes.records import PoissonRecords
+from sfumato.privacy.nodes.poisson_records import PoissonRecords
 
 __all__ = ["UserRecordsSampler", "UserSampler"]
 

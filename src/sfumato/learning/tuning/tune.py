@@ -12,7 +12,7 @@ from sfumato.ledger.ledger import Ledger
 from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.selection.private_candidates import PrivateCandidates
 from sfumato.mechanisms.selection.selection import as_candidates
-from sfumato.numerics.source import RandomSource, Rng, random_source
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes.choice import AdaptiveChoice
 

@@ -14,8 +14,8 @@ from sfumato.ledger.budget.filters import Spent
 from sfumato.ledger.failures import unreadable
 from sfumato.ledger.log.events import Charged, Committed, read_event
 from sfumato.ledger.log.hash_chain import Event
+from sfumato.privacy.catalog import loss_from_json
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.serial import loss_from_json
 
 __all__ = ["Entry", "entries_of", "entry_from", "entry_of"]
 

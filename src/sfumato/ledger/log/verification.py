@@ -32,7 +32,7 @@ from sfumato.ledger.log.hash_chain import Event
 from sfumato.ledger.log.releases import as_committed
 from sfumato.ledger.log.step_claims import check_claims, steps_reserved
 from sfumato.ledger.store.base import Transaction
-from sfumato.privacy.serial import loss_from_json
+from sfumato.privacy.catalog import loss_from_json
 
 __all__ = ["Verification", "verify_events", "verify_log"]
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sfumato.local.device.coins import Coin
 from sfumato.local.device.layout import Records
 from sfumato.numerics import _kernels
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["biased_bits", "bits_of_words", "told_again"]
 
@@ -30,7 +30,7 @@ def told_again(bits: Records, high: Coin, low: Coin, source: RandomSource) -> Re
 
     Examples
     --------
-    >>> from sfumato.numerics.source import SimulatedSource
+    >>> from sfumato.numerics.randomness.source import SimulatedSource
     >>> rare, frequent = Coin(1, 60), Coin(2**60 - 1, 60)
     >>> told_again(np.array([[7], [8]], np.uint8), frequent, rare, SimulatedSource(1)).tolist()
     [[7], [8]]

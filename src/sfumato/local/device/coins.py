@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.numerics.exact import exp_bounds
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.certified.fixed_point import exp_bounds
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["Coin", "checked_epsilon", "least_odds"]
 
@@ -63,7 +63,7 @@ class Coin:
 
     Examples
     --------
-    >>> from sfumato.numerics.source import SimulatedSource
+    >>> from sfumato.numerics.randomness.source import SimulatedSource
     >>> coin = Coin.below(Fraction(1, 3), bits=8)
     >>> coin.chance, int(coin.flip(1000, SimulatedSource(1)).sum())
     (Fraction(85, 256), 337)

@@ -13,7 +13,7 @@ from sfumato import _check
 from sfumato.errors import ParameterError
 from sfumato.local.device.randomizer import Randomizer
 from sfumato.local.device.sealing import SEAL, PublicKey
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
 
 __all__ = ["NONCE", "Collection"]
 

@@ -27,8 +27,8 @@ from sfumato.local.device.local_hashing import hashed, keys_of
 from sfumato.local.device.numbered_bits import joined, parted
 from sfumato.local.device.randomizer import CategoricalRandomizer
 from sfumato.local.device.unary import SymmetricUnaryEncoding
-from sfumato.numerics.source import RandomSource
-from sfumato.numerics.uniform import uniform_integers
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
 
 __all__ = ["CountMeanSketch", "HadamardCountMeanSketch", "SketchRandomizer", "odd"]
 

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.local.device.coins import Coin
 from sfumato.local.device.layout import Layout, Records
-from sfumato.numerics.source import RandomSource
-from sfumato.numerics.uniform import uniform_integers
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
 
 __all__ = ["Decoys", "mixed", "whole_law"]
 

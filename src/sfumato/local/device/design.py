@@ -14,7 +14,7 @@ from sfumato import _check
 from sfumato.local.device.coins import Coin, least_odds
 from sfumato.local.device.layout import Records
 from sfumato.local.device.randomizer import CategoricalRandomizer
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["DesignRandomizer", "NumberedRandomizer", "mean_variance"]
 

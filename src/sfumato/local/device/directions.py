@@ -25,8 +25,8 @@ from sfumato.local.device.coins import Coin, least_odds
 from sfumato.local.device.layout import Records
 from sfumato.local.device.randomizer import Randomizer
 from sfumato.local.device.vectors import PIECE, gaussians, on_sphere
-from sfumato.numerics.source import RandomSource
-from sfumato.numerics.uniform import uniform_integers
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
 
 __all__ = ["DirectionRandomizer", "PrivUnit", "PrivUnitG", "SphereSampling"]
 

@@ -20,8 +20,8 @@ from sfumato.local.device.coins import Coin, least_odds
 from sfumato.local.device.hadamard import parity
 from sfumato.local.device.layout import Records
 from sfumato.local.device.rows import RowsRandomizer
-from sfumato.numerics.source import RandomSource
-from sfumato.numerics.uniform import uniform_integers
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
 
 __all__ = ["FourierMarginals", "filled_up"]
 

@@ -14,8 +14,8 @@ from sfumato.local.device.coins import Coin
 from sfumato.local.device.layout import Records
 from sfumato.local.device.numeric import NumericRandomizer
 from sfumato.local.device.window import OneBitMean, PiecewiseMean
-from sfumato.numerics.source import RandomSource
-from sfumato.numerics.uniform import uniform_integers
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
 
 __all__ = ["HybridMean"]
 

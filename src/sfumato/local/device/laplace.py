@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.local.device.layout import Records
 from sfumato.local.device.numeric import NumericRandomizer
-from sfumato.numerics.samplers import discrete_laplace
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.sampling.integer_noise import discrete_laplace
 
 __all__ = ["LaplaceMean"]
 

@@ -21,7 +21,7 @@ from sfumato.local.device.layout import Records
 from sfumato.local.device.one_part import OnePart
 from sfumato.local.device.randomizer import CategoricalRandomizer, Randomizer, category_protocol
 from sfumato.local.device.shape import Shape
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["HaarGrid", "HaarHistogram", "HierarchicalHistogram", "LevelsRandomizer"]
 

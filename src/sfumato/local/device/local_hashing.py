@@ -22,7 +22,7 @@ from sfumato.local.device.coins import Coin, least_odds
 from sfumato.local.device.layout import Records
 from sfumato.local.device.randomized_response import exchanged
 from sfumato.local.device.randomizer import CategoricalRandomizer
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["BinaryLocalHashing", "HashingRandomizer", "OptimalLocalHashing", "bucket_of", "hashed", "keys_of"]
 

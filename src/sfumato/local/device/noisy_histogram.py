@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.local.device.layout import Records
 from sfumato.local.device.randomizer import CategoricalRandomizer
-from sfumato.numerics.samplers import discrete_laplace
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.sampling.integer_noise import discrete_laplace
 
 __all__ = ["NoisyHistogram"]
 

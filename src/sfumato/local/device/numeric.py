@@ -14,7 +14,7 @@ from sfumato import _check
 from sfumato.errors import ParameterError
 from sfumato.local.device.layout import Records
 from sfumato.local.device.randomizer import Randomizer
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["NumericRandomizer"]
 

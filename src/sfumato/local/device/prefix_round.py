@@ -15,7 +15,7 @@ from sfumato.local.device.domain import Domain
 from sfumato.local.device.layout import Records
 from sfumato.local.device.randomizer import CategoricalRandomizer, Randomizer, protocol_named
 from sfumato.local.device.strings import Strings, Symbols
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["PrefixRound"]
 

@@ -13,8 +13,8 @@ from sfumato import _check
 from sfumato.local.device.coins import Coin, least_odds
 from sfumato.local.device.layout import Records
 from sfumato.local.device.randomizer import CategoricalRandomizer
-from sfumato.numerics.source import RandomSource
-from sfumato.numerics.uniform import uniform_integers
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
 
 __all__ = ["RandomizedResponse", "exchanged"]
 

@@ -20,7 +20,7 @@ from sfumato.local.device.coins import checked_epsilon
 from sfumato.local.device.domain import Domain
 from sfumato.local.device.layout import Layout, Records
 from sfumato.local.device.reports import ReportBatch
-from sfumato.numerics.source import RandomSource, Rng, random_source
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 
 __all__ = ["CategoricalRandomizer", "Randomizer", "category_protocol", "protocol_named"]
 

@@ -21,9 +21,9 @@ from sfumato.local.device.coins import Coin
 from sfumato.local.device.layout import Records
 from sfumato.local.device.numbered_bits import joined, parted
 from sfumato.local.device.randomizer import Randomizer
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
+from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.numerics.rounding import fraction_up, log_up, mul_up
-from sfumato.numerics.source import RandomSource, Rng, random_source
-from sfumato.numerics.uniform import uniform_integers
 
 __all__ = ["Rappor", "RapporClient", "listed"]
 

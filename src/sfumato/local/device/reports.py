@@ -13,7 +13,7 @@ import numpy as np
 from sfumato import _check
 from sfumato.errors import ParameterError
 from sfumato.local.device.layout import Records
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
 
 __all__ = ["ReportBatch"]
 

@@ -16,7 +16,7 @@ from sfumato.errors import ParameterError
 from sfumato.local.device.domain import Domain
 from sfumato.local.device.layout import Records
 from sfumato.local.device.randomizer import Randomizer
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["RowsRandomizer", "checked_domains", "columns_of"]
 

@@ -17,8 +17,8 @@ from sfumato.local.device.layout import Records
 from sfumato.local.device.one_part import OnePart
 from sfumato.local.device.randomizer import CategoricalRandomizer, category_protocol
 from sfumato.local.device.rows import RowsRandomizer
-from sfumato.numerics.source import RandomSource
-from sfumato.numerics.uniform import uniform_integers
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
 
 __all__ = ["SampledMarginals", "checked_views"]
 

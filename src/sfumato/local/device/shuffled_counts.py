@@ -17,7 +17,7 @@ from sfumato.local.device.layout import Records
 from sfumato.local.device.randomizer import CategoricalRandomizer, Randomizer
 from sfumato.local.device.shuffled_sum import checked_scale
 from sfumato.local.device.split import Split
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["ShuffledCounts"]
 

@@ -16,8 +16,8 @@ from sfumato.local.device.decoys import Decoys, mixed, whole_law
 from sfumato.local.device.domain import Domain
 from sfumato.local.device.layout import Records
 from sfumato.local.device.randomizer import CategoricalRandomizer, Randomizer
-from sfumato.numerics.source import RandomSource
-from sfumato.numerics.uniform import uniform_integers
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
 
 __all__ = ["ShuffledHistogram"]
 

@@ -14,8 +14,8 @@ from sfumato.local.device.decoys import mixed
 from sfumato.local.device.layout import Records
 from sfumato.local.device.numeric import NumericRandomizer
 from sfumato.local.device.split import Split
-from sfumato.numerics.samplers import LARGEST_POLYA
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.sampling.integer_noise import LARGEST_POLYA
 
 __all__ = ["ShuffledSum", "checked_scale"]
 

@@ -13,8 +13,8 @@ from sfumato import _check
 from sfumato.local.device.design import NumberedRandomizer
 from sfumato.local.device.hadamard import parity
 from sfumato.local.device.layout import Records
-from sfumato.numerics.source import RandomSource
-from sfumato.numerics.uniform import uniform_integers
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
 
 __all__ = ["SignedHadamard"]
 

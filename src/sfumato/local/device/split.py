@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.numerics.samplers import polya
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.sampling.integer_noise import polya
 
 __all__ = ["MOST_BITS", "MOST_SHARES", "Split"]
 

@@ -17,7 +17,7 @@ from sfumato.local.device.coins import Coin, least_odds
 from sfumato.local.device.layout import Records
 from sfumato.local.device.randomizer import CategoricalRandomizer
 from sfumato.numerics import _kernels
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["OptimizedUnaryEncoding", "SymmetricUnaryEncoding", "UnaryRandomizer"]
 

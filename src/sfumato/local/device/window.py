@@ -22,8 +22,8 @@ from sfumato import _check
 from sfumato.local.device.coins import Coin, least_odds
 from sfumato.local.device.layout import Records
 from sfumato.local.device.numeric import NumericRandomizer
-from sfumato.numerics.source import RandomSource
-from sfumato.numerics.uniform import uniform_integers
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
 
 __all__ = ["OneBitMean", "PiecewiseMean", "PlaceMean", "SquareWave", "WindowRandomizer"]
 

@@ -14,7 +14,7 @@ from sfumato.local.device.design import DesignRandomizer, NumberedRandomizer
 from sfumato.local.device.layout import Records
 from sfumato.local.oracle import Oracle
 from sfumato.local.support import Support
-from sfumato.numerics.source import SimulatedSource
+from sfumato.numerics.randomness.source import SimulatedSource
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
 

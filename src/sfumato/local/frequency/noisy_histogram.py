@@ -16,7 +16,7 @@ from sfumato.local.device.noisy_histogram import NoisyHistogram
 from sfumato.local.oracle import Oracle, SupportOracle
 from sfumato.local.spread import Array, Spread
 from sfumato.local.support import Support
-from sfumato.numerics.exact import exp_bounds
+from sfumato.numerics.certified.fixed_point import exp_bounds
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.loss import PrivacyLoss

@@ -11,7 +11,7 @@ from sfumato import _check
 from sfumato.local.device.longitudinal.memory import Memoizing
 from sfumato.local.device.reports import ReportBatch
 from sfumato.local.protocol import log_odds
-from sfumato.numerics.source import Rng
+from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

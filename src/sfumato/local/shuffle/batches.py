@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato.errors import ParameterError
 from sfumato.local.device.layout import Records
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["MixedBatch", "random_order"]
 

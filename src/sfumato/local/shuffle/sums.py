@@ -17,7 +17,7 @@ from sfumato.local.device.layout import Records
 from sfumato.local.respondents import respondents, seeded
 from sfumato.local.shuffle.estimate import NoisyNumber, ShuffledMeanEstimate, ShuffledSumEstimate
 from sfumato.local.shuffle.split import SplitProtocol, lifted, mixed_loss
-from sfumato.numerics.samplers import LARGEST_POLYA
+from sfumato.numerics.sampling.integer_noise import LARGEST_POLYA
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["ShuffledMean", "ShuffledSum"]

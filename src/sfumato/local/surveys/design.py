@@ -16,8 +16,8 @@ from sfumato import _check
 from sfumato.local.surveys.answers import counts, places
 from sfumato.local.surveys.pricing import Transition, loss_of, odds_of
 from sfumato.local.surveys.tasks import Task
-from sfumato.numerics.source import Rng, random_source
-from sfumato.numerics.uniform import uniform_integers
+from sfumato.numerics.randomness.source import Rng, random_source
+from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["Design"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sfumato import _check
-from sfumato.numerics.binomial import least_probability, most_probability
+from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
 
 __all__ = ["Method", "normal_quantile", "share_bounds"]
 
@@ -46,7 +46,7 @@ def share_bounds(hits: Any, trials: int, level: float, method: Method) -> tuple[
     if method not in _METHODS:
         _check.refuse("method", f"be one of {', '.join(map(repr, _METHODS))}", method)
     if method == "clopper-pearson":
-        return least_probability(hits, trials, risk), most_probability(hits, trials, risk)
+        return lower_confidence_bound(hits, trials, risk), upper_confidence_bound(hits, trials, risk)
     rate, z = np.asarray(hits, dtype=np.float64) / trials, normal_quantile(1 - risk)
     if method == "wald":
         half = z * np.sqrt(rate * (1 - rate) / trials)

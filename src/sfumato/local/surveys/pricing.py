@@ -11,7 +11,7 @@ from sfumato.privacy.leaves.randomized_response import RandomizedResponse
 from sfumato.privacy.leaves.trade_off import TradeOff
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pairs.hull import lower_hull
+from sfumato.privacy.pairs.convex_minorant import convex_minorant
 
 __all__ = ["Transition", "loss_of", "odds_of"]
 
@@ -45,7 +45,7 @@ def loss_of(*transitions: Transition) -> PrivacyLoss:
             for p, q in likely:
                 alpha, beta = alpha + p, beta - q
                 points[alpha] = min(beta, points.get(alpha, beta))
-    hull = lower_hull(sorted(points.items()))
+    hull = convex_minorant(sorted(points.items()))
     return TradeOff([a for a, _ in hull], [b for _, b in hull], neighboring=Neighboring.REPLACE_ONE)
 
 

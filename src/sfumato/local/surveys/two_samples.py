@@ -16,8 +16,8 @@ from sfumato.local.surveys.margins import Method, normal_quantile, share_bounds
 from sfumato.local.surveys.pricing import Transition, loss_of, odds_of
 from sfumato.local.surveys.unrelated_question import UnrelatedQuestion
 from sfumato.numerics.interval import Interval
-from sfumato.numerics.source import Rng, random_source
-from sfumato.numerics.uniform import uniform_integers
+from sfumato.numerics.randomness.source import Rng, random_source
+from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["TwoSamplePrevalence", "UnrelatedQuestionTwoSamples", "check_method"]

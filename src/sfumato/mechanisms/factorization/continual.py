@@ -20,8 +20,8 @@ from sfumato.mechanisms.factorization.strategy import Strategy
 from sfumato.mechanisms.factorization.stream_mechanism import StreamMechanism, check_kind
 from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.rational import Number, floor_log2, plain, power_of_two, sqrt_up
-from sfumato.numerics.samplers import discrete_gaussian
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.sampling.integer_noise import discrete_gaussian
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
 from sfumato.privacy.loss import PrivacyLoss

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.factorization.code import Integers
-from sfumato.numerics.exact import exp_bounds
-from sfumato.numerics.powers import powers
-from sfumato.numerics.samplers import geometric
-from sfumato.numerics.source import RandomSource
-from sfumato.numerics.uniform import UniformBits, below_exp, uniform_integers
+from sfumato.numerics.certified.exponentials import powers
+from sfumato.numerics.certified.fixed_point import exp_bounds
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import UniformBits, below_exp, uniform_integers
+from sfumato.numerics.sampling.integer_noise import geometric
 
 __all__ = ["ball_noise", "cube_noise", "eulerian", "offset_weights", "polytope_noise"]
 

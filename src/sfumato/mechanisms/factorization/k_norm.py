@@ -24,8 +24,8 @@ from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number, plain, sqrt_up
 from sfumato.mechanisms.release import Release
 from sfumato.numerics.interval import Interval
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import fraction_up
-from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

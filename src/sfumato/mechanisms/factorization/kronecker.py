@@ -23,8 +23,8 @@ from sfumato.mechanisms.factorization.optimal import as_workload, optimal_strate
 from sfumato.mechanisms.grid import whole
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number, plain, sqrt_up
-from sfumato.numerics.samplers import discrete_gaussian
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
+from sfumato.numerics.sampling.integer_noise import discrete_gaussian
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
 from sfumato.privacy.loss import PrivacyLoss

@@ -19,8 +19,8 @@ from sfumato.mechanisms.laplace import Laplace
 from sfumato.mechanisms.linear import LinearWorkload
 from sfumato.mechanisms.measurement import Measurement
 from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
-from sfumato.numerics.source import Rng
+from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution, DiscreteLaplaceDistribution
+from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
@@ -178,13 +178,13 @@ class MatrixMechanism(Mechanism):
         step, law = float(self.measurement.query.step), self.measurement.mechanism.law
         magnitudes = np.abs(self._spread).sum(axis=1)
         floats = greatest * self._floats
-        if isinstance(law, DiscreteLaplaceLaw):
+        if isinstance(law, DiscreteLaplaceDistribution):
             rows = [row[row > 0] for row in np.abs(self._spread)]
             terms = [(row, np.ones(len(row))) for row in rows]
             return LaplaceError(
                 terms=terms, scale=float(law.scale) * step, lattice=step * magnitudes, floats=floats
             )
-        if not isinstance(law, DiscreteGaussianLaw):
+        if not isinstance(law, DiscreteGaussianDistribution):
             _check.refuse("measurement", "have Gaussian or Laplace noise", type(law).__name__)
         sigma = float(law.sigma)
         return NormalError(

@@ -22,7 +22,7 @@ from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number, floor_log2, plain, power_of_two
 from sfumato.mechanisms.selection.selection import chance_of_failure
 from sfumato.mechanisms.sparse_vector import SparseVector
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 

@@ -22,9 +22,9 @@ from sfumato.mechanisms.factorization.stream_mechanism import StreamMechanism, c
 from sfumato.mechanisms.factorization.tree import Tree
 from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.rational import Number, plain, power_of_two
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_up
-from sfumato.numerics.samplers import discrete_laplace
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.sampling.integer_noise import discrete_laplace
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.loss import PrivacyLoss

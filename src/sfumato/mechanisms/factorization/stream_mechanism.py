@@ -21,7 +21,7 @@ from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.lattice import Lattice
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number
-from sfumato.numerics.source import RandomSource, Rng, random_source
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 

@@ -13,7 +13,7 @@ from sfumato.mechanisms.grid import Grid
 from sfumato.mechanisms.laplace import Laplace
 from sfumato.mechanisms.linear import exact_products
 from sfumato.mechanisms.threshold_runs import Run
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["LearnedAnswer", "WeightsStream", "query_steps"]

@@ -18,9 +18,9 @@ from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number
 from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.statistics.ranks import below_each
-from sfumato.numerics.choice import choose
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import fraction_up
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.sampling.choice import choose
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

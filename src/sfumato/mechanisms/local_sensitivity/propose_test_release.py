@@ -18,13 +18,13 @@ from sfumato.mechanisms.local_sensitivity.spread import depth
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number, plain
 from sfumato.mechanisms.release import Release
-from sfumato.numerics.samplers import discrete_laplace
-from sfumato.numerics.scale import exact_scale
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
+from sfumato.numerics.sampling.integer_noise import discrete_laplace
+from sfumato.numerics.sampling.scale import exact_scale
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.nodes.telltale import DistanceTest
+from sfumato.privacy.nodes.thresholded import DistanceTest
 
 __all__ = ["ProposeTestRelease", "StableQuantile", "Statistic"]
 

@@ -20,9 +20,9 @@ from sfumato.mechanisms.rational import Number
 from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.statistics.quantiles import Quantile
 from sfumato.mechanisms.sums import Mean
+from sfumato.numerics.randomness.source import Rng, random_source
+from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.numerics.rounding import fraction_up
-from sfumato.numerics.source import Rng, random_source
-from sfumato.numerics.uniform import uniform_integers
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss

@@ -19,9 +19,9 @@ from sfumato.mechanisms.local_sensitivity.spread import LEAST_SMOOTHNESS
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number, plain
 from sfumato.mechanisms.release import Release
-from sfumato.numerics.deviates import Draw, exponential, normal, rounded, student
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import fraction_up
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.sampling.rounded_noise import Draw, exponential, normal, rounded, student
 from sfumato.privacy.leaves.smooth_noise import SmoothGaussian, SmoothLaplace
 from sfumato.privacy.leaves.smooth_sensitivity import SmoothSensitivity
 from sfumato.privacy.loss import PrivacyLoss

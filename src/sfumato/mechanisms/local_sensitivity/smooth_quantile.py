@@ -49,7 +49,7 @@ class SmoothQuantile(SmoothStatistic):
     *What is drawn.* The leaf prices a continuous law around the exact statistic, which is a whole number of
     steps f. Told is f plus the noise rounded to whole steps, which is the noisy real number rounded to whole
     steps: a public function of it, as is clamping. No float decides how it rounds
-    (`sfumato.numerics.deviates`).
+    (`sfumato.numerics.sampling.rounded_noise`).
 
     The answer has no error bar: the noise's scale is secret. NaN counts as 0; of empty data the quantile is
     the lower bound, and its smooth sensitivity the distance of the bounds.

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.local_sensitivity.column import Around
-from sfumato.numerics.powers import powers
+from sfumato.numerics.certified.exponentials import powers
 
 __all__ = ["LEAST_SMOOTHNESS", "depth", "reach", "smooth_spread"]
 

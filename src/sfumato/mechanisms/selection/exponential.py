@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.selection.selection import Selection, Steps, log_steps
-from sfumato.numerics.choice import choose
-from sfumato.numerics.powers import powers
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.certified.exponentials import powers
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.sampling.choice import choose
 from sfumato.privacy.leaves import exponential as leaf
 from sfumato.privacy.loss import PrivacyLoss
 

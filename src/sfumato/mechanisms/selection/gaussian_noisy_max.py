@@ -21,8 +21,8 @@ from sfumato.mechanisms.selection.selection import (
     score_steps,
     some,
 )
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import fraction_up
-from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 

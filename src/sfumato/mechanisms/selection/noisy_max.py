@@ -10,10 +10,10 @@ from typing import Literal, final
 from sfumato import _check
 from sfumato.mechanisms.selection.permute_and_flip import permute_and_flip, permute_and_flip_shortfall
 from sfumato.mechanisms.selection.selection import Selection, Steps, any_of, log_steps
-from sfumato.numerics.choice import choose
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_down
-from sfumato.numerics.samplers import discrete_laplace
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.sampling.choice import choose
+from sfumato.numerics.sampling.integer_noise import discrete_laplace
 from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
 from sfumato.privacy.loss import PrivacyLoss
 

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.selection.selection import Selection, Steps, any_of, log_steps
-from sfumato.numerics.choice import flip
-from sfumato.numerics.powers import powers
+from sfumato.numerics.certified.exponentials import powers
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_down
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.sampling.choice import flip
 from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
 from sfumato.privacy.loss import PrivacyLoss
 

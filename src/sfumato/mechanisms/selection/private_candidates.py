@@ -14,9 +14,9 @@ from sfumato import _check
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.selection.selection import as_candidates, chance_of_failure, some
-from sfumato.numerics.source import RandomSource, Rng, random_source
-from sfumato.numerics.stopping import poisson, truncated_negative_binomial
-from sfumato.numerics.uniform import uniform_integers
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
+from sfumato.numerics.randomness.uniform import uniform_integers
+from sfumato.numerics.sampling.run_counts import poisson, truncated_negative_binomial
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.random_stopping import PoissonStopping, RandomStopping

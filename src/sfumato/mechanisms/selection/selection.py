@@ -20,9 +20,9 @@ from sfumato.mechanisms.lattice import Lattice
 from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.rational import Number, plain
 from sfumato.mechanisms.release import Release
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
+from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.numerics.rounding import fraction_up
-from sfumato.numerics.source import RandomSource, Rng, random_source
-from sfumato.numerics.uniform import uniform_integers
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 

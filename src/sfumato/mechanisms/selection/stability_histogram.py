@@ -16,10 +16,10 @@ from sfumato.mechanisms.mechanism import Mechanism
 from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.selection.keys import counted, in_random_order
 from sfumato.mechanisms.selection.selection import chance_of_failure
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.nodes.telltale import ThresholdedSelection
+from sfumato.privacy.nodes.thresholded import ThresholdedSelection
 
 __all__ = ["StabilityHistogram"]
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.mechanisms.selection.selection import Selection, Steps, log_steps
-from sfumato.numerics.choice import choose
-from sfumato.numerics.race import choose_distinct
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.sampling.choice import choose
+from sfumato.numerics.sampling.exponential_race import choose_distinct
 from sfumato.privacy.leaves import exponential as leaf
 from sfumato.privacy.loss import PrivacyLoss
 

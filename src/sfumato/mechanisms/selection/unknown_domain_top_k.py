@@ -18,10 +18,10 @@ from sfumato.mechanisms.rational import Number, plain
 from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.selection.keys import counted, in_random_order
 from sfumato.mechanisms.selection.selection import chance_of_failure
-from sfumato.numerics.laws import exp_minus
-from sfumato.numerics.race import choose_distinct
+from sfumato.numerics.distributions.discrete import exp_minus
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import add_down, div_up, mul_up
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.sampling.exponential_race import choose_distinct
 from sfumato.privacy.leaves import exponential as leaf
 from sfumato.privacy.leaves.declared import ApproximateDP
 from sfumato.privacy.loss import PrivacyLoss

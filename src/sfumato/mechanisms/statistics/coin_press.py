@@ -20,7 +20,7 @@ from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.shift import Norm
 from sfumato.mechanisms.sums import Mean, checked_bounds
 from sfumato.numerics.interval import Interval
-from sfumato.numerics.source import RandomSource, Rng, random_source
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

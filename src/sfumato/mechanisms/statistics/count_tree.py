@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.numerics.laws import SymmetricLaw
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.distributions.discrete import SymmetricDistribution
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["CountTree", "NoisyNodes", "TreeCounts", "TreeShape"]
 
@@ -123,7 +123,7 @@ class CountTree:
     Parameters
     ----------
     shape : TreeShape
-    law : SymmetricLaw
+    law : SymmetricDistribution
         Of the noise of each node, on whole numbers.
     counts : TreeCounts
         What each group's bins hold; bins outside the tree are moved to its nearest.
@@ -140,7 +140,9 @@ class CountTree:
     draw. Nodes without bins are empty whatever the data, and get none.
     """
 
-    def __init__(self, shape: TreeShape, law: SymmetricLaw, counts: TreeCounts, source: RandomSource) -> None:
+    def __init__(
+        self, shape: TreeShape, law: SymmetricDistribution, counts: TreeCounts, source: RandomSource
+    ) -> None:
         self.shape = shape
         self._law, self._source = law, source
         keys = counts.groups * shape.span + np.clip(counts.leaves, 0, shape.leaves - 1)

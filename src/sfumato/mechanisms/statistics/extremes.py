@@ -11,8 +11,8 @@ from sfumato import _check
 from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.statistics.quantiles import LEAST_RATE, OfRanks, without_nan
 from sfumato.mechanisms.statistics.ranks import Partitioned, RankDraw
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import fraction_up
-from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
 

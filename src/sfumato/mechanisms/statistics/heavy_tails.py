@@ -20,7 +20,7 @@ from sfumato.mechanisms.statistics.coin_press import MeanRelease
 from sfumato.mechanisms.statistics.quantiles import Quantile
 from sfumato.mechanisms.sums import Mean, checked_bounds
 from sfumato.numerics.interval import Interval
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.statistics.log_sums import COARSEST, FINEST, NOTHING, LogSums
-from sfumato.numerics.exact import exp_bounds, log_bounds
-from sfumato.numerics.source import RandomSource
-from sfumato.numerics.uniform import UniformBits, uniform_integers
+from sfumato.numerics.certified.fixed_point import exp_bounds, log_bounds
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import UniformBits, uniform_integers
 
 __all__ = ["JointDraw"]
 

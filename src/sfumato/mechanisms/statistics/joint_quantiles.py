@@ -15,8 +15,8 @@ from sfumato.mechanisms.rational import Number
 from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.statistics.joint_draw import JointDraw
 from sfumato.mechanisms.statistics.quantiles import OfRanks, fractions, without_nan
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import fraction_up
-from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

@@ -10,8 +10,8 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.numerics.exact import log_bounds
-from sfumato.numerics.powers import powers
+from sfumato.numerics.certified.exponentials import powers
+from sfumato.numerics.certified.fixed_point import log_bounds
 
 __all__ = ["COARSEST", "FINEST", "NOTHING", "LogSums"]
 
@@ -46,7 +46,7 @@ class LogSums:
     -----
     No number here is a float. Both :math:`\log(1 + e^{-d})` and :math:`e^{-d}` are convex and fall, so a
     chord between upper bounds is one, and so is the last entry for all beyond it; the tables hold certified
-    bounds (`sfumato.numerics.exact`) in cells of 2^-7. A chord is too high by at most 2^-19 for the first and
+    bounds (`sfumato.numerics.certified.fixed_point`) in cells of 2^-7. A chord is too high by at most 2^-19 for the first and
     by a factor of :math:`1 + 1.01 \cdot 2^{-17}` for the second.
 
     Examples

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
 from sfumato.mechanisms.release import Release
+from sfumato.numerics.distributions.discrete import SymmetricDistribution
 from sfumato.numerics.interval import Interval
-from sfumato.numerics.laws import SymmetricLaw
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["LARGEST", "Significance", "Tail", "noisy_tail", "public_size", "size_beside"]
@@ -96,14 +96,14 @@ def size_beside(release: Release, n: object, remedy: str = "") -> int:
     return public_size(n)
 
 
-def noisy_tail(tail: Tail, law: SymmetricLaw, x: int) -> Interval:
+def noisy_tail(tail: Tail, law: SymmetricDistribution, x: int) -> Interval:
     """Bound the probability that a statistic and independent noise are together at least x.
 
     Parameters
     ----------
     tail : callable
         Of the statistic.
-    law : SymmetricLaw
+    law : SymmetricDistribution
         Of the noise, in the steps of the statistic.
     x : int
 
@@ -120,7 +120,7 @@ def noisy_tail(tail: Tail, law: SymmetricLaw, x: int) -> Interval:
 
 
 @lru_cache(maxsize=16)
-def _cells(law: SymmetricLaw) -> _Cells:
+def _cells(law: SymmetricDistribution) -> _Cells:
     reach = law.quantile_above(_FAR)
     width = max(1, math.ceil((2 * reach + 1) / _CELLS))
     first = np.arange(-reach, reach + 1, width)

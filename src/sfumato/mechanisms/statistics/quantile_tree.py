@@ -23,7 +23,7 @@ from sfumato.mechanisms.statistics.quantiles import fractions, without_nan
 from sfumato.mechanisms.statistics.tree_quantiles import LEVELS, find_leaves, find_quantiles
 from sfumato.mechanisms.sums import checked_bounds
 from sfumato.numerics.interval import Interval
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 

@@ -20,8 +20,8 @@ from sfumato.mechanisms.records import numbers
 from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.statistics.ranks import Partitioned, RankDraw, Sorted
 from sfumato.mechanisms.sums import checked_bounds
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.numerics.rounding import fraction_up
-from sfumato.numerics.source import RandomSource, Rng, random_source
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

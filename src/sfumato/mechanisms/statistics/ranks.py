@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.mechanisms.grid import Grid
-from sfumato.numerics.choice import choose, flip
-from sfumato.numerics.source import RandomSource
-from sfumato.numerics.uniform import uniform_integers
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
+from sfumato.numerics.sampling.choice import choose, flip
 
 __all__ = ["Partitioned", "RankDraw", "Ranks", "Sorted", "below_each"]
 

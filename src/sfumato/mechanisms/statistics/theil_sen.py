@@ -17,8 +17,8 @@ from sfumato.mechanisms.records import table
 from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.statistics.quantiles import Quantile
 from sfumato.mechanisms.statistics.regression import Line
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import fraction_up
-from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

@@ -15,15 +15,15 @@ from sfumato.mechanisms.statistics.count_tree import (
     TreeCounts,
     TreeShape,
 )
-from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution, DiscreteLaplaceDistribution
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["LEVELS", "FoundQuantiles", "TreeLaw", "find_leaves", "find_quantiles", "leaf_ends"]
 
 LEVELS: Final = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Levels of the intervals that are found with a quantile."""
 
-TreeLaw = DiscreteLaplaceLaw | DiscreteGaussianLaw
+TreeLaw = DiscreteLaplaceDistribution | DiscreteGaussianDistribution
 
 _PATHS: Final = 1 << 15  # that are walked at once: some tens of megabytes
 _SLACK: Final = 1 + 1e-9  # outweighs the rounding of floats
@@ -64,7 +64,7 @@ def find_quantiles(
     Parameters
     ----------
     shape : TreeShape
-    law : DiscreteLaplaceLaw or DiscreteGaussianLaw
+    law : DiscreteLaplaceDistribution or DiscreteGaussianDistribution
         Of the noise of each node.
     counts : TreeCounts
         What the groups 0, 1, ... have in their bins.
@@ -240,7 +240,7 @@ def _deviation(law: TreeLaw, weights: Floats, odds: Floats) -> Floats:
 
     Sums are known by their squared weights, added up.
     """
-    if isinstance(law, DiscreteGaussianLaw):
+    if isinstance(law, DiscreteGaussianDistribution):
         return np.asarray(float(law.sigma) * np.sqrt(2 * weights * odds))
     # u^2 = odds / (odds + V): within a hundredth of the best u
     some = np.maximum(weights, 1e-12)

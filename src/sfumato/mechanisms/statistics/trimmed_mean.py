@@ -17,7 +17,7 @@ from sfumato.mechanisms.rational import Number
 from sfumato.mechanisms.release import Release
 from sfumato.mechanisms.statistics.quantiles import Quantiles, without_nan
 from sfumato.mechanisms.sums import Mean, checked_bounds
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 

@@ -1,1 +1,1 @@
-"""The accountant: numbers on both sides, read off closed views and dominating pairs."""
+"""The accountant: bounds from both sides, computed from closed forms and from dominating pairs."""

@@ -1,4 +1,4 @@
-"""What several proofs say together of one number, and what is done if they contradict each other."""
+"""Intersecting the intervals that several proofs give for one number, and reporting a contradiction."""
 
 from __future__ import annotations
 

@@ -13,10 +13,10 @@ from typing import Final, TypeAlias
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import exp_down, exp_up, log_down, log_up
 from sfumato.privacy._outward import above, below
-from sfumato.privacy.accountant.bound import Bound
+from sfumato.privacy.accountant.delta_bound import DeltaBound
 from sfumato.privacy.accountant.enumeration import condensed, enumerated
 from sfumato.privacy.accountant.inversion import Line
-from sfumato.privacy.accountant.planning import Pairs, Plan, Saddle, Survey, survey
+from sfumato.privacy.accountant.planning import NumericalPlan, Pairs, Saddle, Survey, survey
 from sfumato.privacy.accountant.precision import Precision
 
 __all__ = ["delta_interval", "epsilon_interval"]
@@ -26,10 +26,10 @@ _FIRST_SHARE: Final = 0.6
 """Share of the wanted width that the first plan aims at."""
 _ALIAS_SHARE: Final = 1e-3
 """Share of a plan's error that aliases and the end of the line may use up."""
-_MOST_COST: Final = 4e9
+_MAX_COST: Final = 4e9
 """Products of a bin and a point of the line, for one bound; some seconds."""
 _EVEN: Final = 500.0
-"""Bins of each part where laws are added up one by one."""
+"""Bins of each part where distributions are added up one by one."""
 _TINY: Final = 1e-300
 _Saddle: TypeAlias = Callable[[Survey], Saddle]
 
@@ -37,18 +37,18 @@ _Saddle: TypeAlias = Callable[[Survey], Saddle]
 class _Order:
     """One order of the pairs with its present plan, made for an error that is measured in epsilon."""
 
-    def __init__(self, plan: Plan, error: float, saddle: _Saddle) -> None:
+    def __init__(self, plan: NumericalPlan, error: float, saddle: _Saddle) -> None:
         self._plan, self.error, self._saddle = plan, error, saddle
 
     def mirrored(self) -> _Order:
         """Return the other order, with the same choices for a start."""
         return _Order(self._plan.mirrored(), self.error, self._saddle)
 
-    def condensed(self, *, upper: bool) -> Bound | None:
+    def condensed(self, *, upper: bool) -> DeltaBound | None:
         """Prepare a bound that no line is needed for; None where too many runs would have to be added up."""
         return condensed(self._plan.even(_EVEN).work(upper=upper), self._plan.saddle.tilt, upper=upper)
 
-    def bound(self, error: float, *, upper: bool) -> Bound:
+    def bound(self, error: float, *, upper: bool) -> DeltaBound:
         """Prepare one of the bounds, after a new plan if the error has changed.
 
         Each plan is made from the one before it, which is a closer look at the same pairs.
@@ -84,7 +84,7 @@ def epsilon_interval(pairs: Pairs, delta: float, precision: Precision, known: fl
     Returns
     -------
     Interval
-        Holds the least epsilon at which the hockey-stick divergences of both orders are at most ``delta``.
+        Holds the smallest epsilon at which the hockey-stick divergences of both orders are at most ``delta``.
         Wider than asked where the rounds end before it is narrow enough.
     """
 
@@ -120,7 +120,7 @@ def delta_interval(pairs: Pairs, epsilon: float, precision: Precision, known: fl
     look = survey(pairs, max(_TINY, math.exp(far.log_delta)))
     start = saddle(look)
     if not _symmetric(pairs):
-        # Beyond the greatest loss of one order its saddle point lies nowhere.
+        # Beyond the largest loss of one order its saddle point lies nowhere.
         other = look.mirrored()
         there = saddle(other)
         if there.log_delta > start.log_delta:
@@ -146,14 +146,14 @@ def _symmetric(pairs: Pairs) -> bool:
 
 def _refined(
     first: _Order,
-    upper_bound: Callable[[Bound, float], float],
-    lower_bound: Callable[[Bound], float],
+    upper_bound: Callable[[DeltaBound, float], float],
+    lower_bound: Callable[[DeltaBound], float],
     precision: Precision,
     known: float,
     *,
     symmetric: bool,
 ) -> Interval:
-    """Bound with plans of falling error, until the interval is narrow enough or a plan costs too much.
+    """DeltaBound with plans of falling error, until the interval is narrow enough or a plan costs too much.
 
     Each order's upper bound must hold; one order's lower bound is enough.
     """
@@ -176,7 +176,7 @@ def _refined(
             if uppers[i] > lower:
                 bound = order.bound(error, upper=True)
                 # A line that ends too early bounds nothing, and still finer plans need longer ones.
-                if bound.cut_short or (bound.cost > _MOST_COST and math.isfinite(uppers[i])):
+                if bound.cut_short or (bound.cost > _MAX_COST and math.isfinite(uppers[i])):
                     return _without_lines(orders, lower, uppers, lower_bound, upper_bound)
                 uppers[i] = min(uppers[i], upper_bound(bound, lower))
         if worst is first:
@@ -188,10 +188,10 @@ def _without_lines(
     orders: Sequence[_Order],
     lower: float,
     uppers: Sequence[float],
-    lower_bound: Callable[[Bound], float],
-    upper_bound: Callable[[Bound, float], float],
+    lower_bound: Callable[[DeltaBound], float],
+    upper_bound: Callable[[DeltaBound, float], float],
 ) -> Interval:
-    """Bound once more where few runs lie too unevenly for any line."""
+    """DeltaBound once more where few runs lie too unevenly for any line."""
     best = list(uppers)
     for i, order in enumerate(orders):
         if (below_it := order.condensed(upper=False)) and (above_it := order.condensed(upper=True)):
@@ -200,7 +200,7 @@ def _without_lines(
     return Interval(lower, max(best))
 
 
-def _upper_epsilon(bound: Bound, delta: float, enough: float) -> float:
+def _upper_epsilon(bound: DeltaBound, delta: float, enough: float) -> float:
     infinite = bound.work.infinite
     left = below(delta - above(infinite, 16.0), 4.0, delta) if infinite else delta
     if left <= 0:
@@ -210,7 +210,7 @@ def _upper_epsilon(bound: Bound, delta: float, enough: float) -> float:
     return quick if quick <= enough else max(0.0, bound.solve(log_left))
 
 
-def _lower_epsilon(bound: Bound, delta: float) -> float:
+def _lower_epsilon(bound: DeltaBound, delta: float) -> float:
     infinite = bound.work.infinite
     certain = below(infinite, 16.0) if infinite else 0.0
     if delta < certain:
@@ -218,7 +218,7 @@ def _lower_epsilon(bound: Bound, delta: float) -> float:
     return max(0.0, bound.solve(log_up(above(delta - certain, 4.0, delta) if certain else delta)))
 
 
-def _upper_delta(bound: Bound, epsilon: float, enough: float) -> float:
+def _upper_delta(bound: DeltaBound, epsilon: float, enough: float) -> float:
     infinite, log_rest = above(bound.work.infinite, 16.0), bound.log_chernoff(epsilon)
     quick = above(exp_up(log_rest) + infinite)
     if quick <= enough or _negligible(log_rest, infinite):
@@ -226,7 +226,7 @@ def _upper_delta(bound: Bound, epsilon: float, enough: float) -> float:
     return min(1.0, quick, above(exp_up(bound.log_bound(epsilon)[0]) + infinite))
 
 
-def _lower_delta(bound: Bound, epsilon: float) -> float:
+def _lower_delta(bound: DeltaBound, epsilon: float) -> float:
     certain = max(0.0, below(bound.work.infinite, 16.0))
     if _negligible(bound.log_chernoff(epsilon), certain):
         return certain

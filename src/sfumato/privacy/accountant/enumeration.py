@@ -1,4 +1,4 @@
-"""Compositions of few losses: all sums, listed, or where they are too many, some in their place."""
+"""Exact composition of few losses by enumerating their sums, merged where there are too many."""
 
 from __future__ import annotations
 
@@ -8,56 +8,56 @@ from typing import Final
 import numpy as np
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.accountant.bound import Bound
-from sfumato.privacy.accountant.law import Law, Sums
-from sfumato.privacy.accountant.work import Work
+from sfumato.privacy.accountant.composed_losses import ComposedLosses
+from sfumato.privacy.accountant.delta_bound import DeltaBound
+from sfumato.privacy.accountant.loss_distribution import LossDistribution, Sums
 
 __all__ = ["Enumeration", "condensed", "enumerated"]
 
-_MOST: Final = 1 << 18
-"""Sums in one step where the laws are exact; some ten milliseconds."""
+_MAXIMUM: Final = 1 << 18
+"""Sums in one step where the distributions are exact; some ten milliseconds."""
 _FEW: Final = 1 << 14
-"""Sums in all where the laws are a choice of cuts, for which the line does as well."""
+"""Sums in all where the distributions are a choice of cuts, for which the line does as well."""
 _STEPS: Final = 64
-"""Steps in which laws are added up that lose detail."""
+"""Steps in which distributions are added up that lose detail."""
 
 
-def enumerated(work: Work, *, upper: bool, exact: bool) -> Enumeration | None:
+def enumerated(work: ComposedLosses, *, upper: bool, exact: bool) -> Enumeration | None:
     """Return a bound from all sums of losses, or None where they are too many.
 
     Parameters
     ----------
     work : Work
     upper : bool
-        Whether the laws of ``work`` are from above, and a bound from above is wanted.
+        Whether the distributions of ``work`` are from above, and a bound from above is wanted.
     exact : bool
-        Whether the laws are all there is to know of their pairs.
+        Whether the distributions are all there is to know of their pairs.
     """
     most = 1.0
-    for law, counts in work.laws:
-        most *= float(np.prod(1.0 + counts * (law.loss.shape[-1] - 1.0)))
-        if most > (_MOST if exact else _FEW):
+    for distribution, counts in work.distributions:
+        most *= float(np.prod(1.0 + counts * (distribution.loss.shape[-1] - 1.0)))
+        if most > (_MAXIMUM if exact else _FEW):
             return None
-    return _summed(work, Sums(1.0 if upper else -1.0, _MOST))
+    return _summed(work, Sums(1.0 if upper else -1.0, _MAXIMUM))
 
 
-def condensed(work: Work, tilt: float, *, upper: bool) -> Enumeration | None:
+def condensed(work: ComposedLosses, tilt: float, *, upper: bool) -> Enumeration | None:
     """Return a bound from sums of losses that lose detail on the way, or None where they are too many."""
-    steps = sum(float(np.sum(1 + 2 * np.log2(counts))) for _, counts in work.laws)
-    return _summed(work, Sums(1.0 if upper else -1.0, _MOST, tilt)) if steps <= _STEPS else None
+    steps = sum(float(np.sum(1 + 2 * np.log2(counts))) for _, counts in work.distributions)
+    return _summed(work, Sums(1.0 if upper else -1.0, _MAXIMUM, tilt)) if steps <= _STEPS else None
 
 
-def _summed(work: Work, sums: Sums) -> Enumeration | None:
-    if work.variance or not work.laws:
+def _summed(work: ComposedLosses, sums: Sums) -> Enumeration | None:
+    if work.variance or not work.distributions:
         return None
-    total = Law(np.zeros(1), np.zeros(1))
-    for law, counts in work.laws:
-        rows = np.atleast_2d(law.loss), np.atleast_2d(law.log_mass), np.atleast_1d(counts)
+    total = LossDistribution(np.zeros(1), np.zeros(1))
+    for distribution, counts in work.distributions:
+        rows = np.atleast_2d(distribution.loss), np.atleast_2d(distribution.log_mass), np.atleast_1d(counts)
         for loss, log_mass, count in zip(*rows, strict=True):
-            kept = log_mass > -np.inf
-            if not kept.any():
+            selected = log_mass > -np.inf
+            if not selected.any():
                 return None
-            power = sums.times(sums.law(loss[kept], log_mass[kept]), int(count))
+            power = sums.times(sums.distribution(loss[selected], log_mass[selected]), int(count))
             found = None if power is None else sums.plus(total, power)
             if found is None:
                 return None
@@ -65,26 +65,26 @@ def _summed(work: Work, sums: Sums) -> Enumeration | None:
     return Enumeration(work, total, upper=sums.side > 0)
 
 
-class Enumeration(Bound):
-    """The divergence of one finite law, summed over its losses.
+class Enumeration(DeltaBound):
+    """The divergence of one finite distribution, summed over its losses.
 
     Parameters
     ----------
     work : Work
         What was composed.
-    law : Law
+    distribution : Distribution
         Of the composed loss.
     upper : bool
     """
 
-    def __init__(self, work: Work, law: Law, *, upper: bool) -> None:
-        super().__init__(work, upper=upper, scale=1e-12 * max(1e-290, float(np.abs(law.loss).max())))
-        self._law = law
+    def __init__(self, work: ComposedLosses, distribution: LossDistribution, *, upper: bool) -> None:
+        super().__init__(work, upper=upper, scale=1e-12 * max(1e-290, float(np.abs(distribution.loss).max())))
+        self._distribution = distribution
 
     def log_bound(self, x: float) -> tuple[float, float]:
         r"""Return the log of :math:`\sum_{l > x} m_l (1 - e^{x - l})`, moved to the safe side."""
-        first = int(np.searchsorted(self._law.loss, x, "right"))
-        loss, log_mass = self._law.loss[first:], self._law.log_mass[first:]
+        first = int(np.searchsorted(self._distribution.loss, x, "right"))
+        loss, log_mass = self._distribution.loss[first:], self._distribution.log_mass[first:]
         if not len(loss):
             return -math.inf, math.nan
         top = float(log_mass.max())
@@ -103,6 +103,6 @@ class Enumeration(Bound):
         return 0.0
 
     def chernoff_epsilon(self, log_delta: float) -> float:
-        """Return the greatest loss."""
+        """Return the largest loss."""
         del log_delta
-        return float(self._law.loss[-1])
+        return float(self._distribution.loss[-1])

@@ -1,4 +1,4 @@
-"""What is proven of a composition on both sides: closed views and composed dominating pairs together."""
+"""Intervals for epsilon and delta of a composition: the best of closed forms and dominating pairs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import numpy as np
 
 from sfumato.errors import UnsupportedView
 from sfumato.numerics.interval import Interval
-from sfumato.privacy.accountant import certified, closed
+from sfumato.privacy.accountant import certified, closed_forms
 from sfumato.privacy.accountant.agreement import intersection
-from sfumato.privacy.accountant.greatest import greatest_loss
+from sfumato.privacy.accountant.maximum_loss import maximum_loss
 from sfumato.privacy.accountant.planning import Pairs
 from sfumato.privacy.accountant.precision import Precision
 from sfumato.privacy.pairs.pair import Pair
@@ -21,11 +21,11 @@ from sfumato.privacy.pairs.pair import Pair
 __all__ = ["Composition", "delta_interval", "epsilon_interval", "quick_delta", "quick_epsilon"]
 
 
-class Accountable(closed.Views, Protocol):
+class Accountable(closed_forms.Views, Protocol):
     """A loss with all its views; one without a proof raises `UnsupportedView`."""
 
     def dominating_pair(self) -> Pair:
-        """Return two laws that dominate the outputs on any two neighbors."""
+        """Return two distributions that dominate the outputs on any two neighbors."""
 
 
 Terms: TypeAlias = Sequence[tuple[Accountable, int]]
@@ -51,17 +51,17 @@ class _Reading(NamedTuple):
     worst: float
 
 
-_EPSILON = _Reading("epsilon", closed.smallest_epsilon, certified.epsilon_interval, math.inf)
-_DELTA = _Reading("delta", closed.smallest_delta, certified.delta_interval, 1.0)
+_EPSILON = _Reading("epsilon", closed_forms.smallest_epsilon, certified.epsilon_interval, math.inf)
+_DELTA = _Reading("delta", closed_forms.smallest_delta, certified.delta_interval, 1.0)
 
 
 def quick_epsilon(loss: Composition, delta: float) -> float:
-    """Return the least epsilon that closed views prove; see `PrivacyLoss.quick_epsilon`."""
+    """Return the smallest epsilon that closed views prove; see `PrivacyLoss.quick_epsilon`."""
     return _quick(_EPSILON, loss, delta)
 
 
 def quick_delta(loss: Composition, epsilon: float) -> float:
-    """Return the least delta that closed views prove; see `PrivacyLoss.quick_delta`."""
+    """Return the smallest delta that closed views prove; see `PrivacyLoss.quick_delta`."""
     return _quick(_DELTA, loss, epsilon)
 
 
@@ -111,9 +111,9 @@ def _proven(reading: _Reading, loss: Composition, argument: float, precision: Pr
         return Interval(0.0, 0.0)
     tight = all(pair.enclosed for pair, _ in pairs)
     if reading is _EPSILON and argument == 0:
-        # Where nothing may fail, epsilon is the greatest loss.
-        greatest = greatest_loss(pairs) if tight else 0.0
-        return intersection(reading.name, Interval(0.0, quick), Interval(greatest, math.inf, tight))
+        # Where nothing may fail, epsilon is the largest loss.
+        largest = maximum_loss(pairs) if tight else 0.0
+        return intersection(reading.name, Interval(0.0, quick), Interval(largest, math.inf, tight))
     if not tight and _has_profile(loss.terms):
         return Interval(0.0, quick, tight=False)
     found = _attempt(reading, pairs, argument, precision, quick)

@@ -18,8 +18,8 @@ variance :math:`v` and mean :math:`-v/2`, so that :math:`E e^u = 1`. Then :math:
 :math:`k \ne 0` the terms are at least 0, so the sum is an upper bound, and Chernoff's bound takes them away
 for the lower one.
 
-*The end of the line.* What follows the last point is bounded by how fast the laws and the Gaussian factor
-fall, in closed form.
+*The end of the line.* What follows the last point is bounded by how fast the distributions and the Gaussian
+factor fall, in closed form.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.accountant.bound import Bound
-from sfumato.privacy.accountant.work import Work, added
-from sfumato.privacy.pairs.atoms import Rings, Tilted
+from sfumato.privacy.accountant.composed_losses import ComposedLosses, added
+from sfumato.privacy.accountant.delta_bound import DeltaBound
+from sfumato.privacy.pairs.discrete_loss import Rings, Tilted
 
 __all__ = ["Line"]
 
@@ -43,7 +43,7 @@ _Array = NDArray[np.float64]
 
 _PROBES: Final = np.concatenate([np.linspace(-3.0, -0.04, 9), np.linspace(0.04, 2.5, 9)])
 _DECAY_STEPS: Final = np.linspace(-9.0, 0.0, 37)
-_MOST_POINTS: Final = 1 << 18
+_MAX_POINTS: Final = 1 << 18
 _MOMENT_SLACK: Final = 1e-9
 _ROUND_SLACK: Final = 2.0**-43
 """Together they outweigh every rounding in the log of a moment: relative, and for each round."""
@@ -68,7 +68,7 @@ class _Sum:
     error: float
 
 
-class Line(Bound):
+class Line(DeltaBound):
     """The moment generating function of a composition on one vertical line, ready to be inverted.
 
     Parameters
@@ -90,7 +90,7 @@ class Line(Bound):
 
     def __init__(
         self,
-        work: Work,
+        work: ComposedLosses,
         *,
         tilt: float,
         smoothing: float,
@@ -104,17 +104,21 @@ class Line(Bound):
         self._variance = work.variance + smoothing
         self._tilts = tilt * np.exp(_PROBES)
         moments = work.log_moments(self._tilts)
-        rounds = math.fsum(float(np.sum(count)) for _, count in work.laws)
+        rounds = math.fsum(float(np.sum(count)) for _, count in work.distributions)
         self._log_moments = moments + _MOMENT_SLACK * np.abs(moments) + _ROUND_SLACK * rounds
         self._width = self._period(near, log_delta + log_precision)
         self._step = 2 * math.pi / self._width
-        self._laws = [(law.tilted(tilt), count) for law, count in work.laws]
+        self._distributions = [
+            (distribution.tilted(tilt), count) for distribution, count in work.distributions
+        ]
         self._times, self._beyond = self._ends(math.sqrt(2 * (3 - log_precision) / self._variance))
-        deviation = math.sqrt(1 / tilt**2 + 1 / (1 + tilt) ** 2 + self._variance + _spread(self._laws))
+        deviation = math.sqrt(
+            1 / tilt**2 + 1 / (1 + tilt) ** 2 + self._variance + _spread(self._distributions)
+        )
         allowed = 0.1 * math.exp(log_precision) / (tilt * (1 + tilt) * deviation)
         enough = int(np.argmax(self._beyond <= allowed)) if (self._beyond <= allowed).any() else -1
         wanted = int(self._times[enough] / self._step) + 2
-        self.points, self._cut_short = min(wanted, _MOST_POINTS), wanted > _MOST_POINTS
+        self.points, self._cut_short = min(wanted, _MAX_POINTS), wanted > _MAX_POINTS
         self._ready = False
 
     @property
@@ -128,7 +132,7 @@ class Line(Bound):
         return self._cut_short
 
     def _period(self, near: float, log_alias: float) -> float:
-        """Return the least period whose aliases Chernoff's bound proves to be below ``log_alias``."""
+        """Return the smallest period whose aliases Chernoff's bound proves to be below ``log_alias``."""
         c, tilts = self._c, self._tilts
         excess = _log_chernoff(self._log_moments, tilts, near) - log_alias
         periods = excess / np.abs(tilts - c)
@@ -142,8 +146,8 @@ class Line(Bound):
         scale_error = 0.0
         log = np.zeros(self.points, complex)
         log_size, error, touched = np.zeros(self.points), np.zeros(self.points), np.zeros(self.points)
-        for law, count in self._laws:
-            ray = law.ray(self._step, self.points)
+        for distribution, count in self._distributions:
+            ray = distribution.ray(self._step, self.points)
             scales.extend(np.ravel(count * ray.log_total))
             scale_error += float(np.sum(count * ray.log_total_error))
             phases.extend(np.ravel(count * ray.mean))
@@ -176,19 +180,20 @@ class Line(Bound):
     def _ends(self, last: float) -> tuple[_Array, _Array]:
         """Return times up to ``last``, and bounds on all that follows each of them.
 
-        Between two times the Gaussian factor and the least decay of the laws up to the later one are known.
+        Between two times the Gaussian factor and the smallest decay of the distributions up to the later one
+        are known.
         """
         times = last * np.exp(_DECAY_STEPS)
         rates = np.full(len(times) - 1, 0.5 * self._variance)
         rings = Rings.of(times[1:])
-        for law, count in self._laws:
-            rates += (1 - 1e-9) * added(count, law.decay(rings))
+        for distribution, count in self._distributions:
+            rates += (1 - 1e-9) * added(count, distribution.decay(rings))
         parts = [self._following(time, rate) for time, rate in zip(times[:-1], rates, strict=True)]
         parts.append(self._following(last, 0.5 * self._variance))
         return times, np.cumsum(parts[::-1])[::-1] * _SLACK
 
     def _following(self, start: float, rate: float) -> float:
-        """Bound the sum of all terms from ``start`` on, if they fall like ``exp(-rate * t**2)``.
+        """DeltaBound the sum of all terms from ``start`` on, if they fall like ``exp(-rate * t**2)``.
 
         The first one is counted by itself, the others by the integral. The upper bound's kernel is at most
         1/t**2, the lower one's at most a multiple of 1/t and at most 1/t**2 plus a multiple of the smoothing.
@@ -202,7 +207,7 @@ class Line(Bound):
         return math.exp(min(log_total, 700.0)) / math.pi
 
     def _end(self) -> float:
-        """Bound all that follows the last point."""
+        """DeltaBound all that follows the last point."""
         end = self.points * self._step
         place = int(np.searchsorted(self._times, end, "right")) - 1
         if place < 0:  # a line cut short, before the first time at which the decay is known
@@ -254,8 +259,8 @@ class Line(Bound):
         return best + 8 * UNIT * abs(best)
 
 
-def _spread(laws: Sequence[tuple[Tilted, _Array]]) -> float:
-    return math.fsum(float(np.sum(count * law.variance())) for law, count in laws)
+def _spread(distributions: Sequence[tuple[Tilted, _Array]]) -> float:
+    return math.fsum(float(np.sum(count * distribution.variance())) for distribution, count in distributions)
 
 
 def _expm1(w: NDArray[Any]) -> NDArray[Any]:

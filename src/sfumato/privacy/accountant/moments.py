@@ -25,9 +25,9 @@ from numpy.typing import NDArray
 
 from sfumato.errors import UnsupportedView
 from sfumato.privacy._outward import UNIT, sum_above, times_above
-from sfumato.privacy.accountant import closed
-from sfumato.privacy.pairs.atoms import Atoms
+from sfumato.privacy.accountant import closed_forms
 from sfumato.privacy.pairs.derived import fine_cuts
+from sfumato.privacy.pairs.discrete_loss import DiscreteLoss
 from sfumato.privacy.pairs.pair import Pair
 
 __all__ = ["RDPView", "approximate_rdp", "pair_rdp"]
@@ -48,17 +48,17 @@ class RDPView(NamedTuple):
     delta: float
 
 
-class Part(closed.Views, Protocol):
+class RDPPart(closed_forms.Views, Protocol):
     """A loss with all its views, hashable."""
 
     def dominating_pair(self) -> Pair:
-        """Return two laws that dominate the outputs on any two neighbors."""
+        """Return two distributions that dominate the outputs on any two neighbors."""
 
     def __hash__(self) -> int:
         """Return the hash of what was run."""
 
 
-Terms: TypeAlias = Sequence[tuple[Part, int]]
+Terms: TypeAlias = Sequence[tuple[RDPPart, int]]
 
 
 def approximate_rdp(terms: Terms, orders: tuple[float, ...]) -> RDPView:
@@ -92,11 +92,11 @@ def approximate_rdp(terms: Terms, orders: tuple[float, ...]) -> RDPView:
 
 
 @lru_cache(maxsize=1024)
-def _of_part(part: Part, orders: tuple[float, ...]) -> RDPView:
+def _of_part(part: RDPPart, orders: tuple[float, ...]) -> RDPView:
     mass, rest = part.split()
     # Which of the two is used must not depend on the orders: filters of several orders share the mass.
     try:
-        return RDPView(tuple(closed.rdp(rest, np.array(orders)).tolist()), mass)
+        return RDPView(tuple(closed_forms.rdp(rest, np.array(orders)).tolist()), mass)
     except UnsupportedView:
         return pair_rdp(part.dominating_pair(), orders)
 
@@ -114,22 +114,22 @@ def pair_rdp(pair: Pair, orders: tuple[float, ...]) -> RDPView:
     gaps = np.array(orders) - 1.0
     curve, mass = np.zeros(len(gaps)), 0.0
     for swapped in (False,) if pair.symmetric else (False, True):
-        law = pair.bins(cuts, swapped=swapped).split()
-        curve, mass = np.maximum(curve, _divergences(law, gaps)), max(mass, law.infinite)
+        distribution = pair.bins(cuts, swapped=swapped).split()
+        curve, mass = np.maximum(curve, _divergences(distribution, gaps)), max(mass, distribution.infinite)
     return RDPView(tuple(curve.tolist()), min(1.0, mass))
 
 
-def _divergences(law: Atoms, gaps: _Array) -> _Array:
+def _divergences(distribution: DiscreteLoss, gaps: _Array) -> _Array:
     """Return the log of each moment, divided by its gap, rounded up."""
-    if not len(law.loss):
+    if not len(distribution.loss):
         return np.zeros(len(gaps))
-    tilted = np.multiply.outer(gaps, law.loss)
-    exponents = tilted + law.log_mass
+    tilted = np.multiply.outer(gaps, distribution.loss)
+    exponents = tilted + distribution.log_mass
     top = exponents.max(axis=1)
     if np.isneginf(top).any():
         return np.zeros(len(gaps))
     near = exponents > (top - _NEAR)[:, None]
-    sizes = np.abs(tilted) + np.abs(law.log_mass, where=near, out=np.zeros_like(tilted))
+    sizes = np.abs(tilted) + np.abs(distribution.log_mass, where=near, out=np.zeros_like(tilted))
     slack = UNIT * (4 * np.where(near, sizes, 0.0).max(axis=1) + 2 * np.abs(top) + 128)
     value = top + np.log(np.exp(exponents - top[:, None]).sum(axis=1))
     bound = (value + slack) * (1 + np.sign(value) * 4 * UNIT) / gaps

@@ -1,4 +1,4 @@
-"""Where to cross the real axis, where to cut, how much to smooth: choices that cost width, never validity."""
+"""Choosing the contour, the bins and the smoothing of an inversion: they affect width, never validity."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
+from sfumato.privacy.accountant.composed_losses import ComposedLosses
 from sfumato.privacy.accountant.enumeration import enumerated
-from sfumato.privacy.accountant.work import Work
-from sfumato.privacy.pairs.atoms import Atoms, Tilted
 from sfumato.privacy.pairs.bins import Bins
+from sfumato.privacy.pairs.discrete_loss import DiscreteLoss, Tilted
 from sfumato.privacy.pairs.pair import Pair
 
-__all__ = ["Pairs", "Part", "Plan", "Saddle", "Survey", "survey"]
+__all__ = ["NumericalPlan", "Pairs", "PlannedPart", "Saddle", "Survey", "survey"]
 
 _Array = NDArray[np.float64]
 Pairs: TypeAlias = Sequence[tuple[Pair, int]]
@@ -30,7 +30,7 @@ _ROWS: Final = 64
 """Pairs that are cut side by side for a first look."""
 _BLOCK: Final = 6000
 """Bins that are worked on side by side: they stay close to the processor."""
-_MOST_BINS: Final = 40_000
+_MAX_BINS: Final = 40_000
 _CLOSE_UP: Final = 96.0
 """Bins of a pair that ran alone, most of them where its loss is epsilon."""
 _TAIL_SHARE: Final = 1e-10
@@ -52,35 +52,35 @@ class Saddle(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One pair in one order, or several of a kind side by side, cut, with the law of the loss from below."""
+class PlannedPart:
+    """One pair in one order, or several of a kind, cut into bins, with a lower distribution of the loss."""
 
     pair: Pair
     counts: _Array
     swapped: bool
     cuts: _Array
     bins: Bins
-    law: Atoms
+    distribution: DiscreteLoss
 
     @classmethod
-    def cut(cls, pair: Pair, counts: _Array, cuts: _Array, *, swapped: bool) -> Part:
+    def cut(cls, pair: Pair, counts: _Array, cuts: _Array, *, swapped: bool) -> PlannedPart:
         """Cut a pair near the given cuts."""
         cuts = pair.snapped(cuts)
         bins = pair.bins(cuts, swapped=swapped)
         return cls(pair, counts, swapped, cuts, bins, bins.merged())
 
-    def mirrored(self) -> Part:
+    def mirrored(self) -> PlannedPart:
         """Return the other order, cut in the same places."""
-        return Part.cut(self.pair, self.counts, self.cuts, swapped=not self.swapped)
+        return PlannedPart.cut(self.pair, self.counts, self.cuts, swapped=not self.swapped)
 
-    def shares(self, law: Tilted) -> _Array:
+    def shares(self, distribution: Tilted) -> _Array:
         """Return how many bins are best between each two cuts, up to a factor.
 
         A bin's two bounds differ by its tilted mass times the square of its width in loss; under a fixed
         number of bins the sum is least where each contributes the cube root.
         """
         widths = np.diff(self.bins.edges)
-        weights = law.weights[..., : widths.shape[-1]]
+        weights = distribution.weights[..., : widths.shape[-1]]
         if self.bins.against:
             weights, widths = weights[..., ::-1], widths[..., ::-1]
         return np.asarray(np.cbrt(weights * widths**2))
@@ -92,25 +92,27 @@ class Part:
         place = last - place if self.bins.against else place
         return np.where(np.abs(np.arange(last + 1) - min(max(place, 0), last)) <= 1, 1.0, 1.0 / (last + 1))
 
-    def recut(self, shares: _Array, wanted: float) -> Part:
+    def recut(self, shares: _Array, wanted: float) -> PlannedPart:
         """Return the part with about ``wanted`` bins, no fewer than the pair needs anywhere."""
         if not self.pair.continuous:
             cuts = self.pair.sharper(self.cuts)
             same = cuts is self.cuts
-            return self if same else Part.cut(self.pair, self.counts, cuts, swapped=self.swapped)
+            return self if same else PlannedPart.cut(self.pair, self.counts, cuts, swapped=self.swapped)
         return _finer(self.pair, self.counts, self.cuts, shares, wanted, swapped=self.swapped)
 
 
-def _finer(pair: Pair, counts: _Array, cuts: _Array, shares: _Array, wanted: float, *, swapped: bool) -> Part:
-    heights = min(wanted, _MOST_BINS) * shares / np.maximum(shares.sum(axis=-1), _TINY)[..., None]
-    return Part.cut(pair, counts, pair.finer(cuts, heights), swapped=swapped)
+def _finer(
+    pair: Pair, counts: _Array, cuts: _Array, shares: _Array, wanted: float, *, swapped: bool
+) -> PlannedPart:
+    heights = min(wanted, _MAX_BINS) * shares / np.maximum(shares.sum(axis=-1), _TINY)[..., None]
+    return PlannedPart.cut(pair, counts, pair.finer(cuts, heights), swapped=swapped)
 
 
-_Wish: TypeAlias = tuple[Part, _Array, _Array]
+_Wish: TypeAlias = tuple[PlannedPart, _Array, _Array]
 """A part, its shares, and how many bins are wanted of each of its pairs."""
 
 
-def _recut(wishes: Iterable[_Wish]) -> Iterator[Part]:
+def _recut(wishes: Iterable[_Wish]) -> Iterator[PlannedPart]:
     """Yield the parts with as many bins as wanted; of a kind, those that want alike side by side."""
     kinds: dict[Hashable, list[_Wish]] = {}
     for wish in wishes:
@@ -123,7 +125,7 @@ def _recut(wishes: Iterable[_Wish]) -> Iterator[Part]:
         yield from _recut_rows(alike)
 
 
-def _recut_rows(wishes: Sequence[_Wish]) -> Iterator[Part]:
+def _recut_rows(wishes: Sequence[_Wish]) -> Iterator[PlannedPart]:
     first = wishes[0][0]
     parameters = np.concatenate([np.array(part.pair.parameters) for part, _, _ in wishes], axis=1)
     counts = np.concatenate([part.counts for part, _, _ in wishes])
@@ -163,14 +165,14 @@ def survey(pairs: Pairs, delta: float) -> Survey:
     ----------
     pairs : sequence of (Pair, int)
     delta : float
-        The least delta that matters; it tells which tails can be left out.
+        The smallest delta that matters; it tells which tails can be left out.
     """
     rounds = max(1.0, math.fsum(float(count) for _, count in pairs))
     reach = math.sqrt(2 * (math.log(rounds) - math.log(max(delta, _TINY) * _TAIL_SHARE)))
     # Of many parts each matters less, and so does where its cuts lie.
     stride = 1 if len(pairs) <= _MANY else 2
     parts = [
-        Part.cut(pair, counts, _every(pair.cuts(reach), stride), swapped=False)
+        PlannedPart.cut(pair, counts, _every(pair.cuts(reach), stride), swapped=False)
         for pair, counts in _side_by_side([(pair, count) for pair, count in pairs if pair.variance == 0])
     ]
     variance = math.fsum(pair.variance * count for pair, count in pairs)
@@ -178,10 +180,10 @@ def survey(pairs: Pairs, delta: float) -> Survey:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class NumericalPlan:
     """What is inverted, where, and how smooth."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[PlannedPart, ...]
     variance: float
     saddle: Saddle
     smoothing: float
@@ -191,22 +193,22 @@ class Plan:
         """Whether no closer look at the parts tells more."""
         return not any(part.pair.continuous for part in self.parts)
 
-    def work(self, *, upper: bool) -> Work:
+    def work(self, *, upper: bool) -> ComposedLosses:
         """Return what is inverted for the upper bound, or for the lower one."""
         if upper:
-            return Work([(part.bins.split(), part.counts) for part in self.parts], self.variance)
-        laws = [(part.law, part.counts) for part in self.parts]
-        return Work(laws, self.variance * (1 - 32 * UNIT))
+            return ComposedLosses([(part.bins.split(), part.counts) for part in self.parts], self.variance)
+        distributions = [(part.distribution, part.counts) for part in self.parts]
+        return ComposedLosses(distributions, self.variance * (1 - 32 * UNIT))
 
-    def even(self, bins: float) -> Plan:
+    def even(self, bins: float) -> NumericalPlan:
         """Return the parts cut evenly into so many bins, whatever weighs there."""
         parts = tuple(part.recut(np.diff(part.cuts), bins) for part in self.parts)
-        return Plan(parts, self.variance, self.saddle, self.smoothing)
+        return NumericalPlan(parts, self.variance, self.saddle, self.smoothing)
 
-    def mirrored(self) -> Plan:
+    def mirrored(self) -> NumericalPlan:
         """Return the same choices for the other order."""
         parts = tuple(part.mirrored() for part in self.parts)
-        return Plan(parts, self.variance, self.saddle, self.smoothing)
+        return NumericalPlan(parts, self.variance, self.saddle, self.smoothing)
 
     def survey(self) -> Survey:
         """Return a closer look than the one that the plan was made from."""
@@ -214,7 +216,7 @@ class Plan:
 
 
 class Survey:
-    """A composition in one order, looked at coarsely; see `survey` and `Plan.survey`.
+    """A composition in one order, looked at coarsely; see `survey` and `NumericalPlan.survey`.
 
     Parameters
     ----------
@@ -224,10 +226,10 @@ class Survey:
         Of the Gaussian ones together.
     """
 
-    def __init__(self, parts: Sequence[Part], variance: float) -> None:
+    def __init__(self, parts: Sequence[PlannedPart], variance: float) -> None:
         self.variance, self._parts = variance, parts
         self._tilted: tuple[float, list[Tilted]] = math.nan, []
-        self._work = Work([(part.law, part.counts) for part in parts], variance)
+        self._work = ComposedLosses([(part.distribution, part.counts) for part in parts], variance)
         self.infinite = self._work.infinite
         rounds = math.fsum(float(np.sum(part.counts)) for part in parts)
         self._alone = not variance and rounds == 1 and parts[0].pair.continuous
@@ -238,7 +240,7 @@ class Survey:
 
     def saddle_at_delta(self, log_delta: float) -> Saddle:
         """Return the saddle point for a given delta, and about which epsilon belongs to it."""
-        tilt = _least(lambda c: (self._work.log_moments(c) - log_delta - np.log(c) - np.log1p(c)) / c)
+        tilt = _minimum(lambda c: (self._work.log_moments(c) - log_delta - np.log(c) - np.log1p(c)) / c)
         deviation, log_level = self._level(tilt)
         known = enumerated(self._work, upper=False, exact=True) if self._alone else None
         epsilon = known.solve(log_delta) if known else (log_level - log_delta) / tilt
@@ -246,7 +248,7 @@ class Survey:
 
     def saddle_at_epsilon(self, epsilon: float) -> Saddle:
         """Return the saddle point for a given epsilon, and about which delta belongs to it."""
-        tilt = _least(lambda c: self._work.log_moments(c) - c * epsilon - np.log(c) - np.log1p(c))
+        tilt = _minimum(lambda c: self._work.log_moments(c) - c * epsilon - np.log(c) - np.log1p(c))
         deviation, log_level = self._level(tilt)
         known = enumerated(self._work, upper=False, exact=True) if self._alone else None
         log_delta = known.log_bound(epsilon)[0] if known else log_level - tilt * epsilon
@@ -255,19 +257,19 @@ class Survey:
     def _level(self, tilt: float) -> tuple[float, float]:
         """Return the tilted deviation, and the log of delta times ``exp(tilt * epsilon)``."""
         variance = self.variance + 1 / tilt**2 + 1 / (1 + tilt) ** 2
-        for part, law in zip(self._parts, self._laws(tilt), strict=True):
-            variance += float(np.sum(part.counts * law.variance()))
+        for part, distribution in zip(self._parts, self._distributions(tilt), strict=True):
+            variance += float(np.sum(part.counts * distribution.variance()))
         deviation = math.sqrt(variance)
         moment = float(self._work.log_moments(np.array([tilt]))[0])
         return deviation, moment - math.log(tilt) - math.log1p(tilt) - math.log(2.5 * deviation)
 
-    def _laws(self, tilt: float) -> list[Tilted]:
-        """Return the tilted laws; those of the last tilt are kept."""
+    def _distributions(self, tilt: float) -> list[Tilted]:
+        """Return the tilted distributions; those of the last tilt are kept."""
         if self._tilted[0] != tilt:
-            self._tilted = tilt, [part.law.tilted(tilt) for part in self._parts]
+            self._tilted = tilt, [part.distribution.tilted(tilt) for part in self._parts]
         return self._tilted[1]
 
-    def plan(self, saddle: Saddle, error: float) -> Plan:
+    def plan(self, saddle: Saddle, error: float) -> NumericalPlan:
         """Return a plan whose two bounds are about ``error`` apart, measured in epsilon."""
         tilt = saddle.tilt
         smoothing = _SMOOTHING_SHARE * error / (1 + tilt)
@@ -278,11 +280,14 @@ class Survey:
             parts = [part.recut(part.around(saddle.epsilon), _CLOSE_UP) for part in self._parts]
         else:
             parts = list(_recut(self._wishes(tilt, (1 - _SMOOTHING_SHARE) * error)))
-        return Plan(tuple(parts), self.variance, saddle, smoothing)
+        return NumericalPlan(tuple(parts), self.variance, saddle, smoothing)
 
     def _wishes(self, tilt: float, error: float) -> Iterator[_Wish]:
         """Yield how finely each part is to be cut, for an error of all together."""
-        shares = [part.shares(law) for part, law in zip(self._parts, self._laws(tilt), strict=True)]
+        shares = [
+            part.shares(distribution)
+            for part, distribution in zip(self._parts, self._distributions(tilt), strict=True)
+        ]
         # A part with n bins errs by the cube of its root over n**2; so all need the fewest bins.
         roots = [
             np.cbrt(part.counts * ((1 + tilt) / 6)) * share.sum(axis=-1)
@@ -292,7 +297,7 @@ class Survey:
         return zip(self._parts, shares, (scale * root for root in roots), strict=True)
 
 
-def _least(objective: _Objective) -> float:
+def _minimum(objective: _Objective) -> float:
     """Return about where a function of the tilt is least."""
     tilts = _FIRST_TILTS
     for _ in range(4):

@@ -1,4 +1,4 @@
-"""How close together the two ends of an interval must be."""
+"""Precision: how narrow an interval of the accountant must be."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.accountant.planning import Part
+from sfumato.privacy.accountant.planning import PlannedPart
 from sfumato.privacy.pairs.bins import Bins
 from sfumato.privacy.pairs.pair import Pair
 
@@ -30,7 +30,7 @@ _UNDERFLOW: Final = -680.0
 
 
 def renyi(pair: Pair, orders: _Array) -> _Array:
-    """Return upper bounds on the Rényi divergences of a pair, the greater of both orders of its laws.
+    """Return upper bounds on the Rényi divergences of a pair, the greater of its two orders.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def renyi(pair: Pair, orders: _Array) -> _Array:
 def _log_moments(pair: Pair, tilts: _Array, *, swapped: bool) -> _Array:
     """Return bounds on ``log E exp(c * loss)`` for rising c; tilts within an octave share their bins."""
     octaves = np.floor(np.log2(tilts))
-    coarse: list[Part] = []
+    coarse: list[PlannedPart] = []
     results = []
     for octave in np.unique(octaves):
         group = tilts[octaves == octave]
@@ -72,14 +72,14 @@ def _log_moments(pair: Pair, tilts: _Array, *, swapped: bool) -> _Array:
     return np.concatenate(results) if results else np.zeros(0)
 
 
-def _one_octave(pair: Pair, coarse: list[Part], tilts: _Array, *, swapped: bool) -> _Array:
+def _one_octave(pair: Pair, coarse: list[PlannedPart], tilts: _Array, *, swapped: bool) -> _Array:
     """Look farther and farther out, while what is beyond the last cut counts."""
     best = np.full(len(tilts), np.inf)
     for look, reach in enumerate(_REACHES):
         if look == len(coarse):
-            coarse.append(Part.cut(pair, np.ones(()), pair.cuts(reach), swapped=swapped))
+            coarse.append(PlannedPart.cut(pair, np.ones(()), pair.cuts(reach), swapped=swapped))
         part = coarse[look]
-        part = part.recut(part.shares(part.law.tilted(float(tilts[-1]))), _BINS)
+        part = part.recut(part.shares(part.distribution.tilted(float(tilts[-1]))), _BINS)
         values, tails = _bounds(part, tilts)
         best = np.fmin(best, values)
         if bool(np.all(tails <= values + _NEGLIGIBLE)):
@@ -87,7 +87,7 @@ def _one_octave(pair: Pair, coarse: list[Part], tilts: _Array, *, swapped: bool)
     return best
 
 
-def _bounds(part: Part, tilts: _Array) -> tuple[_Array, _Array]:
+def _bounds(part: PlannedPart, tilts: _Array) -> tuple[_Array, _Array]:
     """Return the bounds, and the share of them that lies beyond the last cut."""
     bins = part.bins
     if bins.only_p > 0:
@@ -97,9 +97,9 @@ def _bounds(part: Part, tilts: _Array) -> tuple[_Array, _Array]:
         tails = part.pair.log_tail(tilts, part.cuts, swapped=part.swapped)
     if not bins.whole:
         return np.full(len(tilts), np.inf), np.full(len(tilts), -np.inf)
-    law = bins.split()
-    kept = np.isfinite(law.log_mass)
-    loss, log_mass = _with_lost(bins, law.loss[kept], law.log_mass[kept])
+    distribution = bins.split()
+    selected = np.isfinite(distribution.log_mass)
+    loss, log_mass = _with_lost(bins, distribution.loss[selected], distribution.log_mass[selected])
     moved = np.multiply.outer(tilts, loss)
     exponents = moved + log_mass
     top = np.maximum(exponents.max(axis=1), tails)

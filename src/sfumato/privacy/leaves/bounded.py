@@ -1,4 +1,4 @@
-"""Mechanisms of which pure DP is proven and nothing more."""
+"""Common base of mechanisms for which pure DP is proven and nothing more."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.leaf import Leaf
+from sfumato.privacy.pairs.failure_mass import FailureMassPair
 from sfumato.privacy.pairs.pair import Pair, two_points
-from sfumato.privacy.pairs.telltale import TelltalePair
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["BoundedLeaf"]
@@ -34,7 +34,7 @@ class BoundedLeaf(Leaf):
         return PureView(fraction_up(epsilon) if isinstance(epsilon, Fraction) else epsilon, 0.0)
 
     def pure_epsilon(self) -> float | Fraction:
-        """Return the greatest loss; see the class's notes."""
+        """Return the largest loss; see the class's notes."""
         return self._missing("pure")
 
     def zcdp(self) -> ZCDPView:
@@ -55,7 +55,7 @@ class BoundedLeaf(Leaf):
 
     def dominating_pair(self) -> Pair:
         """Return the pair of the bound on the loss; it is not that of two neighbors."""
-        return TelltalePair(self._views.dominating_pair() if self._finite else two_points(math.inf))
+        return FailureMassPair(self._views.dominating_pair() if self._finite else two_points(math.inf))
 
     @property
     def _finite(self) -> bool:

@@ -10,18 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import NUMBER
 from sfumato.privacy._outward import times_above
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
 from sfumato.privacy.leaves.leaf import DivergenceLeaf, Leaf, bounded_log_profile, bounded_rdp
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
 from sfumato.privacy.pairs.pair import Pair, two_points
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["ZCDP", "ApproximateDP", "PureDP"]
 
 
 @final
+@serialized_as("pure-dp", epsilon=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class PureDP(Leaf):
     """Any mechanism that is epsilon-DP: priced as randomized response, the worst of them.
@@ -30,7 +33,7 @@ class PureDP(Leaf):
     ----------
     epsilon : float
         Bound on the privacy loss, non-negative.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the bound is about.
 
     Notes
@@ -48,10 +51,12 @@ class PureDP(Leaf):
     0.5
     """
 
-    _epsilon: float
-    neighboring: Neighboring = field(kw_only=True)
+    _any_relation = True
 
-    def __init__(self, epsilon: float, *, neighboring: Neighboring = Neighboring.ADD_REMOVE) -> None:
+    _epsilon: float
+    neighboring: Relation = field(kw_only=True)
+
+    def __init__(self, epsilon: float, *, neighboring: Relation = Neighboring.ADD_REMOVE) -> None:
         self._set_rounded("_epsilon", epsilon, up=True)
         self._set_relation(neighboring)
 
@@ -60,11 +65,11 @@ class PureDP(Leaf):
         return PureView(self._epsilon, 0.0)
 
     def zcdp(self) -> ZCDPView:
-        """Return the least rho of every epsilon-DP mechanism; see `conversion.pure_to_zcdp`."""
+        """Return the smallest rho of every epsilon-DP mechanism; see `conversion.pure_to_zcdp`."""
         return ZCDPView(pure_to_zcdp(self._epsilon), 0.0)
 
     def gdp(self) -> GDPView:
-        """Return the least mu of every epsilon-DP mechanism; see `conversion.pure_to_gdp`."""
+        """Return the smallest mu of every epsilon-DP mechanism; see `conversion.pure_to_gdp`."""
         return GDPView(pure_to_gdp(self._epsilon), 0.0)
 
     def log_profile(self, epsilon: float) -> float:
@@ -85,9 +90,10 @@ class PureDP(Leaf):
 
 
 @final
+@serialized_as("approximate-dp", epsilon=NUMBER, delta=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class ApproximateDP(Leaf):
-    """Any mechanism that is (epsilon, delta)-DP: with probability delta it may tell everything.
+    """Any mechanism that is (epsilon, delta)-DP: with probability delta it may reveal everything.
 
     Parameters
     ----------
@@ -95,12 +101,12 @@ class ApproximateDP(Leaf):
         Non-negative.
     delta : float
         In [0, 1).
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the guarantee is about.
 
     Notes
     -----
-    Guarantee: the pair is a post-processing of one that tells everything with probability delta and is
+    Guarantee: the pair is a post-processing of one that reveals everything with probability delta and is
     randomized response otherwise, so the mass delta is split off and the rest composes as `PureDP`.
 
     References
@@ -113,12 +119,14 @@ class ApproximateDP(Leaf):
     0.5
     """
 
+    _any_relation = True
+
     _epsilon: float
     _delta: float
-    neighboring: Neighboring = field(kw_only=True)
+    neighboring: Relation = field(kw_only=True)
 
     def __init__(
-        self, epsilon: float, delta: float, *, neighboring: Neighboring = Neighboring.ADD_REMOVE
+        self, epsilon: float, delta: float, *, neighboring: Relation = Neighboring.ADD_REMOVE
     ) -> None:
         self._set_rounded("_epsilon", epsilon, up=True)
         self._set_rounded("_delta", delta, up=True)
@@ -138,7 +146,7 @@ class ApproximateDP(Leaf):
         return GDPView(pure_to_gdp(self._epsilon), self._delta)
 
     def dominating_pair(self) -> Pair:
-        """Return randomized response that tells everything with probability delta (the same)."""
+        """Return randomized response that reveals everything with probability delta (the same)."""
         return two_points(self._epsilon, self._delta)
 
     def split(self) -> tuple[float, tuple[tuple[PureDP, int]]]:
@@ -147,6 +155,7 @@ class ApproximateDP(Leaf):
 
 
 @final
+@serialized_as("zcdp", rho=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class ZCDP(DivergenceLeaf):
     """Any mechanism that is rho-zCDP.
@@ -155,13 +164,14 @@ class ZCDP(DivergenceLeaf):
     ----------
     rho : float
         Every Rényi divergence of order ``a > 1`` is at most ``rho * a``; non-negative.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the bound is about.
 
     Notes
     -----
     Guarantee: the declared rho, under the relation that it is stated for. There is no Gaussian DP view: zCDP
-    alone does not imply Gaussian DP. Only at rho 0 the two laws are equal, and nothing is lost in any notion.
+    alone does not imply Gaussian DP. Only at rho 0 the two distributions are equal, and nothing is lost in
+    any notion.
 
     References
     ----------
@@ -173,8 +183,10 @@ class ZCDP(DivergenceLeaf):
     2.141939
     """
 
+    _any_relation = True
+
     rho: float
-    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
 
     def __post_init__(self) -> None:
         self._set_rounded("rho", self.rho, up=True)

@@ -1,4 +1,4 @@
-"""Discrete Gaussian noise on the integers, priced as it is drawn."""
+"""Discrete Gaussian noise on the integers, priced as the discrete distribution that is sampled."""
 
 from __future__ import annotations
 
@@ -10,20 +10,23 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.numerics.laws import DiscreteGaussianLaw
+from sfumato._wire import INTEGER, RATIONAL
+from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution
 from sfumato.numerics.rounding import fraction_up
-from sfumato.privacy.leaves import lattice_normal
+from sfumato.privacy.leaves import discrete_gaussian_views
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pairs.discrete_gaussian import discrete_gaussian_pair
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
+from sfumato.privacy.pairs.noise.discrete_gaussian import discrete_gaussian_pair
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, ZCDPView
 
 __all__ = ["DiscreteGaussian"]
 
 
 @final
+@serialized_as("discrete-gaussian", stddev=RATIONAL, sensitivity=INTEGER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class DiscreteGaussian(Leaf):
     """Discrete Gaussian noise on an integer that moves by at most ``sensitivity``.
@@ -38,15 +41,15 @@ class DiscreteGaussian(Leaf):
         The noise has mass proportional to ``exp(-x**2 / (2 * stddev**2))``; 0 is no noise.
     sensitivity : int
         At least 1.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the sensitivity is about.
 
     Notes
     -----
-    Guarantee: every view bounds the pair of two such laws ``sensitivity`` apart, under the relation that the
-    sensitivity is stated for. The law is log-concave, so threshold tests are the best ones and their power
-    grows with the shift: the pair dominates every smaller shift. The profile is exact, from certified tails
-    on the lattice; `lattice_normal` proves the Gaussian DP view.
+    Guarantee: every view bounds the pair of two such distributions ``sensitivity`` apart, under the relation
+    that the sensitivity is stated for. The distribution is log-concave, so threshold tests are the best ones
+    and their power grows with the shift: the pair dominates every smaller shift. The profile is exact, from
+    certified tails on the lattice; `lattice_normal` proves the Gaussian DP view.
 
     References
     ----------
@@ -61,9 +64,11 @@ class DiscreteGaussian(Leaf):
     0.153044
     """
 
+    _any_relation = True
+
     stddev: Fraction
     sensitivity: int
-    neighboring: Neighboring
+    neighboring: Relation
     _rho: float = field(init=False, compare=False)
 
     def __init__(
@@ -71,7 +76,7 @@ class DiscreteGaussian(Leaf):
         stddev: float | Fraction,
         sensitivity: int = 1,
         *,
-        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+        neighboring: Relation = Neighboring.ADD_REMOVE,
     ) -> None:
         self._set_lattice("stddev", stddev, sensitivity, neighboring)
         rho = fraction_up((self.sensitivity / self.stddev) ** 2 / 2) if self.stddev else math.inf
@@ -82,15 +87,15 @@ class DiscreteGaussian(Leaf):
         return ZCDPView(self._rho, 0.0)
 
     def gdp(self) -> GDPView:
-        """Return a proven Gaussian DP parameter up to a mass of 1e-120; see `lattice_normal.gdp`."""
-        return lattice_normal.gdp(self.stddev, self.sensitivity)
+        """Return a proven Gaussian DP parameter up to a mass of 1e-120; see `discrete_gaussian_views.gdp`."""
+        return discrete_gaussian_views.gdp(self.stddev, self.sensitivity)
 
     def log_profile(self, epsilon: float) -> float:
-        """Return the log of the exact profile on the lattice; see `lattice_normal.log_profile`."""
-        return lattice_normal.log_profile(self.stddev, self.sensitivity, Fraction(epsilon))
+        """Return the log of the exact profile on the lattice; see `discrete_gaussian_views.log_profile`."""
+        return discrete_gaussian_views.log_profile(self.stddev, self.sensitivity, Fraction(epsilon))
 
     def dominating_pair(self) -> Pair:
-        """Return two such laws ``sensitivity`` apart."""
+        """Return two such distributions ``sensitivity`` apart."""
         return discrete_gaussian_pair(self.stddev, self.sensitivity)
 
     def lone_pass(self, threshold: Fraction) -> float:
@@ -98,7 +103,7 @@ class DiscreteGaussian(Leaf):
         distance = math.ceil(threshold) - self.sensitivity
         if not self.stddev:
             return float(distance <= 0)
-        return DiscreteGaussianLaw(self.stddev).upper_tail(distance).upper
+        return DiscreteGaussianDistribution(self.stddev).upper_tail(distance).upper
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``rho`` times the order (Canonne, Kamath and Steinke 2020)."""

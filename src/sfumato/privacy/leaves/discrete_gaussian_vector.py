@@ -11,21 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import INTEGER, RATIONAL
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import above, times_above
-from sfumato.privacy.leaves import lattice_normal
+from sfumato.privacy.leaves import discrete_gaussian_views
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pairs.normal import NormalPair
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
+from sfumato.privacy.pairs.failure_mass import FailureMassPair
+from sfumato.privacy.pairs.noise.normal import NormalPair
 from sfumato.privacy.pairs.pair import Pair, two_points
-from sfumato.privacy.pairs.telltale import TelltalePair
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, ZCDPView
 
 __all__ = ["DiscreteGaussianVector"]
 
 
 @final
+@serialized_as("discrete-gaussian-vector", stddev=RATIONAL, l2_squared=INTEGER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class DiscreteGaussianVector(Leaf):
     r"""Independent discrete Gaussian noise on integers that move by at most so much all together.
@@ -36,7 +39,7 @@ class DiscreteGaussianVector(Leaf):
         Each noise has mass proportional to ``exp(-x**2 / (2 * stddev**2))``; 0 is no noise.
     l2_squared : int
         The most that the squares of the integers' moves add up to; at least 1.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the moves are about.
 
     Notes
@@ -45,17 +48,17 @@ class DiscreteGaussianVector(Leaf):
     chosen one after another with regard to the answers so far, as long as the squares of their moves
     :math:`d_1, d_2, \dots` add up to at most ``l2_squared``, :math:`S`, on every path.
 
-    *zCDP.* Given the answers so far, the next one is the law of the noise shifted by the integer :math:`d_t`,
-    whose Rényi divergence is at most :math:`\alpha d_t^2/2\sigma^2` (Canonne, Kamath, Steinke 2020). So
-    :math:`E_P \exp((\alpha - 1) \sum_t (L_t - \alpha d_t^2/2\sigma^2))`, over the losses :math:`L_t`, is at
-    most 1: each factor's expectation given the past is. As the sum of the squares is at most :math:`S` on
-    every path, the divergence of all answers is at most :math:`\alpha S/2\sigma^2`.
+    *zCDP.* Given the answers so far, the next one is the distribution of the noise shifted by the integer
+    :math:`d_t`, whose Rényi divergence is at most :math:`\alpha d_t^2/2\sigma^2` (Canonne, Kamath, Steinke
+    2020). So :math:`E_P \exp((\alpha - 1) \sum_t (L_t - \alpha d_t^2/2\sigma^2))`, over the losses
+    :math:`L_t`, is at most 1: each factor's expectation given the past is. As the sum of the squares is at
+    most :math:`S` on every path, the divergence of all answers is at most :math:`\alpha S/2\sigma^2`.
 
-    *Gaussian DP.* By `lattice_normal.gdp_rate` there is a rate :math:`r`, little above :math:`1/\sigma`, so
-    that a shift by any :math:`d \le \sqrt S` is :math:`rd`-Gaussian DP up to a mass of 1e-120. Squares of mu
-    and masses add, for parameters that depend on earlier answers too as long as their sum is bounded (Smith,
-    Thakurta 2022): so all answers are :math:`r \sqrt S`-Gaussian DP. At most :math:`S` integers move, each by
-    1 or more, which bounds the mass.
+    *Gaussian DP.* By `discrete_gaussian_views.gdp_rate` there is a rate :math:`r`, little above
+    :math:`1/\sigma`, so that a shift by any :math:`d \le \sqrt S` is :math:`rd`-Gaussian DP up to a mass of
+    1e-120. Squares of mu and masses add, for parameters that depend on earlier answers too as long as their
+    sum is bounded (Smith, Thakurta 2022): so all answers are :math:`r \sqrt S`-Gaussian DP. At most :math:`S`
+    integers move, each by 1 or more, which bounds the mass.
 
     References
     ----------
@@ -71,9 +74,11 @@ class DiscreteGaussianVector(Leaf):
     (0.5, 4.8866, 5.2215)
     """
 
+    _any_relation = True
+
     stddev: Fraction
     l2_squared: int
-    neighboring: Neighboring
+    neighboring: Relation
     _rho: float = field(init=False, compare=False)
 
     def __init__(
@@ -81,7 +86,7 @@ class DiscreteGaussianVector(Leaf):
         stddev: float | Fraction,
         l2_squared: int = 1,
         *,
-        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+        neighboring: Relation = Neighboring.ADD_REMOVE,
     ) -> None:
         self._set_exact("stddev", stddev)
         remedy = "integers that no unit can move need neither noise nor a loss"
@@ -96,16 +101,20 @@ class DiscreteGaussianVector(Leaf):
 
     def gdp(self) -> GDPView:
         """Return a proven Gaussian DP parameter up to a mass under 1e-90; proof in the class's notes."""
-        rate = lattice_normal.gdp_rate(self.stddev, math.isqrt(self.l2_squared)) if self.stddev else math.inf
-        mass = times_above(self.l2_squared, lattice_normal.GDP_MASS)
+        rate = (
+            discrete_gaussian_views.gdp_rate(self.stddev, math.isqrt(self.l2_squared))
+            if self.stddev
+            else math.inf
+        )
+        mass = times_above(self.l2_squared, discrete_gaussian_views.GDP_MASS)
         if math.isinf(rate) or mass > 1e-90:
             return GDPView(math.inf, 0.0)
         return GDPView(above(rate * math.sqrt(above(float(self.l2_squared))), 4.0), mass)
 
     def dominating_pair(self) -> Pair:
-        """Return two normal laws, and the mass, from the Gaussian DP view."""
+        """Return two normal distributions, and the mass, from the Gaussian DP view."""
         mu, mass = self.gdp()
-        return TelltalePair(NormalPair(mu), mass) if mu < math.inf else two_points(mu)
+        return FailureMassPair(NormalPair(mu), mass) if mu < math.inf else two_points(mu)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return ``rho`` times the order; proof in the class's notes."""

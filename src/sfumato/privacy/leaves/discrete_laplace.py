@@ -1,4 +1,4 @@
-"""Discrete Laplace noise on the integers, priced as it is drawn."""
+"""Discrete Laplace noise on the integers, priced as the discrete distribution that is sampled."""
 
 from __future__ import annotations
 
@@ -10,23 +10,26 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.numerics.laws import DiscreteLaplaceLaw
+from sfumato._wire import INTEGER, RATIONAL
+from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
+from sfumato.privacy.gaussian_profile import upper_quantile
 from sfumato.privacy.leaves.laplace import laplace_kl
 from sfumato.privacy.leaves.leaf import Leaf, bounded_rdp
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.normal import upper_quantile
-from sfumato.privacy.pairs.discrete_laplace import discrete_laplace_pair
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
+from sfumato.privacy.pairs.noise.discrete_laplace import discrete_laplace_pair
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["DiscreteLaplace"]
 
 
 @final
+@serialized_as("discrete-laplace", scale=RATIONAL, sensitivity=INTEGER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class DiscreteLaplace(Leaf):
     r"""Discrete Laplace noise on an integer that moves by at most ``sensitivity``.
@@ -40,14 +43,14 @@ class DiscreteLaplace(Leaf):
         The noise has mass proportional to ``exp(-abs(x) / scale)``; 0 is no noise.
     sensitivity : int
         At least 1.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the sensitivity is about.
 
     Notes
     -----
-    Guarantee: every view is that of the pair of two such laws ``sensitivity`` apart, which dominates every
-    smaller shift, under the relation that the sensitivity is stated for. Write :math:`t` = 1/scale, :math:`s`
-    for the sensitivity, :math:`r = e^{-t}` and :math:`\epsilon_0 = st`.
+    Guarantee: every view is that of the pair of two such distributions ``sensitivity`` apart, which dominates
+    every smaller shift, under the relation that the sensitivity is stated for. Write :math:`t` = 1/scale,
+    :math:`s` for the sensitivity, :math:`r = e^{-t}` and :math:`\epsilon_0 = st`.
 
     *Profile.* The loss at :math:`x \in [0, s]` is :math:`t(s - 2x)`, constant outside, so the worst event is
     :math:`x \le j`; its hockey-stick value is :math:`[(1 - r^{w}) + r (1 - r^j)]/(1 + r)`, :math:`w = s - j -
@@ -78,10 +81,12 @@ class DiscreteLaplace(Leaf):
     (0.5, 1.0)
     """
 
+    _any_relation = True
+
     scale: Fraction
     sensitivity: int
-    neighboring: Neighboring
-    # Rounded up: the inverse scale, the greatest loss, and the Kullback-Leibler divergence.
+    neighboring: Relation
+    # Rounded up: the inverse scale, the largest loss, and the Kullback-Leibler divergence.
     _rate: float = field(init=False, compare=False)
     _bound: float = field(init=False, compare=False)
     _rho: float = field(init=False, compare=False)
@@ -91,7 +96,7 @@ class DiscreteLaplace(Leaf):
         scale: float | Fraction,
         sensitivity: int = 1,
         *,
-        neighboring: Neighboring = Neighboring.ADD_REMOVE,
+        neighboring: Relation = Neighboring.ADD_REMOVE,
     ) -> None:
         self._set_lattice("scale", scale, sensitivity, neighboring)
         rate = fraction_up(1 / self.scale) if self.scale else math.inf
@@ -138,7 +143,7 @@ class DiscreteLaplace(Leaf):
         return min(0.0, above(math.log((near + far) / (1 + math.exp(-rate))), 16.0, 1.0))
 
     def dominating_pair(self) -> Pair:
-        """Return two such laws ``sensitivity`` apart."""
+        """Return two such distributions ``sensitivity`` apart."""
         return discrete_laplace_pair(self._rate, self.sensitivity, self._bound)
 
     def lone_pass(self, threshold: Fraction) -> float:
@@ -146,7 +151,7 @@ class DiscreteLaplace(Leaf):
         distance = math.ceil(threshold) - self.sensitivity
         if not self.scale:
             return float(distance <= 0)
-        return DiscreteLaplaceLaw(self.scale).upper_tail(distance).upper
+        return DiscreteLaplaceDistribution(self.scale).upper_tail(distance).upper
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the exact divergences, the sum over the lattice in closed form."""

@@ -9,19 +9,22 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._wire import NUMBER
 from sfumato.numerics.rounding import mul_up
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
 from sfumato.privacy.leaves.leaf import Leaf
-from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pairs.bounded_range import BoundedRangePair
+from sfumato.privacy.neighboring import RELATION, Neighboring
+from sfumato.privacy.pairs.noise.bounded_range import BoundedRangePair
 from sfumato.privacy.pairs.pair import Pair, no_loss
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["Exponential"]
 
 
 @final
+@serialized_as("exponential-mechanism", epsilon=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class Exponential(Leaf):
     r"""One choice by the exponential mechanism: a candidate with probability proportional to exp(score).
@@ -43,16 +46,16 @@ class Exponential(Leaf):
     are fixed before the data is seen. Let :math:`A = e^\epsilon`.
 
     *Pure DP and profile.* Some loss is at most 0 and some at least 0, so all are within :math:`\epsilon` of
-    0. The profile is the greatest of all such mechanisms, :math:`(\sqrt A - e^{x/2})^2/(A - 1)`; the proof is
+    0. The profile is the largest of all such mechanisms, :math:`(\sqrt A - e^{x/2})^2/(A - 1)`; the proof is
     in the notes of `BoundedRangePair`, with that of the dominating pair.
 
     *Rényi DP.* For losses :math:`t` and :math:`t - \epsilon`, with :math:`z = e^t`, the moment
     :math:`E_P e^{(\alpha-1)L} = z^{\alpha-1}(A - A^{1-\alpha} - z(1 - A^{1-\alpha}))/(A-1)` is 1 at both ends
-    of :math:`[1, A]` and greatest at :math:`z = \frac{\alpha - 1}{\alpha}\frac{A^\alpha - 1}{A^{\alpha-1} -
+    of :math:`[1, A]` and largest at :math:`z = \frac{\alpha - 1}{\alpha}\frac{A^\alpha - 1}{A^{\alpha-1} -
     1}`. That :math:`t` is attained by a mechanism, so the curve is exact for the family.
 
     *zCDP.* :math:`K(u) = \log E_Q e^{uL}` has :math:`K(0) = K(1) = 0` and :math:`K'' \le \epsilon^2/4`, the
-    greatest variance in an interval of that length. So :math:`K(u) - \epsilon^2 u(u-1)/8` is concave with two
+    largest variance in an interval of that length. So :math:`K(u) - \epsilon^2 u(u-1)/8` is concave with two
     zeros and at most 0 for :math:`u = \alpha > 1`: :math:`D_\alpha = K(\alpha)/(\alpha - 1) \le
     \epsilon^2\alpha/8` (Cesar, Rogers 2021).
 
@@ -60,9 +63,10 @@ class Exponential(Leaf):
     :math:`\operatorname{logit} p - \operatorname{logit} q = \epsilon`. The Gaussian curve passes below it if
     and only if :math:`\mu \ge \Phi^{-1}(p) - \Phi^{-1}(q)`. The logit of :math:`\Phi` is odd, and convex on
     the positive reals: the log of its slope grows by :math:`r(x) - r(-x) - x`, which is 0 at 0 and rises, as
-    the hazard rate :math:`r` of the normal law is convex (Sampford 1953) with :math:`r'(0) = 2/\pi > 1/2`.
-    The slope of the inverse therefore falls away from 0, and its increment over a window of length
-    :math:`\epsilon` is greatest for the one around 0, which is randomized response with :math:`\epsilon/2`.
+    the hazard rate :math:`r` of the normal distribution is convex (Sampford 1953) with
+    :math:`r'(0) = 2/\pi > 1/2`. The slope of the inverse therefore falls away from 0, and its increment over
+    a window of length :math:`\epsilon` is largest for the one around 0, which is randomized response with
+    :math:`\epsilon/2`.
 
     References
     ----------
@@ -99,7 +103,7 @@ class Exponential(Leaf):
         return GDPView(pure_to_gdp(mul_up(0.5, self._epsilon)), 0.0)
 
     def log_profile(self, epsilon: float) -> float:
-        """Return the log of the greatest profile of bounded range; see the class's notes."""
+        """Return the log of the largest profile of bounded range; see the class's notes."""
         gap = self._epsilon - epsilon
         if gap <= 0:
             return -math.inf
@@ -108,11 +112,11 @@ class Exponential(Leaf):
         return min(0.0, above(2 * part - whole, 16.0, 1 + 2 * abs(part) + abs(whole)))
 
     def dominating_pair(self) -> Pair:
-        """Return the least pair above all of bounded range."""
+        """Return the smallest pair above all of bounded range."""
         return BoundedRangePair(self._epsilon) if self._epsilon > 0 else no_loss()
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the greatest divergences of bounded range; see the class's notes."""
+        """Return the largest divergences of bounded range; see the class's notes."""
         epsilon, gap = self._epsilon, orders - 1.0
         simple = np.fmin(epsilon, np.nextafter(self.zcdp().rho * orders, np.inf))
         if epsilon == 0:

@@ -11,21 +11,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from sfumato._wire import NUMBER
 from sfumato.numerics.rounding import fraction_down
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pairs.normal import NormalPair
-from sfumato.privacy.pairs.normal_mixture import NormalMixturePair, log_binomial
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
+from sfumato.privacy.pairs.noise.normal import NormalPair
+from sfumato.privacy.pairs.noise.normal_mixture import NormalMixturePair, log_binomial
 from sfumato.privacy.pairs.pair import Pair, two_points
-from sfumato.privacy.pairs.subsampled import SubsampledPair
+from sfumato.privacy.pairs.sampling.subsampled import SubsampledPair
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, ZCDPView
 
 __all__ = ["Gaussian"]
 
 
 @final
+@serialized_as("gaussian", noise_multiplier=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class Gaussian(Leaf):
     """Real Gaussian noise on a vector whose L2 norm moves by at most one sensitivity.
@@ -37,7 +40,7 @@ class Gaussian(Leaf):
     ----------
     noise_multiplier : float
         Standard deviation over L2 sensitivity; 0 is no noise.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the sensitivity is about.
 
     Notes
@@ -56,8 +59,10 @@ class Gaussian(Leaf):
     96.7173
     """
 
+    _any_relation = True
+
     noise_multiplier: float
-    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
 
     def __post_init__(self) -> None:
         self._set_rounded("noise_multiplier", self.noise_multiplier, up=False)
@@ -74,7 +79,7 @@ class Gaussian(Leaf):
         return ZCDPView(above(0.5 / noise / noise, 4.0) if noise > 0 else math.inf, 0.0)
 
     def dominating_pair(self) -> Pair:
-        """Return two normal laws one sensitivity apart (Dong, Roth, Su 2022)."""
+        """Return two normal distributions one sensitivity apart (Dong, Roth, Su 2022)."""
         mu = self.gdp().mu
         return NormalPair(mu) if 0 < mu < math.inf else two_points(mu)
 
@@ -93,7 +98,7 @@ class Gaussian(Leaf):
         if not noise:
             return float(distance <= 0)
         z = min(fraction_down(distance / noise), 1e6)
-        # scipy's relative error, and what it may lose among the least floats.
+        # scipy's relative error, and what it may lose among the smallest floats.
         return min(1.0, float(ndtr(-z)) * (1 + UNIT * (64 + 4 * z * z)) + 1e-300)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,18 +8,21 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._wire import NUMBER
 from sfumato.privacy._outward import above, times_above
 from sfumato.privacy.leaves.leaf import Leaf
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pairs.normal import NormalPair
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
+from sfumato.privacy.pairs.noise.normal import NormalPair
 from sfumato.privacy.pairs.pair import Pair, no_loss
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["GaussianDP"]
 
 
 @final
+@serialized_as("gaussian-dp", mu=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class GaussianDP(Leaf):
     """Any mechanism that is mu-Gaussian DP.
@@ -28,13 +31,13 @@ class GaussianDP(Leaf):
     ----------
     mu : float
         The trade-off function is at least that of N(0, 1) against N(mu, 1); non-negative.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the bound is about.
 
     Notes
     -----
-    Guarantee: the two normal laws dominate the mechanism, as it is a post-processing of them (Blackwell); so
-    every view is that of `Gaussian` with the noise multiplier ``1 / mu``.
+    Guarantee: the two normal distributions dominate the mechanism, as it is a post-processing of them
+    (Blackwell); so every view is that of `Gaussian` with the noise multiplier ``1 / mu``.
 
     References
     ----------
@@ -46,8 +49,10 @@ class GaussianDP(Leaf):
     4.8866
     """
 
+    _any_relation = True
+
     mu: float
-    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
 
     def __post_init__(self) -> None:
         self._set_rounded("mu", self.mu, up=True)
@@ -62,11 +67,11 @@ class GaussianDP(Leaf):
         return ZCDPView(above(0.5 * self.mu * self.mu, 4.0) if self.mu else 0.0, 0.0)
 
     def pure(self) -> PureView:
-        """Return 0 where mu is 0: then the two laws are equal. Otherwise there is no such view."""
+        """Return 0 where mu is 0: then the two distributions are equal. Otherwise there is no such view."""
         return PureView(0.0, 0.0) if self.mu == 0 else self._missing("pure")
 
     def dominating_pair(self) -> Pair:
-        """Return the two normal laws."""
+        """Return the two normal distributions."""
         return NormalPair(self.mu) if self.mu else no_loss()
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:

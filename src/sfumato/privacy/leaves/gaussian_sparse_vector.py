@@ -1,4 +1,4 @@
-"""The sparse vector technique with Gaussian noise, for streams of a known greatest length."""
+"""The sparse vector technique with Gaussian noise, for streams of a known maximum length."""
 
 from __future__ import annotations
 
@@ -13,34 +13,45 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr
 
 from sfumato import _check
+from sfumato._wire import BOOLEAN, INTEGER, NUMBER
 from sfumato.numerics.rounding import fraction_up, sqrt_up
 from sfumato.privacy._outward import UNIT, above
 from sfumato.privacy.accountant import certified
 from sfumato.privacy.accountant.planning import Pairs
 from sfumato.privacy.accountant.precision import Precision
 from sfumato.privacy.conversion import rdp_epsilon
+from sfumato.privacy.gaussian_profile import log_profile
 from sfumato.privacy.leaves.leaf import Leaf
-from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.normal import log_profile
-from sfumato.privacy.pairs.hull import profile_laws
-from sfumato.privacy.pairs.normal import NormalPair
+from sfumato.privacy.neighboring import RELATION, Neighboring
+from sfumato.privacy.pairs.convex_minorant import distributions_of_profile
+from sfumato.privacy.pairs.finite import rational_pair
+from sfumato.privacy.pairs.noise.above_threshold import above_threshold_pair
+from sfumato.privacy.pairs.noise.normal import NormalPair
 from sfumato.privacy.pairs.pair import Pair, two_points
-from sfumato.privacy.pairs.rational import rational_pair
-from sfumato.privacy.pairs.stopping import stopping_pair
 from sfumato.privacy.pairs.wrapped import LoosePair
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, ZCDPView
 
 __all__ = ["GaussianSparseVector"]
 
 _LARGEST: Final = 600.0
-_LEAST: Final = -100.0
-"""Log of the least delta that is followed."""
+_MINIMUM: Final = -100.0
+"""Log of the smallest delta that is followed."""
 _POINTS: Final = 128
 _PRECISION: Final = Precision(0.01, 0.0)
-_MOST_LENGTH: Final = 2**50
+_MAX_LENGTH: Final = 2**50
 
 
 @final
+@serialized_as(
+    "gaussian-sparse-vector",
+    threshold_noise=NUMBER,
+    query_noise=NUMBER,
+    length=INTEGER,
+    positives=INTEGER,
+    monotone=BOOLEAN,
+    neighboring=RELATION,
+)
 @dataclass(frozen=True, slots=True, repr=False)
 class GaussianSparseVector(Leaf):
     r"""Answers "above" or "below" to at most so many queries, stopping after some number of "above".
@@ -79,33 +90,35 @@ class GaussianSparseVector(Leaf):
     on the diagonal and :math:`a^2` elsewhere; at most :math:`n/b^2`.
 
     *Only "above" costs.* The composition of :math:`1/a`-Gaussian DP with :math:`c` pairs, those of
-    `sfumato.privacy.pairs.stopping`: their divergences are :math:`1 - (1 - \delta_m(\epsilon))^n` at
-    :math:`\epsilon \ge 0`; :math:`\delta_m` is that of N(0, 1) and N(m, 1), :math:`m = 2/b`, or :math:`1/b`
-    if monotone. Its Rényi divergence is at most
-    :math:`\frac{\alpha}{2a^2} + \frac{c}{\alpha - 1} \log(1 + n G)`, :math:`G = e^{\alpha(\alpha-1)m^2/2}
-    \Phi((\alpha - \tfrac12)m) - \Phi(\tfrac m2)`. Length counts by its logarithm, as large answers are rare.
+    `sfumato.privacy.pairs.noise.above_threshold`: their divergences are
+    :math:`1 - (1 - \delta_m(\epsilon))^n` at :math:`\epsilon \ge 0`; :math:`\delta_m` is that of N(0, 1) and
+    N(m, 1), :math:`m = 2/b`, or :math:`1/b` if monotone. Its Rényi divergence is at most
+    :math:`\frac{\alpha}{2a^2} + \frac{c}{\alpha - 1} \log(1 + n G)`,
+    :math:`G = e^{\alpha(\alpha-1)m^2/2} \Phi((\alpha - \tfrac12)m) - \Phi(\tfrac m2)`. Length counts by its
+    logarithm, as large answers are rare.
 
     Conditions: fresh noise for each query; queries and public thresholds may be chosen from earlier answers;
-    no noisy value is told. A number for an "above" needs fresh noise, added as its own loss.
+    no noisy value is released. A number for an "above" needs fresh noise, added as its own loss.
 
     *Proof of the first.* Told all noisy differences, what each adds to the log likelihood ratio is normal
     given the earlier ones, and the squares of their changes over their variances add up to :math:`d^T
-    \Sigma^{-1} d`, whatever d the answers led to; so the greatest sum will do (Smith, Thakurta 2022). That
+    \Sigma^{-1} d`, whatever d the answers led to; so the largest sum will do (Smith, Thakurta 2022). That
     is :math:`(\sum d_i^2 - r(\sum d_i)^2)/b^2`, :math:`r = a^2/(b^2 + na^2)`, convex in each :math:`d_i`, so
     that all are 1 in size (or 0, if monotone).
 
     *Proof of the second.* Fix an order of the neighbors. Take the threshold's noise on the second to be that
-    on the first plus one sensitivity; as laws of the same number they are 1/a apart. Given this number, no
-    query is more likely to be above on the second, and at each the two normal laws are apart by some
-    :math:`m_i \le m`: 1 from the threshold, and 1 more from the query, in either direction. For monotone
-    queries that fall, do not move the threshold, for those that rise, do: :math:`m_i \le 1/b`. So between
-    two "above" there are chances :math:`h_i` and :math:`h_i' \le h_i` of stopping at query i, and
+    on the first plus one sensitivity; as distributions of the same number they are 1/a apart. Given this
+    number, no query is more likely to be above on the second, and at each the two normal distributions are
+    apart by some :math:`m_i \le m`: 1 from the threshold, and 1 more from the query, in either direction. For
+    monotone queries that fall, do not move the threshold, for those that rise, do: :math:`m_i \le 1/b`. So
+    between two "above" there are chances :math:`h_i` and :math:`h_i' \le h_i` of stopping at query i, and
     :math:`s_i = \prod_{j \le i}(1 - h_j) \le s_i'` of going on: for each "above" the pair of stopping times
     dominates, at all :math:`u > 0`, and the pairs compose with each other and with the threshold's. The same
     is so with the neighbors in the other order. For the moments,
-    :math:`\sum_i (s_{i-1}h_i)^\alpha (s'_{i-1}h_i')^{1-\alpha} + s_n^\alpha s_n'^{1-\alpha} \le 1 + \sum_i
-    s_{i-1} (h_i^\alpha h_i'^{1-\alpha} - h_i)`, and with :math:`l` the likelihood ratio of the normal laws a
-    term is at most :math:`E_P(l^{\alpha-1} - 1)_+ = G`, by Jensen's inequality.
+    :math:`\sum_i (s_{i-1}h_i)^\alpha (s'_{i-1}h_i')^{1-\alpha} + s_n^\alpha s_n'^{1-\alpha}
+    \le 1 + \sum_i s_{i-1} (h_i^\alpha h_i'^{1-\alpha} - h_i)`,
+    and with :math:`l` the likelihood ratio of the normal distributions a term is at most
+    :math:`E_P(l^{\alpha-1} - 1)_+ = G`, by Jensen's inequality.
 
     References
     ----------
@@ -133,7 +146,7 @@ class GaussianSparseVector(Leaf):
         self._set_rounded("query_noise", self.query_noise, up=False)
         remedy = "it bounds the loss, however few are above"
         self._set("length", _check.integer("length", self.length, minimum=1, remedy=remedy))
-        if self.length > _MOST_LENGTH:
+        if self.length > _MAX_LENGTH:
             _check.refuse("length", "be at most 2**50", self.length, "cut the stream into runs")
         remedy = "the run ends with the last of them"
         self._set("positives", _check.integer("positives", self.positives, minimum=1, remedy=remedy))
@@ -179,7 +192,7 @@ class GaussianSparseVector(Leaf):
 
     @property
     def _shift(self) -> float:
-        """Return the greatest distance of two laws at one query, in standard deviations, rounded up."""
+        """Return the largest distance of two means at one query, in standard deviations, rounded up."""
         return above((1 if self.monotone else 2) / self.query_noise, 1.0)
 
     def dominating_pair(self) -> Pair:
@@ -189,23 +202,23 @@ class GaussianSparseVector(Leaf):
 
 @lru_cache(maxsize=64)
 def _pair(leaf: GaussianSparseVector) -> Pair:
-    """Return a pair with the least profile that is proven, between points at which both bounds are read."""
+    """Return a pair with the smallest proven profile, between points at which both bounds are evaluated."""
     mu = leaf.gdp().mu
-    last = min(_LARGEST, rdp_epsilon(leaf.rdp_curve, _LEAST, centre=math.sqrt(-_LEAST) / mu))
+    last = min(_LARGEST, rdp_epsilon(leaf.rdp_curve, _MINIMUM, centre=math.sqrt(-_MINIMUM) / mu))
     places = np.linspace(0.0, last, _POINTS).tolist()
     parts = _parts(leaf)
     deltas = []
     for place in places:
         every = math.exp(min(0.0, log_profile(mu, place))) * (1 + 4 * UNIT)
         deltas.append(min(1.0, every, _composed(parts, place) if parts else 1.0))
-    return LoosePair(rational_pair(profile_laws(places, deltas), symmetric=True))
+    return LoosePair(rational_pair(distributions_of_profile(places, deltas), symmetric=True))
 
 
 def _parts(leaf: GaussianSparseVector) -> Pairs:
     """Return the threshold's pair and that of each "above", or nothing where there is no such bound."""
     if leaf.threshold_noise == 0:
         return []
-    stop = stopping_pair(leaf._shift, leaf.length)  # noqa: SLF001 - of this file
+    stop = above_threshold_pair(leaf._shift, leaf.length)  # noqa: SLF001 - of this file
     return [(NormalPair(above(1 / leaf.threshold_noise, 1.0)), 1), (stop, leaf.positives)]
 
 

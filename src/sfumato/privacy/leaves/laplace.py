@@ -10,21 +10,24 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._wire import NUMBER
 from sfumato.numerics.rounding import exp_up, fraction_down
 from sfumato.privacy._outward import above, below, times_above
 from sfumato.privacy.conversion import pure_to_gdp
+from sfumato.privacy.gaussian_profile import upper_quantile
 from sfumato.privacy.leaves.leaf import Leaf, bounded_log_profile, bounded_rdp
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.normal import upper_quantile
-from sfumato.privacy.pairs.laplace import LaplacePair
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
+from sfumato.privacy.pairs.noise.laplace import LaplacePair
 from sfumato.privacy.pairs.pair import Pair, two_points
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["Laplace", "laplace_kl"]
 
 
 @final
+@serialized_as("laplace", noise_multiplier=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class Laplace(Leaf):
     r"""Real Laplace noise on a value that moves by at most one sensitivity.
@@ -33,15 +36,15 @@ class Laplace(Leaf):
     ----------
     noise_multiplier : float
         Scale over L1 sensitivity; 0 is no noise.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the sensitivity is about.
 
     Notes
     -----
     Guarantee: with :math:`\epsilon_0` = 1/noise_multiplier, every view is that of the pair of two Laplace
-    laws one sensitivity apart, under the relation that the sensitivity is stated for. A vector whose L1 norm
-    moves by one sensitivity has no greater loss only in the pure sense: price it as ``PureDP(1 /
-    noise_multiplier)``.
+    distributions one sensitivity apart, under the relation that the sensitivity is stated for. A vector whose
+    L1 norm moves by one sensitivity has no greater loss only in the pure sense: price it as
+    ``PureDP(1 / noise_multiplier)``.
 
     *Gaussian DP.* Between its linear ends the trade-off function satisfies :math:`\log\alpha + \log\beta =
     -\epsilon_0 - \log 4`. As the log of the normal upper tail is concave, the sum of the two normal quantiles
@@ -65,9 +68,11 @@ class Laplace(Leaf):
     0.5
     """
 
+    _any_relation = True
+
     noise_multiplier: float
-    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
-    # Rounded up: the greatest loss.
+    neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    # Rounded up: the largest loss.
     _bound: float = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -100,7 +105,7 @@ class Laplace(Leaf):
         return bounded_log_profile((self._bound - epsilon) / 2)
 
     def dominating_pair(self) -> Pair:
-        """Return two Laplace laws one sensitivity apart."""
+        """Return two Laplace distributions one sensitivity apart."""
         return LaplacePair(self._bound) if 0 < self._bound < math.inf else two_points(self._bound)
 
     def lone_pass(self, threshold: Fraction) -> float:

@@ -1,4 +1,4 @@
-"""What all leaves share: checked parameters, a short repr, and the shape of bounds on pure losses."""
+"""Common base of all leaves and nodes: checked parameters, repr, bounds on pure losses, group privacy."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from numbers import Rational
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import INTEGER
 from sfumato.errors import NeighboringMismatch, UnsupportedView
 from sfumato.numerics.rounding import exp_up, fraction_down, fraction_up, mul_up
 from sfumato.privacy._outward import UNIT, above, sum_above, times_above
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pairs.chained import MOST_STEPS, ChainedPair
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation, refuse_further
+from sfumato.privacy.pairs.group_privacy import MAX_STEPS, GroupPrivacyPair
 from sfumato.privacy.pairs.pair import Pair, no_loss
+from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
-__all__ = ["Chained", "DivergenceLeaf", "Leaf", "Node", "bounded_log_profile", "bounded_rdp", "listed"]
+__all__ = ["DivergenceLeaf", "GroupPrivacy", "Leaf", "Node", "bounded_log_profile", "bounded_rdp", "listed"]
 
 # Enough for every float; keeps the serialised form short.
 _MAX_BITS = 4096
-_MOST_BITS = 1000
+_MAX_SHIFT_BITS = 1000
 _ANY = "pass a number, 0 or above"
 _NOISE = "pass the scale of the noise; 0 is no noise"
 _REMEDIES = dict.fromkeys(("noise_multiplier", "stddev", "scale", "threshold_noise", "query_noise"), _NOISE)
@@ -38,6 +40,9 @@ class Node(PrivacyLoss):
 
     __slots__ = ()
 
+    _any_relation: ClassVar[bool] = False
+    """Whether the theorem is about any two neighbors of any `Relation`, and not of three only."""
+
     def _set_part(self, name: str, value: object) -> None:
         """Check that a part is one loss, neither repeated nor composed."""
         if not isinstance(value, PrivacyLoss):
@@ -46,7 +51,13 @@ class Node(PrivacyLoss):
             _check.refuse(
                 name, "be one mechanism, neither repeated nor composed", repr(value)[:200], "wrap each part"
             )
+        self._check_further(value.neighboring)
         self._set(name, value)
+
+    def _check_further(self, relation: Relation | None) -> None:
+        """Refuse a relation that the theorem is not about."""
+        if not self._any_relation:
+            refuse_further(type(self).__name__, relation)
 
     def __repr__(self) -> str:
         shown = (
@@ -60,12 +71,13 @@ class Node(PrivacyLoss):
         object.__setattr__(self, name, value)
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
-        return Chained(self, steps, neighboring=relation)
+        return GroupPrivacy(self, steps, neighboring=relation)
 
 
 @final
+@serialized_as("group-privacy", loss=LOSS, steps=INTEGER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
-class Chained(Node):
+class GroupPrivacy(Node):
     r"""A loss between datasets that are several steps apart; `PrivacyLoss.group` and `under` make it.
 
     Parameters
@@ -83,9 +95,9 @@ class Chained(Node):
     -----
     Guarantee: an upper bound, for the worst neighbors of each step need not lie on one line. The pair chains
     the steps' powers, :math:`h_1 \circ \dots \circ h_k` (Dong, Roth, Su 2022, group privacy; proof for
-    unlike steps in `sfumato.privacy.pairs.chained`). Pure epsilons add, and a mass grows to :math:`\delta
-    \sum_{i<k} e^{i\epsilon}` (Dwork, Roth 2014, group privacy; Vadhan 2017, Lemma 2.2). Rho grows with
-    :math:`k^2` (Bun, Steinke 2016, group privacy) and mu with :math:`k` (Dong, Roth, Su 2022).
+    unlike steps in `sfumato.privacy.pairs.group_privacy`). Pure epsilons add, and a mass grows to
+    :math:`\delta \sum_{i<k} e^{i\epsilon}` (Dwork, Roth 2014, group privacy; Vadhan 2017, Lemma 2.2). Rho
+    grows with :math:`k^2` (Bun, Steinke 2016, group privacy) and mu with :math:`k` (Dong, Roth, Su 2022).
 
     References
     ----------
@@ -93,9 +105,9 @@ class Chained(Node):
 
     Examples
     --------
-    >>> from sfumato.privacy import Gaussian, PoissonSubsampled
-    >>> PoissonSubsampled(Gaussian(1.0), 0.01).group(2)
-    Chained(loss=PoissonSubsampled(loss=Gaussian(noise_multiplier=1.0), sampling_probability=0.01), steps=2)
+    >>> from sfumato.privacy import PoissonSubsampled, PureDP
+    >>> PoissonSubsampled(PureDP(1.0), 0.01).group(2)
+    GroupPrivacy(loss=PoissonSubsampled(loss=PureDP(epsilon=1.0), sampling_probability=0.01), steps=2)
     """
 
     loss: PrivacyLoss
@@ -106,8 +118,8 @@ class Chained(Node):
         self._set_part("loss", self.loss)
         remedy = "fewer units, or a closed form"
         self._set("steps", _check.integer("steps", self.steps, minimum=2, remedy=remedy))
-        if self.steps > MOST_STEPS:
-            _check.refuse("steps", f"be at most {MOST_STEPS}", self.steps, remedy)
+        if self.steps > MAX_STEPS:
+            _check.refuse("steps", f"be at most {MAX_STEPS}", self.steps, remedy)
         if not isinstance(self.neighboring, Neighboring):
             _check.refuse("neighboring", "be a Neighboring", self.neighboring, "pass that of the loss")
         if self._replaces and (self.neighboring is not Neighboring.REPLACE_ONE or self.steps % 2):
@@ -121,13 +133,13 @@ class Chained(Node):
         return self.neighboring is not self.loss.neighboring
 
     def _chained(self, steps: int, relation: Neighboring) -> PrivacyLoss:
-        return Chained(self.loss, self.steps * steps, neighboring=relation)
+        return GroupPrivacy(self.loss, self.steps * steps, neighboring=relation)
 
     def dominating_pair(self) -> Pair:
         """Return the chain of the steps' pairs, there and back where units are replaced."""
         base = self.loss.dominating_pair()
         back = self.steps // 2 if self._replaces else 0
-        return ChainedPair(base, self.steps - back, back)
+        return GroupPrivacyPair(base, self.steps - back, back)
 
     def pure(self) -> PureView:
         """Add epsilons; each step multiplies the mass of the others."""
@@ -149,7 +161,7 @@ class Chained(Node):
         return GDPView(times_above(self.steps, mu), 0.0) if delta == 0 else self._missing("gdp")
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return what zCDP proves, and no more than the greatest loss."""
+        """Return what zCDP proves, and no more than the largest loss."""
         try:
             curve = np.nextafter(self.zcdp().rho * orders, np.inf)
         except UnsupportedView:
@@ -188,7 +200,9 @@ class Leaf(Node):
         _check.non_negative(name, value, _REMEDIES.get(name, _ANY))
         exact = Fraction(0) if value == 0 else _check.fraction(name, value)
         if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _MAX_BITS:
-            _check.refuse(name, f"have at most {_MAX_BITS} bits above and below the bar", "a longer fraction")
+            rule = f"have at most {_MAX_BITS} bits in numerator and denominator"
+            bits = max(exact.numerator.bit_length(), exact.denominator.bit_length())
+            _check.refuse(name, rule, bits, "round it, such as by limit_denominator")
         self._set(name, exact)
 
     def _set_lattice(self, name: str, noise: object, sensitivity: object, neighboring: object) -> None:
@@ -196,14 +210,16 @@ class Leaf(Node):
         self._set_exact(name, noise)
         remedy = "a value that no unit can move needs neither noise nor a loss"
         self._set("sensitivity", _check.integer("sensitivity", sensitivity, minimum=1, remedy=remedy))
-        if self.sensitivity.bit_length() > _MOST_BITS:  # type: ignore[attr-defined]
+        if self.sensitivity.bit_length() > _MAX_SHIFT_BITS:  # type: ignore[attr-defined]
             remedy = "no float is so large: use a coarser grid"
-            _check.refuse("sensitivity", f"be below 2**{_MOST_BITS}", "a longer integer", remedy)
+            bits = self.sensitivity.bit_length()  # type: ignore[attr-defined]
+            _check.refuse("sensitivity", f"have at most {_MAX_BITS} bits", bits, remedy)
         self._set_relation(neighboring)
 
     def _set_relation(self, value: object) -> None:
-        if not isinstance(value, Neighboring):
+        if not isinstance(value, Relation):
             _check.refuse("neighboring", "be a Neighboring", value, "pass Neighboring.ADD_REMOVE or another")
+        self._check_further(value)
         self._set("neighboring", value)
 
     def _set_monotone(self, value: object) -> None:
@@ -216,7 +232,7 @@ class Leaf(Node):
 
 
 class DivergenceLeaf(Leaf):
-    """A leaf known by bounds on divergences alone: where one of them is 0, the two laws are equal.
+    """A leaf known by bounds on divergences alone: where one of them is 0, the two distributions are equal.
 
     Then every view and a pair exist, with no loss at all; otherwise only what the subclass proves.
     """
@@ -226,22 +242,22 @@ class DivergenceLeaf(Leaf):
     @property
     @abstractmethod
     def _equal(self) -> bool:
-        """Whether the bounds say that the two laws are equal."""
+        """Whether the bounds say that the two distributions are equal."""
 
     def pure(self) -> PureView:
-        """Return 0 where the two laws are equal. Otherwise there is no such view."""
+        """Return 0 where the two distributions are equal. Otherwise there is no such view."""
         return PureView(0.0, 0.0) if self._equal else self._missing("pure")
 
     def zcdp(self) -> ZCDPView:
-        """Return 0 where the two laws are equal. Otherwise there is no such view."""
+        """Return 0 where the two distributions are equal. Otherwise there is no such view."""
         return ZCDPView(0.0, 0.0) if self._equal else self._missing("zcdp")
 
     def gdp(self) -> GDPView:
-        """Return 0 where the two laws are equal. Otherwise there is no such view."""
+        """Return 0 where the two distributions are equal. Otherwise there is no such view."""
         return GDPView(0.0, 0.0) if self._equal else self._missing("gdp")
 
     def dominating_pair(self) -> Pair:
-        """Return two equal laws where they are. Otherwise there is no such pair."""
+        """Return two equal distributions where they are. Otherwise there is no such pair."""
         return no_loss() if self._equal else self._missing("dominating pair")
 
 
@@ -264,7 +280,7 @@ def bounded_rdp(
     orders : ndarray
         Orders above 1.
     share : ndarray
-        The :math:`s` of each order: the tilted mass that is left when the greatest loss is factored out, in
+        The :math:`s` of each order: the tilted mass that is left when the largest loss is factored out, in
         (0, 1]. Its relative error is at most 32 roundings, plus one for each unit of :math:`\epsilon\alpha`.
     """
     if math.isinf(epsilon):

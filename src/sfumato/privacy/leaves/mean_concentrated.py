@@ -1,4 +1,4 @@
-"""Concentrated differential privacy as first defined: a mean of the privacy loss, and how it is spread."""
+"""Mean-concentrated differential privacy: the mean of the privacy loss and a sub-Gaussian bound on it."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._wire import NUMBER
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.conversion import pure_to_zcdp
 from sfumato.privacy.leaves.leaf import DivergenceLeaf
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
+from sfumato.privacy.serialization import serialized_as
 from sfumato.privacy.views import ZCDPView
 
 __all__ = ["CDP"]
 
 
 @final
+@serialized_as("mean-concentrated-dp", mu=NUMBER, tau=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class CDP(DivergenceLeaf):
     r"""Any mechanism that is (mu, tau)-concentrated differentially private.
@@ -31,7 +34,7 @@ class CDP(DivergenceLeaf):
     tau : float
         The loss less its mean is sub-Gaussian with this parameter: :math:`E e^{t(Z - EZ)} \le
         e^{t^2\tau^2/2}` for all t; non-negative.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the bounds are about.
 
     Notes
@@ -41,9 +44,9 @@ class CDP(DivergenceLeaf):
     2016, Lemma 4.2); over :math:`\alpha`, this falls or rises from :math:`\mu` to :math:`\tau^2/2`, so the
     greater of both is a rho of zCDP.
 
-    If mu is 0 the two laws are equal. If tau is 0 they are, too: the loss is then a constant in either order,
-    so that each law is a multiple of the other where that one has mass, and as both means are finite, this is
-    everywhere.
+    If mu is 0 the two distributions are equal. If tau is 0 they are, too: the loss is then a constant in
+    either order, so that each distribution is a multiple of the other where that one has mass, and as both
+    means are finite, this is everywhere.
 
     Gaussian noise of noise multiplier z is :math:`(1/(2z^2), 1/z)`-CDP, with these views exactly its own.
 
@@ -59,9 +62,11 @@ class CDP(DivergenceLeaf):
     True
     """
 
+    _any_relation = True
+
     mu: float
     tau: float
-    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
 
     def __post_init__(self) -> None:
         self._set_rounded("mu", self.mu, up=True)
@@ -69,7 +74,7 @@ class CDP(DivergenceLeaf):
         self._set_relation(self.neighboring)
 
     @classmethod
-    def of_pure(cls, epsilon: float, *, neighboring: Neighboring = Neighboring.ADD_REMOVE) -> CDP:
+    def of_pure(cls, epsilon: float, *, neighboring: Relation = Neighboring.ADD_REMOVE) -> CDP:
         r"""Return the bounds that every epsilon-DP mechanism meets.
 
         Notes
@@ -90,7 +95,7 @@ class CDP(DivergenceLeaf):
         return fraction_up(Fraction(self.tau) ** 2 / 2)
 
     def zcdp(self) -> ZCDPView:
-        """Return the greater of the mean and half of the square of tau; 0 where the two laws are equal."""
+        """Return the greater of the mean and half of the square of tau; 0 if the distributions are equal."""
         return ZCDPView(0.0 if self._equal else max(self.mu, self._slope), 0.0)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Report-noisy-max: noise on every score, and only the name of the largest is told."""
+"""Report noisy max: noise is added to every score, and only the index of the largest is released."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from fractions import Fraction
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import BOOLEAN, NUMBER, Names
 from sfumato.privacy.leaves.bounded import BoundedLeaf
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.leaves.leaf import Leaf
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring
+from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["MaxNoise", "ReportNoisyMax"]
 
@@ -40,10 +42,19 @@ class MaxNoise(Enum):
         return f"MaxNoise.{self.name}"
 
 
+_NOISE = Names(
+    "a noise",
+    {"gumbel": MaxNoise.GUMBEL, "exponential": MaxNoise.EXPONENTIAL, "laplace": MaxNoise.LAPLACE},
+)
+
+
 @final
+@serialized_as(
+    "report-noisy-max", noise_multiplier=NUMBER, noise=_NOISE, monotone=BOOLEAN, neighboring=RELATION
+)
 @dataclass(frozen=True, slots=True, repr=False)
 class ReportNoisyMax(BoundedLeaf):
-    r"""The index of the largest of several scores after independent noise; no score is told.
+    r"""The index of the largest of several scores after independent noise; no score is released.
 
     Parameters
     ----------
@@ -75,9 +86,10 @@ class ReportNoisyMax(BoundedLeaf):
     *Exponential or Laplace noise*: pure DP alone. Given all noise but that of candidate :math:`i`, it wins if
     its noise exceeds :math:`r`, the largest other noisy score less its own score; on the neighbor, if it
     exceeds a value of at most :math:`r + 2\Delta`, or of at most :math:`r + \Delta` if both parts of
-    :math:`r` move in one direction. Both laws have :math:`P(Z \ge r + kb) \ge e^{-k} P(Z \ge r)` for all
-    :math:`r` and :math:`k \ge 0`. Averaging over the other noise ends the proof. Discrete Laplace noise on
-    whole scores has it for whole :math:`r` and :math:`kb`; what is largest together is put in a random order.
+    :math:`r` move in one direction. Both distributions have :math:`P(Z \ge r + kb) \ge e^{-k} P(Z \ge r)` for
+    all :math:`r` and :math:`k \ge 0`. Averaging over the other noise ends the proof. Discrete Laplace noise
+    on whole scores has it for whole :math:`r` and :math:`kb`; what is largest together is put in a random
+    order.
 
     References
     ----------

@@ -9,16 +9,19 @@ from typing import Final, final
 import numpy as np
 
 from sfumato import _check
+from sfumato._wire import INTEGER, NUMBER
 from sfumato.privacy.leaves.three_losses import ThreeLosses
-from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pairs.blanket import Blanket
+from sfumato.privacy.neighboring import RELATION, Neighboring
+from sfumato.privacy.pairs.shuffling.blanket import Blanket
+from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["RandomizedResponse"]
 
-_MOST: Final = 2**53
+_MAXIMUM: Final = 2**53
 
 
 @final
+@serialized_as("randomized-response", epsilon=NUMBER, categories=INTEGER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class RandomizedResponse(ThreeLosses):
     r"""A category that is reported truly, or exchanged for another one drawn evenly.
@@ -62,7 +65,7 @@ class RandomizedResponse(ThreeLosses):
         self._set_rounded("_epsilon", epsilon, up=True)
         remedy = "one category needs no report"
         self._set("categories", _check.integer("categories", categories, minimum=2, remedy=remedy))
-        if self.categories > _MOST:
+        if self.categories > _MAXIMUM:
             _check.refuse("categories", "be at most 2**53", categories, "hash them to fewer")
         self._set_relation(neighboring)
 
@@ -71,7 +74,7 @@ class RandomizedResponse(ThreeLosses):
         return self._epsilon
 
     def blanket(self) -> Blanket:
-        r"""Return the even law: each report is of it with probability :math:`k/D`, whatever is true."""
+        r"""Return the uniform distribution, which a report is from with probability :math:`k/D`."""
         return Blanket(self._epsilon, 1 / self.categories)
 
     def _masses(self) -> tuple[float, float]:

@@ -10,17 +10,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import NUMBER, sequence
 from sfumato.numerics.rounding import mul_up
 from sfumato.privacy._outward import UNIT
 from sfumato.privacy.leaves.leaf import DivergenceLeaf
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring, Relation
+from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["RDPCurve"]
 
-_MOST: Final = 10_000
+_MAXIMUM: Final = 10_000
 
 
 @final
+@serialized_as("rdp-curve", orders=sequence(NUMBER), epsilons=sequence(NUMBER), neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class RDPCurve(DivergenceLeaf):
     r"""Any mechanism whose Rényi divergences have the given bounds.
@@ -31,17 +34,17 @@ class RDPCurve(DivergenceLeaf):
         Rising, above 1.
     epsilons : sequence of float
         Bounds on the divergences of those orders, in both directions; non-negative.
-    neighboring : Neighboring
+    neighboring : Neighboring or Relation
         The relation that the bounds are about.
 
     Notes
     -----
-    Guarantee: between the orders the curve is the greatest that the bounds allow. The function
+    Guarantee: between the orders the curve is the largest that the bounds allow. The function
     :math:`(\alpha - 1) D_\alpha` is convex, the log of a moment generating function, and tends to 0 at order
     1 (the divergence of some larger order is finite). So it lies below each chord of the points
     :math:`(1, 0)` and :math:`(\alpha_i, (\alpha_i - 1)\epsilon_i)`, which also says that the divergences rise
     with the order. Beyond the last order nothing is known, so there is neither zCDP nor a dominating pair,
-    unless some divergence is 0: then the two laws are equal.
+    unless some divergence is 0: then the two distributions are equal.
 
     References
     ----------
@@ -55,22 +58,25 @@ class RDPCurve(DivergenceLeaf):
     (0.4, 1.8971)
     """
 
+    _any_relation = True
+
     orders: Sequence[float]
     epsilons: Sequence[float]
-    neighboring: Neighboring = field(default=Neighboring.ADD_REMOVE, kw_only=True)
-    # The vertices of the greatest convex curve, by order less 1.
+    neighboring: Relation = field(default=Neighboring.ADD_REMOVE, kw_only=True)
+    # The vertices of the largest convex curve, by order less 1.
     _gaps: tuple[float, ...] = field(init=False, compare=False)
     _heights: tuple[float, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         self._set_numbers("orders", self.orders, up=False)
         self._set_numbers("epsilons", self.epsilons, up=True)
-        if not 0 < len(self.orders) == len(self.epsilons) <= _MOST:
-            remedy = f"pass from 1 to {_MOST} orders and as many epsilons"
+        if not 0 < len(self.orders) == len(self.epsilons) <= _MAXIMUM:
+            remedy = f"pass from 1 to {_MAXIMUM} orders and as many epsilons"
             _check.refuse("epsilons", "be as many as the orders", len(self.epsilons), remedy)
-        steps = zip((1.0, *self.orders), self.orders, strict=False)
-        if any(after <= before for before, after in steps):
-            _check.refuse("orders", "rise from above 1", "others", "sort them, and leave out repetitions")
+        for before, after in zip((1.0, *self.orders), self.orders, strict=False):
+            if after <= before:
+                remedy = "pass orders above 1; sort them and leave out repetitions"
+                _check.refuse("orders", f"increase after {before!r}", after, remedy)
         self._set_relation(self.neighboring)
         gaps, heights = [0.0], [0.0]
         for order, epsilon in zip(self.orders, self.epsilons, strict=True):

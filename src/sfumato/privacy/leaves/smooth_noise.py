@@ -1,4 +1,4 @@
-"""Noise with light tails, scaled to a smooth bound on local sensitivity: not pure DP, but less of it."""
+"""Laplace and Gaussian noise scaled to a smooth bound on local sensitivity."""
 
 from __future__ import annotations
 
@@ -9,32 +9,35 @@ from typing import Final, final
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato._wire import NUMBER
 from sfumato.privacy._outward import UNIT, above
+from sfumato.privacy.leaves.discrete_pair import RationalLeaf
 from sfumato.privacy.leaves.leaf import Leaf
-from sfumato.privacy.leaves.rational import RationalLeaf
 from sfumato.privacy.loss import Term
-from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pairs.hull import profile_laws
+from sfumato.privacy.neighboring import RELATION, Neighboring
+from sfumato.privacy.pairs.convex_minorant import distributions_of_profile
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.wrapped import LoosePair
+from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["SmoothGaussian", "SmoothLaplace"]
 
 _POINTS: Final = 256
 _FARTHEST: Final = 140.0
-"""Minus the log of the least delta that is followed."""
+"""Minus the log of the smallest delta that is followed."""
 _LARGEST: Final = 600.0
-_LEAST: Final = 1e-9
-_LEAST_SMOOTH: Final = 1e-7
+_MIN_GAP: Final = 1e-9
+_MIN_SMOOTH: Final = 1e-7
 
 
 @final
+@serialized_as("smooth-laplace", noise_multiplier=NUMBER, smoothness=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class SmoothLaplace(RationalLeaf):
     r"""A number with Laplace noise, as wide as a smooth upper bound on its local sensitivity.
 
-    The answer is :math:`f(x) + k\, S(x)\, Z`, where :math:`Z` has the Laplace law of scale 1. The scale is
-    secret: it depends on the data, and so does every error that is computed from it.
+    The answer is :math:`f(x) + k\, S(x)\, Z`, where :math:`Z` has the Laplace distribution of scale 1. The
+    scale is secret: it depends on the data, and so does every error that is computed from it.
 
     Parameters
     ----------
@@ -56,7 +59,7 @@ class SmoothLaplace(RationalLeaf):
     :math:`(\alpha - 1)(e^\beta - 1) < 1` of at most the greater of :math:`\beta + 1/k` and :math:`1/k - \beta
     - \log(1 - (\alpha - 1)(e^\beta - 1))/(\alpha - 1)`. Conditions: :math:`S(x) \ge |f(x) - f(y)|` and
     :math:`S(x) \le e^\beta S(y)` for all neighbors :math:`x, y`, in either order, without exception; the
-    value is one real number; the scale is not told.
+    value is one real number; the scale is not released.
 
     *Proof.* If :math:`S(x) = 0` then :math:`S(y) = 0` and :math:`f(x) = f(y)`. Otherwise measure in units of
     :math:`k S(x)` from :math:`f(x)`: the answer on x is :math:`Z`, that on y is :math:`d + e^\tau Z`,
@@ -65,7 +68,7 @@ class SmoothLaplace(RationalLeaf):
     :math:`\tau = -t < 0` it is at most :math:`Y = 1/k - t + (e^t - 1)E`, :math:`E = |z|` exponential of mean
     1, which has no memory: :math:`E(1 - e^{\epsilon - Y})_+ = (1 - e^{-t}) e^{-(\epsilon - 1/k + t)/(e^t -
     1)}` for :math:`\epsilon \ge 1/k`. Both factors rise with t, the second as :math:`1 - e^{-t} \le t`. The
-    moment :math:`E e^{(\alpha-1)Y}` is that of an exponential law, and its bound rises with t too.
+    moment :math:`E e^{(\alpha-1)Y}` is that of an exponential distribution, and its bound rises with t too.
 
     References
     ----------
@@ -88,13 +91,13 @@ class SmoothLaplace(RationalLeaf):
         self._set_relation(self.neighboring)
         first = self._certain
         if first >= _LARGEST:
-            self._set_laws(profile_laws([0.0], [1.0]), symmetric=True)
+            self._set_laws(distributions_of_profile([0.0], [1.0]), symmetric=True)
             return
         reach = math.expm1(self._beta) * _FARTHEST
         places = np.linspace(first, min(_LARGEST, first + reach), _POINTS if reach else 1).tolist()
         epsilons = sorted(set(places))
         deltas = [min(1.0, math.exp(self._log_delta(place)) * (1 + 8 * UNIT)) for place in epsilons]
-        self._set_laws(profile_laws(epsilons, deltas), symmetric=True)
+        self._set_laws(distributions_of_profile(epsilons, deltas), symmetric=True)
 
     @property
     def _shift(self) -> float:
@@ -102,13 +105,13 @@ class SmoothLaplace(RationalLeaf):
 
     @property
     def _certain(self) -> float:
-        """The least epsilon that the formula is about."""
+        """The smallest epsilon that the formula is about."""
         return above(self._shift + self._beta, 1.0)
 
     @property
     def _beta(self) -> float:
         """The smoothness, or a greater one that leaves some digits of the formula."""
-        return max(self.smoothness, _LEAST_SMOOTH) if self.smoothness else 0.0
+        return max(self.smoothness, _MIN_SMOOTH) if self.smoothness else 0.0
 
     def _log_delta(self, epsilon: float) -> float:
         """Return the log of the bound, for an epsilon that it is about."""
@@ -129,7 +132,7 @@ class SmoothLaplace(RationalLeaf):
         return 0.0, self.terms
 
     def dominating_pair(self) -> Pair:
-        """Return the two laws whose profile is at least the bound."""
+        """Return the two distributions whose profile is at least the bound."""
         return LoosePair(self._pair)
 
     @property
@@ -144,13 +147,14 @@ class SmoothLaplace(RationalLeaf):
         gap, beta = orders - 1.0, self._beta
         share = gap * (math.expm1(beta) * (1 + 4 * UNIT))
         with np.errstate(all="ignore"):
-            tilt = np.where(share < 1 - _LEAST, -np.log1p(-share) / gap, np.inf)
+            tilt = np.where(share < 1 - _MIN_GAP, -np.log1p(-share) / gap, np.inf)
         # Near a share of 1 a rounding of it is as large as 1 / (1 - share) of the logarithm.
-        slack = UNIT * (8 * (self._shift + beta) + 8 * tilt + 64 / _LEAST * share / gap * (share > 0.5))
+        slack = UNIT * (8 * (self._shift + beta) + 8 * tilt + 64 / _MIN_GAP * share / gap * (share > 0.5))
         return np.maximum(self._certain, self._shift - beta + tilt + slack)
 
 
 @final
+@serialized_as("smooth-gaussian", noise_multiplier=NUMBER, smoothness=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False)
 class SmoothGaussian(Leaf):
     r"""A number with Gaussian noise, as wide as a smooth upper bound on its local sensitivity.
@@ -181,15 +185,15 @@ class SmoothGaussian(Leaf):
     *Proof.* In units of :math:`k S(x)` from :math:`f(x)` the answers are N(0, 1) and N(d, :math:`e^{2\tau}`),
     :math:`|\tau| \le \beta`, :math:`|d| \le \min(1, e^\tau)/k`, whose divergence is :math:`g(\tau) + \alpha
     d^2/(2w(\tau))` (infinite unless :math:`w > 0`). As :math:`g' = 1 - 1/w`, and :math:`w` is above 1 just
-    for :math:`\tau > 0`, :math:`g` is greatest at an end on either side of 0. For :math:`\tau > 0`,
+    for :math:`\tau > 0`, :math:`g` is largest at an end on either side of 0. For :math:`\tau > 0`,
     :math:`d^2/w \le k^{-2}`. For :math:`\tau < 0`, :math:`d^2/w \le k^{-2}/(\alpha - (\alpha - 1)
-    e^{-2\tau})`, which is greatest at :math:`-\beta`.
+    e^{-2\tau})`, which is largest at :math:`-\beta`.
 
     References
     ----------
     Bun, Steinke (2019), "Average-case averages: private algorithms for smooth sensitivity and mean
     estimation", Gaussian noise and truncated concentrated DP; van Erven, Harremoës (2014), "Rényi divergence
-    and Kullback-Leibler divergence", of two normal laws; the bound is proven here.
+    and Kullback-Leibler divergence", of two normal distributions; the bound is proven here.
 
     Examples
     --------
@@ -223,5 +227,7 @@ class SmoothGaussian(Leaf):
                 # Where w is small, its rounding is as large as 1 / w of both terms.
                 slack = UNIT * 32 * size * (1 + np.exp(-np.minimum(log_w, 0.0)))
                 found = np.maximum(found, tau + (2 * tau - log_w) / (2 * gap) + moved + slack)
-            finite = (1 + orders * math.expm1(-2 * beta) > _LEAST) & (gap * math.expm1(2 * beta) < 1 - _LEAST)
+            finite = (1 + orders * math.expm1(-2 * beta) > _MIN_GAP) & (
+                gap * math.expm1(2 * beta) < 1 - _MIN_GAP
+            )
         return np.where(finite, np.nextafter(found, np.inf), np.inf)

@@ -1,4 +1,4 @@
-"""Noise scaled to a smooth bound on local sensitivity; the scale depends on the data, the loss does not."""
+"""Student's t noise scaled to a smooth bound on local sensitivity: pure DP."""
 
 from __future__ import annotations
 
@@ -7,20 +7,29 @@ from dataclasses import dataclass, field
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import NUMBER, Field
 from sfumato.privacy._outward import above
 from sfumato.privacy.leaves.bounded import BoundedLeaf
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring
+from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["SmoothSensitivity"]
 
 
 @final
+@serialized_as(
+    "smooth-student-t",
+    noise_multiplier=NUMBER,
+    smoothness=NUMBER,
+    degrees_of_freedom=Field("degrees", NUMBER),
+    neighboring=RELATION,
+)
 @dataclass(frozen=True, slots=True, repr=False)
 class SmoothSensitivity(BoundedLeaf):
     r"""A number with Student's t noise, as wide as a smooth upper bound on its local sensitivity.
 
-    The answer is :math:`f(x) + k\, S(x)\, T`, where :math:`T` has Student's t law. The scale is secret: it
-    depends on the data, and so does every error that is computed from it.
+    The answer is :math:`f(x) + k\, S(x)\, T`, where :math:`T` has Student's t distribution. The scale is
+    secret: it depends on the data, and so does every error that is computed from it.
 
     Parameters
     ----------
@@ -29,7 +38,8 @@ class SmoothSensitivity(BoundedLeaf):
     smoothness : float
         :math:`\beta`: the logarithm of :math:`S` moves by at most this between neighbors.
     degrees : float
-        Of freedom of the t law, positive; 1 is the Cauchy law, and the variance is finite above 2.
+        Of freedom of the t distribution, positive; 1 is the Cauchy distribution, and the variance is finite
+        above 2.
     neighboring : Neighboring
         The relation that the local sensitivity and its smoothness are about.
 
@@ -41,11 +51,11 @@ class SmoothSensitivity(BoundedLeaf):
 
     :math:`d` the degrees of freedom. Conditions: :math:`S(x) \ge |f(x) - f(y)|` and :math:`S(x) \le e^\beta
     S(y)` for all neighbors :math:`x, y`, in either order, without exception; the value is one real number;
-    the scale is not told.
+    the scale is not released.
 
     *Proof.* If :math:`S(x) = 0` then :math:`S(y) = 0` and :math:`f(x) = f(y)`. Otherwise the density of the
     answer is moved in two steps. Shifting the centre by :math:`|f(x) - f(y)|`, at most :math:`1/k` scales,
-    changes its logarithm by at most that many times the greatest slope of :math:`\frac{d+1}{2}\log(1 +
+    changes its logarithm by at most that many times the largest slope of :math:`\frac{d+1}{2}\log(1 +
     z^2/d)`, which is :math:`(d+1)/(2\sqrt d)`. Multiplying the scale by :math:`e^\tau`, :math:`|\tau| \le
     \beta`, changes it at a rate of :math:`(d + 1) z^2/(d + z^2) - 1`, which lies in :math:`[-1, d]`.
 

@@ -1,4 +1,4 @@
-"""The sparse vector technique: which of many queries are above a threshold, paying for the few that are."""
+"""The sparse vector technique: which of many queries exceed a threshold, at a cost for those only."""
 
 from __future__ import annotations
 
@@ -8,13 +8,23 @@ from fractions import Fraction
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import BOOLEAN, INTEGER, NUMBER
 from sfumato.privacy.leaves.bounded import BoundedLeaf
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring
+from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["SparseVector"]
 
 
 @final
+@serialized_as(
+    "sparse-vector",
+    threshold_noise=NUMBER,
+    query_noise=NUMBER,
+    positives=INTEGER,
+    monotone=BOOLEAN,
+    neighboring=RELATION,
+)
 @dataclass(frozen=True, slots=True, repr=False)
 class SparseVector(BoundedLeaf):
     r"""Answers "above" or "below" to a stream of queries, stopping after some number of "above".
@@ -47,7 +57,7 @@ class SparseVector(BoundedLeaf):
     :math:`a, b` are the two noise multipliers and :math:`c` is the number of positives; whatever the number
     of "below". Conditions: Laplace noise, or exponential noise (which is never negative), for the threshold
     and for the queries; fresh noise for each query; queries and public thresholds may be chosen from earlier
-    answers; no noisy value is told. A number for an "above" needs fresh noise, added as its own loss.
+    answers; no noisy value is released. A number for an "above" needs fresh noise, added as its own loss.
     Gaussian noise is not priced by this leaf.
 
     *Proof.* Fix the answers, and let the noise of the threshold be :math:`z` for the first dataset and

@@ -9,13 +9,16 @@ from typing import final
 import numpy as np
 
 from sfumato import _check
+from sfumato._wire import NUMBER
 from sfumato.privacy.leaves.three_losses import ThreeLosses
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import RELATION, Neighboring
+from sfumato.privacy.serialization import serialized_as
 
 __all__ = ["Staircase"]
 
 
 @final
+@serialized_as("staircase", epsilon=NUMBER, gamma=NUMBER, neighboring=RELATION)
 @dataclass(frozen=True, slots=True, repr=False, init=False)
 class Staircase(ThreeLosses):
     r"""Staircase noise on one number that moves by at most one sensitivity.
@@ -26,7 +29,7 @@ class Staircase(ThreeLosses):
         Each step of the noise's density is :math:`e^{-\epsilon}` times the one before; positive.
     gamma : float
         Where the first step ends, in sensitivities: from 0 to 1. By default :math:`1/(1 + e^{\epsilon/2})`,
-        which has the least expected magnitude of noise.
+        which has the smallest expected magnitude of noise.
     neighboring : Neighboring
         The relation that the sensitivity is about.
 
@@ -86,7 +89,7 @@ class Staircase(ThreeLosses):
             log_gamma, log_rest = np.log(gamma), np.log1p(-gamma)
             log_middle = np.log(abs(1 - 2 * gamma))
         log_half = math.log(-math.expm1(-epsilon)) - math.log(2)
-        # The masses beside the greatest loss's half, without a difference of two large numbers.
+        # The masses beside the largest loss's half, without a difference of two large numbers.
         if gamma < 0.5:
             least = log_half - float(np.logaddexp(0.0, log_rest - epsilon - log_gamma))
             height = log_half - float(np.logaddexp(log_gamma + epsilon, log_rest))

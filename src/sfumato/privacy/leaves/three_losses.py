@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT, above, below
 from sfumato.privacy.conversion import pure_to_gdp, pure_to_zcdp
+from sfumato.privacy.gaussian_profile import upper_quantile
 from sfumato.privacy.leaves.leaf import Leaf, bounded_log_profile, bounded_rdp
-from sfumato.privacy.normal import upper_quantile
 from sfumato.privacy.pairs.bins import Points
 from sfumato.privacy.pairs.pair import AtomicPair, Pair, no_loss
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
@@ -33,9 +33,9 @@ class ThreeLosses(Leaf):
     -----
     *Rényi DP and zCDP.* With :math:`u = \alpha - 1/2` and :math:`a = 2 p_+ e^{-\epsilon/2}` the divergence is
     :math:`(\alpha - 1) D_\alpha = g(u^2) - g(1/4)`, :math:`g(v) = \log(a \cosh \epsilon\sqrt v + p_0)`, and
-    :math:`(\alpha - 1)\alpha = u^2 - 1/4`: so :math:`D_\alpha / \alpha` is at most the greatest :math:`g'(v)`
+    :math:`(\alpha - 1)\alpha = u^2 - 1/4`: so :math:`D_\alpha / \alpha` is at most the largest :math:`g'(v)`
     for :math:`v \ge 1/4`. For :math:`p_0 \le a` the function under the logarithm is entire of order 1/2 and
-    has real negative zeros only, so :math:`g` is concave (Hadamard's product) and the greatest is
+    has real negative zeros only, so :math:`g` is concave (Hadamard's product) and the largest is
     :math:`g'(1/4) = \epsilon(p_+ - p_-)`, the Kullback-Leibler divergence. Else, with :math:`w =
     \epsilon\sqrt v`, :math:`g' = \frac{\epsilon^2}{2} \frac{\sinh w}{w (\cosh w + p_0/a)}` is bounded step by
     step:
@@ -49,22 +49,22 @@ class ThreeLosses(Leaf):
     __slots__ = ()
 
     def _masses(self) -> tuple[float, float]:
-        """Return the logs of the greatest loss's P-mass and of that of no loss."""
+        """Return the logs of the largest loss's P-mass and of that of no loss."""
         raise NotImplementedError
 
     @property
     def _bound(self) -> float:
-        """The greatest loss."""
+        """The largest loss."""
         raise NotImplementedError
 
     def pure(self) -> PureView:
-        """Return the greatest loss."""
+        """Return the largest loss."""
         return PureView(self._bound, 0.0)
 
     def log_profile(self, epsilon: float) -> float:
         r"""Return the log of :math:`p_+ (1 - e^{\epsilon - \epsilon_0})`, exact."""
         top, _ = self._masses()
-        # Where exp(-bound) is no float, the mass of the greatest loss is as good as for a bound of 1000.
+        # Where exp(-bound) is no float, the mass of the largest loss is as good as for a bound of 1000.
         slack = _units(top, min(self._bound, 1000.0))
         return bounded_log_profile(self._bound - epsilon, math.exp(-top) * (1 - slack))
 
@@ -76,7 +76,7 @@ class ThreeLosses(Leaf):
         return bounded_rdp(epsilon, self.zcdp().rho, orders, share)
 
     def zcdp(self) -> ZCDPView:
-        """Return the greatest ratio of a divergence to its order; the proof is in the class's notes."""
+        """Return the largest ratio of a divergence to its order; the proof is in the class's notes."""
         return ZCDPView(_rho(self._bound, *self._masses()), 0.0)
 
     def gdp(self) -> GDPView:
@@ -97,9 +97,11 @@ class ThreeLosses(Leaf):
         if epsilon == 0:
             return no_loss()
         log_p, loss = np.array([top - epsilon, middle, top]), np.array([-epsilon, 0.0, epsilon])
-        kept = log_p > -np.inf
-        error = np.full(int(kept.sum()), _units(top, epsilon))
-        return AtomicPair(Points(log_p[kept], loss[kept], error, np.zeros(len(error))), symmetric=True)
+        selected = log_p > -np.inf
+        error = np.full(int(selected.sum()), _units(top, epsilon))
+        return AtomicPair(
+            Points(log_p[selected], loss[selected], error, np.zeros(len(error))), symmetric=True
+        )
 
 
 def _units(top: float, epsilon: float) -> float:
@@ -123,6 +125,6 @@ def _rho(epsilon: float, top: float, middle: float) -> float:
         left, right = w[:-1], w[1:]
         beside = 1 + np.exp(-2 * left) + 2 * np.exp(log_ratio - left)
         steps = np.exp(right - left) * -np.expm1(-2 * right) / (right * beside)
-    greatest = max(float(steps.max()), 1 / last)
-    found = above(epsilon * epsilon / 2 * greatest * slack)
+    largest = max(float(steps.max()), 1 / last)
+    found = above(epsilon * epsilon / 2 * largest * slack)
     return min(worst, found) if found >= 0 else worst  # where floats overflow, nothing is known

@@ -1,4 +1,4 @@
-"""What nodes share in which a unit takes part in steps that are drawn at random."""
+"""Common base of the nodes in which a unit takes part in randomly drawn steps."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.errors import UnsupportedView
-from sfumato.privacy.accountant import closed
+from sfumato.privacy.accountant import closed_forms
 from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss, Term
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Neighboring, Relation
 from sfumato.privacy.nodes.poisson import check_absent
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
@@ -33,7 +33,7 @@ class AllocatedNode(Node):
     loss: PrivacyLoss
 
     @property
-    def neighboring(self) -> Neighboring:
+    def neighboring(self) -> Relation:
         """Add/remove or zero-out, as of the loss."""
         return self.loss.neighboring or Neighboring.ADD_REMOVE
 
@@ -67,22 +67,22 @@ class AllocatedNode(Node):
 
     def pure(self) -> PureView:
         """Return that of the blocks, or of a unit whose steps are known."""
-        return closed.pure(self.blocks or self._worst)
+        return closed_forms.pure(self.blocks or self._worst)
 
     def zcdp(self) -> ZCDPView:
         """Return that of the blocks, or of a unit whose steps are known."""
-        return closed.zcdp(self.blocks or self._worst)
+        return closed_forms.zcdp(self.blocks or self._worst)
 
     def gdp(self) -> GDPView:
         """Return that of the blocks, or of a unit whose steps are known."""
-        return closed.gdp(self.blocks or self._worst)
+        return closed_forms.gdp(self.blocks or self._worst)
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return that of the blocks, or the least that the pair and a unit with known steps say."""
+        """Return that of the blocks, or the smallest that the pair and a unit with known steps say."""
         if self.blocks:
-            return closed.rdp(self.blocks, orders)
+            return closed_forms.rdp(self.blocks, orders)
         try:
-            known = closed.rdp(self._worst, orders)
+            known = closed_forms.rdp(self._worst, orders)
         except UnsupportedView:
             known = np.full(len(orders), np.inf)
         return np.asarray(np.fmin(known, renyi(self._pair(whole=True), orders)))

@@ -1,14 +1,13 @@
-"""What nodes with several parts share."""
+"""Common base of the nodes that hold several losses."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from sfumato import _check
-from sfumato.errors import NeighboringMismatch
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Relation, common_relation, refuse_further
 from sfumato.privacy.pairs.pair import Pair, no_loss
 from sfumato.privacy.views import GDPView, ZCDPView
 
@@ -23,7 +22,7 @@ class Several(Node):
     losses: tuple[PrivacyLoss, ...]
 
     @property
-    def neighboring(self) -> Neighboring:
+    def neighboring(self) -> Relation:
         """The relation that all parts are about."""
         return next(part.neighboring for part in self.losses if part.neighboring is not None)
 
@@ -33,12 +32,12 @@ class Several(Node):
         return any(term.numeric for part in self.losses for term, _ in part.terms)
 
     def zcdp(self) -> ZCDPView:
-        """Return the greatest rho and the greatest mass."""
+        """Return the largest rho and the largest mass."""
         views = [part.zcdp() for part in self.losses]
         return ZCDPView(max(view.rho for view in views), max(view.delta for view in views))
 
     def gdp(self) -> GDPView:
-        """Return the greatest mu and the greatest mass."""
+        """Return the largest mu and the largest mass."""
         views = [part.gdp() for part in self.losses]
         return GDPView(max(view.mu for view in views), max(view.delta for view in views))
 
@@ -48,15 +47,14 @@ def checked(losses: object) -> tuple[PrivacyLoss, ...]:
     parts = tuple(losses) if isinstance(losses, Iterable) and not isinstance(losses, str) else ()
     if not parts or not all(isinstance(part, PrivacyLoss) for part in parts):
         _check.refuse("losses", "hold one or more losses", type(losses).__name__, "pass a tuple of losses")
-    relations = sorted({str(part.neighboring) for part in parts if part.neighboring is not None})
-    if len(relations) > 1:
-        raise NeighboringMismatch(
-            f"losses must protect one neighboring relation, got {' and '.join(relations)}; "
-            "state every loss under the same relation"
-        )
-    if not relations:
+    relation = common_relation(part.neighboring for part in parts)
+    refuse_further("a node of several losses", relation)
+    if relation is None:
         _check.refuse(
-            "losses", "hold a loss that says something", "nothing", "an empty composition needs no node"
+            "losses",
+            "hold a loss that is not empty",
+            parts,
+            "leave out the node: doing nothing costs nothing",
         )
     return parts
 

@@ -1,4 +1,4 @@
-"""What samples share in which there is a fixed number of units, or in which a unit may be several times."""
+"""Common base of sampling a fixed number of units, and sampling a unit several times."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from sfumato.privacy._outward import times_above
 from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
-from sfumato.privacy.pairs.chained import MOST_STEPS
+from sfumato.privacy.neighboring import Neighboring, Relation
 from sfumato.privacy.pairs.derived import fine_bins, one_run
+from sfumato.privacy.pairs.group_privacy import MAX_STEPS
+from sfumato.privacy.pairs.hockey_stick import log_profile
 from sfumato.privacy.pairs.mixture import MixturePair
 from sfumato.privacy.pairs.pair import Pair, two_points
-from sfumato.privacy.pairs.profile import log_profile
 
 __all__ = ["SampledNode", "drawn_several", "tells_all"]
 
 _NEAR: Final = 12.0
 _NEGLIGIBLE: Final = 1e-25
-_MOST: Final = MOST_STEPS
+_MAXIMUM: Final = MAX_STEPS
 """More occurrences of one unit in a sample are counted as a total loss."""
 
 
@@ -36,13 +36,13 @@ class SampledNode(Node):
     loss: PrivacyLoss
 
     @property
-    def neighboring(self) -> Neighboring:
+    def neighboring(self) -> Relation:
         """Replace-one."""
         return Neighboring.REPLACE_ONE
 
     def log_profile(self, epsilon: float) -> float:
         """Return that of the pair."""
-        return max(log_profile(law, epsilon) for law in one_run(self))
+        return max(log_profile(distribution, epsilon) for distribution in one_run(self))
 
     @property
     def numeric(self) -> bool:
@@ -87,7 +87,7 @@ def drawn_several(loss: PrivacyLoss, trials: int, odds: float) -> tuple[Pair, fl
     """
     log_none = -trials * math.log1p(odds)
     drawn = -math.expm1(log_none)
-    log_chance, rest, last = log_none - math.log(drawn), 0.0, min(trials, _MOST)
+    log_chance, rest, last = log_none - math.log(drawn), 0.0, min(trials, _MAXIMUM)
     pairs: list[Pair] = []
     weights: list[float] = []
     for times in range(1, last + 1):

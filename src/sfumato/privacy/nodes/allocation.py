@@ -7,16 +7,19 @@ from functools import lru_cache
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import INTEGER
 from sfumato.privacy.loss import PrivacyLoss, Term
 from sfumato.privacy.nodes._allocated import AllocatedNode
 from sfumato.privacy.nodes.block_bound import BlockBound
-from sfumato.privacy.pairs.allocation import AllocationPair
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.sampling.allocation import AllocationPair
+from sfumato.privacy.serialization import LOSS, serialized_as
 
 __all__ = ["RandomAllocation"]
 
 
 @final
+@serialized_as("random-allocation", loss=LOSS, steps=INTEGER, selected=INTEGER)
 @dataclass(frozen=True, slots=True, repr=False)
 class RandomAllocation(AllocatedNode):
     r"""Steps of a mechanism, in each of which run those units that were allocated to it.
@@ -39,7 +42,7 @@ class RandomAllocation(AllocatedNode):
     ``RandomAllocation(...) * epochs``; with one allocation for all of them, `BallsInBins`.
 
     One of t: with the unit, all steps together have the ratio :math:`(R_1 + \dots + R_t)/t` to what they are
-    without it. Tight: the two laws are those of two neighbors if those of a step are.
+    without it. Tight: the two distributions are those of two neighbors if those of a step are.
 
     k of t: an upper bound (``tight`` is False), the composition of k allocations of one step of :math:`t/k`
     each (Feldman and Shenfeld 2025). Proof: let a random order of the steps be cut into k blocks of lengths
@@ -48,7 +51,7 @@ class RandomAllocation(AllocatedNode):
     independent.
 
     The notions without a pair (`pure`, `zcdp`, `gdp`) are those of a unit whose steps are known, by the same
-    convexity: no step hides the greatest loss, as all may show it at once.
+    convexity: no step hides the largest loss, as all may show it at once.
 
     Proofs: ``docs/proofs/allocation.md``.
 

@@ -1,4 +1,4 @@
-"""Decoys: one report, seen among others that were drawn to look like it."""
+"""Decoys in the shuffle model: one client's report, mixed with fake reports that look like it."""
 
 from __future__ import annotations
 
@@ -8,30 +8,33 @@ from fractions import Fraction
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import INTEGER, RATIONAL, Field
 from sfumato.errors import UnsupportedView
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.nodes._mingled import MingledNode
-from sfumato.privacy.pairs.blanket import Blanketed, among
+from sfumato.privacy.nodes._shuffle_model import ShuffleModelNode
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.shuffling.blanket import Blanketed, among
+from sfumato.privacy.serialization import LOSS, serialized_as
 
 __all__ = ["AmongDecoys"]
 
 
 @final
+@serialized_as("among-decoys", loss=LOSS, decoys=INTEGER, probability=Field("chance", RATIONAL))
 @dataclass(frozen=True, slots=True, repr=False)
-class AmongDecoys(MingledNode):
+class AmongDecoys(ShuffleModelNode):
     r"""One client's report in random order among decoys, which are drawn from what all reports share.
 
     Parameters
     ----------
     loss : PrivacyLoss
-        Of the local randomizer, under replace-one; one that knows its common law, like `RandomizedResponse`
-        (the even law) and `SupportResponse`.
+        Of the local randomizer, under replace-one; one that knows its common distribution, like
+        `RandomizedResponse` (the even distribution) and `SupportResponse`.
     decoys : int
         How many the honest clients may send, the changed one with them; at least 0, public.
     chance : int, float or Fraction
         With which each of them is sent, independently of all else; above 0 and at most 1. It is then a fresh
-        draw from the common law.
+        draw from the common distribution.
 
     Notes
     -----
@@ -41,8 +44,8 @@ class AmongDecoys(MingledNode):
 
     Proof. Tell all reports of the other clients: they do not depend on the changed datum. Left are the
     changed client's report and the decoys, M - 1 binomial of ``decoys`` and ``chance``; given M, the
-    pair is that of `sfumato.privacy.pairs.blanket`. That the total number of messages, or how many each
-    client sent, is seen does no harm: given these numbers the decoys still are independent draws.
+    pair is that of `sfumato.privacy.pairs.shuffling.blanket`. That the total number of messages, or how many
+    each client sent, is seen does no harm: given these numbers the decoys still are independent draws.
 
     References
     ----------
@@ -74,10 +77,10 @@ class AmongDecoys(MingledNode):
 
     def dominating_pair(self) -> Pair:
         """Return the pair of the blanket with so many draws."""
-        told: object = self.loss
-        if not isinstance(told, Blanketed):
+        randomizer: object = self.loss
+        if not isinstance(randomizer, Blanketed):
             self._missing("dominating pair")
-        return among(told.blanket(), self.decoys, Fraction(self.chance))
+        return among(randomizer.blanket(), self.decoys, Fraction(self.chance))
 
 
 def _chance(value: object) -> Fraction:

@@ -7,17 +7,20 @@ from functools import lru_cache
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import INTEGER
 from sfumato.numerics.rounding import mul_up, sqrt_up
 from sfumato.privacy.loss import PrivacyLoss, Term
 from sfumato.privacy.nodes._allocated import AllocatedNode
-from sfumato.privacy.pairs.allocation import AllocationPair
-from sfumato.privacy.pairs.normal import NormalPair
+from sfumato.privacy.pairs.noise.normal import NormalPair
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.sampling.allocation import AllocationPair
+from sfumato.privacy.serialization import LOSS, serialized_as
 
 __all__ = ["BallsInBins"]
 
 
 @final
+@serialized_as("balls-in-bins", loss=LOSS, bins=INTEGER, epochs=INTEGER)
 @dataclass(frozen=True, slots=True, repr=False)
 class BallsInBins(AllocatedNode):
     r"""Steps of a mechanism on batches into which the units were thrown once, for all epochs.

@@ -1,4 +1,4 @@
-"""A part of a bound: no mechanism of its own."""
+"""One block of a longer bound, as it appears in a composition; not a mechanism by itself."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.privacy.accountant import closed
+from sfumato.privacy.accountant import closed_forms
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Neighboring, Relation
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.wrapped import LoosePair
+from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["BlockBound"]
 
 
 @final
+@serialized_as("block-bound", loss=LOSS)
 @dataclass(frozen=True, slots=True, repr=False)
 class BlockBound(Node):
     """One of several blocks whose composition bounds a run; `RandomAllocation` and others make it.
@@ -49,7 +51,7 @@ class BlockBound(Node):
         self._set_part("loss", self.loss)
 
     @property
-    def neighboring(self) -> Neighboring | None:
+    def neighboring(self) -> Relation | None:
         """The block's."""
         return self.loss.neighboring
 
@@ -62,7 +64,7 @@ class BlockBound(Node):
         """Return the block's, as one that only dominates."""
         return LoosePair(self.loss.dominating_pair())
 
-    def split(self) -> tuple[float, closed.Terms]:
+    def split(self) -> tuple[float, closed_forms.Terms]:
         """Return the block's."""
         return self.loss.split()
 

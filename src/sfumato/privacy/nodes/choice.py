@@ -1,4 +1,4 @@
-"""One of several mechanisms: which one may be chosen freely, or is set by where a unit is."""
+"""One of several mechanisms runs: chosen from earlier answers, or by the part of the data a unit is in."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes._parts import Several, checked, pair_of
 from sfumato.privacy.pairs.derived import one_run
+from sfumato.privacy.pairs.hockey_stick import log_profile
 from sfumato.privacy.pairs.maximum import MaximumPair
 from sfumato.privacy.pairs.pair import Pair
-from sfumato.privacy.pairs.profile import log_profile
+from sfumato.privacy.serialization import LOSSES, serialized_as
 from sfumato.privacy.views import PureView
 
 __all__ = ["AdaptiveChoice", "Parallel"]
@@ -27,24 +28,25 @@ class _Worst(Several):
     __slots__ = ()
 
     def dominating_pair(self) -> Pair:
-        """Return a pair with the greatest of the parts' divergences at every epsilon."""
+        """Return a pair with the largest of the parts' divergences at every epsilon."""
         return MaximumPair([pair_of(part) for part in self.losses])
 
     def log_profile(self, epsilon: float) -> float:
         """Return that of the pair."""
-        return max(log_profile(law, epsilon) for law in one_run(self))
+        return max(log_profile(distribution, epsilon) for distribution in one_run(self))
 
     def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the greatest of each order."""
+        """Return the largest of each order."""
         return np.asarray(np.max([part.rdp_curve(orders) for part in self.losses], axis=0))
 
     def pure(self) -> PureView:
-        """Return the greatest epsilon and the greatest mass."""
+        """Return the largest epsilon and the largest mass."""
         views = [part.pure() for part in self.losses]
         return PureView(max(view.epsilon for view in views), max(view.delta for view in views))
 
 
 @final
+@serialized_as("adaptive-choice", losses=LOSSES)
 @dataclass(frozen=True, slots=True, repr=False)
 class AdaptiveChoice(_Worst):
     r"""One mechanism out of a fixed finite set, chosen by whoever sees the earlier answers.
@@ -77,6 +79,7 @@ class AdaptiveChoice(_Worst):
 
 
 @final
+@serialized_as("parallel", losses=LOSSES)
 @dataclass(frozen=True, slots=True, repr=False)
 class Parallel(_Worst):
     r"""Several mechanisms, each on its own part of the units.
@@ -91,8 +94,8 @@ class Parallel(_Worst):
     Guarantee: add/remove and zero-out, an upper bound (``tight`` is False). Conditions: every unit lies, with
     all its records, in one part, set by what is public or by the unit itself, never by other units. Proof:
     neighbors differ in one unit, whose part is the same in both where it is there; the other parts' answers
-    have the same law and are independent of it. So the answers are a function of the differing part's and of
-    independent randomness, and whichever part it is, `AdaptiveChoice`'s pair dominates it.
+    have the same distribution and are independent of it. So the answers are a function of the differing
+    part's and of independent randomness, and whichever part it is, `AdaptiveChoice`'s pair dominates it.
 
     Under replace-one a unit may leave one part and enter another, and two parts differ; what bounds it is
     ``AdaptiveChoice(losses) * 2``, of losses that hold for a unit that enters or leaves.

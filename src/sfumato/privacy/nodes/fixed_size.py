@@ -6,18 +6,21 @@ from dataclasses import dataclass
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import INTEGER
 from sfumato.privacy._outward import above
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes._sampled import SampledNode
 from sfumato.privacy.nodes.poisson import amplified
-from sfumato.privacy.pairs.mirrored import MirroredPair
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.sampling.without_replacement import WithoutReplacementPair
+from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import PureView
 
 __all__ = ["FixedSizeSampled"]
 
 
 @final
+@serialized_as("fixed-size-sampled", loss=LOSS, sample_size=INTEGER, population_size=INTEGER)
 @dataclass(frozen=True, slots=True, repr=False)
 class FixedSizeSampled(SampledNode):
     r"""A mechanism that ran on a fixed number of units, drawn without replacement; the sample stays secret.
@@ -38,8 +41,8 @@ class FixedSizeSampled(SampledNode):
 
     Balle, Barthe, Gaboardi (2018), sampling without replacement: with :math:`q = m/n` and :math:`s' = 1 + q(s
     - 1)`, the divergence at :math:`s' \ge 1` is at most q times the mechanism's at s. Proof: let
-    :math:`\mu_0` be the law of the output given that the changed unit is not drawn, :math:`\mu_1` and
-    :math:`\mu_1'` those given that it is. With :math:`\beta = s'/s`,
+    :math:`\mu_0` be the distribution of the output given that the changed unit is not drawn, :math:`\mu_1`
+    and :math:`\mu_1'` those given that it is. With :math:`\beta = s'/s`,
 
     .. math:: (1-q)\mu_0 + q\mu_1 - s'((1-q)\mu_0 + q\mu_1') = q(\mu_1 - s((1-\beta)\mu_0 + \beta\mu_1')),
 
@@ -75,7 +78,7 @@ class FixedSizeSampled(SampledNode):
     def dominating_pair(self) -> Pair:
         """Return the symmetric pair of what the theorem says."""
         base, q = self.loss.dominating_pair(), self._share
-        return base if q == 1 else MirroredPair(base, q)
+        return base if q == 1 else WithoutReplacementPair(base, q)
 
     def pure(self) -> PureView:
         """Return the amplified epsilon, and the mass times the share that is drawn."""

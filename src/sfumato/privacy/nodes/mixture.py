@@ -12,18 +12,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import BOOLEAN, NUMBER, sequence
 from sfumato.privacy._outward import UNIT, above, sum_above
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes._parts import Several, checked, pair_of
 from sfumato.privacy.pairs.mixture import WEIGHT_SLACK, MixturePair
 from sfumato.privacy.pairs.pair import Pair
 from sfumato.privacy.pairs.wrapped import LoosePair
+from sfumato.privacy.serialization import LOSSES, serialized_as
 from sfumato.privacy.views import PureView
 
 __all__ = ["Mixture"]
 
 
 @final
+@serialized_as("mixture", losses=LOSSES, weights=sequence(NUMBER), index_public=BOOLEAN)
 @dataclass(frozen=True, slots=True, repr=False)
 class Mixture(Several):
     r"""One of several mechanisms, drawn by fixed weights.
@@ -36,7 +39,7 @@ class Mixture(Several):
         Probabilities of the mechanisms, positive, with sum 1 to twelve digits (they are divided by it); they
         do not depend on the data.
     index_public : bool
-        Whether it is told which one ran.
+        Whether it is public which one ran.
 
     Notes
     -----
@@ -65,12 +68,12 @@ class Mixture(Several):
         if abs(math.fsum(weights) - 1) > WEIGHT_SLACK:
             _check.refuse("weights", "add up to 1", math.fsum(weights), "divide them by their sum")
         self._set("weights", weights)
-        told: object = self.index_public
-        if not isinstance(told, bool):
-            _check.refuse("index_public", "be True or False", told, "say whether it is told")
+        public: object = self.index_public
+        if not isinstance(public, bool):
+            _check.refuse("index_public", "be True or False", public, "say whether it is told")
 
     def dominating_pair(self) -> Pair:
-        """Return the pair of what is drawn and told."""
+        """Return the pair of what is drawn and public."""
         total = sum(map(Fraction, self.weights))
         shares = [float(Fraction(weight) / total) for weight in self.weights]
         pair = MixturePair([pair_of(part) for part in self.losses], shares, slack=4 * UNIT)
@@ -96,7 +99,7 @@ class Mixture(Several):
         return np.asarray(mean + 2 * WEIGHT_SLACK + 8 * UNIT * (len(terms) + 4) * (size + 1))
 
     def pure(self) -> PureView:
-        """Return the greatest epsilon and the weighted mean of the masses."""
+        """Return the largest epsilon and the weighted mean of the masses."""
         views = [part.pure() for part in self.losses]
         mean = sum_above(
             above(w * view.delta) for w, view in zip(self.weights, views, strict=True) if view.delta

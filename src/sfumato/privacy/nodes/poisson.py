@@ -10,21 +10,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import NUMBER
 from sfumato.errors import NeighboringMismatch
 from sfumato.numerics.rounding import expm1_up, log1p_up, mul_up
 from sfumato.privacy._outward import above
 from sfumato.privacy.accountant.renyi import renyi
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Neighboring, Relation
 from sfumato.privacy.pairs.pair import Pair, no_loss
-from sfumato.privacy.pairs.subsampled import SubsampledPair
+from sfumato.privacy.pairs.sampling.subsampled import SubsampledPair
+from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import PureView
 
 __all__ = ["PoissonSubsampled", "amplified", "check_absent"]
 
 
 @final
+@serialized_as("poisson-subsampled", loss=LOSS, sampling_probability=NUMBER)
 @dataclass(frozen=True, slots=True, repr=False)
 class PoissonSubsampled(Node):
     r"""A mechanism that ran on a Poisson sample of the units, which stays secret.
@@ -75,12 +78,12 @@ class PoissonSubsampled(Node):
         self._set("sampling_probability", probability)
 
     @property
-    def neighboring(self) -> Neighboring:
+    def neighboring(self) -> Relation:
         """Add/remove or zero-out, as of the loss."""
         return self.loss.neighboring or Neighboring.ADD_REMOVE
 
     def dominating_pair(self) -> Pair:
-        """Return the mixture of the base's pair with its second law."""
+        """Return the mixture of the base's pair with its second distribution."""
         q = self.sampling_probability
         if q == 0:
             return no_loss()

@@ -1,4 +1,4 @@
-"""Private selection: run a mechanism a secret, random number of times, and tell the best answer only."""
+"""Private selection: run a mechanism a random number of times and release only the best answer."""
 
 from __future__ import annotations
 
@@ -6,21 +6,23 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, final
+from typing import Final, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import NUMBER
 from sfumato.errors import UnsupportedView
 from sfumato.numerics.rounding import log_down, log_up
 from sfumato.privacy._outward import UNIT, above, below
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Neighboring, refuse_further
+from sfumato.privacy.pairs.failure_mass import FailureMassPair
 from sfumato.privacy.pairs.pair import Pair
-from sfumato.privacy.pairs.telltale import TelltalePair
+from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import GDPView, PureView, ZCDPView
 
 __all__ = ["PoissonStopping", "RandomStopping"]
@@ -44,18 +46,19 @@ class _Stopping(Node):
         if not isinstance(given, PrivacyLoss) or given.neighboring is None:
             remedy = "pass the loss of one run, such as PureDP(0.1)"
             _check.refuse("loss", "be the PrivacyLoss of one run", type(self.loss).__name__, remedy)
+        refuse_further(type(self).__name__, given.neighboring)
 
     @property
     def neighboring(self) -> Neighboring | None:
         """That of one run."""
-        return self.loss.neighboring
+        return cast("Neighboring | None", self.loss.neighboring)
 
     @abstractmethod
     def _bound(self, epsilon: float) -> float:
-        """Return the greatest loss where that of one run is at most ``epsilon``."""
+        """Return the largest loss where that of one run is at most ``epsilon``."""
 
     def pure(self) -> PureView:
-        """Return the greatest loss, if that of one run is bounded; see the class's notes."""
+        """Return the largest loss, if that of one run is bounded; see the class's notes."""
         epsilon, delta = self.loss.pure()
         if delta > 0:
             self._missing("pure")
@@ -75,7 +78,7 @@ class _Stopping(Node):
 
     def dominating_pair(self) -> Pair:
         """Return what a bound on the loss implies; it is not the pair of two neighbors."""
-        return TelltalePair(self._bounded("dominating pair").dominating_pair())
+        return FailureMassPair(self._bounded("dominating pair").dominating_pair())
 
     def _bounded(self, view: str) -> PureDP:
         epsilon = self.pure().epsilon
@@ -83,16 +86,17 @@ class _Stopping(Node):
 
 
 @final
+@serialized_as("random-stopping", loss=LOSS, shape=NUMBER, stopping_probability=NUMBER)
 @dataclass(frozen=True, slots=True, repr=False)
 class RandomStopping(_Stopping):
-    r"""The best of a random number of runs, drawn from a truncated negative binomial law.
+    r"""The best of a random number of runs, drawn from a truncated negative binomial distribution.
 
     Parameters
     ----------
     loss : PrivacyLoss
         Of one run.
     shape : float
-        :math:`\eta > -1`: 1 is the geometric law (stop after each run with one probability), 0 the
+        :math:`\eta > -1`: 1 is the geometric distribution (stop after each run with one probability), 0 the
         logarithmic one; smaller is cheaper and less concentrated.
     stopping_probability : float
         :math:`\gamma`, strictly between 0 and 1: :math:`P(K = k) \propto (1-\gamma)^k \prod_{l<k} (l +
@@ -106,26 +110,28 @@ class RandomStopping(_Stopping):
         \frac{(1+\eta)\log(1/\gamma)}{\hat\alpha} + \frac{\log E K}{\alpha - 1},
 
     :math:`D` the curve of one run; and pure DP with :math:`(2+\eta)\epsilon` for a run of pure DP.
-    Conditions: the runs have fresh randomness and one law (of several candidates, each run draws one at
-    random); the answers are totally ordered by what is told of them (an answer carries its score); the number
-    of runs is drawn independently of the data, and stays secret, as does the time that they take; nothing is
-    told but the best answer.
+    Conditions: the runs have fresh randomness and one distribution (of several candidates, each run draws one
+    at random); the answers are totally ordered by what is released of them (an answer carries its score); the
+    number of runs is drawn independently of the data, and stays secret, as does the time that they take;
+    nothing is told but the best answer.
 
     *Proof.* Let :math:`f` be the generating function of :math:`K`, and :math:`Q(<y)` the chance of an answer
-    worse than :math:`y`. The best answer has the law :math:`A(y) = f(Q(\le y)) - f(Q(<y)) = Q(y)\,E f'(Q(<y)
-    + U Q(y))`, :math:`U` uniform. By joint convexity of :math:`a^\alpha b^{1-\alpha}`, :math:`\sum A^\alpha
-    A'^{1-\alpha} \le e^{(\alpha-1)D_\alpha} \sup f'(q)^\alpha f'(q')^{1-\alpha}`, over the probabilities
-    :math:`q, q'` that one run gives to one randomized event on the two datasets. Here :math:`f'(x) =
-    E K\,(\gamma/r(x))^{1+\eta}`, :math:`r(x) = 1 - (1-\gamma)x \ge \gamma`; :math:`r = r(q)` and :math:`r' =
-    r(q')` are probabilities of one event as well, so :math:`r' \le (r e^{D_{\hat\alpha}})^{1 -
-    1/\hat\alpha}` and :math:`r^{-\alpha} r'^{\alpha-1} \le r^{-1-(\alpha-1)/\hat\alpha}
-    e^{(\alpha-1)(1-1/\hat\alpha)D_{\hat\alpha}}`, greatest at :math:`r = \gamma`. For pure DP, :math:`A/A'
-    \le e^\epsilon (r'/r)^{1+\eta}`.
+    worse than :math:`y`. The best answer has the distribution
+    :math:`A(y) = f(Q(\le y)) - f(Q(<y)) = Q(y)\,E f'(Q(<y) + U Q(y))`, :math:`U` uniform. By joint convexity
+    of :math:`a^\alpha b^{1-\alpha}`,
+    :math:`\sum A^\alpha A'^{1-\alpha} \le e^{(\alpha-1)D_\alpha} \sup f'(q)^\alpha f'(q')^{1-\alpha}`, over
+    the probabilities :math:`q, q'` that one run gives to one randomized event on the two datasets. Here
+    :math:`f'(x) = E K\,(\gamma/r(x))^{1+\eta}`, :math:`r(x) = 1 - (1-\gamma)x \ge \gamma`; :math:`r = r(q)`
+    and :math:`r' = r(q')` are probabilities of one event as well, so
+    :math:`r' \le (r e^{D_{\hat\alpha}})^{1 - 1/\hat\alpha}` and
+    :math:`r^{-\alpha} r'^{\alpha-1}
+    \le r^{-1-(\alpha-1)/\hat\alpha} e^{(\alpha-1)(1-1/\hat\alpha)D_{\hat\alpha}}`,
+    largest at :math:`r = \gamma`. For pure DP, :math:`A/A' \le e^\epsilon (r'/r)^{1+\eta}`.
 
     References
     ----------
     Papernot, Steinke (2022), "Hyperparameter tuning with Rényi differential privacy", Theorem 2; Liu, Talwar
-    (2019), "Private selection from private candidates", the geometric law.
+    (2019), "Private selection from private candidates", the geometric distribution.
 
     Examples
     --------
@@ -142,10 +148,10 @@ class RandomStopping(_Stopping):
 
     def __post_init__(self) -> None:
         self._set_base()
-        laws = "1 is the geometric law, 0 the logarithmic one"
-        shape = _check.finite("shape", self.shape, laws)
+        distributions = "1 is the geometric law, 0 the logarithmic one"
+        shape = _check.finite("shape", self.shape, distributions)
         if shape <= -1:
-            _check.refuse("shape", "be above -1", shape, laws)
+            _check.refuse("shape", "be above -1", shape, distributions)
         self._set("shape", shape)
         remedy = "the mean number of runs falls with it"
         chance = _check.unit_interval("stopping_probability", self.stopping_probability, remedy)
@@ -177,9 +183,10 @@ class RandomStopping(_Stopping):
 
 
 @final
+@serialized_as("poisson-stopping", loss=LOSS, mean=NUMBER)
 @dataclass(frozen=True, slots=True, repr=False)
 class PoissonStopping(_Stopping):
-    r"""The best of a Poisson number of runs; with no run, nothing is told.
+    r"""The best of a Poisson number of runs; with no run, nothing is released.
 
     Parameters
     ----------
@@ -206,7 +213,7 @@ class PoissonStopping(_Stopping):
 
     References
     ----------
-    Papernot, Steinke (2022), the Poisson law; the term for no run is added here.
+    Papernot, Steinke (2022), the Poisson distribution; the term for no run is added here.
     """
 
     loss: PrivacyLoss
@@ -234,7 +241,7 @@ class PoissonStopping(_Stopping):
 
 @lru_cache(maxsize=1024)
 def _other_direction(loss: PrivacyLoss, gamma: float) -> float:
-    """Return the least of ``(1 - 1/a) D_a + log(1/gamma) / a`` over the orders tried, rounded up."""
+    """Return the smallest of ``(1 - 1/a) D_a + log(1/gamma) / a`` over the orders tried, rounded up."""
     orders = 1.0 + _GAPS
     hazard = -log_down(gamma)
     with np.errstate(all="ignore"):
@@ -248,7 +255,7 @@ def _other_direction(loss: PrivacyLoss, gamma: float) -> float:
 
 
 def _bound_of(loss: _Stopping) -> float:
-    """Return the greatest loss, or infinity where none is known."""
+    """Return the largest loss, or infinity where none is known."""
     try:
         return loss.pure().epsilon
     except UnsupportedView:

@@ -7,19 +7,22 @@ from dataclasses import dataclass
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import INTEGER
 from sfumato.errors import UnsupportedView
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.nodes._mingled import MingledNode
-from sfumato.privacy.pairs.blanket import Blanketed, blanketed
-from sfumato.privacy.pairs.clones import clones
+from sfumato.privacy.nodes._shuffle_model import ShuffleModelNode
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.shuffling.blanket import Blanketed, blanketed
+from sfumato.privacy.pairs.shuffling.clones import clones
+from sfumato.privacy.serialization import LOSS, serialized_as
 
 __all__ = ["Shuffled"]
 
 
 @final
+@serialized_as("shuffled", loss=LOSS, clients=INTEGER)
 @dataclass(frozen=True, slots=True, repr=False)
-class Shuffled(MingledNode):
+class Shuffled(ShuffleModelNode):
     r"""One report from each of many clients, all by the same local randomizer, seen in random order.
 
     Parameters
@@ -37,18 +40,18 @@ class Shuffled(MingledNode):
     training examples.
 
     Feldman, McMillan, Talwar (2021), Theorem 3.2. Proof, for one randomizer :math:`R`. Let the changed client
-    have :math:`x^0` or :math:`x^1`, and :math:`w = e^{\epsilon_0}/(1 + e^{\epsilon_0})`. There are laws
-    :math:`Q_0, Q_1` with :math:`R(x^0) = wQ_0 + (1-w)Q_1`, :math:`R(x^1) = (1-w)Q_0 + wQ_1` (Kairouz, Oh,
-    Viswanath 2015), so that :math:`R(x^0) + R(x^1) = Q_0 + Q_1`. For any x, :math:`R(x) \ge e^{-\epsilon_0}
-    \max(R(x^0), R(x^1)) \ge e^{-\epsilon_0} (Q_0 + Q_1)/2`: with probability :math:`e^{-\epsilon_0}`, each
-    other client reports like a fair coin's choice of :math:`Q_0` and :math:`Q_1` (a clone), and else by a law
-    of its own. Which clients are clones is independent of all, so the shuffled reports are drawn from how
-    many come from :math:`Q_0` and how many from :math:`Q_1` alone: the two counts of
-    `sfumato.privacy.pairs.clones`.
+    have :math:`x^0` or :math:`x^1`, and :math:`w = e^{\epsilon_0}/(1 + e^{\epsilon_0})`. There are
+    distributions :math:`Q_0, Q_1` with :math:`R(x^0) = wQ_0 + (1-w)Q_1`, :math:`R(x^1) = (1-w)Q_0 + wQ_1`
+    (Kairouz, Oh, Viswanath 2015), so that :math:`R(x^0) + R(x^1) = Q_0 + Q_1`. For any x,
+    :math:`R(x) \ge e^{-\epsilon_0} \max(R(x^0), R(x^1)) \ge e^{-\epsilon_0} (Q_0 + Q_1)/2`: with probability
+    :math:`e^{-\epsilon_0}`, each other client reports like a fair coin's choice of :math:`Q_0` and
+    :math:`Q_1` (a clone), and else by a distribution of its own. Which clients are clones is independent of
+    all, so the shuffled reports are drawn from how many come from :math:`Q_0` and how many from :math:`Q_1`
+    alone: the two counts of `sfumato.privacy.pairs.shuffling.clones`.
 
-    A randomizer that knows a law which part of every report is drawn from, like `RandomizedResponse` and
-    `SupportResponse`, hides among more reports than clones: Balle, Bell, Gascón, Nissim (2019), with the
-    proof in `sfumato.privacy.pairs.blanket`. It is never more, and often half as much.
+    A randomizer that knows a distribution which part of every report is drawn from, like `RandomizedResponse`
+    and `SupportResponse`, hides among more reports than clones: Balle, Bell, Gascón, Nissim (2019), with the
+    proof in `sfumato.privacy.pairs.shuffling.blanket`. It is never more, and often half as much.
 
     Examples
     --------

@@ -7,21 +7,26 @@ from dataclasses import dataclass
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import INTEGER, NUMBER
 from sfumato.numerics.rounding import exp_up, mul_up
 from sfumato.privacy._outward import UNIT, above, sum_above
-from sfumato.privacy.accountant import closed
+from sfumato.privacy.accountant import closed_forms
 from sfumato.privacy.leaves.leaf import Node
 from sfumato.privacy.loss import PrivacyLoss
-from sfumato.privacy.neighboring import Neighboring
+from sfumato.privacy.neighboring import Relation
 from sfumato.privacy.nodes.poisson import PoissonSubsampled
+from sfumato.privacy.pairs.failure_mass import FailureMassPair
 from sfumato.privacy.pairs.pair import Pair, two_points
-from sfumato.privacy.pairs.telltale import TelltalePair
+from sfumato.privacy.serialization import LOSS, serialized_as
 from sfumato.privacy.views import PureView
 
 __all__ = ["TruncatedPoisson"]
 
 
 @final
+@serialized_as(
+    "truncated-poisson", loss=LOSS, sampling_probability=NUMBER, sample_size=INTEGER, population_size=INTEGER
+)
 @dataclass(frozen=True, slots=True, repr=False)
 class TruncatedPoisson(Node):
     r"""A mechanism that ran on a Poisson sample, of which no more than so many units were kept.
@@ -42,11 +47,12 @@ class TruncatedPoisson(Node):
     Guarantee: add/remove or zero-out, an upper bound (``tight`` is False). Proof: let K of the other units be
     drawn, at least ``sample_size`` with a probability of at most :math:`\tau`. If K is smaller, nothing is
     cut off with or without the unit, and whatever the others are, the pair of `PoissonSubsampled` dominates.
-    Otherwise the two runs differ only if the unit is drawn: let all be told then, with probability q. So the
-    divergence is at most :math:`(1-\tau) H(s) + \tau(q + (1-q)(1-s)_+) \le \tau q + (1 - \tau q) H(s)`, as
+    Otherwise the two runs differ only if the unit is drawn: let everything be revealed then, with probability
+    q. So the divergence is at most
+    :math:`(1-\tau) H(s) + \tau(q + (1-q)(1-s)_+) \le \tau q + (1 - \tau q) H(s)`, as
     :math:`H(s) \ge (1-s)_+`: a mass :math:`\tau q` is parted off. Zero-out, as in `PoissonSubsampled`: the
-    same, for a neutral unit is cut off or kept as any other in its place is. By Chernoff, :math:`\tau \le
-    e^{-N D(B/N \| q)}` for B kept of N others.
+    same, for a neutral unit is cut off or kept as any other in its place is. By Chernoff,
+    :math:`\tau \le e^{-N D(B/N \| q)}` for B kept of N others.
 
     Examples
     --------
@@ -67,7 +73,7 @@ class TruncatedPoisson(Node):
             self._set(name, _check.integer(name, getattr(self, name), minimum=1))
 
     @property
-    def neighboring(self) -> Neighboring:
+    def neighboring(self) -> Relation:
         """Add/remove or zero-out, as of the loss."""
         return self._untruncated.neighboring
 
@@ -91,9 +97,11 @@ class TruncatedPoisson(Node):
     def dominating_pair(self) -> Pair:
         """Return the pair without truncation, and the mass."""
         mass = self._mass
-        return TelltalePair(self._untruncated.dominating_pair(), mass) if mass < 1 else two_points(math.inf)
+        return (
+            FailureMassPair(self._untruncated.dominating_pair(), mass) if mass < 1 else two_points(math.inf)
+        )
 
-    def split(self) -> tuple[float, closed.Terms]:
+    def split(self) -> tuple[float, closed_forms.Terms]:
         """Return the mass, and what ran otherwise."""
         return self._mass, ((self._untruncated, 1),)
 

@@ -6,17 +6,20 @@ from dataclasses import dataclass
 from typing import final
 
 from sfumato import _check
+from sfumato._wire import INTEGER
 from sfumato.privacy._outward import above
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes._sampled import SampledNode, drawn_several
-from sfumato.privacy.pairs.mirrored import MirroredPair
 from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.sampling.without_replacement import WithoutReplacementPair
 from sfumato.privacy.pairs.wrapped import LoosePair
+from sfumato.privacy.serialization import LOSS, serialized_as
 
 __all__ = ["SampledWithReplacement"]
 
 
 @final
+@serialized_as("sampled-with-replacement", loss=LOSS, sample_size=INTEGER, population_size=INTEGER)
 @dataclass(frozen=True, slots=True, repr=False)
 class SampledWithReplacement(SampledNode):
     r"""A mechanism that ran on a fixed number of independent draws; the sample stays secret.
@@ -69,4 +72,4 @@ class SampledWithReplacement(SampledNode):
         """Return the symmetric pair of what the theorem says."""
         mixed, drawn = drawn_several(self.loss, self.sample_size, 1 / (self.population_size - 1))
         share = above(drawn, 64.0)
-        return MirroredPair(mixed, share) if share < 1 else LoosePair(mixed)
+        return WithoutReplacementPair(mixed, share) if share < 1 else LoosePair(mixed)

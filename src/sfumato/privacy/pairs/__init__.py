@@ -1,1 +1,1 @@
-"""Dominating pairs: two laws that stand for a mechanism, and how they are cut into atoms of loss."""
+"""Dominating pairs: two distributions that stand for a mechanism, and their discretisation."""

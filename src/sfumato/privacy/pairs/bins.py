@@ -1,4 +1,4 @@
-r"""A partition of the outcomes of a pair of laws into bins, from which its loss is bounded on both sides.
+r"""The outcomes of a pair of distributions, partitioned into bins that bound its loss on both sides.
 
 Write :math:`R = dQ/dP` for the likelihood ratio under :math:`P`; the privacy loss is :math:`L = -\log R`. The
 hockey-stick divergence of a composition is :math:`E_P (1 - e^\epsilon \prod_i R_i)_+`, convex and falling in
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.pairs.atoms import Atoms
+from sfumato.privacy.pairs.discrete_loss import DiscreteLoss
 
 __all__ = ["NO_ATOMS", "Bins", "Mass", "Number", "Points"]
 
@@ -119,7 +119,7 @@ def mixed_loss(loss: _Array, error: _Array, q: Number) -> tuple[_Array, _Array]:
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """A pair of laws, cut into bins by loss, single losses, two tails, and what only one of the laws has.
+    """A pair of distributions, cut into bins by loss, single losses, tails, and the outcomes of one alone.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class Bins:
     low, high : Mass
         What lies below the first edge and above the last.
     only_p, only_q : float
-        Mass of outcomes that the other law never gives: an infinite loss, and a minus infinite one.
+        Mass of outcomes that the other distribution never gives: an infinite loss, and a minus infinite one.
     against : bool
         Whether the bins run against the cuts that they were made at, because P and Q were exchanged.
     """
@@ -194,14 +194,16 @@ class Bins:
                     total = total + mass
         return (total >= _WHOLE) & (total < np.inf)
 
-    def merged(self) -> Atoms:
-        """Return a law of the loss whose compositions have no greater divergence than the pair's."""
+    def merged(self) -> DiscreteLoss:
+        """Return a distribution of the loss whose compositions have no greater divergence than the pair's."""
         both = self.points.followed_by(self.atoms)
         loss = both.loss - both.loss_error - 2 * UNIT * np.abs(both.loss)
-        return Atoms(loss, both.log_p - both.mass_error, np.nextafter(self.only_p * (1 - 8 * UNIT), 0.0))
+        return DiscreteLoss(
+            loss, both.log_p - both.mass_error, np.nextafter(self.only_p * (1 - 8 * UNIT), 0.0)
+        )
 
-    def split(self) -> Atoms:
-        """Return a law of the loss whose compositions have no smaller divergence than the pair's."""
+    def split(self) -> DiscreteLoss:
+        """Return a distribution of the loss whose compositions have no smaller divergence than the pair's."""
         points, left, right = self.points, self.edges[..., :-1], self.edges[..., 1:]
         # A bin that has no width has one loss, and one that is empty has any.
         width = np.where(right > left, right - left, 1.0)
@@ -225,7 +227,7 @@ class Bins:
         infinite = np.where(
             tail > 0, np.nextafter((self.only_p + tail) * (1 + 2 * UNIT), np.inf), self.only_p
         )
-        return Atoms(
+        return DiscreteLoss(
             both.loss + both.loss_error + 2 * UNIT * np.abs(both.loss),
             both.log_p + both.mass_error,
             # A scalar again where there is one pair.

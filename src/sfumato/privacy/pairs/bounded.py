@@ -1,4 +1,4 @@
-"""Pairs whose losses lie between two ends, cut by loss."""
+"""Common base of pairs with a bounded loss, binned by loss."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class BoundedPair(Pair):
     Parameters
     ----------
     bound : float
-        The greatest loss, positive and finite.
+        The largest loss, positive and finite.
     """
 
     __slots__ = ("_bound",)
@@ -33,7 +33,7 @@ class BoundedPair(Pair):
 
     @property
     def supremum(self) -> float:
-        """The greatest loss."""
+        """The largest loss."""
         return below(self._bound)
 
     def cuts(self, reach: float) -> _Array:

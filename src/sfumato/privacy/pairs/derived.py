@@ -1,4 +1,4 @@
-"""Pairs made from other pairs, which are cut finely once and for all."""
+"""Pairs that are computed from other pairs through a fine discretisation."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.privacy.pairs.atoms import Atoms
 from sfumato.privacy.pairs.bins import Bins
+from sfumato.privacy.pairs.discrete_loss import DiscreteLoss
 from sfumato.privacy.pairs.pair import Pair, UncutPair
 
 __all__ = ["DerivedPair", "fine_bins", "fine_cuts", "one_run"]
@@ -27,7 +27,7 @@ class Paired(Protocol):
     """A loss with a dominating pair."""
 
     def dominating_pair(self) -> Pair:
-        """Return two laws that dominate the outputs on any two neighbors."""
+        """Return two distributions that dominate the outputs on any two neighbors."""
 
     def __hash__(self) -> int:
         """Return the hash of what was run."""
@@ -39,8 +39,8 @@ def fine_bins(pair: Pair, reach: float, *, swapped: bool) -> Bins:
 
 
 @lru_cache(maxsize=64)
-def one_run(loss: Paired) -> tuple[Atoms, ...]:
-    """Return laws from above of one run's loss, in each order that differs; see `profile.log_profile`."""
+def one_run(loss: Paired) -> tuple[DiscreteLoss, ...]:
+    """Return upper distributions of one run's loss, in each order that differs."""
     pair = loss.dominating_pair()
     cuts = fine_cuts(pair, _FAR)
     with np.errstate(all="ignore"):

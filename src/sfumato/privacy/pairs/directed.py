@@ -1,4 +1,4 @@
-"""One order of a pair, taken by itself."""
+"""One order of a pair: P against Q without Q against P."""
 
 from __future__ import annotations
 

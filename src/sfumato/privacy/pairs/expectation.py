@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from sfumato.numerics.interval import Interval
 from sfumato.privacy._outward import UNIT
-from sfumato.privacy.pairs.atoms import Atoms
 from sfumato.privacy.pairs.bins import Bins, Mass, Points
 from sfumato.privacy.pairs.derived import fine_cuts
+from sfumato.privacy.pairs.discrete_loss import DiscreteLoss
 from sfumato.privacy.pairs.pair import Pair
 
 __all__ = ["log_moment", "loss_mean", "loss_variance"]
@@ -70,7 +70,7 @@ class _Loss(_Function):
 
     def high(self, edge: float, log_p: float, log_moments: _Array) -> float:
         # L is at most exp(cL) / (ce).
-        return _exp(_least(log_moments - np.log(_TILTS) - 1)) + _exp(log_p) * max(0.0, -edge)
+        return _exp(_minimum(log_moments - np.log(_TILTS) - 1)) + _exp(log_p) * max(0.0, -edge)
 
 
 class _Square(_Function):
@@ -95,10 +95,10 @@ class _Square(_Function):
     def high(self, edge: float, log_p: float, log_moments: _Array) -> float:
         # Above m, (L - m)**2 is at most 4 exp(c (L - m)) / (ce)**2.
         far = math.log(4) - 2 - 2 * np.log(_TILTS) + log_moments - _TILTS * self._centre
-        return _exp(_least(far)) + _exp(log_p) * max(0.0, self._centre - edge) ** 2
+        return _exp(_minimum(far)) + _exp(log_p) * max(0.0, self._centre - edge) ** 2
 
 
-def _least(logs: _Array) -> float:
+def _minimum(logs: _Array) -> float:
     return float(np.nanmin(np.append(logs, np.inf)))
 
 
@@ -107,7 +107,7 @@ def _exp(log: float) -> float:
 
 
 def loss_mean(pair: Pair, *, swapped: bool) -> Interval:
-    """Return bounds on the mean of the loss under the first law: the Kullback-Leibler divergence."""
+    """Return bounds on the mean of the loss under the first distribution: the Kullback-Leibler divergence."""
     if pair.variance:
         return Interval(0.5 * pair.variance * (1 - 64 * UNIT), 0.5 * pair.variance)
     found = _mean(pair, _cut(pair, _REACH), _Loss(), swapped=swapped)
@@ -115,7 +115,7 @@ def loss_mean(pair: Pair, *, swapped: bool) -> Interval:
 
 
 def loss_variance(pair: Pair, *, swapped: bool) -> Interval:
-    """Return bounds on the variance of the loss under the first law."""
+    """Return bounds on the variance of the loss under the first distribution."""
     if pair.variance:
         return Interval(pair.variance * (1 - 64 * UNIT), pair.variance)
     cuts = _cut(pair, _REACH)
@@ -243,11 +243,13 @@ def _log_moment(pair: Pair, order: float, *, swapped: bool) -> tuple[float, floa
     return _log_sum(below, bins, order, [])[0], _log_sum(above, bins, order, beyond)[1]
 
 
-def _log_sum(law: Atoms, bins: Bins, order: float, beyond: list[float]) -> tuple[float, float]:
-    """Return the log of a moment of a finite law and of what lies beyond, rounded down and up."""
-    kept = np.isfinite(law.log_mass)
-    moved = np.append(order * law.loss[kept], np.zeros(len(beyond)))
-    masses = np.append(law.log_mass[kept], np.array(beyond) + 1e-9)
+def _log_sum(
+    distribution: DiscreteLoss, bins: Bins, order: float, beyond: list[float]
+) -> tuple[float, float]:
+    """Return the log of a moment of a finite distribution and of what lies beyond, rounded down and up."""
+    selected = np.isfinite(distribution.log_mass)
+    moved = np.append(order * distribution.loss[selected], np.zeros(len(beyond)))
+    masses = np.append(distribution.log_mass[selected], np.array(beyond) + 1e-9)
     exponents = moved + masses
     top = float(exponents.max(initial=-np.inf))
     if not math.isfinite(top):

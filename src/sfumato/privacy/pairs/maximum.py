@@ -1,10 +1,10 @@
-r"""The pair whose divergences are the greatest among several pairs', at every epsilon.
+r"""The pair whose divergences are the largest among several pairs', at every epsilon.
 
 For a pair (P, Q) let :math:`H(s) = \int (dP - s\,dQ)_+`. A convex falling function with :math:`H(0) = 1` and
 :math:`H(s) \ge (1 - s)_+` is that of some pair (Zhu, Dong, Wang 2022), and the pointwise maximum of such
 functions is one. Between points where it is known, its chord bounds it from above, and what the chords say
-is the function of a discrete law: a kink at :math:`s = e^l` by which the slope rises by k is a loss l of
-Q-mass k.
+is the function of a discrete distribution: a kink at :math:`s = e^l` by which the slope rises by k is a loss
+l of Q-mass k.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.privacy._outward import UNIT, above
-from sfumato.privacy.pairs.atoms import Atoms
 from sfumato.privacy.pairs.bins import NO_ATOMS, Bins, Points
 from sfumato.privacy.pairs.derived import DerivedPair, fine_bins
+from sfumato.privacy.pairs.discrete_loss import DiscreteLoss
 from sfumato.privacy.pairs.pair import Pair
 
 __all__ = ["MaximumPair", "maximum", "only_atoms"]
@@ -28,11 +28,11 @@ _Array = NDArray[np.float64]
 
 _FLOOR: Final = -1e4
 """Log of masses that are zero as floats."""
-_LEAST_CHANGE: Final = 1e-7
+_MIN_CHANGE: Final = 1e-7
 
 
 class MaximumPair(DerivedPair):
-    """A pair that dominates each of several pairs, with the greatest of their divergences.
+    """A pair that dominates each of several pairs, with the largest of their divergences.
 
     Parameters
     ----------
@@ -51,41 +51,52 @@ class MaximumPair(DerivedPair):
 
     @property
     def supremum(self) -> float:
-        """The greatest of the pairs."""
+        """The largest of the pairs."""
         return max(pair.supremum for pair in self._pairs)
 
     def bins(self, cuts: _Array, *, swapped: bool) -> Bins:
-        """Return a discrete law that dominates."""
-        laws = [fine_bins(pair, float(cuts[0]), swapped=swapped).split() for pair in self._pairs]
-        return only_atoms(maximum(laws))
+        """Return a discrete distribution that dominates."""
+        distributions = [fine_bins(pair, float(cuts[0]), swapped=swapped).split() for pair in self._pairs]
+        return only_atoms(maximum(distributions))
 
 
-def only_atoms(law: Atoms) -> Bins:
-    """Return a discrete pair, given the law of its loss; what Q has beside it, P has not."""
+def only_atoms(distribution: DiscreteLoss) -> Bins:
+    """Return a discrete pair, given the distribution of its loss; what Q has beside it, P has not."""
     nothing = np.zeros(0)
-    nowhere, error = np.zeros(len(law.loss)), 8 * UNIT * (1 + np.abs(law.log_mass))
-    known = float(np.exp(law.log_mass - law.loss).sum())
-    only_q = max(0.0, 1 - known + UNIT * (len(law.loss) + 64))
-    points = Points(law.log_mass, law.loss, error, nowhere) if len(law.loss) else NO_ATOMS
-    return Bins(NO_ATOMS, nothing, nothing, atoms=points, only_p=min(1.0, law.infinite), only_q=only_q)
+    nowhere, error = np.zeros(len(distribution.loss)), 8 * UNIT * (1 + np.abs(distribution.log_mass))
+    known = float(np.exp(distribution.log_mass - distribution.loss).sum())
+    only_q = max(0.0, 1 - known + UNIT * (len(distribution.loss) + 64))
+    points = (
+        Points(distribution.log_mass, distribution.loss, error, nowhere)
+        if len(distribution.loss)
+        else NO_ATOMS
+    )
+    return Bins(
+        NO_ATOMS, nothing, nothing, atoms=points, only_p=min(1.0, distribution.infinite), only_q=only_q
+    )
 
 
-def maximum(laws: Sequence[Atoms]) -> Atoms:
-    """Return a law whose divergences are at least those of each law, and about the greatest of them.
+def maximum(distributions: Sequence[DiscreteLoss]) -> DiscreteLoss:
+    """Return a distribution with divergences at least those of each given one, and about the largest of them.
 
     Notes
     -----
-    The masses come from second differences, which lose digits; so in the end the law's own divergences are
-    computed, and all its masses raised by what they lack anywhere. Both sides are linear between the losses
-    of the law, constant above, and begin at 1 or more at s = 0, so comparing them at the losses is enough.
+    The masses come from second differences, which lose digits; so in the end the distribution's own
+    divergences are computed, and all its masses raised by what they lack anywhere. Both sides are linear
+    between the losses of the distribution, constant above, and begin at 1 or more at s = 0, so comparing them
+    at the losses is enough.
     """
-    losses = np.unique(np.concatenate([law.loss[np.isfinite(law.log_mass)] for law in laws]))
-    infinite = max(law.infinite for law in laws)
+    losses = np.unique(
+        np.concatenate(
+            [distribution.loss[np.isfinite(distribution.log_mass)] for distribution in distributions]
+        )
+    )
+    infinite = max(distribution.infinite for distribution in distributions)
     if not len(losses):
-        return Atoms(losses, losses, infinite)
-    wanted = np.max([_log_divergences(law, losses) for law in laws], axis=0)
-    kept = _apart(wanted)
-    losses, wanted = losses[kept], wanted[kept]
+        return DiscreteLoss(losses, losses, infinite)
+    wanted = np.max([_log_divergences(distribution, losses) for distribution in distributions], axis=0)
+    selected = _apart(wanted)
+    losses, wanted = losses[selected], wanted[selected]
     with np.errstate(divide="ignore", invalid="ignore"):
         # Slopes with the sign changed: between two losses, and below the first, where s = 0 has 1.
         falls = wanted[:-1] + _log1mexp(wanted[1:] - wanted[:-1])
@@ -94,24 +105,24 @@ def maximum(laws: Sequence[Atoms]) -> Atoms:
         slopes = np.maximum(slopes, np.maximum.accumulate(slopes[::-1])[::-1])
         log_mass = slopes[:-1] + _log1mexp(slopes[1:] - slopes[:-1]) + losses
     log_mass = np.maximum(np.nan_to_num(log_mass, nan=_FLOOR, neginf=_FLOOR), _FLOOR)
-    law = Atoms(losses, log_mass, infinite)
-    lack = wanted - _log_divergences(law, losses)
+    distribution = DiscreteLoss(losses, log_mass, infinite)
+    lack = wanted - _log_divergences(distribution, losses)
     missing = max(0.0, float(np.max(lack, where=np.isfinite(lack), initial=0.0)))
     missing += _roundings(wanted) + _roundings(log_mass)
     mass = float(np.exp(log_mass).sum()) + infinite
     missing = max(missing, -math.log(mass) + UNIT * (len(losses) + 64))
-    return Atoms(
+    return DiscreteLoss(
         losses, log_mass + missing, above(min(1.0, infinite * math.exp(missing)), 4.0) if infinite else 0.0
     )
 
 
 def _apart(logs: _Array) -> list[int]:
     """Choose points between which falling values change by much more than round-off; the last one too."""
-    values, kept = logs.tolist(), [0]
+    values, selected = logs.tolist(), [0]
     for i, value in enumerate(values):
-        if value < values[kept[-1]] - _LEAST_CHANGE:
-            kept.append(i)
-    return kept if kept[-1] == len(values) - 1 else [*kept, len(values) - 1]
+        if value < values[selected[-1]] - _MIN_CHANGE:
+            selected.append(i)
+    return selected if selected[-1] == len(values) - 1 else [*selected, len(values) - 1]
 
 
 def _roundings(logs: _Array) -> float:
@@ -120,16 +131,20 @@ def _roundings(logs: _Array) -> float:
     return 16 * UNIT * (len(logs) + 64) * min(largest, 1e4)
 
 
-def _log_divergences(law: Atoms, losses: _Array) -> _Array:
-    """Return log H at the exponentials of rising losses, among which are all of the law's."""
+def _log_divergences(distribution: DiscreteLoss, losses: _Array) -> _Array:
+    """Return log H at the exponentials of rising losses, among which are all of the distribution's."""
     log_q = np.full(len(losses), -np.inf)
-    kept = np.isfinite(law.log_mass)
-    np.logaddexp.at(log_q, np.searchsorted(losses, law.loss[kept]), (law.log_mass - law.loss)[kept])
+    selected = np.isfinite(distribution.log_mass)
+    np.logaddexp.at(
+        log_q,
+        np.searchsorted(losses, distribution.loss[selected]),
+        (distribution.log_mass - distribution.loss)[selected],
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
         # From the top: H rises by the Q-mass above times the step in s.
         above_it = np.logaddexp.accumulate(log_q[:0:-1])[::-1]
         rises = above_it + losses[:-1] + _log_expm1(np.diff(losses))
-        last = math.log(law.infinite) if law.infinite > 0 else -math.inf
+        last = math.log(distribution.infinite) if distribution.infinite > 0 else -math.inf
         return np.asarray(np.logaddexp.accumulate(np.concatenate([[last], rises[::-1]]))[::-1])
 
 

@@ -1,4 +1,4 @@
-"""The pair of a mechanism that is drawn by public weights and then named."""
+"""The pair of a mechanism drawn by public weights whose index is public."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _GAP: Final = Points(np.array([-1e4]), *(np.zeros(1),) * 3)
 
 
 class MixturePair(DerivedPair):
-    r"""Where pair i is drawn with weight :math:`w_i` and told: its divergences are the weighted means.
+    r"""Where pair i is drawn with weight :math:`w_i` and public: its divergences are the weighted means.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class MixturePair(DerivedPair):
 
     @property
     def supremum(self) -> float:
-        """The greatest of the pairs."""
+        """The largest of the pairs."""
         return max(pair.supremum for pair in self._pairs)
 
     def cuts(self, reach: float) -> _Array:
@@ -106,8 +106,8 @@ def _scaled(bins: Bins, weight: float, slack: float) -> Bins:
 def _union(parts: Sequence[Bins]) -> Bins:
     """Put partitions side by side, with an empty bin before, between and after.
 
-    Low masses of all go to the first edge, which is therefore the greatest of the low ends; and, as it is
-    read from the other side when P and Q are exchanged, the last edge is the least of the high ends.
+    Low masses of all go to the first edge, which is therefore the largest of the low ends; and, as it is
+    read from the other side when P and Q are exchanged, the last edge is the smallest of the high ends.
     """
     cut = [part for part in parts if len(part.edges)]
     atoms = reduce(Points.followed_by, (part.atoms for part in parts), NO_ATOMS)

@@ -1,4 +1,4 @@
-"""A pair of laws that dominates a mechanism: what a leaf states, and what all accounting is computed from."""
+"""A dominating pair of distributions: what a leaf states, and what all accounting is computed from."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _Array = NDArray[np.float64]
 
 
 class Pair(ABC):
-    r"""Two laws (P, Q) as far apart, in every hockey-stick divergence, as any two neighbors' outputs.
+    r"""Two distributions (P, Q) as far apart in every hockey-stick divergence as any two neighbors' outputs.
 
     The unswapped order is that of the dataset *with* the unit against the one without it (of either dataset
     against the other, under a symmetric relation); ``swapped`` is the other way round. Both orders must hold
@@ -39,7 +39,7 @@ class Pair(ABC):
 
     @property
     def symmetric(self) -> bool:
-        """Whether both orders have the same law of the loss."""
+        """Whether both orders have the same distribution of the loss."""
         return True
 
     @property
@@ -83,7 +83,7 @@ class Pair(ABC):
 
     @abstractmethod
     def cuts(self, reach: float) -> _Array:
-        """Return coarse cuts of the outcomes; about ``exp(-reach**2 / 2)`` of either law lies outside."""
+        """Return coarse cuts of the outcomes; about ``exp(-reach**2 / 2)`` of either mass lies outside."""
 
     def snapped(self, cuts: _Array) -> _Array:
         """Return rising cuts near the given ones at which the pair can be cut; here every cut is one."""
@@ -129,7 +129,7 @@ class Pair(ABC):
         cuts : ndarray
             As for `bins`.
         swapped : bool
-            As for `bins`: P is the second law where it is set.
+            As for `bins`: P is the second distribution where it is set.
 
         Notes
         -----
@@ -160,16 +160,16 @@ class UncutPair(Pair):
 
 
 class AtomicPair(UncutPair):
-    """A pair of finite discrete laws.
+    """A pair of finite discrete distributions.
 
     Parameters
     ----------
     points : Points
-        The outcomes that both laws give, from the smallest loss to the largest.
+        The outcomes that both distributions give, from the smallest loss to the largest.
     only_p, only_q : float
         Masses of the outcomes that one of them gives.
     symmetric : bool
-        Whether both orders are known to have the same law of the loss; then one is computed.
+        Whether both orders are known to have the same distribution of the loss; then one is computed.
     tight : bool
         Whether the pair is that of two neighbors, or only dominates them.
     """
@@ -215,7 +215,7 @@ class AtomicPair(UncutPair):
 
     @property
     def parameters(self) -> Sequence[float | _Array]:
-        """The atoms and the masses that one of the laws gives."""
+        """The atoms and the masses that one of the distributions gives."""
         points = self._bins.atoms
         lists = (points.log_p, points.loss, points.mass_error, points.loss_error)
         return [*np.concatenate(lists).tolist(), self._bins.only_p, self._bins.only_q]
@@ -233,14 +233,14 @@ class AtomicPair(UncutPair):
 
 
 def two_points(epsilon: float, infinite: float = 0.0, *, tight: bool = True) -> AtomicPair:
-    """Return randomized response with the greatest loss ``epsilon``, told in full with some probability.
+    """Return randomized response with the largest loss ``epsilon``, told in full with some probability.
 
     Every (epsilon, infinite)-DP pair is a post-processing of it (Kairouz, Oh, Viswanath 2015).
     """
     if math.isinf(epsilon) or infinite >= 1:
         return AtomicPair(NO_ATOMS, only_p=1.0, only_q=1.0, symmetric=True, tight=tight)
-    kept = math.log1p(-infinite)
-    lesser = -math.log1p(math.exp(-epsilon)) + kept
+    log_rest = math.log1p(-infinite)
+    lesser = -math.log1p(math.exp(-epsilon)) + log_rest
     log_p = np.array([lesser - epsilon, lesser])
     with np.errstate(over="ignore"):
         error = UNIT * (16 + 4 * np.abs(log_p))
@@ -249,5 +249,5 @@ def two_points(epsilon: float, infinite: float = 0.0, *, tight: bool = True) -> 
 
 
 def no_loss() -> AtomicPair:
-    """Return two equal laws."""
+    """Return two equal distributions."""
     return AtomicPair(Points(*(np.zeros(1),) * 4), symmetric=True)

@@ -1,4 +1,4 @@
-"""Pairs around another pair, which answers all that they do not answer themselves."""
+"""Common base of pairs that wrap another pair and delegate to it."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from sfumato.local.device import (
     MemoizedOneBitMean,
 )
 from sfumato.local.device.longitudinal.memory import Memory
-from sfumato.numerics.source import SimulatedSource
+from sfumato.numerics.randomness.source import SimulatedSource
 from tests.chance import accepts_only, rate
 from tests.local.laws import within
 

@@ -23,7 +23,7 @@ from sfumato.local.device import (
     MemoStore,
     RandomizedResponse,
 )
-from sfumato.numerics.source import SimulatedSource
+from sfumato.numerics.randomness.source import SimulatedSource
 from tests.chance import accepts_only, rate
 
 KEY = bytes(range(32))

@@ -14,7 +14,7 @@ from sfumato.local.device.coins import Coin
 from sfumato.local.device.layout import Records
 from sfumato.local.device.longitudinal.bits import MemoizedBits
 from sfumato.local.device.longitudinal.layers import MemoizedCategories
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["MemoizedBitFlip"]
 

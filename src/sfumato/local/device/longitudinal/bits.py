@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.local.device.coins import Coin, checked_epsilon
 from sfumato.local.device.longitudinal.layers import refuse_layers
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["MemoizedBits"]
 

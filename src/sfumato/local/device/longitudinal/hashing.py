@@ -17,7 +17,7 @@ from sfumato.local.device.layout import Records
 from sfumato.local.device.local_hashing import bucket_of
 from sfumato.local.device.longitudinal.layers import TwoLayerRandomizer
 from sfumato.local.device.longitudinal.response import LongitudinalRandomizedResponse
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["LongitudinalLocalHashing"]
 

@@ -17,7 +17,7 @@ from sfumato.local.device.domain import Domain
 from sfumato.local.device.layout import Records
 from sfumato.local.device.longitudinal.memory import Memoizing, checked_memos
 from sfumato.local.device.randomizer import CategoricalRandomizer, Randomizer
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["MemoizedCategories", "TwoLayerRandomizer", "refuse_layers"]
 

@@ -15,8 +15,8 @@ from sfumato.local.device.longitudinal.bits import MemoizedBits
 from sfumato.local.device.longitudinal.memory import Memoizing, checked_memos
 from sfumato.local.device.numeric import NumericRandomizer
 from sfumato.local.device.window import OneBitMean
-from sfumato.numerics.source import RandomSource
-from sfumato.numerics.uniform import uniform_integers
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
 
 __all__ = ["MemoizedOneBitMean"]
 

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.local.device.layout import Records
 from sfumato.local.device.reports import ReportBatch
-from sfumato.numerics.source import RandomSource, Rng, random_source
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 
 __all__ = ["Memoizing", "Memory", "checked_memos"]
 

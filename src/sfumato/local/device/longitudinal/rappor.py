@@ -18,9 +18,9 @@ from sfumato.local.device.longitudinal.memory import Memoizing, checked_memos
 from sfumato.local.device.numbered_bits import joined
 from sfumato.local.device.randomizer import Randomizer
 from sfumato.local.device.rappor import Rappor, listed
+from sfumato.numerics.randomness.source import RandomSource
+from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.numerics.rounding import fraction_up, log_up, mul_up
-from sfumato.numerics.source import RandomSource
-from sfumato.numerics.uniform import uniform_integers
 
 __all__ = ["MemoizedRappor"]
 

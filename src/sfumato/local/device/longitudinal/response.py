@@ -15,7 +15,7 @@ from sfumato.local.device.coins import Coin, least_odds
 from sfumato.local.device.layout import Records
 from sfumato.local.device.longitudinal.layers import TwoLayerRandomizer, refuse_layers
 from sfumato.local.device.randomized_response import RandomizedResponse, exchanged
-from sfumato.numerics.source import RandomSource
+from sfumato.numerics.randomness.source import RandomSource
 
 __all__ = ["LongitudinalRandomizedResponse"]
 

@@ -17,7 +17,7 @@ from sfumato import _check
 from sfumato.errors import ParameterError, SourceError
 from sfumato.local.device.longitudinal.memory import Memoizing, Memory
 from sfumato.local.device.longitudinal.sealed_file import SealedFile, key_from
-from sfumato.numerics.source import Rng, random_source
+from sfumato.numerics.randomness.source import Rng, random_source
 
 __all__ = ["MemoClient", "MemoStore"]
 

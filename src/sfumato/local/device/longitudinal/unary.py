@@ -18,8 +18,8 @@ from sfumato.local.device.coins import Coin, least_odds
 from sfumato.local.device.layout import Layout, Records
 from sfumato.local.device.longitudinal.layers import TwoLayerRandomizer, refuse_layers
 from sfumato.local.device.unary import OptimizedUnaryEncoding, SymmetricUnaryEncoding, UnaryRandomizer
+from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_up, log_up
-from sfumato.numerics.source import RandomSource
 
 __all__ = ["CHAINS", "LongitudinalUnaryEncoding"]
 

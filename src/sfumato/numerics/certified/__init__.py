@@ -1,0 +1,1 @@
+"""Functions with proven error bounds: exponentials, logarithms and tails to any number of bits."""

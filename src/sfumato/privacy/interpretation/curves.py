@@ -1,0 +1,112 @@
+"""Curves of a loss as numbers: privacy profile, trade-off, epsilon over steps."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Final, Literal, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.privacy.accountant import intervals
+from sfumato.privacy.accountant.intervals import Accountable, Composition
+from sfumato.privacy.accountant.precision import STANDARD
+from sfumato.privacy.interpretation.tradeoff import trade_off
+
+__all__ = ["Curve", "Kind", "curve"]
+
+Kind: TypeAlias = Literal["profile", "trade-off", "steps"]
+
+_KINDS: Final = ("profile", "trade-off", "steps")
+_MIN_DELTA: Final = 1e-10
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Curve:
+    """A curve between two bounds.
+
+    Parameters
+    ----------
+    kind : str
+    x, lower, upper : ndarray
+        Places, and the bounds there.
+    x_label, y_label : str
+        What they are.
+    """
+
+    kind: Kind | Literal["loss"]
+    x: NDArray[np.float64]
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    x_label: str
+    y_label: str
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A composition cut short."""
+
+    terms: tuple[tuple[Accountable, int], ...]
+
+
+def curve(loss: Composition, kind: Kind, *, delta: float | None, points: int) -> Curve:
+    """Return a curve; see `sfumato.privacy.PrivacyLoss.curve`."""
+    if kind not in _KINDS:
+        _check.refuse("kind", f"be one of {', '.join(_KINDS)}", kind, "pass one of these names")
+    points = _check.integer("points", points, minimum=2)
+    if kind != "steps" and delta is not None:
+        _check.refuse("delta", "be given for steps only", delta, "leave it out")
+    if kind == "profile":
+        return _profile(loss, points)
+    if kind == "trade-off":
+        rates = np.linspace(0.0, 1.0, points)
+        lower, upper, _ = trade_off(loss, rates)
+        return Curve(
+            kind=kind,
+            x=rates,
+            lower=lower,
+            upper=upper,
+            x_label="false positive rate",
+            y_label="least false negative rate",
+        )
+    if delta is None:
+        _check.refuse("delta", "be given for steps", delta, "pass delta=1e-6 or the delta that is meant")
+    return _steps(loss, _check.probability("delta", delta), points)
+
+
+def _profile(loss: Composition, points: int) -> Curve:
+    far = intervals.epsilon_interval(loss, _MIN_DELTA, STANDARD).upper
+    if math.isinf(far):
+        far = 10.0
+    places = np.linspace(0.0, far, points)
+    found = [intervals.delta_interval(loss, float(place), STANDARD) for place in places]
+    return Curve(
+        kind="profile",
+        x=places,
+        lower=np.array([bound.lower for bound in found]),
+        upper=np.array([bound.upper for bound in found]),
+        x_label="epsilon",
+        y_label="delta",
+    )
+
+
+def _steps(loss: Composition, delta: float, points: int) -> Curve:
+    """Let every part have run a share of its count, rounded up."""
+    most = max((count for _, count in loss.terms), default=0)
+    done = np.unique(np.ceil(np.linspace(0, most, min(points, most + 1))).astype(np.int64))
+    found = []
+    for steps in done.tolist():
+        terms = tuple((term, -(-count * steps // most)) for term, count in loss.terms if steps)
+        found.append(intervals.epsilon_interval(_Part(terms), delta, STANDARD))
+    return Curve(
+        kind="steps",
+        x=done.astype(float),
+        lower=np.array([bound.lower for bound in found]),
+        upper=np.array([bound.upper for bound in found]),
+        x_label="steps of the part that runs most often",
+        y_label=f"epsilon at delta {delta:g}",
+    )

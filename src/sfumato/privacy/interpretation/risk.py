@@ -1,0 +1,157 @@
+"""Risk: what the best attack against a loss can achieve, without epsilon."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+from sfumato import _check
+from sfumato.numerics.interval import Interval
+from sfumato.privacy._outward import above, below, text_above
+from sfumato.privacy.accountant import intervals
+from sfumato.privacy.accountant.intervals import Composition
+from sfumato.privacy.accountant.precision import Precision
+from sfumato.privacy.interpretation.tradeoff import trade_off
+
+__all__ = ["Attack", "Risk", "risk"]
+
+
+class Attack(NamedTuple):
+    """The best attack that raises a false alarm at one rate.
+
+    Attributes
+    ----------
+    false_positive_rate : float
+        How often it accuses where it should not.
+    true_positive_rate : Interval
+        How often it accuses where it should.
+    posterior : Interval
+        How likely an accusation is right, under the prior of the `Risk`.
+    """
+
+    false_positive_rate: float
+    true_positive_rate: Interval
+    posterior: Interval
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Risk:
+    """The powers of the best attack that knows everything but one unit.
+
+    Parameters
+    ----------
+    advantage : Interval
+        The largest true positive rate minus false positive rate.
+    attacks : tuple of Attack
+        One for each chosen false positive rate.
+    prior : float
+        How likely the attacker thought it before that the unit's data are there.
+    accuracy : Interval
+        How likely the attacker then decides rightly, with that prior.
+    baseline : float
+        How likely the attacker could guess the unit's record without the release.
+    reconstruction : Interval
+        How likely the attacker finds the record with the release; the lower end is the baseline, for which
+        record can be told from which other is not known here.
+    """
+
+    advantage: Interval
+    attacks: tuple[Attack, ...]
+    prior: float
+    accuracy: Interval
+    baseline: float
+    reconstruction: Interval
+
+    def __str__(self) -> str:
+        gain = _percent(self.advantage)
+        lines = [f"An attacker who knows all other units gains at most {gain} over guessing if one is there."]
+        lines += [
+            f"With false alarms in {_share(rate)} of cases it finds at most {_percent(found)} of the units; "
+            f"if {_share(self.prior)} are there, at most {_percent(posterior)} of its accusations are right."
+            for rate, found, posterior in self.attacks
+        ]
+        lines.append(f"With that prior it decides rightly in at most {_percent(self.accuracy)} of cases.")
+        lines.append(
+            f"A record that it would guess with chance {_share(self.baseline)} it reconstructs with chance "
+            f"at most {_percent(self.reconstruction)}."
+        )
+        return "\n".join(lines)
+
+
+def risk(
+    loss: Composition,
+    *,
+    false_positive_rates: Sequence[float],
+    prior: float,
+    baseline: float,
+    precision: Precision,
+) -> Risk:
+    r"""Return the powers of the best attack; see `sfumato.privacy.PrivacyLoss.risk`.
+
+    Notes
+    -----
+    With :math:`H(t)` the greater hockey-stick divergence of both orders: the advantage is :math:`H(1)`. The
+    chance of deciding rightly is :math:`\max_S \pi P(S) + (1 - \pi)(1 - Q(S)) = (1 - \pi) + \pi
+    H((1-\pi)/\pi)`, which is :math:`\max(\pi, 1-\pi) + \min(\pi, 1-\pi)\,\delta(|\log(\pi/(1-\pi))|)`.
+
+    Reconstruction: let the record :math:`z` be drawn from any prior, and let no guess that ignores the
+    release succeed with more than the chance :math:`\kappa`. With :math:`E_z` the outputs on which the
+    attack succeeds on :math:`z`, and :math:`Q` the distribution of the output without the record,
+    :math:`E\,Q(E_z) \le \kappa`; the distribution with it gives :math:`P_z(E_z) \le 1 - f(Q(E_z))`; as
+    :math:`f` is convex, the mean is at most :math:`1 - f(\kappa)` (Hayes, Mahloujifar, Balle 2023, whose
+    argument this is).
+    """
+    prior = _check.unit_interval("prior", prior, "it is a probability, and certainty leaves nothing to learn")
+    baseline = _check.unit_interval("baseline", baseline, "pass the chance of the best guess")
+    attacks = []
+    given: object = false_positive_rates
+    for rate in given if isinstance(given, Iterable) else (given,):
+        allowed = _check.unit_interval("false_positive_rates", rate, "each is a probability")
+        found = _complement(trade_off(loss, allowed, precision))
+        attacks.append(Attack(allowed, found, _posterior(found, allowed, prior)))
+    _, upper, _ = _complement(trade_off(loss, baseline, precision))
+    return Risk(
+        advantage=intervals.delta_interval(loss, 0.0, precision),
+        attacks=tuple(attacks),
+        prior=prior,
+        accuracy=_accuracy(loss, prior, precision),
+        baseline=baseline,
+        reconstruction=Interval(baseline, max(baseline, upper), tight=False),
+    )
+
+
+def _complement(missed: Interval) -> Interval:
+    return Interval(max(0.0, below(1 - missed.upper)), min(1.0, above(1 - missed.lower)), missed.tight)
+
+
+def _posterior(found: Interval, rate: float, prior: float) -> Interval:
+    lower, upper = (prior * end / (prior * end + (1 - prior) * rate) for end in found[:2])
+    return Interval(max(0.0, below(lower, 8.0)), min(1.0, above(upper, 8.0)), found.tight)
+
+
+def _accuracy(loss: Composition, prior: float, precision: Precision) -> Interval:
+    odds = abs(math.log(prior) - math.log1p(-prior))
+    # Delta falls, so that rounding of the odds is outward.
+    upper = intervals.delta_interval(loss, max(0.0, below(odds, 8.0, 1.0)), precision)
+    lower = intervals.delta_interval(loss, above(odds, 8.0, 1.0), precision)
+    likely, unlikely = max(prior, 1 - prior), min(prior, 1 - prior)
+    ends = likely + unlikely * lower.lower, likely + unlikely * upper.upper
+    return Interval(below(ends[0], 4.0), min(1.0, above(ends[1], 4.0)), lower.tight)
+
+
+def _percent(bounds: Interval) -> str:
+    """Return the upper end in percent, rounded up."""
+    return _share(bounds.upper, up=True)
+
+
+def _share(value: float, *, up: bool = False) -> str:
+    if 0 < value < 1e-6:
+        return f"{text_above(above(100 * value), 3) if up else f'{100 * value:.3g}'} %"
+    digits = 2 if value >= 1e-3 else 2 + math.ceil(-math.log10(max(value, 1e-6)))
+    scaled = 10.0**digits
+    percent = 100 * value
+    shown = math.ceil(percent * scaled - 1e-9) / scaled if up else percent
+    return f"{min(shown, 100.0):.{digits}f}".rstrip("0").rstrip(".") + " %"

@@ -1,0 +1,90 @@
+"""Post-processing: any function of an answer that does not look at the data again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.privacy.accountant import closed_forms
+from sfumato.privacy.leaves.leaf import Node
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Relation
+from sfumato.privacy.pairs.pair import Pair
+from sfumato.privacy.pairs.wrapped import LoosePair
+from sfumato.privacy.serialization import LOSS, serialized_as
+from sfumato.privacy.views import GDPView, PureView, ZCDPView
+
+__all__ = ["PostProcessed"]
+
+
+@final
+@serialized_as("post-processed", loss=LOSS)
+@dataclass(frozen=True, slots=True, repr=False)
+class PostProcessed(Node):
+    """A mechanism of whose output only a function is shown.
+
+    Parameters
+    ----------
+    loss : PrivacyLoss
+        Of the mechanism.
+
+    Notes
+    -----
+    Guarantee: that of the mechanism, under its relation, as an upper bound (``tight`` is False): every
+    hockey-stick and every Rényi divergence can only fall when both distributions go through the same channel
+    (data processing; Dwork and Roth 2014, Proposition 2.1).
+
+    Examples
+    --------
+    >>> from sfumato.privacy import Gaussian
+    >>> PostProcessed(Gaussian(1.0)).epsilon_interval(1e-6).lower
+    0.0
+    """
+
+    _any_relation = True
+
+    loss: PrivacyLoss
+
+    def __post_init__(self) -> None:
+        self._set_part("loss", self.loss)
+
+    @property
+    def neighboring(self) -> Relation | None:
+        """The mechanism's."""
+        return self.loss.neighboring
+
+    @property
+    def numeric(self) -> bool:
+        """Whether the mechanism's is."""
+        return self.loss.numeric
+
+    def dominating_pair(self) -> Pair:
+        """Return the mechanism's, as one that only dominates."""
+        return LoosePair(self.loss.dominating_pair())
+
+    def split(self) -> tuple[float, closed_forms.Terms]:
+        """Return the mechanism's."""
+        return self.loss.split()
+
+    def log_profile(self, epsilon: float) -> float:
+        """Return the mechanism's."""
+        return self.loss.log_profile(epsilon)
+
+    def rdp_curve(self, orders: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the mechanism's."""
+        return self.loss.rdp_curve(orders)
+
+    def zcdp(self) -> ZCDPView:
+        """Return the mechanism's."""
+        return self.loss.zcdp()
+
+    def gdp(self) -> GDPView:
+        """Return the mechanism's."""
+        return self.loss.gdp()
+
+    def pure(self) -> PureView:
+        """Return the mechanism's."""
+        return self.loss.pure()

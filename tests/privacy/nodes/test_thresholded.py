@@ -1,0 +1,188 @@
+"""Thresholds for unknown groups, and propose-test-release, against exact laws of what is told."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import mpmath
+import pytest
+
+from sfumato.errors import ParameterError, UnsupportedView
+from sfumato.privacy import (
+    ApproximateDP,
+    DiscreteGaussian,
+    DiscreteLaplace,
+    DistanceTest,
+    Gaussian,
+    Laplace,
+    Neighboring,
+    PrivacyLoss,
+    ThresholdedSelection,
+    loss_from_json,
+    propose_test_release,
+)
+from sfumato.privacy.pairs.derived import fine_cuts
+from sfumato.privacy.pairs.hockey_stick import log_profile
+from tests.cases import cases
+
+mpmath.mp.dps = 40
+SPAN = 400
+
+
+def noise(loss: PrivacyLoss) -> dict[int, mpmath.mpf]:
+    """The law of integer noise, summed up directly."""
+    if isinstance(loss, DiscreteLaplace):
+        weights = {k: mpmath.exp(-abs(k) / mpmath.mpf(float(loss.scale))) for k in range(-SPAN, SPAN + 1)}
+    else:
+        assert isinstance(loss, DiscreteGaussian)
+        variance = mpmath.mpf(float(loss.stddev)) ** 2
+        weights = {k: mpmath.exp(-(k**2) / (2 * variance)) for k in range(-SPAN, SPAN + 1)}
+    total = mpmath.fsum(weights.values())
+    return {k: weight / total for k, weight in weights.items()}
+
+
+def told(units: int, distribution: dict[int, mpmath.mpf], threshold: int) -> dict[int | None, mpmath.mpf]:
+    """What is told of a group: its noisy number, or None."""
+    if units == 0:
+        return {None: mpmath.mpf(1)}
+    shown: dict[int | None, mpmath.mpf] = {
+        units + k: p for k, p in distribution.items() if units + k >= threshold
+    }
+    shown[None] = mpmath.fsum(p for k, p in distribution.items() if units + k < threshold)
+    return shown
+
+
+def divergence(p: dict[int | None, mpmath.mpf], q: dict[int | None, mpmath.mpf], x: float) -> mpmath.mpf:
+    return mpmath.fsum(max(0, mass - mpmath.exp(x) * q.get(key, 0)) for key, mass in p.items())
+
+
+@pytest.mark.parametrize("base", [DiscreteLaplace(2), DiscreteGaussian(2), DiscreteLaplace(Fraction(1, 2))])
+@pytest.mark.parametrize("threshold", [1, 3, 12])
+def test_every_group_is_dominated_in_both_orders(base: PrivacyLoss, threshold: int) -> None:
+    leaf, distribution = ThresholdedSelection(base, threshold), noise(base)
+    lone = told(1, distribution, threshold)
+    assert leaf.mass == pytest.approx(float(1 - lone[None]), rel=1e-9)
+    for x in (0.0, 0.2, 0.5, 1.0, 3.0):
+        delta = leaf.delta(x)
+        for units in (0, 1, 2, threshold, threshold + 5, 40):
+            p, q = told(units + 1, distribution, threshold), told(units, distribution, threshold)
+            assert max(divergence(p, q, x), divergence(q, p, x)) <= delta * (1 + 1e-9)
+        # Neither the noise nor the threshold alone would do.
+        worst = max(
+            divergence(lone, told(0, distribution, threshold), x),
+            divergence(told(41, distribution, 1), told(40, distribution, 1), x),
+        )
+        assert delta <= 2.001 * float(worst)
+
+
+@cases(
+    ("base", "threshold"),
+    [
+        (DiscreteGaussian(3), 15),
+        (DiscreteLaplace(2), 5),
+        (Gaussian(2.0), 6),
+        (Gaussian(5.0), 40),
+        (Laplace(2.0), Fraction(5, 2)),
+    ],
+)
+def test_one_group_is_priced_as_the_worse_of_both_cases(base: PrivacyLoss, threshold: int | Fraction) -> None:
+    leaf = ThresholdedSelection(base, threshold)
+    pair, mass = leaf.dominating_pair(), leaf.mass
+    cuts = fine_cuts(pair, 12.0)
+    for x in (-2.0, -0.3, 0.0, 0.1, 0.4, 0.9, 2.0, 8.0):
+        noise = base.delta(x) if x >= 0 else 1 - math.exp(x) * (1 - base.delta(-x))
+        for swapped in (False, True):
+            # One that is never shown, against one that seldom is, and the reverse.
+            lone = max(0.0, 1 - math.exp(x) * (1 - mass)) if swapped else max(mass, 1 - math.exp(x))
+            found = math.exp(log_profile(pair.bins(cuts, swapped=swapped).split(), x))
+            assert found * (1 + 1e-9) >= max(noise * (1 - 2e-3), lone)
+            assert found <= max(noise, lone) * (1 + 2e-3) + 1e-12
+        assert x < 0 or leaf.delta(x) <= max(noise, mass, 1 - math.exp(x) * (1 - mass)) * (1 + 2e-3)
+    relation = Neighboring.REPLACE_ONE
+    other = type(base)(**{**base.parameters(), "neighboring": relation})
+    assert ThresholdedSelection(other, threshold).dominating_pair().symmetric
+
+
+def test_two_groups_compose_as_their_exact_product() -> None:
+    base, threshold, x = DiscreteLaplace(1), 4, 0.9
+    leaf, distribution = ThresholdedSelection(base, threshold), noise(base)
+    shrunk = [(told(n + 1, distribution, threshold), told(n, distribution, threshold)) for n in (0, 6)]
+    for (p1, q1), (p2, q2) in ((a, b) for a in shrunk for b in shrunk):
+        joint = mpmath.fsum(
+            max(0, a * b - mpmath.exp(x) * q1.get(i, 0) * q2.get(j, 0))
+            for i, a in p1.items()
+            for j, b in p2.items()
+            if a * b > 1e-25
+        )
+        assert joint <= (leaf * 2).delta(x)
+
+
+@pytest.mark.parametrize("base", [Gaussian(3.0), Laplace(3.0)])
+def test_continuous_tails(base: PrivacyLoss) -> None:
+    for threshold in (0.5, 1, 2.5, 20, 100):
+        z = (mpmath.mpf(threshold) - 1) / 3
+        if isinstance(base, Gaussian):
+            truth = mpmath.erfc(z / mpmath.sqrt(2)) / 2
+        else:
+            truth = mpmath.exp(-z) / 2 if z > 0 else mpmath.mpf(1)
+        found = ThresholdedSelection(base, Fraction(threshold)).mass
+        assert truth <= found <= float(truth) * (1 + 1e-9) + 1e-299
+
+
+def test_masses_are_split_off_and_add() -> None:
+    leaf = ThresholdedSelection(Gaussian(2.0), 12)
+    assert leaf.split() == (leaf.mass, ((Gaussian(2.0), 1),))
+    # Far above the mass, the noise alone rules; below it, nothing is promised.
+    assert (leaf * 3).epsilon(1e-3) == pytest.approx((Gaussian(2.0) * 3).epsilon(1e-3), rel=1e-3)
+    assert (leaf * 3).epsilon(leaf.mass) == math.inf
+    assert (leaf * 3).epsilon(1e-6) <= ((Gaussian(2.0) + ApproximateDP(0.0, leaf.mass)) * 3).epsilon(
+        1e-6
+    ) * 1.001
+    assert not leaf.epsilon_interval(1e-3).tight
+    assert leaf.gdp() == (Gaussian(2.0).gdp().mu, leaf.mass)
+    assert loss_from_json(leaf.to_json()) == leaf
+    with pytest.raises(UnsupportedView):
+        leaf.pure()
+
+
+def test_propose_test_release_holds_on_stable_and_unstable_neighbors() -> None:
+    test, release, threshold = DiscreteLaplace(2), DiscreteLaplace(3), 7
+    loss, distribution, answer = propose_test_release(test, threshold, release), noise(test), noise(release)
+
+    def outputs(distance: int, value: int) -> dict[tuple[int, int | None], mpmath.mpf]:
+        shown: dict[tuple[int, int | None], mpmath.mpf] = {}
+        for k in range(-30, 60):
+            noisy, p = distance + k, distribution[k]
+            if noisy >= threshold:
+                shown |= {(noisy, value + j): p * answer[j] for j in range(-60, 61)}
+            else:
+                shown[noisy, None] = p
+        return shown
+
+    for x in (0.0, 0.4, 0.9, 2.0):
+        delta = loss.delta(x)
+        for (d1, v1), (d2, v2) in [((0, 0), (0, 30)), ((5, 0), (6, 1)), ((9, 0), (8, 1)), ((0, 0), (1, 1))]:
+            p, q = outputs(d1, v1), outputs(d2, v2)
+            found = mpmath.fsum(max(0, mass - mpmath.exp(x) * q.get(key, 0)) for key, mass in p.items())
+            assert found <= delta + 1e-6
+
+
+def test_a_selection_shows_lone_groups_as_rarely_as_claimed() -> None:
+    """Enumerated: a count of 1 with each noise."""
+    for base in (DiscreteLaplace(2), DiscreteGaussian(2)):
+        for threshold in (3, 6, 9):
+            shown = float(mpmath.fsum(chance for k, chance in noise(base).items() if 1 + k >= threshold))
+            assert ThresholdedSelection(base, threshold).mass == pytest.approx(shown, rel=1e-9)
+
+
+def test_bad_parameters_are_refused() -> None:
+    with pytest.raises(ParameterError, match="loss must be of noise whose tail is known"):
+        ThresholdedSelection(ApproximateDP(1.0, 1e-6), 3)
+    with pytest.raises(ParameterError, match="neither repeated nor composed"):
+        DistanceTest(Laplace(1.0) * 2, 3)
+    with pytest.raises(ParameterError, match="threshold must"):
+        ThresholdedSelection(Laplace(1.0), -1)
+    relation = Neighboring.REPLACE_ONE
+    assert ThresholdedSelection(Laplace(1.0, neighboring=relation), 9).neighboring is relation
+    assert ThresholdedSelection(Gaussian(0.0), 1).epsilon(0.5) == math.inf
