@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import OptionError
-from sfumato.mechanisms.laplace import Laplace
+from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.front import read

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import BudgetExceeded, OptionError, ParameterError, UnsupportedSql
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.laplace import Laplace
+from sfumato.mechanisms.noise.gaussian import Gaussian
+from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
 from sfumato.queries import render_sql
 from sfumato.queries.catalog import Catalog

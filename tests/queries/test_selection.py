@@ -10,7 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import OptionError
-from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
+from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
 from sfumato.numerics.laws import SymmetricLaw
 from sfumato.numerics.truncated import TruncatedLaplaceLaw
 from sfumato.queries.front import read

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
-    from sfumato.attacks.membership.likelihood_ratio import lira
-    from sfumato.attacks.membership.relative import rmia
+    from sfumato.attacks.membership.lira import lira
     from sfumato.attacks.membership.report import MembershipReport, OperatingPoint, membership_report
+    from sfumato.attacks.membership.rmia import rmia
     from sfumato.attacks.membership.signals import loss_threshold, scaled_confidence
 
 __all__ = [
@@ -33,10 +33,10 @@ __getattr__, __dir__ = attach(
     {
         "MembershipReport": "sfumato.attacks.membership.report",
         "OperatingPoint": "sfumato.attacks.membership.report",
-        "lira": "sfumato.attacks.membership.likelihood_ratio",
+        "lira": "sfumato.attacks.membership.lira",
         "loss_threshold": "sfumato.attacks.membership.signals",
         "membership_report": "sfumato.attacks.membership.report",
-        "rmia": "sfumato.attacks.membership.relative",
+        "rmia": "sfumato.attacks.membership.rmia",
         "scaled_confidence": "sfumato.attacks.membership.signals",
     },
 )

@@ -18,7 +18,9 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato.audit.blackbox import Audit, audit
     from sfumato.audit.events import Event
-    from sfumato.audit.exact import ExactAudit, exact_audit
+    from sfumato.audit.exact_audit import ExactAudit, exact_audit
+    from sfumato.audit.floating_point import PrecisionAudit, audit_precision
+    from sfumato.audit.input_pairs import InputPair, array_pairs, score_pairs, vector_pairs
     from sfumato.audit.one_run import (
         Guesses,
         OneRunAudit,
@@ -27,10 +29,8 @@ if TYPE_CHECKING:
         one_run_bound,
         one_run_p_value,
     )
-    from sfumato.audit.one_run_curve import one_run_curve_p_value
-    from sfumato.audit.pairs import InputPair, array_pairs, score_pairs, vector_pairs
-    from sfumato.audit.precision import PrecisionAudit, audit_precision
-    from sfumato.audit.quadrature import sparse_vector_law, sparse_vector_ratio
+    from sfumato.audit.one_run_trade_off import one_run_curve_p_value
+    from sfumato.audit.sparse_vector_distribution import sparse_vector_law, sparse_vector_ratio
     from sfumato.audit.timing import TimingAudit, audit_timing
 
 __all__ = [
@@ -63,25 +63,25 @@ __getattr__, __dir__ = attach(
     {
         "Audit": "sfumato.audit.blackbox",
         "Event": "sfumato.audit.events",
-        "ExactAudit": "sfumato.audit.exact",
+        "ExactAudit": "sfumato.audit.exact_audit",
         "Guesses": "sfumato.audit.one_run",
-        "InputPair": "sfumato.audit.pairs",
+        "InputPair": "sfumato.audit.input_pairs",
         "OneRunAudit": "sfumato.audit.one_run",
-        "PrecisionAudit": "sfumato.audit.precision",
+        "PrecisionAudit": "sfumato.audit.floating_point",
         "TimingAudit": "sfumato.audit.timing",
-        "array_pairs": "sfumato.audit.pairs",
+        "array_pairs": "sfumato.audit.input_pairs",
         "audit": "sfumato.audit.blackbox",
         "audit_one_run": "sfumato.audit.one_run",
-        "audit_precision": "sfumato.audit.precision",
+        "audit_precision": "sfumato.audit.floating_point",
         "audit_timing": "sfumato.audit.timing",
         "best_guesses": "sfumato.audit.one_run",
-        "exact_audit": "sfumato.audit.exact",
+        "exact_audit": "sfumato.audit.exact_audit",
         "one_run_bound": "sfumato.audit.one_run",
-        "one_run_curve_p_value": "sfumato.audit.one_run_curve",
+        "one_run_curve_p_value": "sfumato.audit.one_run_trade_off",
         "one_run_p_value": "sfumato.audit.one_run",
-        "score_pairs": "sfumato.audit.pairs",
-        "sparse_vector_law": "sfumato.audit.quadrature",
-        "sparse_vector_ratio": "sfumato.audit.quadrature",
-        "vector_pairs": "sfumato.audit.pairs",
+        "score_pairs": "sfumato.audit.input_pairs",
+        "sparse_vector_law": "sfumato.audit.sparse_vector_distribution",
+        "sparse_vector_ratio": "sfumato.audit.sparse_vector_distribution",
+        "vector_pairs": "sfumato.audit.input_pairs",
     },
 )

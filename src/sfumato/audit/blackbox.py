@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from sfumato import _check
-from sfumato.audit.bounds import certified_epsilon, certified_mu
 from sfumato.audit.events import Candidate, Event, candidates
-from sfumato.audit.outcomes import Encoder
-from sfumato.audit.own_pairs import default_pairs
-from sfumato.audit.pairs import InputPair, as_pairs
-from sfumato.audit.running import Run, runner
-from sfumato.mechanisms.mechanism import Mechanism
+from sfumato.audit.input_pairs import InputPair, as_pairs
+from sfumato.audit.lower_bounds import certified_epsilon, certified_mu
+from sfumato.audit.outcome_encoding import Encoder
+from sfumato.audit.repeated_runs import Run, runner
+from sfumato.audit.worst_case_pairs import default_pairs
+from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.numerics.binomial import least_probability, most_probability
 from sfumato.numerics.source import Rng
 from sfumato.privacy._outward import text_below

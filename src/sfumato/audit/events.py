@@ -9,10 +9,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.bounds import forced_epsilon, forced_mu
-from sfumato.audit.learning import learned_scores
-from sfumato.audit.outcomes import Encoder, Outcomes
-from sfumato.audit.outputs import as_raw
+from sfumato.audit.flattening import as_raw
+from sfumato.audit.learned_scores import learned_scores
+from sfumato.audit.lower_bounds import forced_epsilon, forced_mu
+from sfumato.audit.outcome_encoding import Encoder, Outcomes
 from sfumato.audit.scores import Counted, Score
 from sfumato.numerics.binomial import least_probability, most_probability
 

@@ -9,7 +9,7 @@ from typing import Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.outcomes import Outcomes
+from sfumato.audit.outcome_encoding import Outcomes
 
 __all__ = [
     "SHOWN",

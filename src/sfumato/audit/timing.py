@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.release import Release
 from sfumato.numerics.source import Rng, random_source
 
 __all__ = ["TimingAudit", "audit_timing", "spearman"]

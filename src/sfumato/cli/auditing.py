@@ -12,8 +12,8 @@ import typer
 from sfumato import _check
 from sfumato.audit.blackbox import Audit
 from sfumato.audit.blackbox import audit as search
-from sfumato.audit.pairs import InputPair
-from sfumato.audit.precision import PrecisionAudit, audit_precision
+from sfumato.audit.floating_point import PrecisionAudit, audit_precision
+from sfumato.audit.input_pairs import InputPair
 from sfumato.cli.naming import named
 
 __all__ = ["VIOLATED", "audit"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
+from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
 from sfumato.numerics.source import RandomSource
 from sfumato.queries.noise import law_of
 from sfumato.queries.plan import Measure, MeasureKind

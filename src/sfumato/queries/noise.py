@@ -26,10 +26,10 @@ from typing import TypeAlias
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.laplace import Laplace
-from sfumato.mechanisms.rational import sqrt_up
-from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
+from sfumato.mechanisms.base.rational import sqrt_up
+from sfumato.mechanisms.noise.gaussian import Gaussian
+from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
 from sfumato.numerics.truncated import TruncatedLaplaceLaw
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.conversion import rho_for

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import OptionError
-from sfumato.mechanisms.rational import ceil_log2, power_of_two
-from sfumato.mechanisms.statistics.count_tree import TreeShape
-from sfumato.mechanisms.statistics.tree_quantiles import LEVELS, find_quantiles
+from sfumato.mechanisms.base.rational import ceil_log2, power_of_two
+from sfumato.mechanisms.statistics.quantile.count_tree import TreeShape
+from sfumato.mechanisms.statistics.quantile.tree_estimates import LEVELS, find_quantiles
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SymmetricLaw
 from sfumato.numerics.source import RandomSource
 from sfumato.queries.engines.leaves import leaf_counts

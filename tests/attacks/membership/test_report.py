@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from sfumato.attacks import membership_report
-from sfumato.attacks.membership.operating import Best, best_event, roc, strict_threshold
+from sfumato.attacks.membership.thresholds import Best, best_event, roc, strict_threshold
 from sfumato.errors import ParameterError
 from sfumato.privacy import ApproximateDP, GaussianDP, PureDP
 from tests.cases import cases

@@ -21,9 +21,9 @@ from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.users import UserSampler
 from sfumato.ledger import Budget, Dataset, Ledger
-from sfumato.mechanisms.factorization.banded import BandedToeplitz
-from sfumato.mechanisms.factorization.participation import Participation
-from sfumato.mechanisms.factorization.tree import Tree
+from sfumato.mechanisms.factorization.strategies.banded import BandedToeplitz
+from sfumato.mechanisms.factorization.strategies.binary_tree import Tree
+from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.privacy import Gaussian, Neighboring, PoissonSubsampled
 from tests.cases import cases
 from tests.chance import accepts_only, moments

@@ -12,7 +12,7 @@ from scipy import stats
 
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import BandedToeplitz, BufferedToeplitz, Participation, SquareRoot, Tree
-from sfumato.mechanisms.factorization.strategy import Strategy
+from sfumato.mechanisms.factorization.strategies.strategy import Strategy
 from sfumato.numerics.keyed_normal import add_normals
 from sfumato.privacy.leaves.gaussian import Gaussian
 from tests.cases import cases

@@ -22,7 +22,7 @@ from sfumato.learning.sampling.separated import SeparatedSampler
 from sfumato.learning.sampling.shuffled import ShuffledSampler
 from sfumato.learning.sampling.truncated_poisson import TruncatedPoissonSampler
 from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
-from sfumato.mechanisms.factorization.banded import BandedToeplitz
+from sfumato.mechanisms.factorization.strategies.banded import BandedToeplitz
 from sfumato.privacy import (
     BallsInBins,
     FixedSizeSampled,

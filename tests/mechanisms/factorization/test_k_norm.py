@@ -16,8 +16,7 @@ from scipy.special import gammaincc
 
 from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import CubeRelease, Grid, KNorm, Laplace, facets_around
-from sfumato.mechanisms.factorization.code import Array, Integers
-from sfumato.mechanisms.factorization.cube_noise import (
+from sfumato.mechanisms.factorization.k_norm_noise import (
     _below_exp_of_root,
     ball_noise,
     cube_noise,
@@ -25,6 +24,7 @@ from sfumato.mechanisms.factorization.cube_noise import (
     polytope_noise,
 )
 from sfumato.mechanisms.factorization.polytope import reach_of, whole_facets
+from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, Integers
 from sfumato.numerics.source import SimulatedSource
 from sfumato.numerics.uniform import UniformBits
 from sfumato.privacy import Neighboring, PureDP

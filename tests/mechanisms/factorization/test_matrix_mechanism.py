@@ -23,10 +23,10 @@ from sfumato.mechanisms import (
     p_identity,
     svd_bound,
 )
-from sfumato.mechanisms.factorization.code import Array
-from sfumato.mechanisms.factorization.laplace_sums import chernoff_reach, laplace_reach
+from sfumato.mechanisms.factorization.laplace_sum_tail import chernoff_reach, laplace_reach
 from sfumato.mechanisms.factorization.linear_error import LaplaceError, NormalError
-from sfumato.mechanisms.factorization.optimal import error_of
+from sfumato.mechanisms.factorization.strategies.integer_strategy import Array
+from sfumato.mechanisms.factorization.strategies.optimal_strategy import error_of
 from sfumato.numerics.laws import DiscreteLaplaceLaw
 from sfumato.privacy import Neighboring
 from tests.cases import cases

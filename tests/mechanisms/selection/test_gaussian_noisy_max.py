@@ -11,7 +11,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import Gaussian, GaussianNoisyMax, Laplace
 from tests.chance import accepts_only, frequencies
-from tests.mechanisms.selection import laws
+from tests.mechanisms.selection import distributions
 
 REACH = 60
 
@@ -38,7 +38,9 @@ def test_the_loss_covers_the_exact_law() -> None:
         for move in ([1, -1, -1], [-1, 1, 0], [1, 1, -1]):
             there = gaussian_max([x + y for x, y in zip(scores, move, strict=True)], 2.0)
             for epsilon in (0.0, 0.3, 1.0):
-                assert laws.hockey_stick(here, there, epsilon) <= mechanism.privacy_loss.delta(epsilon)
+                assert distributions.hockey_stick(here, there, epsilon) <= mechanism.privacy_loss.delta(
+                    epsilon
+                )
 
 
 def test_choices_follow_the_law() -> None:

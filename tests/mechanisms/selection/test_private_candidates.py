@@ -16,7 +16,7 @@ from sfumato.numerics.choice import choose
 from sfumato.numerics.source import RandomSource
 from sfumato.privacy import Gaussian, Neighboring, PoissonStopping, PureDP, RandomStopping
 from tests.cases import cases
-from tests.mechanisms.selection import laws
+from tests.mechanisms.selection import distributions
 from tests.numerics.enumeration import WORDS, enumerated, pieces, residues
 from tests.numerics.sources import ListedSource
 
@@ -66,8 +66,8 @@ def test_the_loss_covers_the_exact_law(loss: Stopping) -> None:
     kept = here > 0
     assert float(np.abs(np.log(here[kept] / there[kept])).max()) <= claimed
     for epsilon in (0.0, 0.5, 1.0):
-        assert laws.hockey_stick(here, there, epsilon) <= loss.delta(epsilon)
-        assert laws.hockey_stick(there, here, epsilon) <= loss.delta(epsilon)
+        assert distributions.hockey_stick(here, there, epsilon) <= loss.delta(epsilon)
+        assert distributions.hockey_stick(there, here, epsilon) <= loss.delta(epsilon)
 
 
 @cases("loss", LAWS, ids=repr)

@@ -20,17 +20,17 @@ from sfumato.privacy import loss_from_json
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies
-from tests.mechanisms.selection import laws
+from tests.mechanisms.selection import distributions
 from tests.numerics.enumeration import WORDS, enumerated, pieces, residues
 from tests.numerics.sources import ListedSource
 
-KINDS: dict[str, tuple[Any, dict[str, Any], laws.Law]] = {
-    "exponential": (Exponential, {}, laws.exponential),
-    "permute-and-flip": (PermuteAndFlip, {}, laws.permute_and_flip),
-    "laplace": (NoisyMax, {"noise": "laplace"}, laws.laplace_max),
-    "exponential noise": (NoisyMax, {"noise": "exponential"}, laws.permute_and_flip),
-    "gumbel noise": (NoisyMax, {"noise": "gumbel"}, laws.exponential),
-    "top one": (TopK, {"count": 1}, laws.exponential),
+KINDS: dict[str, tuple[Any, dict[str, Any], distributions.Law]] = {
+    "exponential": (Exponential, {}, distributions.exponential),
+    "permute-and-flip": (PermuteAndFlip, {}, distributions.permute_and_flip),
+    "laplace": (NoisyMax, {"noise": "laplace"}, distributions.laplace_max),
+    "exponential noise": (NoisyMax, {"noise": "exponential"}, distributions.permute_and_flip),
+    "gumbel noise": (NoisyMax, {"noise": "gumbel"}, distributions.exponential),
+    "top one": (TopK, {"count": 1}, distributions.exponential),
 }
 SCORES = [0, 3, 1, 3, -4]
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -52,14 +52,14 @@ def test_the_loss_covers_the_exact_law(kind: str, monotone: bool, sensitivity: i
     for scores in ([0, 0, 0], [0, 2, 5], [0, 30, 30], [-1, 0, 40]):
         here = law(scores, float(scale))
         assert here.sum() == pytest.approx(1, abs=1e-12)
-        for move in laws.moves(3, monotone=monotone, sensitivity=sensitivity):
+        for move in distributions.moves(3, monotone=monotone, sensitivity=sensitivity):
             there = law([int(score) for score in scores + move], float(scale))
             losses = np.log(here / there)
             worst = max(worst, float(np.abs(losses).max()))
             for epsilon in (0.0, 0.3 * claimed, 0.8 * claimed):
                 bound = loss.delta(epsilon)
-                assert laws.hockey_stick(here, there, epsilon) <= bound * (1 + 1e-9) + 1e-12
-                assert laws.hockey_stick(there, here, epsilon) <= bound * (1 + 1e-9) + 1e-12
+                assert distributions.hockey_stick(here, there, epsilon) <= bound * (1 + 1e-9) + 1e-12
+                assert distributions.hockey_stick(there, here, epsilon) <= bound * (1 + 1e-9) + 1e-12
     # What is claimed is needed: a tenth less would not do.
     assert 0.9 * claimed < worst <= claimed * (1 + 1e-9)
 
@@ -139,7 +139,11 @@ def test_the_utility_bound_holds_for_the_exact_law(kind: str, beta: float, other
 @pytest.mark.parametrize("beta", [0.3, 0.02])
 def test_the_utility_bound_of_laplace_noise_is_nearly_sharp_for_two(beta: float) -> None:
     bound = int(NoisyMax(sensitivity=1, scale=15).utility_bound(beta, candidates=2))
-    assert laws.laplace_max([0, bound + 1], 15.0)[0] <= beta < laws.laplace_max([0, bound - 1], 15.0)[0]
+    assert (
+        distributions.laplace_max([0, bound + 1], 15.0)[0]
+        <= beta
+        < distributions.laplace_max([0, bound - 1], 15.0)[0]
+    )
 
 
 @cases("size", range(2, 9))
@@ -150,7 +154,10 @@ def test_permute_and_flip_errs_less_than_the_exponential_mechanism(size: int) ->
         for scale in (0.7, 3.0):
             listed = scores.tolist()
             gaps = max(listed) - np.array(listed)
-            flips, weights = laws.permute_and_flip(listed, scale), laws.exponential(listed, scale)
+            flips, weights = (
+                distributions.permute_and_flip(listed, scale),
+                distributions.exponential(listed, scale),
+            )
             assert (flips * gaps).sum() <= (weights * gaps).sum() * (1 + 1e-12) + 1e-15
             for far in range(1, gaps.max() + 1):
                 assert flips[gaps >= far].sum() <= weights[gaps >= far].sum() * (1 + 1e-12)
@@ -317,10 +324,10 @@ def test_probabilities_are_exact(size: int) -> None:
     scores = np.random.default_rng(size).integers(0, 30, size)
     scale = Fraction(17, 5)
     found = Exponential(sensitivity=1, scale=scale).probabilities(scores)
-    np.testing.assert_allclose(found, laws.exponential(scores.tolist(), 3.4), rtol=1e-12)
+    np.testing.assert_allclose(found, distributions.exponential(scores.tolist(), 3.4), rtol=1e-12)
     if size <= 7:
         flips = PermuteAndFlip(sensitivity=1, scale=scale).probabilities(scores)
-        np.testing.assert_allclose(flips, laws.permute_and_flip(scores.tolist(), 3.4), rtol=1e-12)
+        np.testing.assert_allclose(flips, distributions.permute_and_flip(scores.tolist(), 3.4), rtol=1e-12)
     else:
         flips = PermuteAndFlip(sensitivity=1, scale=scale).probabilities(scores)
         assert flips.sum() == pytest.approx(1, abs=1e-12)

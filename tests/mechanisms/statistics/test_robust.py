@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sfumato.errors import NeighboringMismatch, ParameterError
 from sfumato.mechanisms import Extreme, Gaussian, LeastSquares, Norm, TheilSen, TrimmedMean
-from sfumato.mechanisms.statistics.ranks import RankDraw
+from sfumato.mechanisms.statistics.quantile.rank_sampling import RankDraw
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.attacks.membership.operating import (
+from sfumato.attacks.membership.signals import numbers
+from sfumato.attacks.membership.thresholds import (
     achieved,
     advantageous,
     best_event,
@@ -19,7 +20,6 @@ from sfumato.attacks.membership.operating import (
     roc,
     strict_threshold,
 )
-from sfumato.attacks.membership.signals import numbers
 from sfumato.audit.one_run import best_guesses
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import sub_down, sub_up

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.audit.pairs import InputPair
+from sfumato.audit.input_pairs import InputPair
 from sfumato.audit.specimens.specimen import Specimen
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 

@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.pairs import InputPair
+from sfumato.audit.input_pairs import InputPair
 from sfumato.audit.specimens.specimen import Specimen
 
 __all__ = ["DataBoundedHistogram", "UnprotectedSizeMean"]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato import _check
-from sfumato.audit.pairs import InputPair
+from sfumato.audit.input_pairs import InputPair
 
 __all__ = ["Specimen"]
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.rational import sqrt_up
+from sfumato.mechanisms.base.rational import sqrt_up
+from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.numerics.source import RandomSource
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector

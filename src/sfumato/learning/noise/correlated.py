@@ -13,8 +13,8 @@ from sfumato import _check
 from sfumato.learning.noise.key import NoiseKey
 from sfumato.learning.noise.keyed import change_entries
 from sfumato.learning.noise.noise import Noise, Part
-from sfumato.mechanisms.factorization.participation import ONCE, Participation
-from sfumato.mechanisms.factorization.strategy import NoiseStream, Strategy
+from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
+from sfumato.mechanisms.factorization.strategies.strategy import NoiseStream, Strategy
 from sfumato.numerics.keyed_normal import add_normals
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.neighboring import Neighboring

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.factorization.banded import BandedToeplitz
-from sfumato.mechanisms.factorization.blt import BufferedToeplitz
-from sfumato.mechanisms.factorization.participation import ONCE, Participation
-from sfumato.mechanisms.factorization.strategy import Strategy
-from sfumato.mechanisms.factorization.tree import Tree
+from sfumato.mechanisms.factorization.strategies.banded import BandedToeplitz
+from sfumato.mechanisms.factorization.strategies.binary_tree import Tree
+from sfumato.mechanisms.factorization.strategies.buffered_toeplitz import BufferedToeplitz
+from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
+from sfumato.mechanisms.factorization.strategies.strategy import Strategy
 
 __all__ = ["Candidate", "StrategyChoice", "choose_strategy", "optimizer_workload"]
 

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.learning.pate.aggregator import Aggregator, as_stddev, check_noise, vote_noise
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.rational import Number
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.numerics.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learning.pate.aggregator import UNANSWERED, Aggregator, as_stddev, vote_noise
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.rational import Number
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.mechanisms.selection.noisy_max import first_largest
 from sfumato.numerics.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learning.pate.aggregator import UNANSWERED, Aggregator, as_stddev
-from sfumato.mechanisms.rational import Number
+from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.selection.noisy_max import NoisyMax, first_largest
 from sfumato.numerics.samplers import discrete_laplace
 from sfumato.numerics.source import RandomSource

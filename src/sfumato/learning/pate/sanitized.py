@@ -15,10 +15,10 @@ from scipy.special import ndtri
 from sfumato import _check
 from sfumato.learning.pate.aggregator import as_votes
 from sfumato.learning.pate.consensus import Consensus
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.grid import LIMIT
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.base.grid import LIMIT
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.numerics.deviates import normal, rounded
 from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.leaves.rdp_curve import RDPCurve

@@ -14,15 +14,20 @@ from scipy.optimize import brentq
 from scipy.special import gammaincc
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_bound, as_number
-from sfumato.mechanisms.calibrate import Request, least_pure_noise
-from sfumato.mechanisms.factorization.cube_noise import ball_noise, cube_noise, offset_weights, polytope_noise
+from sfumato.mechanisms.base.additive import as_bound, as_number
+from sfumato.mechanisms.base.calibration import Request, least_pure_noise
+from sfumato.mechanisms.base.grid import LIMIT, Grid
+from sfumato.mechanisms.base.lattice import Lattice
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number, plain, sqrt_up
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.factorization.k_norm_noise import (
+    ball_noise,
+    cube_noise,
+    offset_weights,
+    polytope_noise,
+)
 from sfumato.mechanisms.factorization.polytope import reach_of, whole_facets
-from sfumato.mechanisms.grid import LIMIT, Grid
-from sfumato.mechanisms.lattice import Lattice
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number, plain, sqrt_up
-from sfumato.mechanisms.release import Release
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.source import Rng, random_source

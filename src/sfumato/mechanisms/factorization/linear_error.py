@@ -10,8 +10,8 @@ from typing import Any, final
 import numpy as np
 from scipy.special import ndtri
 
-from sfumato.mechanisms.factorization.code import Array
-from sfumato.mechanisms.factorization.laplace_sums import chernoff_reach, laplace_reach
+from sfumato.mechanisms.factorization.laplace_sum_tail import chernoff_reach, laplace_reach
+from sfumato.mechanisms.factorization.strategies.integer_strategy import Array
 
 __all__ = ["LaplaceError", "LinearError", "NormalError"]
 

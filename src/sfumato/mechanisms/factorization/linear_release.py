@@ -8,8 +8,8 @@ from typing import Any, final
 import numpy as np
 
 from sfumato import _check
+from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.factorization.linear_error import LinearError
-from sfumato.mechanisms.release import Release
 from sfumato.numerics.interval import Interval
 
 __all__ = ["LinearRelease"]

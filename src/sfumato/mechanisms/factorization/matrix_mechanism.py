@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato import _check
-from sfumato.mechanisms.factorization.code import FLOATS, Array
+from sfumato.mechanisms.base.measurement import Measurement
+from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.factorization.linear_error import LaplaceError, LinearError, NormalError
 from sfumato.mechanisms.factorization.linear_release import LinearRelease
-from sfumato.mechanisms.factorization.optimal import optimal_strategy
-from sfumato.mechanisms.factorization.p_identity import p_identity
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.laplace import Laplace
-from sfumato.mechanisms.linear import LinearWorkload
-from sfumato.mechanisms.measurement import Measurement
-from sfumato.mechanisms.mechanism import Mechanism
+from sfumato.mechanisms.factorization.strategies.integer_strategy import FLOATS, Array
+from sfumato.mechanisms.factorization.strategies.optimal_strategy import optimal_strategy
+from sfumato.mechanisms.factorization.strategies.p_identity import p_identity
+from sfumato.mechanisms.noise.gaussian import Gaussian
+from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.mechanisms.query.linear_workload import LinearWorkload
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
 from sfumato.numerics.source import Rng
 from sfumato.privacy.loss import PrivacyLoss

@@ -9,14 +9,14 @@ from typing import Any, Final, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_number
-from sfumato.mechanisms.calibrate import Request, cheapest_noise
-from sfumato.mechanisms.factorization.code import Array, Integers
-from sfumato.mechanisms.laplace import Laplace
-from sfumato.mechanisms.linear import LinearWorkload
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number, plain
-from sfumato.mechanisms.release import Release, sealed
+from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.calibration import Request, cheapest_noise
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number, plain
+from sfumato.mechanisms.base.release import Release, sealed
+from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, Integers
+from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.mechanisms.query.linear_workload import LinearWorkload
 from sfumato.mechanisms.selection.exponential import Exponential
 from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss

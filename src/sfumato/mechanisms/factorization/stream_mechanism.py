@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_bound, as_entries
-from sfumato.mechanisms.factorization.code import Array, Code, Integers
+from sfumato.mechanisms.base.additive import as_bound, as_entries
+from sfumato.mechanisms.base.grid import Grid
+from sfumato.mechanisms.base.lattice import Lattice
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.factorization.linear_error import LinearError
 from sfumato.mechanisms.factorization.linear_release import LinearRelease
-from sfumato.mechanisms.factorization.participation import Participation
-from sfumato.mechanisms.factorization.strategy import Strategy
-from sfumato.mechanisms.grid import Grid
-from sfumato.mechanisms.lattice import Lattice
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number
+from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, Code, Integers
+from sfumato.mechanisms.factorization.strategies.participation import Participation
+from sfumato.mechanisms.factorization.strategies.strategy import Strategy
 from sfumato.numerics.source import RandomSource, Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

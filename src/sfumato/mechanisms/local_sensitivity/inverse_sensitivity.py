@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_number
-from sfumato.mechanisms.grid import Grid
-from sfumato.mechanisms.local_sensitivity.column import Column, as_share
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number
-from sfumato.mechanisms.release import Release
-from sfumato.mechanisms.statistics.ranks import below_each
+from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.grid import Grid
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.local_sensitivity.bounded_column import Column, as_share
+from sfumato.mechanisms.statistics.quantile.rank_sampling import below_each
 from sfumato.numerics.choice import choose
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.source import Rng, random_source

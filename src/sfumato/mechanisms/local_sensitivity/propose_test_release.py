@@ -9,15 +9,15 @@ from numbers import Integral
 from typing import Any, Final, Protocol, Self, final, runtime_checkable
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_bound, as_number
-from sfumato.mechanisms.calibrate import Request, least_pure_noise
-from sfumato.mechanisms.grid import Grid
-from sfumato.mechanisms.laplace import Laplace
-from sfumato.mechanisms.local_sensitivity.column import Column, as_share
-from sfumato.mechanisms.local_sensitivity.spread import depth
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number, plain
-from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.base.additive import as_bound, as_number
+from sfumato.mechanisms.base.calibration import Request, least_pure_noise
+from sfumato.mechanisms.base.grid import Grid
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number, plain
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.local_sensitivity.bounded_column import Column, as_share
+from sfumato.mechanisms.local_sensitivity.smooth_sensitivity import depth
+from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.numerics.samplers import discrete_laplace
 from sfumato.numerics.scale import exact_scale
 from sfumato.numerics.source import Rng, random_source
@@ -66,8 +66,8 @@ class StableQuantile:
     Notes
     -----
     The distance is the least depth of spans that are wider than the bound; that it fits under each of the
-    relations is proven in the notes of `sfumato.mechanisms.local_sensitivity.spread`. Where n is public it is
-    the number of records to replace until the local sensitivity exceeds the bound.
+    relations is proven in the notes of `sfumato.mechanisms.local_sensitivity.smooth_sensitivity`. Where n is
+    public it is the number of records to replace until the local sensitivity exceeds the bound.
     """
 
     bounds: tuple[Number, Number]

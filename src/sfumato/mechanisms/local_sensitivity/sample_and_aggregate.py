@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_number
-from sfumato.mechanisms.grid import Grid
-from sfumato.mechanisms.laplace import Laplace
-from sfumato.mechanisms.measurement import Measurement
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number
-from sfumato.mechanisms.release import Release
-from sfumato.mechanisms.statistics.quantiles import Quantile
-from sfumato.mechanisms.sums import Mean
+from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.grid import Grid
+from sfumato.mechanisms.base.measurement import Measurement
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.mechanisms.query.sums import Mean
+from sfumato.mechanisms.statistics.quantile.quantiles import Quantile
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.source import Rng, random_source
 from sfumato.numerics.uniform import uniform_integers

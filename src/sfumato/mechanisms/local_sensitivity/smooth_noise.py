@@ -11,14 +11,14 @@ from functools import lru_cache, partial
 from typing import Any, Final, Literal, Self, TypeAlias
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_number
-from sfumato.mechanisms.calibrate import Request, least_noise, least_pure_noise
-from sfumato.mechanisms.grid import LIMIT, Grid
-from sfumato.mechanisms.local_sensitivity.column import Column
-from sfumato.mechanisms.local_sensitivity.spread import LEAST_SMOOTHNESS
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number, plain
-from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.calibration import Request, least_noise, least_pure_noise
+from sfumato.mechanisms.base.grid import LIMIT, Grid
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number, plain
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.local_sensitivity.bounded_column import Column
+from sfumato.mechanisms.local_sensitivity.smooth_sensitivity import LEAST_SMOOTHNESS
 from sfumato.numerics.deviates import Draw, exponential, normal, rounded, student
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.source import Rng, random_source

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
 
-from sfumato.mechanisms.local_sensitivity.column import as_share
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.local_sensitivity.bounded_column import as_share
 from sfumato.mechanisms.local_sensitivity.smooth_noise import SmoothStatistic
-from sfumato.mechanisms.local_sensitivity.spread import reach, smooth_spread
-from sfumato.mechanisms.rational import Number
+from sfumato.mechanisms.local_sensitivity.smooth_sensitivity import reach, smooth_spread
 
 __all__ = ["SmoothQuantile"]
 
@@ -43,8 +43,8 @@ class SmoothQuantile(SmoothStatistic):
     -----
     Guarantee: that of `sfumato.privacy.SmoothSensitivity`, `SmoothLaplace` or `SmoothGaussian`, whose
     conditions hold: the smooth sensitivity is proven in the notes of
-    `sfumato.mechanisms.local_sensitivity.spread`, under each of the relations, and computed so that rounding
-    leaves it smooth (`smooth_spread`).
+    `sfumato.mechanisms.local_sensitivity.smooth_sensitivity`, under each of the relations, and computed so
+    that rounding leaves it smooth (`smooth_spread`).
 
     *What is drawn.* The leaf prices a continuous law around the exact statistic, which is a whole number of
     steps f. Told is f plus the noise rounded to whole steps, which is the noisy real number rounded to whole

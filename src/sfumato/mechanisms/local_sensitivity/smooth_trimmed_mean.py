@@ -10,10 +10,10 @@ from typing import Any, Final, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.mechanisms.local_sensitivity.column import Around, as_share
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.local_sensitivity.bounded_column import Around, as_share
 from sfumato.mechanisms.local_sensitivity.smooth_noise import SmoothStatistic
-from sfumato.mechanisms.local_sensitivity.spread import smooth_spread
-from sfumato.mechanisms.rational import Number
+from sfumato.mechanisms.local_sensitivity.smooth_sensitivity import smooth_spread
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["SmoothTrimmedMean"]
@@ -44,8 +44,8 @@ class SmoothTrimmedMean(SmoothStatistic):
     record that is replaced makes :math:`x_i \le y_i \le x_{i+1}` for all i, or :math:`x_{i-1} \le y_i \le
     x_i`; so the sum of the middle :math:`n - 2m` rises by at most :math:`\sum_{i=m+1}^{n-m} (x_{i+1} - x_i) =
     x_{n-m+1} - x_{m+1}`, or falls by at most :math:`x_{n-m} - x_m`: widths of depth 0 of the ranks m + 1 and
-    n - m (`sfumato.mechanisms.local_sensitivity.spread`). Rounding the mean to whole steps adds at most a
-    step, and a smooth bound plus a constant is as smooth.
+    n - m (`sfumato.mechanisms.local_sensitivity.smooth_sensitivity`). Rounding the mean to whole steps adds
+    at most a step, and a smooth bound plus a constant is as smooth.
 
     References
     ----------

@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import Any, final
 
 from sfumato import _check
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.lattice import Lattice
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.base.lattice import Lattice
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.mechanisms.selection.noisy_max import first_largest
 from sfumato.mechanisms.selection.selection import (
     as_candidates,

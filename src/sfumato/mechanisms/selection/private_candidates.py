@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, TypeAlias, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.selection.selection import as_candidates, chance_of_failure, some
 from sfumato.numerics.source import RandomSource, Rng, random_source
 from sfumato.numerics.stopping import poisson, truncated_negative_binomial

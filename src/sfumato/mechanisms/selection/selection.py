@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_bound, as_number
-from sfumato.mechanisms.calibrate import Request, cheapest_noise
-from sfumato.mechanisms.grid import Grid
-from sfumato.mechanisms.lattice import Lattice
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number, plain
-from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.base.additive import as_bound, as_number
+from sfumato.mechanisms.base.calibration import Request, cheapest_noise
+from sfumato.mechanisms.base.grid import Grid
+from sfumato.mechanisms.base.lattice import Lattice
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number, plain
+from sfumato.mechanisms.base.release import Release
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.source import RandomSource, Rng, random_source
 from sfumato.numerics.uniform import uniform_integers

@@ -9,12 +9,12 @@ from typing import Any, Literal, TypeAlias, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.mechanisms.calibrate import Request
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.laplace import Laplace
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.release import Release
-from sfumato.mechanisms.selection.keys import counted, in_random_order
+from sfumato.mechanisms.base.calibration import Request
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.noise.gaussian import Gaussian
+from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.mechanisms.selection.key_counts import counted, in_random_order
 from sfumato.mechanisms.selection.selection import chance_of_failure
 from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss

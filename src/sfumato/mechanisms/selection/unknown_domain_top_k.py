@@ -10,13 +10,13 @@ from typing import Any, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_number
-from sfumato.mechanisms.calibrate import Request, cheapest_noise
-from sfumato.mechanisms.lattice import Lattice
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number, plain
-from sfumato.mechanisms.release import Release
-from sfumato.mechanisms.selection.keys import counted, in_random_order
+from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.calibration import Request, cheapest_noise
+from sfumato.mechanisms.base.lattice import Lattice
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number, plain
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.selection.key_counts import counted, in_random_order
 from sfumato.mechanisms.selection.selection import chance_of_failure
 from sfumato.numerics.laws import exp_minus
 from sfumato.numerics.race import choose_distinct

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.laplace import Laplace
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number
-from sfumato.mechanisms.records import numbers
-from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.mechanisms.query.records import numbers
 from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

@@ -10,13 +10,13 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
-from sfumato.mechanisms.grid import Grid
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number
-from sfumato.mechanisms.records import table
-from sfumato.mechanisms.release import Release
-from sfumato.mechanisms.statistics.quantiles import Quantile
-from sfumato.mechanisms.statistics.regression import Line
+from sfumato.mechanisms.base.grid import Grid
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.query.records import table
+from sfumato.mechanisms.statistics.least_squares import Line
+from sfumato.mechanisms.statistics.quantile.quantiles import Quantile
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.leaves.exponential import Exponential

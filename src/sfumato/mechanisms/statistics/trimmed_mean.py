@@ -9,14 +9,14 @@ from typing import Any, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.mechanisms.grid import Grid
-from sfumato.mechanisms.laplace import Laplace
-from sfumato.mechanisms.measurement import Measurement
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number
-from sfumato.mechanisms.release import Release
-from sfumato.mechanisms.statistics.quantiles import Quantiles, without_nan
-from sfumato.mechanisms.sums import Mean, checked_bounds
+from sfumato.mechanisms.base.grid import Grid
+from sfumato.mechanisms.base.measurement import Measurement
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.mechanisms.query.sums import Mean, checked_bounds
+from sfumato.mechanisms.statistics.quantile.quantiles import Quantiles, without_nan
 from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
