@@ -74,10 +74,10 @@ class Summary:
         with np.errstate(invalid="ignore", over="ignore"):
             if self.name == "sum":
                 values = np.where(given, columns, 0.0).sum(axis=1)
-            elif self.name in {"largest", "place of the largest"}:
+            elif self.name in {"largest", "index of the largest"}:
                 filled = np.where(given, columns, -np.inf)
                 values = filled.max(axis=1) if self.name == "largest" else filled.argmax(axis=1)
-            elif self.name in {"smallest", "place of the smallest"}:
+            elif self.name in {"smallest", "index of the smallest"}:
                 filled = np.where(given, columns, np.inf)
                 values = filled.min(axis=1) if self.name == "smallest" else filled.argmin(axis=1)
             else:
@@ -85,7 +85,7 @@ class Summary:
         return np.asarray(np.where(some, values, np.nan), dtype=np.float64)
 
 
-SUMMARIES = ("sum", "sum of squares", "largest", "smallest", "place of the largest", "place of the smallest")
+SUMMARIES = ("sum", "sum of squares", "largest", "smallest", "index of the largest", "index of the smallest")
 
 
 @final
