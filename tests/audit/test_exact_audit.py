@@ -1,4 +1,4 @@
-"""The exact audit against laws whose epsilon is known in closed form."""
+"""The exact audit against distributions whose epsilon is known in closed form."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def by_all_sets(p: dict[int, Fraction], q: dict[int, Fraction], delta: float) ->
     outputs = sorted({*p, *q})
     for size in range(1, len(outputs) + 1):
         for event in itertools.combinations(outputs, size):
-            sums = [sum(law.get(k, Fraction(0)) for k in event) for law in (p, q)]
+            sums = [sum(distribution.get(k, Fraction(0)) for k in event) for distribution in (p, q)]
             for mine, theirs in (sums, sums[::-1]):
                 if mine > Fraction(delta):
                     worst = max(worst, math.log((mine - Fraction(delta)) / theirs) if theirs else math.inf)
@@ -60,15 +60,17 @@ def test_the_event_is_a_witness(first: list[int], second: list[int], delta: floa
     if found.epsilon_lower in (0.0, math.inf):
         return
     likely, rare = (p, q) if found.pair.first == "first" else (q, p)
-    mine, theirs = (sum(law.get(k, Fraction(0)) for k in found.event) for law in (likely, rare))
+    mine, theirs = (
+        sum(distribution.get(k, Fraction(0)) for k in found.event) for distribution in (likely, rare)
+    )
     assert abs(math.log((mine - Fraction(delta)) / theirs) - found.epsilon_lower) <= 1e-12
 
 
 def test_enclosed_probabilities_give_bounds_on_either_side() -> None:
-    def law(p: float) -> dict[bool, Interval]:
+    def distribution(p: float) -> dict[bool, Interval]:
         return {True: Interval(p - 1e-3, p + 1e-3), False: Interval(1 - p - 1e-3, 1 - p + 1e-3)}
 
-    found = exact_audit(law, epsilon=0.5, pairs=[(0.7, 0.4)])
+    found = exact_audit(distribution, epsilon=0.5, pairs=[(0.7, 0.4)])
     assert found.epsilon_lower < math.log(0.6 / 0.3) < found.epsilon_upper
     assert found.epsilon_upper - found.epsilon_lower < 0.02
 
@@ -94,7 +96,7 @@ def test_discrete_gaussian_is_exactly_what_it_says(delta: float) -> None:
 
 
 @pytest.mark.parametrize("monotone", [False, True])
-def test_the_exponential_mechanism_tells_its_law(monotone: bool) -> None:
+def test_the_exponential_mechanism_tells_its_distribution(monotone: bool) -> None:
     mechanism = Exponential.calibrated(sensitivity=1, epsilon=1.0, monotone=monotone)
     found = exact_audit(mechanism, epsilon=1.0)
     assert not found.violated
@@ -108,7 +110,7 @@ def test_half_the_noise_is_caught() -> None:
     assert exact_audit(good, epsilon=0.999).violated
 
 
-def test_randomized_response_tells_its_law() -> None:
+def test_randomized_response_tells_its_distribution() -> None:
     mechanism = RandomizedResponse(categories=("a", "b", "c"), truth=Fraction(3, 4))
     found = exact_audit(mechanism, epsilon=1.8)
     assert math.isclose(found.epsilon_lower, math.log(6), rel_tol=1e-12)
@@ -122,13 +124,13 @@ def test_randomized_response_tells_its_law() -> None:
 
 
 class Told:
-    """Something that tells its law as an array, as selection does."""
+    """Something that tells its distribution as an array, as selection does."""
 
     def probabilities(self, value: Any) -> list[float]:
         return [0.25, 0.75] if value else [0.75, 0.25]
 
 
-def test_a_law_may_be_told_by_a_method() -> None:
+def test_a_distribution_may_be_released_by_a_method() -> None:
     found = exact_audit(Told(), epsilon=1.0, pairs=[(0, 1)])  # type: ignore[arg-type]
     assert math.isclose(found.epsilon_lower, math.log(3))
     assert found.violated

@@ -24,7 +24,7 @@ from sfumato.mechanisms import (
     LinearWorkload,
     Mean,
     Norm,
-    Parallel,
+    ParallelComposition,
     Quantile,
 )
 from tests.cases import cases
@@ -168,7 +168,9 @@ def test_a_unit_moves_so_many_keys(keys: int) -> None:
 
 
 def test_each_part_moves_alone() -> None:
-    parts = Parallel(parts={"a": Laplace(sensitivity=1, scale=1), "b": Laplace(sensitivity=2.0, scale=2)})
+    parts = ParallelComposition(
+        parts={"a": Laplace(sensitivity=1, scale=1), "b": Laplace(sensitivity=2.0, scale=2)}
+    )
     assert [(pair.first, pair.second) for pair in default_pairs(parts)] == [
         ([0, 0.0], [1, 0.0]),
         ([0, 0.0], [0, 2.0]),

@@ -24,6 +24,7 @@ from sfumato.audit import InputPair, array_pairs, audit, score_pairs
 from sfumato.audit.lower_bounds import certified_epsilon
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import (
+    BinaryTree,
     BoundedLaplace,
     BoundedSum,
     CoinPress,
@@ -49,7 +50,7 @@ from sfumato.mechanisms import (
     MultiplicativeWeights,
     NoisyMax,
     OnlineMultiplicativeWeights,
-    Parallel,
+    ParallelComposition,
     PermuteAndFlip,
     PrivateBounds,
     PrivateCandidates,
@@ -69,7 +70,6 @@ from sfumato.mechanisms import (
     Staircase,
     TheilSen,
     TopK,
-    Tree,
     TrimmedMean,
     TruncatedLaplace,
     UnknownDomainTopK,
@@ -172,7 +172,7 @@ def one_by_one(
 
 
 def many(mechanism: Mechanism, pairs: list[InputPair] | None, reaches: float, **given: Any) -> Entry:
-    """An entry whose releases are drawn at once, but take some time to be told apart."""
+    """An entry whose releases are drawn at once, but take some time to be distinguished."""
     return Entry(mechanism, pairs, reaches=reaches, **{"trials": 100_000, **given})
 
 
@@ -215,7 +215,7 @@ AT_ONCE: dict[str, Entry] = {
     ),
     "largest": Entry(Extreme(bounds=(0, 5), epsilon=1.0), RECORDS, reaches=0.2),
     "sums over time, Laplace": Entry(
-        PureContinualSum.calibrated(strategy=Tree(steps=4), sensitivity=1, epsilon=1.0),
+        PureContinualSum.calibrated(strategy=BinaryTree(steps=4), sensitivity=1, epsilon=1.0),
         pair(np.array([0, 1, 0, 0]), np.array([0, 0, 0, 0])),
         reaches=0.4,
     ),
@@ -244,7 +244,10 @@ ONE_BY_ONE: dict[str, Entry] = {
         StabilityHistogram.calibrated(epsilon=1.0, delta=2e-2), KEYS, reaches=0.6, delta=2e-2
     ),
     "stability histogram, Gaussian": many(
-        StabilityHistogram.calibrated(epsilon=1.0, delta=2e-2, law="gaussian"), KEYS, reaches=0.5, delta=2e-2
+        StabilityHistogram.calibrated(epsilon=1.0, delta=2e-2, distribution="gaussian"),
+        KEYS,
+        reaches=0.5,
+        delta=2e-2,
     ),
     "unknown domain": one_by_one(
         UnknownDomainTopK.calibrated(epsilon=1.0, delta=2e-2, count=1), KEYS, delta=2e-2
@@ -382,7 +385,9 @@ ONE_BY_ONE: dict[str, Entry] = {
         reaches=0.1,
     ),
     "two parts": one_by_one(
-        Parallel(parts={"a": Laplace(sensitivity=1, scale=1), "b": Laplace(sensitivity=1, scale=2)}),
+        ParallelComposition(
+            parts={"a": Laplace(sensitivity=1, scale=1), "b": Laplace(sensitivity=1, scale=2)}
+        ),
         pair([1, 0], [0, 0]),
         trials=100_000,
         reaches=0.8,
@@ -418,7 +423,7 @@ def check(entry: Entry) -> None:
         )
         unrefuted(certified_epsilon(least, most, entry.delta))(claimed)
 
-    accepts_only(allows, found.hits, input_told=(found.tested, 0))
+    accepts_only(allows, found.hits, input_released=(found.tested, 0))
 
 
 @pytest.mark.parametrize("entry", (CATALOGUE | AT_ONCE).values(), ids=CATALOGUE | AT_ONCE)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.audit import exact_audit, sparse_vector_law, sparse_vector_ratio
+from sfumato.audit import exact_audit, sparse_vector_distribution, sparse_vector_ratio
 from sfumato.errors import ParameterError
 from tests.cases import cases
 
@@ -82,25 +82,27 @@ def by_mpmath(run: tuple[bool, ...], queries: list[float], wide: float, narrow: 
 def test_probabilities_are_those_of_another_quadrature(
     queries: list[float], wide: float, narrow: float, data: st.DataObject
 ) -> None:
-    law = sparse_vector_law(queries, threshold_scale=wide, query_scale=narrow)
-    run = data.draw(st.sampled_from(sorted(law)))
-    assert math.isclose(law[run], by_mpmath(run, queries, wide, narrow), rel_tol=1e-10)
-    assert math.isclose(sum(law.values()), 1, rel_tol=1e-11)
+    distribution = sparse_vector_distribution(queries, threshold_scale=wide, query_scale=narrow)
+    run = data.draw(st.sampled_from(sorted(distribution)))
+    assert math.isclose(distribution[run], by_mpmath(run, queries, wide, narrow), rel_tol=1e-10)
+    assert math.isclose(sum(distribution.values()), 1, rel_tol=1e-11)
 
 
-def test_the_law_of_a_run_that_ends() -> None:
-    law = sparse_vector_law([0.0] * 5, threshold_scale=2.0, query_scale=4.0, positives=2)
-    assert math.isclose(sum(law.values()), 1, rel_tol=1e-11)
-    assert all(sum(run) <= 2 and (sum(run) < 2 or run[-1]) for run in law)
-    shifted = sparse_vector_law([3.0] * 5, threshold=3.0, threshold_scale=2.0, query_scale=4.0, positives=2)
-    assert shifted == pytest.approx(law)
+def test_the_distribution_of_a_run_that_ends() -> None:
+    distribution = sparse_vector_distribution([0.0] * 5, threshold_scale=2.0, query_scale=4.0, positives=2)
+    assert math.isclose(sum(distribution.values()), 1, rel_tol=1e-11)
+    assert all(sum(run) <= 2 and (sum(run) < 2 or run[-1]) for run in distribution)
+    shifted = sparse_vector_distribution(
+        [3.0] * 5, threshold=3.0, threshold_scale=2.0, query_scale=4.0, positives=2
+    )
+    assert shifted == pytest.approx(distribution)
 
 
 def test_the_right_algorithm_holds_at_every_place_of_its_threshold() -> None:
     """Its worst case, over where the queries lie, is epsilon itself."""
 
-    def law(queries: list[float]) -> dict[tuple[bool, ...], float]:
-        return sparse_vector_law(queries, threshold_scale=2.0, query_scale=4.0, positives=1)
+    def distribution(queries: list[float]) -> dict[tuple[bool, ...], float]:
+        return sparse_vector_distribution(queries, threshold_scale=2.0, query_scale=4.0, positives=1)
 
     pairs = [
         ([a] * 8 + [b], [a + 1] * 8 + [b + s])
@@ -108,28 +110,28 @@ def test_the_right_algorithm_holds_at_every_place_of_its_threshold() -> None:
         for b in (-12, 0, 12)
         for s in (1, -1)
     ]
-    found = exact_audit(law, epsilon=1.0, pairs=pairs)
+    found = exact_audit(distribution, epsilon=1.0, pairs=pairs)
     assert 0.999 < found.epsilon_lower <= found.epsilon_upper <= 1 + 1e-10
-    assert not exact_audit(law, epsilon=1.0 + 1e-9, pairs=pairs).violated
+    assert not exact_audit(distribution, epsilon=1.0 + 1e-9, pairs=pairs).violated
 
 
 def test_lee_and_clifton_pay_for_one_positive_only() -> None:
     """Algorithm 4 with c = 4: at most (1 + 6 c) / 4 epsilon, and more than epsilon."""
 
-    def law(queries: list[float]) -> dict[tuple[bool, ...], float]:
-        return sparse_vector_law(queries, threshold_scale=4.0, query_scale=4 / 3, positives=4)
+    def distribution(queries: list[float]) -> dict[tuple[bool, ...], float]:
+        return sparse_vector_distribution(queries, threshold_scale=4.0, query_scale=4 / 3, positives=4)
 
-    found = exact_audit(law, epsilon=1.0, pairs=[([0, 1] * 4, [1, 0] * 4)])
+    found = exact_audit(distribution, epsilon=1.0, pairs=[([0, 1] * 4, [1, 0] * 4)])
     assert found.violated
     assert 1 < found.epsilon_lower <= (1 + 6 * 4) / 4
 
 
 def test_bad_input() -> None:
     for bad in (
-        lambda: sparse_vector_law([0.0] * 13, threshold_scale=1.0, query_scale=1.0),
-        lambda: sparse_vector_law([0.0] * 100, threshold_scale=1.0, query_scale=1.0, positives=50),
-        lambda: sparse_vector_law([0.0], threshold_scale=0.0, query_scale=1.0),
-        lambda: sparse_vector_law([0.0], threshold_scale=1.0, query_scale=-1.0),
+        lambda: sparse_vector_distribution([0.0] * 13, threshold_scale=1.0, query_scale=1.0),
+        lambda: sparse_vector_distribution([0.0] * 100, threshold_scale=1.0, query_scale=1.0, positives=50),
+        lambda: sparse_vector_distribution([0.0], threshold_scale=0.0, query_scale=1.0),
+        lambda: sparse_vector_distribution([0.0], threshold_scale=1.0, query_scale=-1.0),
         lambda: sparse_vector_ratio([True] * 2, [0.0], [1.0], threshold_scale=1.0, query_scale=1.0),
     ):
         with pytest.raises(ParameterError, match=" must "):

@@ -1,10 +1,10 @@
 """The audit: black-box and exact tests of what a mechanism claims, ours or anybody's.
 
 :func:`audit` runs a mechanism many times on neighboring inputs and certifies a lower bound on its epsilon,
-with the event that shows it; :func:`exact_audit` computes it where the law is known; :func:`audit_precision`
-looks at the low bits of floats, :func:`audit_timing` at the clock; :func:`audit_one_run` tests a training by
-one run. Known-broken algorithms to try them on are
-in `sfumato.audit.specimens`, and nowhere else.
+with the event that shows it; :func:`exact_audit` computes it where the distribution is known;
+:func:`audit_precision` looks at the low bits of floats, :func:`audit_timing` at the clock;
+:func:`audit_one_run` tests a training by one run. Known-broken algorithms to try them on are in
+`sfumato.audit.specimens`, and nowhere else.
 
 What an audit tells of real data is the curator's: run it on made-up inputs.
 """
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
         one_run_bound,
         one_run_p_value,
     )
-    from sfumato.audit.one_run_trade_off import one_run_curve_p_value
-    from sfumato.audit.sparse_vector_distribution import sparse_vector_law, sparse_vector_ratio
+    from sfumato.audit.one_run_trade_off import one_run_trade_off_p_value
+    from sfumato.audit.sparse_vector_distribution import sparse_vector_distribution, sparse_vector_ratio
     from sfumato.audit.timing import TimingAudit, audit_timing
 
 __all__ = [
@@ -50,10 +50,10 @@ __all__ = [
     "best_guesses",
     "exact_audit",
     "one_run_bound",
-    "one_run_curve_p_value",
     "one_run_p_value",
+    "one_run_trade_off_p_value",
     "score_pairs",
-    "sparse_vector_law",
+    "sparse_vector_distribution",
     "sparse_vector_ratio",
     "vector_pairs",
 ]
@@ -77,10 +77,10 @@ __getattr__, __dir__ = attach(
         "best_guesses": "sfumato.audit.one_run",
         "exact_audit": "sfumato.audit.exact_audit",
         "one_run_bound": "sfumato.audit.one_run",
-        "one_run_curve_p_value": "sfumato.audit.one_run_trade_off",
+        "one_run_trade_off_p_value": "sfumato.audit.one_run_trade_off",
         "one_run_p_value": "sfumato.audit.one_run",
         "score_pairs": "sfumato.audit.input_pairs",
-        "sparse_vector_law": "sfumato.audit.sparse_vector_distribution",
+        "sparse_vector_distribution": "sfumato.audit.sparse_vector_distribution",
         "sparse_vector_ratio": "sfumato.audit.sparse_vector_distribution",
         "vector_pairs": "sfumato.audit.input_pairs",
     },

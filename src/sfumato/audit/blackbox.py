@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from sfumato import _check
-from sfumato.audit.events import Candidate, Event, candidates
+from sfumato.audit.events import CandidateEvent, Event, candidate_events
 from sfumato.audit.input_pairs import InputPair, as_pairs
 from sfumato.audit.lower_bounds import certified_epsilon, certified_mu
-from sfumato.audit.outcome_encoding import Encoder
+from sfumato.audit.outcome_encoding import OutcomeEncoder
 from sfumato.audit.repeated_runs import Run, runner
 from sfumato.audit.worst_case_pairs import default_pairs
 from sfumato.mechanisms.base.mechanism import Mechanism
@@ -184,15 +184,15 @@ def audit(
 
 def _choose(
     run: Run, pair: InputPair, trials: int, *, delta: float, risk: float, resolution: float
-) -> list[Candidate]:
+) -> list[CandidateEvent]:
     """Return the best events of one pair, of each kind."""
-    encoder = Encoder(resolution)
+    encoder = OutcomeEncoder(resolution)
     learned, chosen = _shares(trials)
     learning = encoder.learn(run(pair.first, learned), run(pair.second, learned))
     choosing = (encoder(run(pair.first, chosen)), encoder(run(pair.second, chosen)))
-    best: dict[tuple[str, str], Candidate] = {}
+    best: dict[tuple[str, str], CandidateEvent] = {}
     tested = trials - learned - chosen
-    for candidate in candidates(encoder, learning, choosing, tested=tested, delta=delta, risk=risk):
+    for candidate in candidate_events(encoder, learning, choosing, tested=tested, delta=delta, risk=risk):
         for kind, value in ((candidate.event.family, candidate.epsilon), ("mu", candidate.mu)):
             key = (kind, candidate.event.score.name if kind != "mu" else "")
             rival = best.get(key)
@@ -209,7 +209,7 @@ def _shares(trials: int) -> tuple[int, int]:
 
 def _verdict(
     run: Run,
-    chosen: list[tuple[InputPair, Candidate]],
+    chosen: list[tuple[InputPair, CandidateEvent]],
     trials: int,
     *,
     epsilon: float,

@@ -9,14 +9,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.flattening import as_raw
+from sfumato.audit.flattening import as_output_array
 from sfumato.audit.learned_scores import learned_scores
 from sfumato.audit.lower_bounds import forced_epsilon, forced_mu
-from sfumato.audit.outcome_encoding import Encoder, Outcomes
-from sfumato.audit.scores import Counted, Score
+from sfumato.audit.outcome_encoding import EncodedOutcomes, OutcomeEncoder
+from sfumato.audit.scores import FrequencyRatioScore, Score
 from sfumato.numerics.binomial import least_probability, most_probability
 
-__all__ = ["Candidate", "Event", "candidates"]
+__all__ = ["CandidateEvent", "Event", "candidate_events"]
 
 _THRESHOLDS = 160
 _CAUTION = 2.0  # the best of many events did not get there by its merits alone
@@ -38,7 +38,7 @@ class Event:
         Whether scores of at least the threshold are in the event, or those of at most it.
     """
 
-    encoder: Encoder
+    encoder: OutcomeEncoder
     score: Score
     threshold: float
     above: bool
@@ -51,7 +51,7 @@ class Event:
     def __str__(self) -> str:
         if self.family == "atom":
             return self.score.name if self.above else f"not {self.score.name}"
-        if isinstance(self.score, Counted):
+        if isinstance(self.score, FrequencyRatioScore):
             named = self.score.members(self.threshold, above=self.above)
             if named is not None and not named[1]:
                 return "any output" if named[0] else "no output"
@@ -74,7 +74,7 @@ class Event:
         -------
         bool array
         """
-        return self.within(self.score(self.encoder(as_raw(outputs))))
+        return self.within(self.score(self.encoder(as_output_array(outputs))))
 
     def within(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Tell of each score whether it is in the event."""
@@ -84,7 +84,7 @@ class Event:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class CandidateEvent:
     """An event with what a first sample makes of it.
 
     Parameters
@@ -102,15 +102,15 @@ class Candidate:
     mu: float
 
 
-def candidates(
-    encoder: Encoder,
-    learning: tuple[Outcomes, Outcomes],
-    choosing: tuple[Outcomes, Outcomes],
+def candidate_events(
+    encoder: OutcomeEncoder,
+    learning: tuple[EncodedOutcomes, EncodedOutcomes],
+    choosing: tuple[EncodedOutcomes, EncodedOutcomes],
     *,
     tested: int,
     delta: float,
     risk: float,
-) -> Iterator[Candidate]:
+) -> Iterator[CandidateEvent]:
     """Yield for each score its best events: learned on one sample, thresholds chosen on another.
 
     Parameters
@@ -140,7 +140,7 @@ def candidates(
                     event = Event(
                         encoder=encoder, score=score, threshold=float(thresholds[best]), above=above
                     )
-                    yield Candidate(
+                    yield CandidateEvent(
                         event=event, swapped=swapped, epsilon=float(epsilons[best]), mu=float(mus[best])
                     )
 

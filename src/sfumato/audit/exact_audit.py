@@ -1,4 +1,4 @@
-"""The exact audit: the smallest epsilon of two laws whose probabilities are known."""
+"""The exact audit: the smallest epsilon of two distributions whose probabilities are known."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import div_down, div_up, fraction_down, fraction_up, log_down, log_up
 
-__all__ = ["ExactAudit", "Law", "exact_audit", "output_laws"]
+__all__ = ["ExactAudit", "Law", "exact_audit", "output_distributions"]
 
 Law: TypeAlias = Mapping[Any, "Fraction | float | Interval"]
 """Each possible output with its probability, exact or enclosed."""
@@ -34,7 +34,7 @@ _WIDEST = 1 << 14
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExactAudit:
-    """What two laws force.
+    """What two distributions force.
 
     Parameters
     ----------
@@ -69,20 +69,21 @@ class ExactAudit:
 
 
 def exact_audit(
-    law: tuple[Law, Law] | Callable[[Any], Law] | Mechanism,
+    distribution: tuple[Law, Law] | Callable[[Any], Law] | Mechanism,
     *,
     epsilon: float,
     delta: float = 0.0,
     pairs: Iterable[Any] | None = None,
 ) -> ExactAudit:
-    """Compute the smallest epsilon at a delta from laws with finitely many outputs.
+    """Compute the smallest epsilon at a delta from distributions with finitely many outputs.
 
     Parameters
     ----------
-    law : two mappings, callable or Mechanism
-        Two laws, each a mapping of outputs to probabilities; or a function of the data that returns one; or
-        a mechanism of ours that tells its law (additive noise on one number, or ``probabilities``).
-        Probabilities are ints, Fractions, floats (the rationals that they are) or enclosing Intervals.
+    distribution : two mappings, callable or Mechanism
+        Two distributions, each a mapping of outputs to probabilities; or a function of the data that returns
+        one; or a mechanism of ours that tells its distribution (additive noise on one number, or
+        ``probabilities``). Probabilities are ints, Fractions, floats (the rationals that they are) or
+        enclosing Intervals.
     epsilon, delta : float
         The claim.
     pairs : iterable of (first, second), optional
@@ -117,7 +118,7 @@ def exact_audit(
     delta = _check.probability("delta", delta)
     worst: tuple[float, float, frozenset[Any], InputPair] | None = None
     highest = 0.0
-    for pair, first, second in _laws(law, pairs):
+    for pair, first, second in _distributions(distribution, pairs):
         for swapped in (False, True):
             likely, rare = (second, first) if swapped else (first, second)
             lower, event = _epsilon(likely, rare, delta, upper=False)
@@ -140,8 +141,8 @@ def exact_audit(
 
 
 @singledispatch
-def output_laws(mechanism: Any, first: Any, second: Any) -> tuple[Law, Law]:
-    """Return the laws of a mechanism's output on two inputs.
+def output_distributions(mechanism: Any, first: Any, second: Any) -> tuple[Law, Law]:
+    """Return the distributions of a mechanism's output on two inputs.
 
     Raises
     ------
@@ -150,60 +151,75 @@ def output_laws(mechanism: Any, first: Any, second: Any) -> tuple[Law, Law]:
     """
     tell = getattr(mechanism, "probabilities", None)
     if tell is None and (isinstance(mechanism, Mechanism) or not callable(mechanism)):
-        _check.refuse("law", "be two laws, or tell one", mechanism, "pass a function that returns a mapping")
-    told = [(tell or mechanism)(data) for data in (first, second)]
-    laws: list[Any] = [
-        law if isinstance(law, Mapping) else dict(enumerate(np.asarray(law).tolist())) for law in told
+        _check.refuse(
+            "distribution",
+            "be two distributions, or tell one",
+            mechanism,
+            "pass a function that returns a mapping",
+        )
+    released = [(tell or mechanism)(data) for data in (first, second)]
+    distributions: list[Any] = [
+        distribution
+        if isinstance(distribution, Mapping)
+        else dict(enumerate(np.asarray(distribution).tolist()))
+        for distribution in released
     ]
-    return laws[0], laws[1]
+    return distributions[0], distributions[1]
 
 
-@output_laws.register
+@output_distributions.register
 def _(mechanism: AdditiveMechanism, first: Any, second: Any) -> tuple[Law, Law]:
     steps = [mechanism.grid.round(data) for data in (first, second)]
-    law, reach = mechanism.law, mechanism.law.quantile_above(_TAIL)
+    distribution, reach = mechanism.distribution, mechanism.distribution.quantile_above(_TAIL)
     if not all(isinstance(step, int) for step in steps) or reach + abs(steps[0] - steps[1]) > _WIDEST:
         rule = f"be of noise on one number, within {_WIDEST} steps"
-        _check.refuse("law", rule, mechanism, "pass a coarser grid")
+        _check.refuse("distribution", rule, mechanism, "pass a coarser grid")
     low, high = min(steps) - reach, max(steps) + reach
     # What lies beyond might have any ratio: it adds nothing to the lower bound, and all of it to the upper.
-    laws: list[dict[Hashable, Interval]] = [
+    distributions: list[dict[Hashable, Interval]] = [
         {
-            "below": Interval(0.0, law.upper_tail(step - low + 1).upper),
-            "above": Interval(0.0, law.upper_tail(high - step + 1).upper),
+            "below": Interval(0.0, distribution.upper_tail(step - low + 1).upper),
+            "above": Interval(0.0, distribution.upper_tail(high - step + 1).upper),
         }
         for step in steps
     ]
-    for mine, step in zip(laws, steps, strict=True):
-        mine.update({k: law.pmf(k - step) for k in range(low, high + 1)})
-    return laws[0], laws[1]
+    for mine, step in zip(distributions, steps, strict=True):
+        mine.update({k: distribution.pmf(k - step) for k in range(low, high + 1)})
+    return distributions[0], distributions[1]
 
 
 _Terms: TypeAlias = dict[Hashable, tuple[Fraction, Fraction]]
 
 
-def _laws(law: Any, pairs: Iterable[Any] | None) -> Iterable[tuple[InputPair, _Terms, _Terms]]:
-    if isinstance(law, tuple | list):
-        if len(law) != 2 or pairs is not None:
-            _check.refuse("law", "be two laws, without pairs", law, "or pass a function, with pairs")
-        yield InputPair(first="first", second="second"), _terms(law[0]), _terms(law[1])
+def _distributions(
+    distribution: Any, pairs: Iterable[Any] | None
+) -> Iterable[tuple[InputPair, _Terms, _Terms]]:
+    if isinstance(distribution, tuple | list):
+        if len(distribution) != 2 or pairs is not None:
+            _check.refuse(
+                "distribution",
+                "be two distributions, without pairs",
+                distribution,
+                "or pass a function, with pairs",
+            )
+        yield InputPair(first="first", second="second"), _terms(distribution[0]), _terms(distribution[1])
         return
-    for pair in as_pairs(default_pairs(law) if pairs is None else pairs):
-        first, second = output_laws(law, pair.first, pair.second)
+    for pair in as_pairs(default_pairs(distribution) if pairs is None else pairs):
+        first, second = output_distributions(distribution, pair.first, pair.second)
         yield pair, _terms(first), _terms(second)
 
 
-def _terms(law: Any) -> _Terms:
-    if not isinstance(law, Mapping):  # what a user's function returned may be anything
-        _check.refuse("law", "map outputs to probabilities", type(law), "pass a dict")
+def _terms(distribution: Any) -> _Terms:
+    if not isinstance(distribution, Mapping):  # what a user's function returned may be anything
+        _check.refuse("distribution", "map outputs to probabilities", type(distribution), "pass a dict")
     terms: _Terms = {}
-    for output, probability in law.items():
+    for output, probability in distribution.items():
         ends = probability if isinstance(probability, Interval) else (probability, probability)
         terms[output] = (_rational(ends[0]), _rational(ends[1]))
     if sum(low for low, _ in terms.values()) > 1 + _SLACK or sum(high for _, high in terms.values()) < (
         1 - _SLACK
     ):
-        raise ParameterError("law must add up to 1; list every output that has a probability")
+        raise ParameterError("distribution must add up to 1; list every output that has a probability")
     return terms
 
 
@@ -211,9 +227,11 @@ def _rational(value: Any) -> Fraction:
     if isinstance(value, Rational):
         number = Fraction(int(value.numerator), int(value.denominator))
     else:
-        number = Fraction(_check.finite("law", float(value) if isinstance(value, np.floating) else value))
+        number = Fraction(
+            _check.finite("distribution", float(value) if isinstance(value, np.floating) else value)
+        )
     if number < 0:
-        _check.refuse("law", "hold no negative probability", value)
+        _check.refuse("distribution", "hold no negative probability", value)
     return number
 
 

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.base.release import Release
 
-__all__ = ["Raw", "as_raw", "flat", "number_in", "numbers_in"]
+__all__ = ["Raw", "as_float", "as_output_array", "flatten", "numeric_entries"]
 
 Raw = Any
 """A numeric array with one outcome in each entry of its first axis, or a list of outcomes of any kind."""
 
 
-def as_raw(outputs: Any) -> Raw:
+def as_output_array(outputs: Any) -> Raw:
     """Return outputs as a numeric array, or else as a list."""
     if isinstance(outputs, Release):
         outputs = outputs.value
@@ -39,18 +39,18 @@ def as_raw(outputs: Any) -> Raw:
     return listed
 
 
-def numbers_in(raw: Raw, places: int) -> NDArray[np.float64]:
+def numeric_entries(raw: Raw, count: int) -> NDArray[np.float64]:
     """Return the numbers in each of some outcomes, unrounded: up to so many, NaN for what is none."""
     if isinstance(raw, np.ndarray):
         return np.asarray(raw.reshape(len(raw), -1), dtype=np.float64)
-    table = np.full((len(raw), places), np.nan)
+    table = np.full((len(raw), count), np.nan)
     for row, outcome in zip(table, raw, strict=True):
-        numbers = [number_in(leaf) for leaf in flat(outcome)[1][:places]]
+        numbers = [as_float(leaf) for leaf in flatten(outcome)[1][:count]]
         row[: len(numbers)] = [math.nan if number is None else number for number in numbers]
     return table
 
 
-def flat(outcome: Any) -> tuple[str, list[Any]]:
+def flatten(outcome: Any) -> tuple[str, list[Any]]:
     """Return an outcome's structure, and the numbers and labels in it."""
     shape: list[str] = []
     leaves: list[Any] = []
@@ -79,7 +79,7 @@ def _flatten(outcome: Any, shape: list[str], leaves: list[Any]) -> None:
         leaves.append(outcome.item() if isinstance(outcome, np.generic) else outcome)
 
 
-def number_in(leaf: Any) -> float | None:
+def as_float(leaf: Any) -> float | None:
     """Return a number as a float, and None for what is no number."""
     if not isinstance(leaf, Real):
         return None

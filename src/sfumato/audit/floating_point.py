@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.audit.flattening import numbers_in
+from sfumato.audit.flattening import numeric_entries
 from sfumato.audit.input_pairs import InputPair, as_pairs
 from sfumato.audit.lower_bounds import certified_epsilon
 from sfumato.audit.repeated_runs import Run, runner
@@ -200,7 +200,7 @@ def _table(run: Run, data: Any, size: int) -> NDArray[np.int64]:
     """Return how often each class came up, for each column of the outputs."""
     tables: list[NDArray[np.int64]] = []
     for start in range(0, size, _CHUNK):
-        columns = numbers_in(run(data, min(_CHUNK, size - start)), _PLACES)
+        columns = numeric_entries(run(data, min(_CHUNK, size - start)), _PLACES)
         for j, column in enumerate(columns.T):
             if j == len(tables):
                 tables.append(np.zeros(_ODD + _EXPONENTS * 64, dtype=np.int64))

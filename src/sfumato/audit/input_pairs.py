@@ -98,7 +98,7 @@ def array_pairs(
     [0 0 0] and [0 0]
     """
     domain = neighboring_datasets.domain_of(bounds, values)
-    shared = neighboring_datasets.shared_sizes(sizes, neighboring)
+    shared = neighboring_datasets.shared_size_range(sizes, neighboring)
     count = _check.integer("count", count, minimum=1)
     generator = np.random.default_rng(seed)
     extreme = list(neighboring_datasets.boundary_pairs(domain, neighboring, shared, neutral))
@@ -170,7 +170,7 @@ def score_pairs(candidates: int, sensitivity: float, *, monotone: bool = False) 
     ]
 
 
-def as_pair(pair: neighboring_datasets.Pair) -> InputPair:
+def as_pair(pair: neighboring_datasets.DatasetPair) -> InputPair:
     """Return a made-up pair of arrays as inputs."""
     first, second = pair.datasets()
     return InputPair(first=first, second=second)

@@ -25,8 +25,8 @@ def json_report(found: Audit, floating_point: PrecisionAudit | None = None) -> s
     Returns
     -------
     str
-        Infinite numbers are written as ``"inf"``; what does not apply is null. The event and the pair of inputs
-        are written as texts for people, not to be parsed.
+        Infinite numbers are written as ``"inf"``; what does not apply is null. The event and the pair of
+        inputs are texts for people, not to be parsed.
     """
     document = {
         "epsilon": NUMBER.encode(found.epsilon),

@@ -8,19 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from sfumato.audit.outcome_encoding import Encoder, Outcomes
+from sfumato.audit.outcome_encoding import EncodedOutcomes, OutcomeEncoder
 from sfumato.audit.scores import (
-    SHOWN,
+    MAX_LISTED,
     SUMMARIES,
-    Atom,
-    Binned,
-    Column,
-    Counted,
-    Linear,
-    Missing,
+    BinnedRatioScore,
+    ColumnScore,
+    FrequencyRatioScore,
+    LogisticScore,
+    MissingScore,
+    OutcomeScore,
     Score,
-    Summary,
-    bins_of,
+    SummaryScore,
+    bin_indices,
 )
 
 __all__ = ["learned_scores"]
@@ -34,7 +34,9 @@ _NEWTON_STEPS = 25
 _RIDGE = 1e-3
 
 
-def learned_scores(encoder: Encoder, first: Outcomes, second: Outcomes) -> Iterator[Score]:
+def learned_scores(
+    encoder: OutcomeEncoder, first: EncodedOutcomes, second: EncodedOutcomes
+) -> Iterator[Score]:
     """Yield the scores that a sample of each input suggests."""
     width = first.columns.shape[1]
     most = _BINS if width == 1 else _BINS_OF_MANY
@@ -43,13 +45,13 @@ def learned_scores(encoder: Encoder, first: Outcomes, second: Outcomes) -> Itera
     yield from _atoms(encoder, first, second)
     for j in telling:
         if not encoder.names[j].startswith("label"):
-            yield Column(encoder.names[j], j)
+            yield ColumnScore(encoder.names[j], j)
             if np.isnan(first.columns[:, j]).any() or np.isnan(second.columns[:, j]).any():
-                yield Missing(f"no {encoder.names[j]}", j)
+                yield MissingScore(f"no {encoder.names[j]}", j)
         yield bins[j]
     if width > 1:
-        yield from (Summary(name) for name in SUMMARIES)
-        yield Binned(
+        yield from (SummaryScore(name) for name in SUMMARIES)
+        yield BinnedRatioScore(
             "log-odds of all columns",
             tuple(range(width)),
             tuple(score.edges[0] for score in bins),
@@ -58,7 +60,9 @@ def learned_scores(encoder: Encoder, first: Outcomes, second: Outcomes) -> Itera
         yield _regressed(first, second)
 
 
-def _binned(name: str, index: int, first: Outcomes, second: Outcomes, most: int) -> Binned:
+def _binned(
+    name: str, index: int, first: EncodedOutcomes, second: EncodedOutcomes, most: int
+) -> BinnedRatioScore:
     both = np.concatenate([first.columns[:, index], second.columns[:, index]])
     values = np.sort(both[~np.isnan(both)])
     edges = np.unique(values)
@@ -68,47 +72,47 @@ def _binned(name: str, index: int, first: Outcomes, second: Outcomes, most: int)
         levels = np.concatenate([ends, np.linspace(0, 1, most), 1 - ends])
         edges = np.unique(values[(levels * (len(values) - 1)).astype(np.intp)])
     counts = [
-        np.bincount(bins_of(outcomes.columns[:, index], edges), minlength=len(edges) + 2)
+        np.bincount(bin_indices(outcomes.columns[:, index], edges), minlength=len(edges) + 2)
         for outcomes in (first, second)
     ]
-    return Binned(f"log-odds of {name}", (index,), (edges,), (_log_ratio(*counts),))
+    return BinnedRatioScore(f"log-odds of {name}", (index,), (edges,), (_log_ratio(*counts),))
 
 
 def _log_ratio(first: NDArray[np.intp], second: NDArray[np.intp]) -> NDArray[np.float64]:
     return np.log((first + 0.5) / (second + 0.5))
 
 
-def _distance(score: Binned, first: Outcomes, second: Outcomes) -> float:
+def _distance(score: BinnedRatioScore, first: EncodedOutcomes, second: EncodedOutcomes) -> float:
     return float(score(first).mean() - score(second).mean())
 
 
-def _atoms(encoder: Encoder, first: Outcomes, second: Outcomes) -> Iterator[Score]:
+def _atoms(encoder: OutcomeEncoder, first: EncodedOutcomes, second: EncodedOutcomes) -> Iterator[Score]:
     """Yield the value counts as a posterior, and the single outcomes that differ most."""
-    keys, places, counts = np.unique(
+    keys, indices, counts = np.unique(
         np.concatenate([first.keys, second.keys]), return_index=True, return_counts=True
     )
     often = np.sort(np.argsort(-counts, kind="stable")[:_ATOMS])
     often = often[counts[often] >= _FEW]
     if not often.size:
         return
-    keys, places = keys[often], places[often]
+    keys, indices = keys[often], indices[often]
     seen = [_counts(outcomes.keys, keys) for outcomes in (first, second)]
     ratios = _log_ratio(*seen)
     rare = [len(outcomes) - int(count.sum()) for outcomes, count in zip((first, second), seen, strict=True)]
-    shown = tuple(encoder.shown(int(place)) for place in places[: 8 * SHOWN])
-    yield Counted(keys, ratios, float(_log_ratio(np.array(rare[0]), np.array(rare[1]))), shown)
+    shown = tuple(encoder.shown(int(index)) for index in indices[: 8 * MAX_LISTED])
+    yield FrequencyRatioScore(keys, ratios, float(_log_ratio(np.array(rare[0]), np.array(rare[1]))), shown)
     # Standard errors of the log-ratio are forgiven, so that a rare outcome must differ more to be tried.
     sure = np.abs(ratios) - 3 * np.sqrt(1 / (seen[0] + 0.5) + 1 / (seen[1] + 0.5))
-    for k in np.argsort(-sure)[:SHOWN]:
-        yield Atom(f"output == {encoder.shown(int(places[k]))}", keys[k])
+    for k in np.argsort(-sure)[:MAX_LISTED]:
+        yield OutcomeScore(f"output == {encoder.shown(int(indices[k]))}", keys[k])
 
 
 def _counts(keys: NDArray[np.uint64], known: NDArray[np.uint64]) -> NDArray[np.intp]:
-    place = np.minimum(np.searchsorted(known, keys), len(known) - 1)
-    return np.bincount(place[known[place] == keys], minlength=len(known))
+    index = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+    return np.bincount(index[known[index] == keys], minlength=len(known))
 
 
-def _regressed(first: Outcomes, second: Outcomes) -> Linear:
+def _regressed(first: EncodedOutcomes, second: EncodedOutcomes) -> LogisticScore:
     columns = np.concatenate([first.columns[:_ROWS, :_COLUMNS], second.columns[:_ROWS, :_COLUMNS]])
     finite = np.where(np.isfinite(columns), columns, np.nan)
     given = ~np.isnan(finite)
@@ -117,11 +121,11 @@ def _regressed(first: Outcomes, second: Outcomes) -> Linear:
     spread = np.sqrt(np.where(given, (finite - middle) ** 2, 0.0).sum(axis=0) / count)
     spread = np.where((spread > 0) & np.isfinite(spread), spread, 1.0)
     middle = np.where(np.isfinite(middle), middle, 0.0)
-    blank = Linear(np.zeros(0), middle, spread)
+    blank = LogisticScore(np.zeros(0), middle, spread)
     features = zip(*(blank.features(columns[:, j], j) for j in range(len(middle))), strict=True)
     design = np.column_stack([column for kind in features for column in kind])
     weights = _logistic_regression(design, np.arange(len(columns)) >= min(_ROWS, len(first)))
-    return Linear(weights, middle, spread)
+    return LogisticScore(weights, middle, spread)
 
 
 def _logistic_regression(features: NDArray[np.float64], second: NDArray[np.bool_]) -> NDArray[np.float64]:

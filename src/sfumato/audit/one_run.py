@@ -19,7 +19,7 @@ __all__ = [
     "OneRunAudit",
     "audit_one_run",
     "best_guesses",
-    "counted",
+    "checked_counts",
     "one_run_bound",
     "one_run_p_value",
 ]
@@ -64,11 +64,12 @@ def one_run_p_value(
     a the right ones that are still needed; take the expectation of ``P[W(k or k + 1) >= a]`` as its value,
     k + 1 where i is guessed. It starts at ``P[W(r) >= v]`` and ends at what is asked. Opening coin i changes
     it by the expectation of ``h (c - q)`` where i is guessed, c telling whether rightly, with ``h = P[W(k) =
-    a - 1]``, a function of the guesses and the coins before. Given these coins, let P and Q be the laws of
-    the guesses for both sides of coin i, others averaged; they are (epsilon, delta)-close. Where the guess is
-    "in" that expectation is half of ``(1 - q) (int h dP - e^epsilon int h dQ)``, at most ``(1 - q) delta max
-    h / 2``, and so where it is "out". Of coin i, k is ``r - i`` at least, and the greatest h falls with k, as
-    each h is a mean of two of one trial less; so the sum over coins is at most H, and 1 for each of m - r.
+    a - 1]``, a function of the guesses and the coins before. Given these coins, let P and Q be the
+    distributions of the guesses for both sides of coin i, others averaged; they are (epsilon, delta)-close.
+    Where the guess is "in" that expectation is half of ``(1 - q) (int h dP - e^epsilon int h dQ)``, at most
+    ``(1 - q) delta max h / 2``, and so where it is "out". Of coin i, k is ``r - i`` at least, and the
+    greatest h falls with k, as each h is a mean of two of one trial less; so the sum over coins is at most H,
+    and 1 for each of m - r.
 
     For delta 0 this is Theorem 5.1 of Steinke, Nasr and Jagielski, which randomized response attains. For
     delta above 0 it is not their Theorem 5.2, but a bound of our own, which linear programs over all
@@ -83,7 +84,7 @@ def one_run_p_value(
     >>> round(one_run_p_value(9, 10, canaries=10, epsilon=0.0), 4)  # 11 / 1024
     0.0107
     """
-    correct, guesses, canaries = counted(correct, guesses, canaries)
+    correct, guesses, canaries = checked_counts(correct, guesses, canaries)
     epsilon = _check.non_negative("epsilon", epsilon)
     delta = _check.probability("delta", delta)
     if correct == 0:
@@ -124,7 +125,7 @@ def one_run_bound(
     >>> round(one_run_bound(100, 100, canaries=100), 3)
     3.493
     """
-    correct, guesses, canaries = counted(correct, guesses, canaries)
+    correct, guesses, canaries = checked_counts(correct, guesses, canaries)
     risk = 1 - _check.unit_interval("confidence", confidence)
 
     def refuted(epsilon: float) -> bool:
@@ -142,7 +143,7 @@ def one_run_bound(
     return low
 
 
-def counted(correct: int, guesses: int, canaries: int) -> tuple[int, int, int]:
+def checked_counts(correct: int, guesses: int, canaries: int) -> tuple[int, int, int]:
     """Return numbers of right guesses, of guesses and of coins, or refuse them."""
     canaries = _check.integer("canaries", canaries, minimum=1)
     guesses = _check.integer("guesses", guesses, minimum=1)
@@ -158,7 +159,7 @@ def _peaks(correct: int, guesses: int, epsilon: float) -> NDArray[np.float64]:
     """Return the greatest P[W(k) = j] for each k below ``guesses``, over the j that v can still turn on."""
     trials = np.arange(float(guesses))
     mode = np.floor((trials + 1) * expit(epsilon))
-    # A binomial law rises up to its mode, and falls from there.
+    # A binomial distribution rises up to its mode, and falls from there.
     right = np.clip(mode, np.maximum(0, correct - guesses + trials), np.minimum(correct - 1, trials))
     ways = gammaln(trials + 1) - gammaln(right + 1) - gammaln(trials - right + 1)
     failing = -np.logaddexp(0.0, epsilon)

@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.audit.one_run import counted
+from sfumato.audit.one_run import checked_counts
 
-__all__ = ["one_run_curve_p_value"]
+__all__ = ["one_run_trade_off_p_value"]
 
 # What floats may lose over all steps down, many times over.
 _ALLOWANCE = 1e-6
 _HALVINGS = 60
 
 
-def one_run_curve_p_value(
+def one_run_trade_off_p_value(
     correct: int, guesses: int, *, canaries: int, points: Sequence[tuple[float, float]]
 ) -> float:
     r"""Return the greatest chance that so many coins are guessed if all points of a claim hold.
@@ -37,16 +37,16 @@ def one_run_curve_p_value(
     Notes
     -----
     Guarantee: let g be the least of all :math:`\delta_j + e^{\epsilon_j} x` and :math:`1 - e^{-\epsilon_j}
-    (1 - \delta_j - x)`: then :math:`P(E) \le g(Q(E))` for every event and both orders of the laws P and Q
-    with one canary in and out. Of V, the number of right guesses of r, let :math:`p_k` be the chance of k.
-    For each v
+    (1 - \delta_j - x)`: then :math:`P(E) \le g(Q(E))` for every event and both orders of the distributions P
+    and Q with one canary in and out. Of V, the number of right guesses of r, let :math:`p_k` be the chance of
+    k. For each v
 
     .. math:: \frac1m \sum_{k \ge v} k p_k \le g\Big(\frac1m \sum_{k \ge v - 1} (r - k) p_k\Big).
 
     *Proof.* For coin i let B be the event that it is guessed and that v - 1 others at least are guessed
     rightly: of what was given out and of the other coins, which are independent of coin i, so that P and Q
-    may be taken to be the laws of both. Let A be the guess "in". The chance of B with a right guess is
-    :math:`(P(AB) + Q(A^cB))/2 \le (g(Q(AB)) + g(P(A^cB)))/2 \le g(w)` for the chance w of B with a wrong
+    may be taken to be the distributions of both. Let A be the guess "in". The chance of B with a right guess
+    is :math:`(P(AB) + Q(A^cB))/2 \le (g(Q(AB)) + g(P(A^cB)))/2 \le g(w)` for the chance w of B with a wrong
     one, as g is concave. Right, V is v at least; wrong, v - 1. Average over the coins: g is concave.
 
     Of the counts from v up let :math:`T_v` and :math:`U_v` be the sums of :math:`k p_k` and :math:`(r - k)
@@ -56,8 +56,8 @@ def one_run_curve_p_value(
     For every other, at c and then at each v down: :math:`T \ge T^\circ`, the total is as large at least,
     and :math:`T - T^\circ \ge \lambda (U - U^\circ)`. At c that is so as no mass lies lower. Let x be added
     at v - 1; it does not change :math:`T - \lambda_{v-1} U`, and :math:`\lambda_{v-1} \le \lambda_v`, which
-    keeps the third. If :math:`x \ge x^\circ` the others are kept as well. If not, then :math:`x^\circ > 0`,
-    and the new U is at least what g asks of the old T, which is at least what it asks of the old
+    keeps the third. If :math:`x \ge x^\circ` the others are retained as well. If not, then :math:`x^\circ >
+    0`, and the new U is at least what g asks of the old T, which is at least what it asks of the old
     :math:`T^\circ`, the new :math:`U^\circ`: so by the third the new T is at least :math:`T^\circ`, and the
     total too.
 
@@ -73,12 +73,12 @@ def one_run_curve_p_value(
     >>> from sfumato.audit import one_run_p_value
     >>> from sfumato.privacy import Gaussian
     >>> points = [(e / 4, Gaussian(2.0).delta(e / 4)) for e in range(30)]
-    >>> one_run_curve_p_value(785, 1000, canaries=1000, points=points) < 0.05
+    >>> one_run_trade_off_p_value(785, 1000, canaries=1000, points=points) < 0.05
     True
     >>> min(one_run_p_value(785, 1000, canaries=1000, epsilon=e, delta=d) for e, d in points) > 0.05
     True
     """
-    correct, guesses, canaries = counted(correct, guesses, canaries)
+    correct, guesses, canaries = checked_counts(correct, guesses, canaries)
     held = _points(points)
     if correct == 0:
         return 1.0

@@ -9,11 +9,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.flattening import Raw, flat, number_in
+from sfumato.audit.flattening import Raw, as_float, flatten
 
-__all__ = ["Encoder", "Outcomes"]
+__all__ = ["EncodedOutcomes", "OutcomeEncoder"]
 
-_PLACES = 64  # of a ragged outcome, so many places are looked at
+_MAX_ENTRIES = 64  # of a ragged outcome
 _ABSENT = -1.0
 _WIDE = 60  # characters of an outcome that is shown
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -21,7 +21,7 @@ _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 @final
 @dataclass(frozen=True, slots=True)
-class Outcomes:
+class EncodedOutcomes:
     """Some outcomes of one input.
 
     Parameters
@@ -38,13 +38,13 @@ class Outcomes:
     def __len__(self) -> int:
         return len(self.keys)
 
-    def __getitem__(self, rows: slice) -> Outcomes:
-        return Outcomes(self.columns[rows], self.keys[rows])
+    def __getitem__(self, rows: slice) -> EncodedOutcomes:
+        return EncodedOutcomes(self.columns[rows], self.keys[rows])
 
 
 @final
 @dataclass(slots=True)
-class Encoder:
+class OutcomeEncoder:
     """Turns outcomes into numbers, always in the way that was learned from a first sample.
 
     Whatever it merges, it is a function of the outcome alone: post-processing, which never adds to epsilon.
@@ -60,38 +60,40 @@ class Encoder:
     _learning: bool = True
     _numeric: bool = False
     _width: int = 0
-    _places: int = 0
-    _kept: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
+    _entries: int = 0
+    _retained: NDArray[np.intp] = field(default_factory=lambda: np.zeros(0, np.intp))
     _steps: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     _names: list[str] = field(default_factory=list)
     _sample: tuple[Raw, Raw] = ([], [])
 
-    def learn(self, first: Raw, second: Raw) -> tuple[Outcomes, Outcomes]:
+    def learn(self, first: Raw, second: Raw) -> tuple[EncodedOutcomes, EncodedOutcomes]:
         """Learn the columns, their labels and steps from outcomes of both inputs, and encode these."""
         raws = self._sample = (first, second)
         self._numeric = all(isinstance(raw, np.ndarray) for raw in raws)
         if self._numeric:
             self._width = max(math.prod(raw.shape[1:]) for raw in raws)
         else:
-            self._places = min(_PLACES, max(len(flat(outcome)[1]) for raw in raws for outcome in raw))
-            self._width = 2 + 2 * self._places
+            self._entries = min(
+                _MAX_ENTRIES, max(len(flatten(outcome)[1]) for raw in raws for outcome in raw)
+            )
+            self._width = 2 + 2 * self._entries
         tables = [self._table(raw) for raw in raws]
         self._learning = False
         both = np.concatenate(tables)
         varies = ~((both == both[:1]) | (np.isnan(both) & np.isnan(both[:1]))).all(axis=0)
-        self._kept = np.flatnonzero(varies) if varies.any() else np.arange(min(1, self._width))
-        self._names = [self._name(int(j)) for j in self._kept]
+        self._retained = np.flatnonzero(varies) if varies.any() else np.arange(min(1, self._width))
+        self._names = [self._name(int(j)) for j in self._retained]
         exact = self._numeric and all(raw.dtype.kind in "biu" for raw in raws)
         self._steps = np.array(
             [
                 0.0 if exact or name.startswith("label") else self._step(both[:, j])
-                for j, name in zip(self._kept, self._names, strict=True)
+                for j, name in zip(self._retained, self._names, strict=True)
             ]
         )
         first_table, second_table = tables
         return self._encode(first_table), self._encode(second_table)
 
-    def __call__(self, raw: Raw) -> Outcomes:
+    def __call__(self, raw: Raw) -> EncodedOutcomes:
         """Encode further outcomes."""
         return self._encode(self._table(raw))
 
@@ -121,19 +123,19 @@ class Encoder:
             return np.pad(table, ((0, 0), (0, missing)), constant_values=np.nan) if missing else table
         table = np.full((len(raw), self._width), np.nan)
         for row, outcome in zip(table, raw, strict=True):
-            shape, leaves = flat(outcome)
+            shape, leaves = flatten(outcome)
             if self._numeric:
-                numbers = [number_in(leaf) for leaf in leaves[: self._width]]
+                numbers = [as_float(leaf) for leaf in leaves[: self._width]]
                 row[: len(numbers)] = [math.nan if number is None else number for number in numbers]
                 continue
-            # Structure and length, then number or label of each place.
+            # Structure and length, then number or label of each index.
             row[0], row[1] = self._code(shape), len(leaves)
-            for place, leaf in enumerate(leaves[: self._places]):
-                number = number_in(leaf)
+            for index, leaf in enumerate(leaves[: self._entries]):
+                number = as_float(leaf)
                 if number is None:
-                    row[3 + 2 * place] = self._code(leaf)
+                    row[3 + 2 * index] = self._code(leaf)
                 else:
-                    row[2 + 2 * place] = number
+                    row[2 + 2 * index] = number
         return table
 
     def _code(self, label: Any) -> float:
@@ -162,18 +164,18 @@ class Encoder:
             return "output" if self._width == 1 else f"output[{column}]"
         if column < 2:
             return ("label of the structure", "length")[column]
-        place, label = divmod(column - 2, 2)
-        where = "output" if self._places == 1 else f"output[{place}]"
+        index, label = divmod(column - 2, 2)
+        where = "output" if self._entries == 1 else f"output[{index}]"
         return f"label of {where}" if label else where
 
-    def _encode(self, table: NDArray[np.float64]) -> Outcomes:
-        columns = np.asfortranarray(table[:, self._kept])
+    def _encode(self, table: NDArray[np.float64]) -> EncodedOutcomes:
+        columns = np.asfortranarray(table[:, self._retained])
         for j, step in enumerate(self._steps):
             if step:
                 with np.errstate(over="ignore", invalid="ignore"):
                     columns[:, j] = np.rint(columns[:, j] / step) * step
         columns += 0.0  # a negative zero is a zero
-        return Outcomes(columns, _keys(columns))
+        return EncodedOutcomes(columns, _keys(columns))
 
 
 def _keys(columns: NDArray[np.float64]) -> NDArray[np.uint64]:

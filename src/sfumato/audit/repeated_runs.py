@@ -7,7 +7,7 @@ from collections.abc import Callable, Sized
 from typing import Any, TypeAlias
 
 from sfumato import _check
-from sfumato.audit.flattening import Raw, as_raw
+from sfumato.audit.flattening import Raw, as_output_array
 from sfumato.errors import ParameterError
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.release import Release
@@ -40,7 +40,7 @@ def runner(mechanism: Any, *, batch: bool | None = None, rng: Rng = None) -> Run
     """
     if isinstance(mechanism, Mechanism):
         source = random_source(rng)
-        return lambda data, size: as_raw(mechanism.outputs(data, size, source))
+        return lambda data, size: as_output_array(mechanism.outputs(data, size, source))
     if not callable(mechanism):
         _check.refuse("mechanism", "be a Mechanism or a callable", mechanism, "pass f(data) or f(data, size)")
     if _takes_size(mechanism) if batch is None else batch:
@@ -69,11 +69,11 @@ def _takes_many(function: Callable[..., Any], data: Any, size: int) -> Raw:
         given = len(outputs) if isinstance(outputs, Sized) else type(outputs).__name__
         rule = f"return {size} outputs in its batch form"
         _check.refuse("mechanism", rule, given, "if it takes the data alone, pass batch=False")
-    return as_raw(outputs)
+    return as_output_array(outputs)
 
 
 class _OneByOne:
-    """Runs a function of the data alone; where it raises, the error's name is what it told."""
+    """Runs a function of the data alone; where it raises, the error's name is the output."""
 
     __slots__ = ("_calls", "_function", "_worked")
 
@@ -95,7 +95,7 @@ class _OneByOne:
         self._calls += 1
         if last is not None and self._calls > 1 and not self._worked:
             raise _failed(last, "it did so on both inputs: check the pairs") from last
-        return as_raw(outputs)
+        return as_output_array(outputs)
 
 
 def _failed(error: Exception, remedy: str) -> ParameterError:

@@ -1,4 +1,4 @@
-"""The exact law of a sparse vector run, right or wrong, by integrating over the threshold's noise."""
+"""The exact output distribution of any sparse vector algorithm, by integrating over the threshold noise."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 
-__all__ = ["sparse_vector_law", "sparse_vector_ratio"]
+__all__ = ["sparse_vector_distribution", "sparse_vector_ratio"]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
 _REACH = 80.0  # scales of the threshold's noise beyond the outermost query: all but e**-80
@@ -19,7 +19,7 @@ _MOST_PATTERNS = 1 << 12
 _STEEP = 8.0  # the integrand changes by at most a factor of e**8 within a piece
 
 
-def sparse_vector_law(
+def sparse_vector_distribution(
     queries: Sequence[float],
     *,
     threshold: float = 0.0,
@@ -52,8 +52,11 @@ def sparse_vector_law(
 
     Examples
     --------
-    >>> law = sparse_vector_law([0.0, 1.0], threshold_scale=2.0, query_scale=4.0, positives=1)
-    >>> sorted(law), round(sum(law.values()), 12)
+    >>> queries = [0.0, 1.0]
+    >>> distribution = sparse_vector_distribution(
+    ...     queries, threshold_scale=2.0, query_scale=4.0, positives=1
+    ... )
+    >>> sorted(distribution), round(sum(distribution.values()), 12)
     ([(False, False), (False, True), (True,)], 1.0)
     """
     gaps = np.asarray(queries, dtype=np.float64) - threshold
@@ -80,7 +83,7 @@ def sparse_vector_ratio(
     first, second : sequence of floats
         The exact answers on either input, at least as many.
     threshold, threshold_scale, query_scale : float
-        As in `sparse_vector_law`.
+        As in `sparse_vector_distribution`.
 
     Returns
     -------

@@ -126,9 +126,9 @@ def spearman(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
 
 
 def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    _, index, counts = np.unique(values, return_inverse=True, return_counts=True)
     mean: NDArray[np.float64] = np.cumsum(counts) - (counts - 1) / 2
-    return mean[place]
+    return mean[index]
 
 
 def _call(mechanism: Any, rng: Rng) -> Callable[[Any], Any]:

@@ -26,7 +26,7 @@ from sfumato.mechanisms import (
     MatrixMechanism,
     MultiplicativeWeights,
     OnlineMultiplicativeWeights,
-    Parallel,
+    ParallelComposition,
     PrivateBounds,
     PrivateCandidates,
     ProposeTestRelease,
@@ -46,8 +46,8 @@ from sfumato.mechanisms.local_sensitivity.smooth_noise import SmoothStatistic
 from sfumato.mechanisms.noise.randomized_response import RandomizedResponse
 from sfumato.mechanisms.query import neighboring_datasets
 from sfumato.mechanisms.selection.selection import Selection
-from sfumato.mechanisms.sparse_vector.above_threshold import ThresholdRuns
-from sfumato.mechanisms.statistics.quantile.quantiles import OfRanks
+from sfumato.mechanisms.sparse_vector.above_threshold import AboveThreshold
+from sfumato.mechanisms.statistics.quantile.quantiles import RankMechanism
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["column_pairs", "default_pairs", "key_pairs", "line_pairs", "neighbors"]
@@ -99,7 +99,7 @@ def _(mechanism: AdditiveMechanism) -> list[InputPair]:
 def _(mechanism: Measurement) -> list[InputPair]:
     values, bounds = _records(mechanism.query)
     domain = neighboring_datasets.domain_of(bounds, values)
-    shared = neighboring_datasets.shared_sizes((1, 5), mechanism.neighboring)
+    shared = neighboring_datasets.shared_size_range((1, 5), mechanism.neighboring)
     pairs = neighboring_datasets.boundary_pairs(domain, mechanism.neighboring, shared, 0)
     # The noise does not depend on the data, so the pair whose answers differ most is the worst.
     worst = max(islice(pairs, _SEARCHED), key=lambda pair: _moved(mechanism.query, pair))
@@ -114,7 +114,7 @@ def _(mechanism: Selection) -> list[InputPair]:
 
 
 @default_pairs.register
-def _(mechanism: ThresholdRuns) -> list[InputPair]:
+def _(mechanism: AboveThreshold) -> list[InputPair]:
     number: Callable[[Any], int | float] = int if mechanism.integral else float
     at, step = number(mechanism.threshold), number(mechanism.sensitivity)
     length = min(6, getattr(mechanism, "length", 6))
@@ -160,7 +160,7 @@ def _(mechanism: Any) -> list[InputPair]:
 @default_pairs.register(CoinPress)
 @default_pairs.register(HeavyTailedMean)
 @default_pairs.register(InverseSensitivity)
-@default_pairs.register(OfRanks)
+@default_pairs.register(RankMechanism)
 @default_pairs.register(QuantileTree)
 @default_pairs.register(SampleAndAggregate)
 @default_pairs.register(SmoothStatistic)
@@ -244,7 +244,7 @@ def _(mechanism: OnlineMultiplicativeWeights) -> list[InputPair]:
 
 
 @default_pairs.register
-def _(mechanism: Parallel) -> list[InputPair]:
+def _(mechanism: ParallelComposition) -> list[InputPair]:
     # One unit is in one part only.
     known = [default_pairs(part)[0] for part in mechanism.parts.values()]
     return [
@@ -282,7 +282,7 @@ def _records(query: Query) -> tuple[Sequence[Any] | None, tuple[float, float] | 
     return None, bounds or (0, 1)
 
 
-def _moved(query: Query, pair: neighboring_datasets.Pair) -> float:
+def _moved(query: Query, pair: neighboring_datasets.DatasetPair) -> float:
     first, second = (np.asarray(query.steps(data), dtype=np.float64) for data in pair.datasets())
     return float(np.abs(first - second).sum())
 

@@ -17,22 +17,25 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.base.lattice_release import LatticeRelease
     from sfumato.mechanisms.base.measurement import Measurement
     from sfumato.mechanisms.base.mechanism import Mechanism
-    from sfumato.mechanisms.base.parallel_composition import Parallel, ParallelRelease
+    from sfumato.mechanisms.base.parallel_composition import ParallelComposition, ParallelRelease
     from sfumato.mechanisms.base.query import Query, TransformedQuery
     from sfumato.mechanisms.base.release import Release
     from sfumato.mechanisms.base.sensitivity import Norm, Shift, Stability
     from sfumato.mechanisms.factorization.continual_sum import ContinualSum
-    from sfumato.mechanisms.factorization.k_norm import CubeRelease, KNorm
+    from sfumato.mechanisms.factorization.k_norm import KNorm, KNormRelease
     from sfumato.mechanisms.factorization.kronecker_mechanism import KroneckerMechanism
     from sfumato.mechanisms.factorization.linear_release import LinearRelease
     from sfumato.mechanisms.factorization.matrix_mechanism import MatrixMechanism
-    from sfumato.mechanisms.factorization.multiplicative_weights import MultiplicativeWeights, WeightsRelease
+    from sfumato.mechanisms.factorization.multiplicative_weights import (
+        MultiplicativeWeights,
+        MultiplicativeWeightsRelease,
+    )
     from sfumato.mechanisms.factorization.online_multiplicative_weights import OnlineMultiplicativeWeights
     from sfumato.mechanisms.factorization.polytope import facets_around
     from sfumato.mechanisms.factorization.pure_continual_sum import PureContinualSum
-    from sfumato.mechanisms.factorization.query_stream import LearnedAnswer, WeightsStream
+    from sfumato.mechanisms.factorization.query_stream import LinearQueryStream, StreamAnswer
     from sfumato.mechanisms.factorization.strategies.banded import BandedToeplitz
-    from sfumato.mechanisms.factorization.strategies.binary_tree import Tree
+    from sfumato.mechanisms.factorization.strategies.binary_tree import BinaryTree
     from sfumato.mechanisms.factorization.strategies.buffered_toeplitz import BufferedToeplitz
     from sfumato.mechanisms.factorization.strategies.lower_triangular import LowerTriangular
     from sfumato.mechanisms.factorization.strategies.optimal_strategy import optimal_strategy, svd_bound
@@ -76,12 +79,12 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.statistics.coinpress import CoinPress, MeanRelease
     from sfumato.mechanisms.statistics.covariance import Covariance, Variance
     from sfumato.mechanisms.statistics.heavy_tailed_mean import HeavyTailedMean
-    from sfumato.mechanisms.statistics.hypothesis_test.binomial_test import binomial_test, share_interval
+    from sfumato.mechanisms.statistics.hypothesis_test.binomial_test import binomial_test, proportion_interval
     from sfumato.mechanisms.statistics.hypothesis_test.chi_square import goodness_of_fit, independence_test
     from sfumato.mechanisms.statistics.hypothesis_test.kolmogorov_smirnov import KolmogorovSmirnov
-    from sfumato.mechanisms.statistics.hypothesis_test.p_value import Significance
+    from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
     from sfumato.mechanisms.statistics.hypothesis_test.t_test import t_test
-    from sfumato.mechanisms.statistics.least_squares import LeastSquares, Line
+    from sfumato.mechanisms.statistics.least_squares import LeastSquares, LinearFit
     from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
     from sfumato.mechanisms.statistics.quantile.extremes import Extreme
     from sfumato.mechanisms.statistics.quantile.joint_quantiles import JointQuantiles
@@ -94,6 +97,7 @@ __all__ = [
     "AdditiveMechanism",
     "BandedToeplitz",
     "BestRun",
+    "BinaryTree",
     "BoundedLaplace",
     "BoundedSum",
     "BufferedToeplitz",
@@ -102,7 +106,6 @@ __all__ = [
     "ContributionBound",
     "Count",
     "Covariance",
-    "CubeRelease",
     "Exponential",
     "Extreme",
     "Gaussian",
@@ -111,16 +114,18 @@ __all__ = [
     "Grid",
     "HeavyTailedMean",
     "Histogram",
+    "HypothesisTestResult",
     "InverseSensitivity",
     "JointQuantiles",
     "KNorm",
+    "KNormRelease",
     "KolmogorovSmirnov",
     "KroneckerMechanism",
     "Laplace",
     "LatticeRelease",
-    "LearnedAnswer",
     "LeastSquares",
-    "Line",
+    "LinearFit",
+    "LinearQueryStream",
     "LinearRelease",
     "LinearWorkload",
     "LipschitzMap",
@@ -131,11 +136,12 @@ __all__ = [
     "Measurement",
     "Mechanism",
     "MultiplicativeWeights",
+    "MultiplicativeWeightsRelease",
     "NoiseStream",
     "NoisyMax",
     "Norm",
     "OnlineMultiplicativeWeights",
-    "Parallel",
+    "ParallelComposition",
     "ParallelRelease",
     "Participation",
     "PermuteAndFlip",
@@ -155,7 +161,6 @@ __all__ = [
     "Selection",
     "SensitivityReport",
     "Shift",
-    "Significance",
     "SmoothQuantile",
     "SmoothTrimmedMean",
     "SparseVector",
@@ -166,17 +171,15 @@ __all__ = [
     "Staircase",
     "Statistic",
     "Strategy",
+    "StreamAnswer",
     "SumStream",
     "TheilSen",
     "TopK",
     "TransformedQuery",
-    "Tree",
     "TrimmedMean",
     "TruncatedLaplace",
     "UnknownDomainTopK",
     "Variance",
-    "WeightsRelease",
-    "WeightsStream",
     "Witness",
     "binomial_test",
     "check_sensitivity",
@@ -185,7 +188,7 @@ __all__ = [
     "independence_test",
     "optimal_strategy",
     "p_identity",
-    "share_interval",
+    "proportion_interval",
     "svd_bound",
     "t_test",
 ]
@@ -204,7 +207,7 @@ __getattr__, __dir__ = attach(
         "ContributionBound": "sfumato.mechanisms.query.contribution_bound",
         "Count": "sfumato.mechanisms.query.counts",
         "Covariance": "sfumato.mechanisms.statistics.covariance",
-        "CubeRelease": "sfumato.mechanisms.factorization.k_norm",
+        "KNormRelease": "sfumato.mechanisms.factorization.k_norm",
         "Exponential": "sfumato.mechanisms.selection.exponential",
         "Extreme": "sfumato.mechanisms.statistics.quantile.extremes",
         "Gaussian": "sfumato.mechanisms.noise.gaussian",
@@ -220,9 +223,9 @@ __getattr__, __dir__ = attach(
         "KroneckerMechanism": "sfumato.mechanisms.factorization.kronecker_mechanism",
         "Laplace": "sfumato.mechanisms.noise.laplace",
         "LatticeRelease": "sfumato.mechanisms.base.lattice_release",
-        "LearnedAnswer": "sfumato.mechanisms.factorization.query_stream",
+        "StreamAnswer": "sfumato.mechanisms.factorization.query_stream",
         "LeastSquares": "sfumato.mechanisms.statistics.least_squares",
-        "Line": "sfumato.mechanisms.statistics.least_squares",
+        "LinearFit": "sfumato.mechanisms.statistics.least_squares",
         "LinearRelease": "sfumato.mechanisms.factorization.linear_release",
         "LinearWorkload": "sfumato.mechanisms.query.linear_workload",
         "LipschitzMap": "sfumato.mechanisms.query.lipschitz",
@@ -237,7 +240,7 @@ __getattr__, __dir__ = attach(
         "NoisyMax": "sfumato.mechanisms.selection.noisy_max",
         "Norm": "sfumato.mechanisms.base.sensitivity",
         "OnlineMultiplicativeWeights": "sfumato.mechanisms.factorization.online_multiplicative_weights",
-        "Parallel": "sfumato.mechanisms.base.parallel_composition",
+        "ParallelComposition": "sfumato.mechanisms.base.parallel_composition",
         "ParallelRelease": "sfumato.mechanisms.base.parallel_composition",
         "Participation": "sfumato.mechanisms.factorization.strategies.participation",
         "PermuteAndFlip": "sfumato.mechanisms.selection.permute_and_flip",
@@ -257,7 +260,7 @@ __getattr__, __dir__ = attach(
         "Selection": "sfumato.mechanisms.selection.selection",
         "SensitivityReport": "sfumato.mechanisms.query.sensitivity_check",
         "Shift": "sfumato.mechanisms.base.sensitivity",
-        "Significance": "sfumato.mechanisms.statistics.hypothesis_test.p_value",
+        "HypothesisTestResult": "sfumato.mechanisms.statistics.hypothesis_test.p_value",
         "SmoothQuantile": "sfumato.mechanisms.local_sensitivity.smooth_quantile",
         "SmoothTrimmedMean": "sfumato.mechanisms.local_sensitivity.smooth_trimmed_mean",
         "SparseVector": "sfumato.mechanisms.sparse_vector.laplace_sparse_vector",
@@ -272,13 +275,13 @@ __getattr__, __dir__ = attach(
         "TheilSen": "sfumato.mechanisms.statistics.theil_sen",
         "TopK": "sfumato.mechanisms.selection.top_k",
         "TransformedQuery": "sfumato.mechanisms.base.query",
-        "Tree": "sfumato.mechanisms.factorization.strategies.binary_tree",
+        "BinaryTree": "sfumato.mechanisms.factorization.strategies.binary_tree",
         "TrimmedMean": "sfumato.mechanisms.statistics.trimmed_mean",
         "TruncatedLaplace": "sfumato.mechanisms.noise.truncated_laplace",
         "UnknownDomainTopK": "sfumato.mechanisms.selection.unknown_domain_top_k",
         "Variance": "sfumato.mechanisms.statistics.covariance",
-        "WeightsRelease": "sfumato.mechanisms.factorization.multiplicative_weights",
-        "WeightsStream": "sfumato.mechanisms.factorization.query_stream",
+        "MultiplicativeWeightsRelease": "sfumato.mechanisms.factorization.multiplicative_weights",
+        "LinearQueryStream": "sfumato.mechanisms.factorization.query_stream",
         "Witness": "sfumato.mechanisms.query.sensitivity_check",
         "binomial_test": "sfumato.mechanisms.statistics.hypothesis_test.binomial_test",
         "check_sensitivity": "sfumato.mechanisms.query.sensitivity_check",
@@ -287,7 +290,7 @@ __getattr__, __dir__ = attach(
         "independence_test": "sfumato.mechanisms.statistics.hypothesis_test.chi_square",
         "optimal_strategy": "sfumato.mechanisms.factorization.strategies.optimal_strategy",
         "p_identity": "sfumato.mechanisms.factorization.strategies.p_identity",
-        "share_interval": "sfumato.mechanisms.statistics.hypothesis_test.binomial_test",
+        "proportion_interval": "sfumato.mechanisms.statistics.hypothesis_test.binomial_test",
         "svd_bound": "sfumato.mechanisms.factorization.strategies.optimal_strategy",
         "t_test": "sfumato.mechanisms.statistics.hypothesis_test.t_test",
     },

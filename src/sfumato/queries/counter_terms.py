@@ -46,7 +46,7 @@ class Terms:
                 "strategy",
                 "be a Strategy",
                 strategy,
-                "write sfumato.mechanisms.Tree(steps=...), or leave it out",
+                "write sfumato.mechanisms.BinaryTree(steps=...), or leave it out",
             )
         if self.strategy is not None and self.strategy.steps != self.schedule.steps:
             _check.refuse(

@@ -89,7 +89,7 @@ def expected_error(priced: PricedQuery, reading: Reading, *, level: float = 0.95
     stddev = float(priced.mechanisms[reading.total].stddev)
     step = 2.0**total.exponent
     if reading.kind in ADDITIVE:
-        width = priced.mechanisms[reading.total].law.half_width(level)[0] * step
+        width = priced.mechanisms[reading.total].distribution.half_width(level)[0] * step
         return ExpectedError(stddev * step, width, unit="times the larger bound" if pending else "")
     if total.kind is MeasureKind.LEAVES:
         weight = _rank_weight(_tree(total, pending=pending), reading.quantiles)

@@ -20,7 +20,7 @@ from sfumato import _check
 from sfumato.errors import OptionError
 from sfumato.mechanisms.base.rational import ceil_log2, power_of_two
 from sfumato.mechanisms.statistics.quantile.count_tree import TreeShape
-from sfumato.mechanisms.statistics.quantile.tree_estimates import LEVELS, find_quantiles
+from sfumato.mechanisms.statistics.quantile.tree_estimates import LEVELS, estimate_quantiles
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SymmetricLaw
 from sfumato.numerics.source import RandomSource
 from sfumato.queries.engines.leaves import leaf_counts
@@ -119,7 +119,7 @@ def noisy_quantiles(
     lower, upper = _row_bounds(measure)
     if not isinstance(law, DiscreteLaplaceLaw | DiscreteGaussianLaw):
         _check.refuse("law", "be discrete Laplace or Gaussian", law)
-    found = find_quantiles(
+    found = estimate_quantiles(
         TreeShape.of(upper - lower + 1),
         law,
         leaf_counts(column),

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.audit import Audit, audit, audit_precision, sparse_vector_law, sparse_vector_ratio, specimens
+from sfumato.audit import (
+    Audit,
+    audit,
+    audit_precision,
+    sparse_vector_distribution,
+    sparse_vector_ratio,
+    specimens,
+)
 from sfumato.audit.specimens import (
     ChenSparseVector,
     FloatGaussian,
@@ -89,26 +96,29 @@ def test_half_a_sensitivity_is_twice_the_epsilon() -> None:
 
 
 @pytest.mark.parametrize("kind", [StoddardSparseVector, ChenSparseVector], ids=lambda kind: kind.__name__)
-def test_wrong_sparse_vectors_follow_the_law_that_is_integrated(
+def test_wrong_sparse_vectors_follow_the_distribution_that_is_integrated(
     kind: type[StoddardSparseVector] | type[ChenSparseVector],
 ) -> None:
     broken = kind(rng=5)
     queries = [0.0, 1.0, 0.0, 1.0]
     on_threshold, on_queries = broken.scales
 
-    def law(
+    def distribution(
         queries: list[float], threshold: float = 1.0, query: float = 1.0
     ) -> dict[tuple[bool, ...], float]:
-        """The law at other queries, or where a scale is off by a factor."""
-        return sparse_vector_law(
+        """The distribution at other queries, or where a scale is off by a factor."""
+        return sparse_vector_distribution(
             queries, threshold_scale=threshold * on_threshold, query_scale=query * on_queries
         )
 
     runs = Counter(tuple(run) for run in broken(queries, 100_000).tolist())
-    wrong = {"neighbor": law([1.0, 0.0, 1.0, 0.0]), "wider_threshold": law(queries, threshold=1.2)}
+    wrong = {
+        "neighbor": distribution([1.0, 0.0, 1.0, 0.0]),
+        "wider_threshold": distribution(queries, threshold=1.2),
+    }
     if on_queries:
-        wrong["wider_queries"] = law(queries, query=1.2)
-    accepts_only(frequencies(runs), law(queries), **wrong)
+        wrong["wider_queries"] = distribution(queries, query=1.2)
+    accepts_only(frequencies(runs), distribution(queries), **wrong)
 
 
 def test_the_ratio_that_the_audit_finds_is_below_the_exact_one() -> None:

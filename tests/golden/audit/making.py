@@ -11,18 +11,18 @@ from sfumato.audit.events import Event
 from sfumato.audit.floating_point import PrecisionAudit
 from sfumato.audit.input_pairs import InputPair
 from sfumato.audit.json_report import json_report
-from sfumato.audit.outcome_encoding import Encoder
-from sfumato.audit.scores import Column
+from sfumato.audit.outcome_encoding import OutcomeEncoder
+from sfumato.audit.scores import ColumnScore
 
 __all__ = ["files"]
 
 PAIR = InputPair(first=[1], second=[1, 1])
-COLUMN = Column("output", 0)
+COLUMN = ColumnScore("output", 0)
 
 
 def files() -> dict[str, bytes]:
     """Return the bytes of each file by name."""
-    encoder = Encoder(2.0**-20)
+    encoder = OutcomeEncoder(2.0**-20)
     outputs = np.array([0.5, 1.5, 2.5])
     encoder.learn(outputs, outputs)
     event = Event(encoder=encoder, score=COLUMN, threshold=1.5, above=True)

@@ -1,4 +1,4 @@
-"""Many releases at once have the law of one release after another, where a mechanism has a way of its own."""
+"""Many releases at once have the distribution of one release after another."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sfumato.audit import sparse_vector_law
+from sfumato.audit import sparse_vector_distribution
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import (
     BoundedLaplace,
@@ -28,7 +28,7 @@ from sfumato.mechanisms import (
     Measurement,
     Mechanism,
     NoisyMax,
-    Parallel,
+    ParallelComposition,
     PermuteAndFlip,
     Quantile,
     QuantileTree,
@@ -92,7 +92,9 @@ CASES: dict[str, tuple[Mechanism, Any]] = {
         np.array([0, 1, 2, 2]),
     ),
     "parts": (
-        Parallel(parts={"a": Laplace(sensitivity=1, scale=1), "b": Laplace(sensitivity=1, scale=2)}),
+        ParallelComposition(
+            parts={"a": Laplace(sensitivity=1, scale=1), "b": Laplace(sensitivity=1, scale=2)}
+        ),
         [1, 0],
     ),
 }
@@ -110,7 +112,7 @@ def coarse(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_outputs_have_the_law_of_releases(case: tuple[Mechanism, Any]) -> None:
+def test_outputs_have_the_distribution_of_releases(case: tuple[Mechanism, Any]) -> None:
     """Each of at most some hundreds of outcomes, within 7 standard errors of the difference."""
     mechanism, value = case
     generator = np.random.default_rng(20261121)
@@ -134,32 +136,38 @@ def test_outputs_have_the_law_of_releases(case: tuple[Mechanism, Any]) -> None:
     accepts_only(like, singly, without_one=Counter({k: n for k, n in singly.items() if k != commonest}))
 
 
-def test_runs_of_the_sparse_vector_technique_have_its_exact_law() -> None:
+def test_runs_of_the_sparse_vector_technique_have_its_exact_distribution() -> None:
     mechanism = SparseVector(sensitivity=1.0, threshold_scale=2.0, query_scale=4.0, positives=2)
     queries = np.array([0.0, 1.0, -0.5, 2.0])
     runs = 100_000
-    found = Counter(tuple(told.tolist()) for told in mechanism.outputs(queries, runs, rng=20261121))
-    law = sparse_vector_law(queries.tolist(), threshold_scale=2.0, query_scale=4.0, positives=2)
-    assert set(found) <= set(law)
+    found = Counter(tuple(released.tolist()) for released in mechanism.outputs(queries, runs, rng=20261121))
+    distribution = sparse_vector_distribution(
+        queries.tolist(), threshold_scale=2.0, query_scale=4.0, positives=2
+    )
+    assert set(found) <= set(distribution)
     accepts_only(
         frequencies(found),
-        law,
-        noisier=sparse_vector_law(queries.tolist(), threshold_scale=2.0, query_scale=5.0, positives=2),
-        steadier=sparse_vector_law(queries.tolist(), threshold_scale=1.5, query_scale=4.0, positives=2),
+        distribution,
+        noisier=sparse_vector_distribution(
+            queries.tolist(), threshold_scale=2.0, query_scale=5.0, positives=2
+        ),
+        steadier=sparse_vector_distribution(
+            queries.tolist(), threshold_scale=1.5, query_scale=4.0, positives=2
+        ),
     )
 
 
-def test_runs_of_choices_have_their_exact_law() -> None:
+def test_runs_of_choices_have_their_exact_distribution() -> None:
     scores, runs = np.array([0, 2, 3, 3]), 200_000
 
     def peeling(scale: float, count: int) -> dict[tuple[int, ...], float]:
-        weights, law = np.exp(scores / scale), dict[tuple[int, ...], float]()
+        weights, distribution = np.exp(scores / scale), dict[tuple[int, ...], float]()
         for run in permutations(range(4), count):
             chance, rest = 1.0, weights.sum()
             for index in run:
                 chance, rest = chance * weights[index] / rest, rest - weights[index]
-            law[run] = chance
-        return law
+            distribution[run] = chance
+        return distribution
 
     for count in (2, 3):
         found = TopK(sensitivity=1, scale=2, count=count).outputs(scores, runs, rng=20261121)

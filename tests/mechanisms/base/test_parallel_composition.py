@@ -1,4 +1,4 @@
-"""Parallel parts and bounded contributions: what they cost, what they keep, what they refuse."""
+"""ParallelComposition parts and bounded contributions: what they cost, what they keep, what they refuse."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sfumato.mechanisms import (
     Gaussian,
     Laplace,
     Norm,
-    Parallel,
+    ParallelComposition,
 )
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
@@ -26,16 +26,18 @@ from tests.chance import accepts_only, rate
 
 def test_parts_cost_what_the_dearest_costs() -> None:
     cheap, dear = (Laplace.calibrated(sensitivity=1, epsilon=epsilon) for epsilon in (0.25, 0.5))
-    both = Parallel(parts={"a": cheap, "b": dear, "c": cheap})
+    both = ParallelComposition(parts={"a": cheap, "b": dear, "c": cheap})
     assert both.privacy_loss.epsilon(0.0) == 0.5
-    mixed = Parallel(parts={1: dear, 2: Gaussian.calibrated(sensitivity=1, epsilon=0.5, delta=1e-6)})
+    mixed = ParallelComposition(
+        parts={1: dear, 2: Gaussian.calibrated(sensitivity=1, epsilon=0.5, delta=1e-6)}
+    )
     assert mixed.privacy_loss.epsilon(1e-6) <= 0.5 * (1 + 1e-6)
 
 
 def test_parts_are_fixed_when_they_are_given() -> None:
     count, other = Laplace(sensitivity=1, scale=2), Laplace(sensitivity=1, scale=4)
     given = {"a": count, "b": other}
-    both = Parallel(parts=given)
+    both = ParallelComposition(parts=given)
     given["c"] = count
     assert list(both.parts) == ["a", "b"]
     assert (both.parts["b"], len(both.parts), both.parts.get("c")) == (other, 2, None)
@@ -44,18 +46,18 @@ def test_parts_are_fixed_when_they_are_given() -> None:
     with pytest.raises(KeyError):
         both.parts["c"]
     same, turned = (
-        Parallel(parts=dict(order)) for order in (both.parts.items(), [*both.parts.items()][::-1])
+        ParallelComposition(parts=dict(order)) for order in (both.parts.items(), [*both.parts.items()][::-1])
     )
     assert both == same
     assert hash(both) == hash(same)
     assert len({both, same, turned}) == 2  # values come in the order of parts
     assert pickle.loads(pickle.dumps(both)) == replace(both) == both
-    assert repr(both) == f"Parallel(parts={{'a': {count!r}, 'b': {other!r}}})"
+    assert repr(both) == f"ParallelComposition(parts={{'a': {count!r}, 'b': {other!r}}})"
 
 
 def test_each_part_is_released_with_its_own_error() -> None:
     count = Laplace.calibrated(sensitivity=1, epsilon=1.0)
-    release = Parallel(parts={"a": count, "b": count}).release([10, np.array([20, 30])], rng=4)
+    release = ParallelComposition(parts={"a": count, "b": count}).release([10, np.array([20, 30])], rng=4)
     assert list(release.value) == ["a", "b"]
     assert release.value["b"].shape == (2,)
     interval = release.parts["a"].interval(0.9)  # type: ignore[attr-defined]
@@ -67,43 +69,43 @@ def test_each_part_is_released_with_its_own_error() -> None:
 def test_parts_under_replace_one_or_of_mixed_relations_are_refused() -> None:
     replace = Laplace(sensitivity=1, scale=2, neighboring=Neighboring.REPLACE_ONE)
     with pytest.raises(NeighboringMismatch):
-        Parallel(parts={"a": replace})
+        ParallelComposition(parts={"a": replace})
     with pytest.raises(NeighboringMismatch):
-        Parallel(parts={"a": Laplace(sensitivity=1, scale=2), "b": replace})
+        ParallelComposition(parts={"a": Laplace(sensitivity=1, scale=2), "b": replace})
 
 
 @pytest.mark.parametrize("parts", [{}, [], {"a": 1}, None])
 def test_what_is_no_partition_is_refused(parts: Any) -> None:
     with pytest.raises(ParameterError, match="parts must map"):
-        Parallel(parts=parts)
+        ParallelComposition(parts=parts)
 
 
 @cases("value", [None, 1, {1: 5, 2: 7}, {5, 7}, "57"])
 def test_values_in_no_order_are_refused(value: Any) -> None:
     count = Laplace.calibrated(sensitivity=1, epsilon=0.5)
     with pytest.raises(ParameterError, match="value must be a sequence"):
-        Parallel(parts={1: count, 2: count}).release(value)
+        ParallelComposition(parts={1: count, 2: count}).release(value)
 
 
 def test_one_value_for_each_part_is_needed() -> None:
     count = Laplace(sensitivity=1, scale=2)
     with pytest.raises(ParameterError, match="value must hold 2 values"):
-        Parallel(parts={"a": count, "b": count}).release([1])
+        ParallelComposition(parts={"a": count, "b": count}).release([1])
 
 
-def test_at_most_the_limit_is_kept_of_each_unit_in_order() -> None:
+def test_at_most_the_limit_is_retained_of_each_unit_in_order() -> None:
     rng = np.random.default_rng(7)
     units = rng.integers(0, 50, 3000)
-    kept = ContributionBound(limit=4)((units, np.arange(3000)))
-    assert (np.diff(kept) > 0).all()
-    counts, whole = Counter(units[kept].tolist()), Counter(units.tolist())
+    retained = ContributionBound(limit=4)((units, np.arange(3000)))
+    assert (np.diff(retained) > 0).all()
+    counts, whole = Counter(units[retained].tolist()), Counter(units.tolist())
     assert all(counts[unit] == min(4, whole[unit]) for unit in whole)
     few = ContributionBound(limit=10**9)((units.astype(str), np.arange(3000)))
     assert few.tolist() == list(range(3000))
     assert len(ContributionBound(limit=1)((np.zeros(0, np.int64), np.zeros(0)))) == 0
 
 
-def test_every_record_of_a_unit_is_kept_as_often() -> None:
+def test_every_record_of_a_unit_is_retained_as_often() -> None:
     bound = ContributionBound(limit=2, rng=np.random.default_rng(3))
     units, records = np.array([1, 0, 1, 1, 0, 1]), np.arange(6)
     seen = Counter(record for _ in range(4000) for record in bound((units, records)).tolist())

@@ -40,13 +40,15 @@ def smallest_half_width(pmf: dict[int, mpmath.mpf], level: float) -> tuple[int, 
 
 @cases("level", LEVELS)
 @cases("noise", [Fraction(1, 3), Fraction(5, 2), Fraction(20)])
-@cases("law", ["laplace", "gaussian"])
+@cases("distribution", ["laplace", "gaussian"])
 def test_interval_is_the_smallest_with_exactly_its_coverage(
-    level: float, noise: Fraction, law: str, laplace_pmf: PmfOf, gaussian_pmf: PmfOf
+    level: float, noise: Fraction, distribution: str, laplace_pmf: PmfOf, gaussian_pmf: PmfOf
 ) -> None:
-    pmf = (laplace_pmf if law == "laplace" else gaussian_pmf)(noise, math.ceil(25 * noise) + 5)
+    pmf = (laplace_pmf if distribution == "laplace" else gaussian_pmf)(noise, math.ceil(25 * noise) + 5)
     mechanism: AdditiveMechanism = (
-        Laplace(sensitivity=1, scale=noise) if law == "laplace" else Gaussian(sensitivity=1, stddev=noise)
+        Laplace(sensitivity=1, scale=noise)
+        if distribution == "laplace"
+        else Gaussian(sensitivity=1, stddev=noise)
     )
     release = mechanism.release(np.array([10, -3]), rng=1)
     half, coverage = smallest_half_width(pmf, level)
@@ -66,14 +68,14 @@ def test_intervals_cover_as_often_as_they_say(level: float) -> None:
 
 @given(st.integers(-(2**62), 2**62), st.fractions(Fraction(1, 10**6), 10**6))
 def test_ends_are_rounded_outward(steps: int, step: Fraction) -> None:
-    law = DiscreteLaplaceLaw(5)
+    distribution = DiscreteLaplaceLaw(5)
     common = {
         "step": step,
-        "law": law,
+        "distribution": distribution,
         "loss": DiscreteLaplace(Fraction(5)),
         "neighboring": Neighboring.ADD_REMOVE,
     }
-    half, _ = law.half_width(0.95)
+    half, _ = distribution.half_width(0.95)
     exact = (steps - half) * step, (steps + half) * step
     scalar = LatticeRelease(steps=steps, **common).interval()  # type: ignore[arg-type]
     array = LatticeRelease(steps=np.array([steps]), **common).interval()  # type: ignore[arg-type]
@@ -87,7 +89,7 @@ def test_ends_are_rounded_outward(steps: int, step: Fraction) -> None:
 
 def test_grid_intervals_are_exact() -> None:
     release = Laplace(sensitivity=1.0, scale=2.0, grid=Grid(exponent=-4)).release(np.zeros(3), rng=5)
-    half = release.law.half_width(0.95)[0]
+    half = release.distribution.half_width(0.95)[0]
     assert (release.interval().upper - release.value).tolist() == [half / 16] * 3
     assert release.stddev == pytest.approx(2 * 2**0.5, rel=1e-3)
 
@@ -165,12 +167,12 @@ def test_a_function_of_a_release_costs_nothing_more_and_cannot_write_into_it() -
 def test_ends_of_arrays_are_outward_and_exact_where_the_grid_is_of_floats(
     step: Fraction, middle: int, sign: int, side: int
 ) -> None:
-    law = DiscreteLaplaceLaw(5)
-    half, _ = law.half_width(0.95)
+    distribution = DiscreteLaplaceLaw(5)
+    half, _ = distribution.half_width(0.95)
     release = LatticeRelease(
         steps=np.array([sign * middle - side * half]),
         step=step,
-        law=law,
+        distribution=distribution,
         loss=DiscreteLaplace(Fraction(5)),
         neighboring=Neighboring.ADD_REMOVE,
     )

@@ -12,6 +12,7 @@ import pytest
 from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import (
     BandedToeplitz,
+    BinaryTree,
     BufferedToeplitz,
     ContinualSum,
     Grid,
@@ -19,16 +20,15 @@ from sfumato.mechanisms import (
     Participation,
     SquareRoot,
     Strategy,
-    Tree,
 )
-from sfumato.mechanisms.factorization.strategies.integer_strategy import Code
-from sfumato.mechanisms.factorization.strategies.integer_toeplitz import ToeplitzCode
+from sfumato.mechanisms.factorization.strategies.integer_strategy import IntegerStrategy
+from sfumato.mechanisms.factorization.strategies.integer_toeplitz import IntegerToeplitz
 from sfumato.privacy import DiscreteGaussianVector, Neighboring, analytic_gaussian_stddev
 from tests.cases import cases
 from tests.chance import accepts_only, moments, rate
 
 STRATEGIES: list[Strategy] = [
-    Tree(steps=11),
+    BinaryTree(steps=11),
     SquareRoot(steps=11),
     BandedToeplitz(steps=11, bands=[1.0]),
     BandedToeplitz(steps=11, bands=[1.0, 0.7, 0.4]),
@@ -43,7 +43,7 @@ PARTICIPATIONS = [
 ]
 
 
-def whole_matrix(code: Code, steps: int) -> np.ndarray:
+def whole_matrix(code: IntegerStrategy, steps: int) -> np.ndarray:
     return code.measure(np.eye(steps, dtype=np.int64))
 
 
@@ -64,7 +64,7 @@ def test_sensitivity_covers_every_pattern_of_whole_moves(
                 moved = matrix[:, list(pattern)] @ np.array(moves, dtype=object)
                 greatest = max(greatest, int((moved**2).sum()))
     assert greatest <= mechanism.l2_squared
-    if not isinstance(strategy, Tree | LowerTriangular) or participation.max_participations == 1:
+    if not isinstance(strategy, BinaryTree | LowerTriangular) or participation.max_participations == 1:
         assert greatest == mechanism.l2_squared
     loss = mechanism.privacy_loss
     assert loss == DiscreteGaussianVector(5 * 64, mechanism.l2_squared)
@@ -94,7 +94,7 @@ def test_replacement_may_move_a_unit_to_other_steps(strategy: Strategy) -> None:
 
 @cases("participation", [Participation(), Participation(max_participations=2)])
 @cases("epsilon", [0.3, 1.0, 2.0])
-def test_the_loss_covers_the_exact_law_of_what_is_measured(
+def test_the_loss_covers_the_exact_distribution_of_what_is_measured(
     participation: Participation, epsilon: float
 ) -> None:
     """Two steps, entries 1 and 1, noise of one step and a half; values of either sign for every pattern."""
@@ -122,7 +122,7 @@ def test_the_loss_covers_the_exact_law_of_what_is_measured(
     assert 0 < greatest <= mechanism.privacy_loss.delta(epsilon)
 
 
-@cases("strategy", [*STRATEGIES, SquareRoot(steps=700), Tree(steps=700)], ids=repr)
+@cases("strategy", [*STRATEGIES, SquareRoot(steps=700), BinaryTree(steps=700)], ids=repr)
 def test_streamed_measurements_equal_the_dense_product_to_the_bit(strategy: Strategy) -> None:
     steps = strategy.steps
     code = strategy.code(12)
@@ -134,7 +134,7 @@ def test_streamed_measurements_equal_the_dense_product_to_the_bit(strategy: Stra
     assert (streamed == dense).all()
     at_once = code.measure(values)
     assert sorted(at_once.tolist()) == sorted(streamed.tolist())
-    if not isinstance(strategy, Tree):
+    if not isinstance(strategy, BinaryTree):
         assert (at_once == streamed).all()
 
 
@@ -153,7 +153,7 @@ def test_estimates_are_exact_without_noise(strategy: Strategy, steps: int) -> No
 
 @pytest.mark.parametrize(
     "strategy",
-    [Tree(steps=20_000), SquareRoot(steps=20_000), BandedToeplitz.optimal(steps=20_000, bands=20)],
+    [BinaryTree(steps=20_000), SquareRoot(steps=20_000), BandedToeplitz.optimal(steps=20_000, bands=20)],
     ids=lambda strategy: type(strategy).__name__,
 )
 def test_floats_lose_less_than_is_allowed(strategy: Strategy) -> None:
@@ -178,7 +178,7 @@ def test_stated_errors_are_those_of_the_weights(strategy: Strategy) -> None:
     np.testing.assert_allclose(code.variances, strategy.variances(), rtol=1e-3)
 
 
-@pytest.mark.parametrize("strategy", [Tree(steps=64), SquareRoot(steps=64)], ids=repr)
+@pytest.mark.parametrize("strategy", [BinaryTree(steps=64), SquareRoot(steps=64)], ids=repr)
 def test_noise_has_the_stated_covariance_and_coverage(strategy: Strategy) -> None:
     """20,000 runs as columns; each entry within 7 standard errors."""
     runs = 20_000
@@ -211,7 +211,7 @@ def test_noise_has_the_stated_covariance_and_coverage(strategy: Strategy) -> Non
 
 
 def test_intervals_hold_on_a_coarse_lattice() -> None:
-    """Noise of two steps, where the discrete law is far from normal: exact coverage by enumeration."""
+    """Noise of two steps, far from normal: exact coverage by enumeration."""
     mechanism = ContinualSum(strategy=BandedToeplitz(steps=2, bands=[1.0]), sensitivity=1, stddev=2, bits=0)
     reach = range(-16, 17)
     mass = np.exp(-(np.array(reach) ** 2) / 8)
@@ -230,7 +230,7 @@ def test_intervals_hold_on_a_coarse_lattice() -> None:
 
 
 def test_joint_intervals_are_wider() -> None:
-    mechanism = ContinualSum(strategy=Tree(steps=100), sensitivity=1, stddev=3)
+    mechanism = ContinualSum(strategy=BinaryTree(steps=100), sensitivity=1, stddev=3)
     release = mechanism.release(np.zeros(100, dtype=np.int64), rng=5)
     alone, joint = release.interval(0.95), release.interval(0.95, joint=True)
     assert (joint.lower < alone.lower).all()
@@ -261,7 +261,7 @@ def test_calibration_meets_the_request_tightly(strategy: Strategy, neighboring: 
     assert least * (1 - 2e-4) < float(mechanism.stddev) < least * (1 + 2e-4)
 
 
-def test_streams_and_arrays_have_one_law() -> None:
+def test_streams_and_arrays_have_one_distribution() -> None:
     """Sums of many streams against the stated variance."""
     mechanism = ContinualSum(strategy=SquareRoot(steps=5), sensitivity=1, stddev=2)
     stream = mechanism.stream(rng=9)
@@ -274,7 +274,7 @@ def test_streams_and_arrays_have_one_law() -> None:
 
 
 def test_a_single_release_of_a_stream() -> None:
-    mechanism = ContinualSum(strategy=Tree(steps=4), sensitivity=1, stddev=2)
+    mechanism = ContinualSum(strategy=BinaryTree(steps=4), sensitivity=1, stddev=2)
     release = mechanism.stream(rng=1).send(7)
     assert isinstance(release.value, float)
     assert release.stddev == 2.0
@@ -287,7 +287,9 @@ def test_a_single_release_of_a_stream() -> None:
 
 @cases("value", [math.nan, math.inf, -math.inf, 1e300, 0.0])
 def test_edge_values_are_answered(value: float) -> None:
-    mechanism = ContinualSum.calibrated(strategy=Tree(steps=4), sensitivity=0.5, epsilon=1.0, delta=1e-6)
+    mechanism = ContinualSum.calibrated(
+        strategy=BinaryTree(steps=4), sensitivity=0.5, epsilon=1.0, delta=1e-6
+    )
     release = mechanism.release(np.array([value, 0.0, value]), rng=2)
     clamped = 0.0 if math.isnan(value) else max(-mechanism.limit, min(mechanism.limit, value))
     assert abs(release.value[0] - clamped) < 100 + 1e-9 * abs(clamped)
@@ -309,15 +311,18 @@ def test_rounding_is_in_the_sensitivity() -> None:
     """A grid of step 1: a move of 0.7 may become one of 1, of 2.0 stays, of 3.0 may become 4."""
     for sensitivity, steps in ((0.7, 1), (2.0, 2), (3.0, 4)):
         mechanism = ContinualSum(
-            strategy=Tree(steps=1), sensitivity=sensitivity, stddev=5, grid=Grid(exponent=0), bits=0
+            strategy=BinaryTree(steps=1), sensitivity=sensitivity, stddev=5, grid=Grid(exponent=0), bits=0
         )
         assert mechanism.l2_squared == steps**2
     arrays = ContinualSum(
-        strategy=Tree(steps=1), sensitivity=3.0, stddev=5, l0=4, grid=Grid(exponent=0), bits=0
+        strategy=BinaryTree(steps=1), sensitivity=3.0, stddev=5, l0=4, grid=Grid(exponent=0), bits=0
     )
     assert arrays.l2_squared == 25
     assert (
-        ContinualSum(strategy=Tree(steps=1), sensitivity=1.5, stddev=5, integral=True, bits=0).l2_squared == 2
+        ContinualSum(
+            strategy=BinaryTree(steps=1), sensitivity=1.5, stddev=5, integral=True, bits=0
+        ).l2_squared
+        == 2
     )
 
 
@@ -332,40 +337,43 @@ def test_rounding_is_in_the_sensitivity() -> None:
             "strategy must have coefficients that fall",
         ),
         (
-            lambda: ContinualSum(strategy=Tree(steps=4), sensitivity=0, stddev=1),
+            lambda: ContinualSum(strategy=BinaryTree(steps=4), sensitivity=0, stddev=1),
             "sensitivity must be positive",
         ),
-        (lambda: ContinualSum(strategy=Tree(steps=4), sensitivity=1, stddev=0), "stddev must be positive"),
         (
-            lambda: ContinualSum(strategy=Tree(steps=4), sensitivity=1, stddev=2.0**50),
+            lambda: ContinualSum(strategy=BinaryTree(steps=4), sensitivity=1, stddev=0),
+            "stddev must be positive",
+        ),
+        (
+            lambda: ContinualSum(strategy=BinaryTree(steps=4), sensitivity=1, stddev=2.0**50),
             "stddev must be from 1 to",
         ),
         (
-            lambda: ContinualSum(strategy=Tree(steps=4), sensitivity=1, stddev=1, bits=61),
+            lambda: ContinualSum(strategy=BinaryTree(steps=4), sensitivity=1, stddev=1, bits=61),
             "stddev must be from 1 to|bits must leave room",
         ),
         (
-            lambda: ContinualSum(strategy=Tree(steps=4), sensitivity=1, stddev=1, neighboring="x"),  # type: ignore[arg-type]
+            lambda: ContinualSum(strategy=BinaryTree(steps=4), sensitivity=1, stddev=1, neighboring="x"),  # type: ignore[arg-type]
             "neighboring must be a Neighboring",
         ),
         (
-            lambda: ContinualSum.calibrated(strategy=Tree(steps=4), sensitivity=1, epsilon=1, delta=0),
+            lambda: ContinualSum.calibrated(strategy=BinaryTree(steps=4), sensitivity=1, epsilon=1, delta=0),
             "delta must be strictly between 0 and 1",
         ),
         (
-            lambda: ContinualSum(strategy=Tree(steps=2), sensitivity=1, stddev=1).release(
+            lambda: ContinualSum(strategy=BinaryTree(steps=2), sensitivity=1, stddev=1).release(
                 np.zeros(3, dtype=int)
             ),
             "value must have from 1 to 2 steps",
         ),
         (
-            lambda: ContinualSum(strategy=Tree(steps=2), sensitivity=1, stddev=1).release(
+            lambda: ContinualSum(strategy=BinaryTree(steps=2), sensitivity=1, stddev=1).release(
                 np.zeros(0, dtype=int)
             ),
             "value must have from 1 to 2 steps",
         ),
         (
-            lambda: ContinualSum(strategy=Tree(steps=2), sensitivity=1, stddev=1).release(np.zeros(2)),
+            lambda: ContinualSum(strategy=BinaryTree(steps=2), sensitivity=1, stddev=1).release(np.zeros(2)),
             "value must be an int or a numpy array of integers",
         ),
     ],
@@ -377,8 +385,8 @@ def test_bad_input(make: object, message: str) -> None:
 
 def test_an_infinite_sensitivity_and_another_shape() -> None:
     with pytest.raises(UnboundedSensitivity):
-        ContinualSum(strategy=Tree(steps=4), sensitivity=math.inf, stddev=1)
-    stream = ContinualSum(strategy=Tree(steps=4), sensitivity=1, stddev=1).stream(rng=1)
+        ContinualSum(strategy=BinaryTree(steps=4), sensitivity=math.inf, stddev=1)
+    stream = ContinualSum(strategy=BinaryTree(steps=4), sensitivity=1, stddev=1).stream(rng=1)
     stream.send(np.zeros(2, dtype=np.int64))
     with pytest.raises(ParameterError, match=r"value must have the shape \(2,\)"):
         stream.send(1)
@@ -399,7 +407,7 @@ def test_noise_of_so_few_steps_that_entries_are_not_multiplied_exactly_is_refuse
         return
     values = np.random.default_rng(1).integers(0, 1000, 300)
     code = made()._code
-    assert isinstance(code, ToeplitzCode)
+    assert isinstance(code, IntegerToeplitz)
     weights = [int(weight) for weight in code.weights]
     exact = [sum(weights[t - i] * int(values[i]) for i in range(t + 1)) for t in range(300)]
     assert code.measure(values).tolist() == exact

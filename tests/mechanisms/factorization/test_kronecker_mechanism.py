@@ -10,7 +10,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import KroneckerMechanism, optimal_strategy
-from sfumato.mechanisms.factorization.strategies.optimal_strategy import error_of
+from sfumato.mechanisms.factorization.strategies.optimal_strategy import total_squared_error
 from sfumato.privacy import DiscreteGaussianVector, Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only, moments, rate
@@ -67,7 +67,9 @@ def test_the_product_of_the_best_strategies_is_best(name: str) -> None:
     assert error <= dense.bound * 1.01
     parts = [np.ldexp(w.astype(float), -mechanism._bits) for w in mechanism._whole]
     strategy = reduce(lambda a, b: np.asarray(np.kron(a, b)), parts)
-    assert error == pytest.approx(error_of(reduce(np.kron, CASES[name]), strategy) * moved, rel=1e-6)
+    assert error == pytest.approx(
+        total_squared_error(reduce(np.kron, CASES[name]), strategy) * moved, rel=1e-6
+    )
 
 
 @cases("name", CASES)

@@ -1,4 +1,4 @@
-"""Online multiplicative weights: its law against its loss, its bound against its errors, what it refuses."""
+"""Online multiplicative weights: its distribution against its loss, its bound against its errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.mechanisms import Grid, Histogram, OnlineMultiplicativeWeights, WeightsRelease
+from sfumato.mechanisms import Grid, Histogram, MultiplicativeWeightsRelease, OnlineMultiplicativeWeights
 from sfumato.privacy import DiscreteLaplace, Neighboring, SparseVector
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies
@@ -32,17 +32,17 @@ QUERIES = np.array([[1, 0], [0, 1], [1, 0]])
 EIGHT = Histogram(categories=range(8))
 
 Told = tuple[int, str, int]
-"""The total, the outcomes (a for above, b for below), and the number that the last "a" is told with."""
+"""The total, the outcomes (a for above, b for below), and the number that the last "a" is released with."""
 
 
 def laplace(scale: float, reach: int) -> np.ndarray:
-    """The discrete Laplace law from -reach to reach."""
+    """The discrete Laplace distribution from -reach to reach."""
     values = np.arange(-reach, reach + 1)
     return np.asarray(np.tanh(1 / (2 * scale)) * np.exp(-np.abs(values) / scale))
 
 
-def law(data: list[int], *, reach: int = 120, queries: np.ndarray = QUERIES) -> dict[Told, float]:
-    """The exact law of `SMALL`, by sums over all noise: independent of how it is sampled."""
+def distribution(data: list[int], *, reach: int = 120, queries: np.ndarray = QUERIES) -> dict[Told, float]:
+    """The exact distribution of `SMALL`, by sums over all noise: independent of how it is sampled."""
     counts = np.bincount(data, minlength=2)
     values = np.arange(-reach, reach + 1)
     totals, thresholds = laplace(3, reach), laplace(2, reach)
@@ -63,7 +63,7 @@ def law(data: list[int], *, reach: int = 120, queries: np.ndarray = QUERIES) -> 
     return found
 
 
-def told(release: WeightsRelease) -> Told:
+def released(release: MultiplicativeWeightsRelease) -> Told:
     total = round(float(release.cells.sum()))
     if not release.measured:
         return total, "b" * len(release.value), 0
@@ -88,27 +88,27 @@ def test_the_loss_is_that_of_its_steps(neighboring: Neighboring) -> None:
     ("first", "second"),
     [([0] * 5, [0] * 6), ([0, 1, 1], [0, 0, 1, 1]), ([], [1]), ([0, 0, 0], [0, 0, 1]), ([0, 1], [1, 1])],
 )
-def test_its_exact_law_keeps_its_loss(first: list[int], second: list[int]) -> None:
+def test_its_exact_distribution_keeps_its_loss(first: list[int], second: list[int]) -> None:
     """Over all totals, outcomes and numbers, for units that come, go and change."""
-    laws = law(first), law(second)
-    assert all(abs(sum(one.values()) - 1) < 1e-4 for one in laws)
+    distributions = distribution(first), distribution(second)
+    assert all(abs(sum(one.values()) - 1) < 1e-4 for one in distributions)
     ratios = [
-        abs(math.log(laws[0][key] / laws[1][key]))
-        for key in laws[0].keys() & laws[1].keys()
-        if min(laws[0][key], laws[1][key]) > 1e-13
+        abs(math.log(distributions[0][key] / distributions[1][key]))
+        for key in distributions[0].keys() & distributions[1].keys()
+        if min(distributions[0][key], distributions[1][key]) > 1e-13
     ]
     claimed = SMALL.privacy_loss.epsilon(0.0)
     assert 0.4 * claimed < max(ratios) <= claimed
 
 
 @pytest.mark.parametrize("runs", [2_000, 12_000])
-def test_what_is_drawn_follows_the_exact_law(runs: int) -> None:
+def test_what_is_drawn_follows_the_exact_distribution(runs: int) -> None:
     data = [0, 0, 0, 0, 0, 1]
     generator = np.random.default_rng(20261121)
-    found = Counter(told(SMALL.release((np.array(data), QUERIES), generator)) for _ in range(runs))
+    found = Counter(released(SMALL.release((np.array(data), QUERIES), generator)) for _ in range(runs))
 
     def follows(data: list[int]) -> None:
-        exact = law(data)
+        exact = distribution(data)
         for coarse in (
             lambda key: key[1],
             # The total is seen from 1 on, where a run tells it.
@@ -246,7 +246,7 @@ def test_it_learns_from_what_is_asked() -> None:
     )
     queries = generator.integers(0, 2, (500, 8)).astype(float)
     release = mechanism.release((data, queries), rng=2)
-    assert isinstance(release, WeightsRelease)
+    assert isinstance(release, MultiplicativeWeightsRelease)
     uniform = queries @ np.full(8, 100_000 / 8)
     assert 0 < len(release.measured) < mechanism.updates
     assert np.abs(release.value - queries @ truth).mean() < 0.3 * np.abs(uniform - queries @ truth).mean()
@@ -258,8 +258,8 @@ def test_it_learns_from_what_is_asked() -> None:
 def test_easy_queries_are_free_and_the_data_is_not_read_after_the_last_update() -> None:
     mechanism = replace(SMALL, threshold=1000, updates=2)
     stream = mechanism.stream(np.repeat([0, 1], [30_000, 0]), rng=5)
-    told = [stream.send([1, 0]), stream.send([0, 1]), stream.send([1, 0])]
-    assert stream.left == 0 or all(answer.checked for answer in told)
+    released = [stream.send([1, 0]), stream.send([0, 1]), stream.send([1, 0])]
+    assert stream.left == 0 or all(answer.checked for answer in released)
     hard = replace(mechanism, threshold=1, updates=1).stream(np.zeros(30_000, int), rng=5)
     assert hard.send([1, 0]).measured
     hard._counts[:] = -(10**6)
@@ -281,7 +281,7 @@ def test_edge_data_is_answered(data: np.ndarray) -> None:
     assert not SMALL.release((data, QUERIES)).simulated
 
 
-def test_a_cell_that_is_told_to_be_empty_again_and_again_keeps_a_share() -> None:
+def test_a_cell_that_is_released_to_be_empty_again_and_again_keeps_a_share() -> None:
     mechanism = replace(SMALL, updates=2000, threshold=1, query_scale=1, answer_scale=1000)
     stream = mechanism.stream(np.zeros(3, int), rng=1)
     for _ in range(2000):

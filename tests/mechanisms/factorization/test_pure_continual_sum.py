@@ -1,4 +1,4 @@
-"""Continual sums without a delta: the L1 norm of every pattern, the exact law, errors that hold."""
+"""Continual sums without a delta: the L1 norm of every pattern, the exact distribution, errors that hold."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError, UnboundedSensitivity
-from sfumato.mechanisms import Grid, Participation, PureContinualSum, SquareRoot, Tree
+from sfumato.mechanisms import BinaryTree, Grid, Participation, PureContinualSum, SquareRoot
 from sfumato.privacy import DiscreteLaplace, Neighboring, PureDP
 from tests.cases import cases
 from tests.chance import accepts_only, moments
@@ -28,7 +28,7 @@ def test_no_pattern_moves_more_than_is_paid_for(
     steps: int, participation: Participation, neighboring: Neighboring
 ) -> None:
     mechanism = PureContinualSum(
-        strategy=Tree(steps=steps),
+        strategy=BinaryTree(steps=steps),
         sensitivity=2,
         scale=5,
         participation=participation,
@@ -51,7 +51,7 @@ def test_no_pattern_moves_more_than_is_paid_for(
 
 
 def test_what_the_loss_is() -> None:
-    tree = Tree(steps=365)
+    tree = BinaryTree(steps=365)
     assert (
         PureContinualSum(strategy=tree, sensitivity=3, scale=30).privacy_loss
         == DiscreteLaplace(30 << 10, 3 << 10) * 9
@@ -65,9 +65,9 @@ def test_what_the_loss_is() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [0.3, 1.0])
-def test_the_exact_law_of_two_steps(epsilon: float) -> None:
+def test_the_exact_distribution_of_two_steps(epsilon: float) -> None:
     """Three blocks, enumerated: the greatest log-ratio over all moves of one step's value is the claim."""
-    mechanism = PureContinualSum.calibrated(strategy=Tree(steps=2), sensitivity=1, epsilon=epsilon)
+    mechanism = PureContinualSum.calibrated(strategy=BinaryTree(steps=2), sensitivity=1, epsilon=epsilon)
     scale = float(mechanism.scale)
     greatest = 0.0
     for move in ((1, 0), (-1, 0), (0, 1), (0, -1)):
@@ -82,18 +82,20 @@ def test_the_exact_law_of_two_steps(epsilon: float) -> None:
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_calibration(delta: float) -> None:
     mechanism = PureContinualSum.calibrated(
-        strategy=Tree(steps=1000), sensitivity=1, epsilon=1.0, delta=delta
+        strategy=BinaryTree(steps=1000), sensitivity=1, epsilon=1.0, delta=delta
     )
     assert mechanism.privacy_loss.epsilon(delta) <= 1.0
     assert mechanism.scale == 10 if delta == 0 else float(mechanism.scale) < 10.001
-    real = PureContinualSum.calibrated(strategy=Tree(steps=1000), sensitivity=0.3, epsilon=1.0, delta=delta)
+    real = PureContinualSum.calibrated(
+        strategy=BinaryTree(steps=1000), sensitivity=0.3, epsilon=1.0, delta=delta
+    )
     assert real.privacy_loss.epsilon(delta) <= 1.0
     assert float(real.scale) == pytest.approx(3, rel=1e-3)
 
 
 def test_stated_errors() -> None:
     """10,000 runs as columns; sums of Laplace noise have a kurtosis of at most 6."""
-    mechanism = PureContinualSum(strategy=Tree(steps=21), sensitivity=1, scale=6)
+    mechanism = PureContinualSum(strategy=BinaryTree(steps=21), sensitivity=1, scale=6)
     release = mechanism.release(np.full((21, 10_000), 3), rng=20261121)
     noise = release.value - 3 * np.arange(1, 22)[:, None]
     np.testing.assert_allclose(release.stddev, mechanism.stddevs, rtol=1e-12)
@@ -112,7 +114,7 @@ def test_stated_errors() -> None:
 
 
 def test_streams() -> None:
-    mechanism = PureContinualSum.calibrated(strategy=Tree(steps=1000), sensitivity=1, epsilon=1.0)
+    mechanism = PureContinualSum.calibrated(strategy=BinaryTree(steps=1000), sensitivity=1, epsilon=1.0)
     stream = mechanism.stream(rng=4)
     releases = [stream.send(5) for _ in range(1000)]
     for time in (1, 7, 512, 1000):
@@ -122,14 +124,14 @@ def test_streams() -> None:
         assert isinstance(lower, float)
         assert lower < 5 * time < upper
     assert releases[0].loss == mechanism.privacy_loss
-    large = PureContinualSum(strategy=Tree(steps=60_000), sensitivity=1, scale=20)
+    large = PureContinualSum(strategy=BinaryTree(steps=60_000), sensitivity=1, scale=20)
     lower, upper, _ = large.release(np.ones(60_000, dtype=np.int64), rng=4).interval(0.9999, joint=True)
     assert ((lower < np.arange(1, 60_001)) & (np.arange(1, 60_001) < upper)).all()
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -1e300])
 def test_edge_values_are_answered(value: float) -> None:
-    mechanism = PureContinualSum.calibrated(strategy=Tree(steps=4), sensitivity=0.5, epsilon=1.0)
+    mechanism = PureContinualSum.calibrated(strategy=BinaryTree(steps=4), sensitivity=0.5, epsilon=1.0)
     release = mechanism.release(np.array([value, 0.0]), rng=2)
     assert np.isfinite(release.value).all()
     assert release.loss == mechanism.privacy_loss
@@ -140,20 +142,26 @@ def test_edge_values_are_answered(value: float) -> None:
     [
         (
             lambda: PureContinualSum(strategy=SquareRoot(steps=4), sensitivity=1, scale=1),  # type: ignore[arg-type]
-            "strategy must be a Tree",
+            "strategy must be a BinaryTree",
         ),
-        (lambda: PureContinualSum(strategy=Tree(steps=4), sensitivity=1, scale=0), "scale must be positive"),
         (
-            lambda: PureContinualSum(strategy=Tree(steps=4), sensitivity=1, scale=2.0**41),
+            lambda: PureContinualSum(strategy=BinaryTree(steps=4), sensitivity=1, scale=0),
+            "scale must be positive",
+        ),
+        (
+            lambda: PureContinualSum(strategy=BinaryTree(steps=4), sensitivity=1, scale=2.0**41),
             "scale must be from",
         ),
-        (lambda: PureContinualSum(strategy=Tree(steps=4), sensitivity=-1, scale=1), "sensitivity must be"),
         (
-            lambda: PureContinualSum.calibrated(strategy=Tree(steps=4), sensitivity=1, epsilon=0),
+            lambda: PureContinualSum(strategy=BinaryTree(steps=4), sensitivity=-1, scale=1),
+            "sensitivity must be",
+        ),
+        (
+            lambda: PureContinualSum.calibrated(strategy=BinaryTree(steps=4), sensitivity=1, epsilon=0),
             "epsilon must be positive",
         ),
         (
-            lambda: PureContinualSum(strategy=Tree(steps=2), sensitivity=1, scale=1).release(
+            lambda: PureContinualSum(strategy=BinaryTree(steps=2), sensitivity=1, scale=1).release(
                 np.zeros(3, dtype=int)
             ),
             "value must have from 1 to 2 steps",
@@ -167,4 +175,4 @@ def test_bad_input(make: object, message: str) -> None:
 
 def test_an_infinite_sensitivity() -> None:
     with pytest.raises(UnboundedSensitivity):
-        PureContinualSum.calibrated(strategy=Tree(steps=4), sensitivity=math.inf, epsilon=1.0)
+        PureContinualSum.calibrated(strategy=BinaryTree(steps=4), sensitivity=math.inf, epsilon=1.0)

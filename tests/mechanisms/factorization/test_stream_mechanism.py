@@ -1,4 +1,4 @@
-"""Laws that every mechanism on a stream keeps, whatever its parameters."""
+"""Properties of every mechanism on a stream, whatever its parameters."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sfumato.mechanisms import (
     BandedToeplitz,
+    BinaryTree,
     BufferedToeplitz,
     ContinualSum,
     LowerTriangular,
@@ -20,12 +21,11 @@ from sfumato.mechanisms import (
     PureContinualSum,
     SquareRoot,
     Strategy,
-    Tree,
 )
 from sfumato.privacy.serial import loss_from_json
 
 MAKE: dict[str, Callable[[int], Strategy]] = {
-    "tree": lambda steps: Tree(steps=steps),
+    "tree": lambda steps: BinaryTree(steps=steps),
     "square root": lambda steps: SquareRoot(steps=steps),
     "bands": lambda steps: BandedToeplitz(steps=steps, bands=[1.0, 0.6, 0.3][:steps]),
     "buffers": lambda steps: BufferedToeplitz(steps=steps, decays=(0.95, 0.5), weights=(0.3, 0.3)),
@@ -90,7 +90,7 @@ def test_pure_calibration_is_met_and_tight(
     steps: int, scheme: Participation, sensitivity: int | float, epsilon: float
 ) -> None:
     mechanism = PureContinualSum.calibrated(
-        strategy=Tree(steps=steps), sensitivity=sensitivity, epsilon=epsilon, participation=scheme
+        strategy=BinaryTree(steps=steps), sensitivity=sensitivity, epsilon=epsilon, participation=scheme
     )
     assert epsilon * (1 - 1e-8) <= mechanism.privacy_loss.epsilon() <= epsilon
     assert loss_from_json(mechanism.privacy_loss.to_json()) == mechanism.privacy_loss

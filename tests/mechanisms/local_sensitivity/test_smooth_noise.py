@@ -1,4 +1,4 @@
-"""Smooth statistics: the exact law of the rounded noise against the loss, the sampler against it, edges."""
+"""Smooth statistics: the exact distribution of the rounded noise against the loss, the sampler against it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CDF: dict[str, Callable[[Any], Any]] = {
 Data = tuple[int, ...]
 
 
-def law(mechanism: SmoothStatistic, data: Data) -> np.ndarray:
+def distribution(mechanism: SmoothStatistic, data: Data) -> np.ndarray:
     """Probabilities of the points from the lower to the upper bound."""
     centre, spread = mechanism._around(np.array(data, np.int64))
     lower, upper = mechanism._column.ends
@@ -69,7 +69,9 @@ def test_pure_losses_hold(noise: Any, relation: Neighboring, kind: type[SmoothSt
     assert 0.999999 < mechanism.privacy_loss.epsilon(0.0) <= 1
     worst = 0.0
     for one, other in neighbors(relation, 3):
-        worst = max(worst, float(np.abs(np.log(law(mechanism, one) / law(mechanism, other))).max()))
+        worst = max(
+            worst, float(np.abs(np.log(distribution(mechanism, one) / distribution(mechanism, other))).max())
+        )
     assert 0.15 < worst <= 1 + 1e-9
 
 
@@ -84,7 +86,7 @@ def test_other_losses_hold(noise: Any, kind: type[SmoothStatistic]) -> None:
         claimed, worst = mechanism.privacy_loss.delta(epsilon), 0.0
         for one, other in neighbors(relation, 3):
             for here, there in ((one, other), (other, one)):
-                gap = law(mechanism, here) - math.exp(epsilon) * law(mechanism, there)
+                gap = distribution(mechanism, here) - math.exp(epsilon) * distribution(mechanism, there)
                 worst = max(worst, float(gap[gap > 0].sum()))
         assert worst <= claimed * (1 + 1e-9)
 
@@ -99,7 +101,7 @@ def test_the_trimmed_mean_moves_by_its_sensitivity_at_most() -> None:
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_releases_follow_the_law(noise: Any) -> None:
+def test_releases_follow_the_distribution(noise: Any) -> None:
     data, count = (1, 1, 2, 4, 4), 1500
     delta = 0.0 if noise in ("student", "cauchy") else 1e-3
     mechanism = SmoothQuantile.calibrated(quantile=0.3, bounds=(-3, 9), epsilon=4.0, delta=delta, noise=noise)
@@ -108,7 +110,7 @@ def test_releases_follow_the_law(noise: Any) -> None:
 
     def probabilities(times: Fraction) -> dict[int, float]:
         other = replace(mechanism, noise_multiplier=Fraction(mechanism.noise_multiplier) * times)
-        return dict(enumerate(law(other, data)))
+        return dict(enumerate(distribution(other, data)))
 
     accepts_only(
         frequencies(dict(enumerate(seen.tolist()))),

@@ -13,19 +13,25 @@ from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Grid
-from sfumato.mechanisms.local_sensitivity.bounded_column import Around, Column
-from sfumato.mechanisms.local_sensitivity.smooth_sensitivity import depth, reach, smooth_spread
+from sfumato.mechanisms.local_sensitivity.bounded_column import BoundedColumn, RankNeighborhood
+from sfumato.mechanisms.local_sensitivity.smooth_sensitivity import (
+    maximum_depth,
+    smooth_sensitivity_of_rank,
+    stable_depth,
+)
 from tests.cases import cases
 
 TOP = 5
-COLUMN = Column.settle((0, TOP), None)
+COLUMN = BoundedColumn.settle((0, TOP), None)
 Data = tuple[int, ...]
 
 
-def spread(data: Data, quantile: Fraction, smoothness: Fraction, column: Column = COLUMN) -> Fraction:
+def spread(data: Data, quantile: Fraction, smoothness: Fraction, column: BoundedColumn = COLUMN) -> Fraction:
     ranks = column.ranks(np.array(data, np.int64))
     lower, upper = column.ends
-    return smooth_spread(column.around(ranks, quantile, reach(smoothness)), smoothness, upper - lower)
+    return smooth_sensitivity_of_rank(
+        column.around(ranks, quantile, maximum_depth(smoothness)), smoothness, upper - lower
+    )
 
 
 def value(data: Data, quantile: Fraction) -> int:
@@ -88,7 +94,7 @@ def test_neighbors_of_any_relation_are_smooth_and_covered(quantile: Fraction) ->
     st.fractions(Fraction(1, 50), Fraction(49, 50), max_denominator=60),
 )
 def test_the_search_finds_the_greatest(data: Data, smoothness: float, quantile: Fraction) -> None:
-    found = float(spread(data, quantile, Fraction(smoothness), Column.settle((0, 1000), None)))
+    found = float(spread(data, quantile, Fraction(smoothness), BoundedColumn.settle((0, 1000), None)))
     wanted = by_definition(data, quantile, smoothness, 1000)
     assert wanted * (1 - 1e-14) <= found <= wanted * (1 + 1e-9)
 
@@ -96,17 +102,17 @@ def test_the_search_finds_the_greatest(data: Data, smoothness: float, quantile: 
 @pytest.mark.parametrize("size", [700, 2000])
 def test_the_search_finds_the_greatest_among_many(size: int) -> None:
     rng = np.random.default_rng(size)
-    column = Column.settle((-1.0, 30.0), None)
+    column = BoundedColumn.settle((-1.0, 30.0), None)
     for smoothness in (Fraction(1, 1000), Fraction(1, 100)):
         for data in (rng.exponential(size=size), np.cumsum(rng.random(size) ** 8), rng.random(size)):
-            around = column.around(column.ranks(data), Fraction(1, 3), reach(smoothness))
+            around = column.around(column.ranks(data), Fraction(1, 3), maximum_depth(smoothness))
             left, right = around
             depths = np.arange(len(left))[:, None] + np.arange(len(right)) - 1
             with np.errstate(invalid="ignore"):
                 all_spans = (right - left[:, None]) * np.exp(-float(smoothness) * depths)
             wanted = all_spans[depths >= 0].max()
             lower, upper = column.ends
-            found = float(smooth_spread(around, smoothness, upper - lower))
+            found = float(smooth_sensitivity_of_rank(around, smoothness, upper - lower))
             assert wanted * (1 - 1e-12) <= found <= wanted * (1 + 1e-7)
 
 
@@ -116,20 +122,20 @@ def test_the_search_finds_the_greatest_among_many(size: int) -> None:
 )
 def test_the_published_figures(size: int, epsilon: float, wanted: float) -> None:
     # Median of uniform numbers at delta 1e-6; the published ones are means of five draws.
-    rng, column = np.random.default_rng(0), Column.settle((0.0, 1.0), None)
+    rng, column = np.random.default_rng(0), BoundedColumn.settle((0.0, 1.0), None)
     smoothness = Fraction(epsilon / (2 * math.log(2e6)))
     found = []
     for _ in range(60):
-        around = column.around(column.ranks(rng.random(size)), Fraction(1, 2), reach(smoothness))
-        found.append(float(smooth_spread(around, smoothness, 1 << 40) * column.grid.step))
+        around = column.around(column.ranks(rng.random(size)), Fraction(1, 2), maximum_depth(smoothness))
+        found.append(float(smooth_sensitivity_of_rank(around, smoothness, 1 << 40) * column.grid.step))
     spread_of_five = np.std(found) / math.sqrt(5)
     assert abs(np.mean(found) - wanted) < 4 * spread_of_five
 
 
 def test_equal_records_leave_only_the_distant_bounds() -> None:
-    column = Column.settle((0.0, 1.0), None)
-    around = column.around(column.ranks(np.full(10_000, 0.5)), Fraction(1, 2), reach(Fraction(1)))
-    assert smooth_spread(around, Fraction(1), 1 << 40) == Fraction(1 << 40, 1 << 64)
+    column = BoundedColumn.settle((0.0, 1.0), None)
+    around = column.around(column.ranks(np.full(10_000, 0.5)), Fraction(1, 2), maximum_depth(Fraction(1)))
+    assert smooth_sensitivity_of_rank(around, Fraction(1), 1 << 40) == Fraction(1 << 40, 1 << 64)
 
 
 def test_depth_is_the_least_of_wide_spans() -> None:
@@ -145,13 +151,13 @@ def test_depth_is_the_least_of_wide_spans() -> None:
                     and padded.get(j, 0 if j < 1 else TOP) - padded.get(i, 0 if i < 1 else TOP) > bound
                 ]
                 around = COLUMN.around(COLUMN.ranks(np.array(x, np.int64)), quantile, 100)
-                assert depth(around, bound, 50) == min(spans, default=50)
+                assert stable_depth(around, bound, 50) == min(spans, default=50)
 
 
 def test_depth_where_none_is_wide() -> None:
-    assert depth(Around(np.array([3, 0]), np.array([3, 9])), 9, 7) == 7
-    assert depth(Around(np.array([3, 0]), np.array([3, 9])), 8, 7) == 1
-    assert depth(Around(np.array([3, 0]), np.array([3, 9])), 5, 7) == 0
+    assert stable_depth(RankNeighborhood(np.array([3, 0]), np.array([3, 9])), 9, 7) == 7
+    assert stable_depth(RankNeighborhood(np.array([3, 0]), np.array([3, 9])), 8, 7) == 1
+    assert stable_depth(RankNeighborhood(np.array([3, 0]), np.array([3, 9])), 5, 7) == 0
 
 
 @cases(
@@ -168,4 +174,4 @@ def test_depth_where_none_is_wide() -> None:
 )
 def test_bad_bounds_are_refused(bounds: object, grid: Grid | None, error: type[Exception]) -> None:
     with pytest.raises(error):
-        Column.settle(bounds, grid)
+        BoundedColumn.settle(bounds, grid)

@@ -15,6 +15,7 @@ import sfumato.mechanisms
 from sfumato import Neighboring
 from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import (
+    BinaryTree,
     BoundedLaplace,
     BoundedSum,
     CoinPress,
@@ -56,7 +57,6 @@ from sfumato.mechanisms import (
     Staircase,
     TheilSen,
     TopK,
-    Tree,
     TrimmedMean,
     TruncatedLaplace,
     UnknownDomainTopK,
@@ -81,8 +81,10 @@ SCALED: dict[str, Make] = {
     "top k": lambda s: TopK(sensitivity=s, scale=1, count=2),
     "sparse vector": lambda s: SparseVector(sensitivity=s, threshold_scale=1, query_scale=1),
     "K-norm": lambda s: KNorm(dimension=2, sensitivity=s, scale=1),
-    "sums over time": lambda s: ContinualSum(strategy=Tree(steps=3), sensitivity=s, stddev=1),
-    "sums over time, Laplace": lambda s: PureContinualSum(strategy=Tree(steps=3), sensitivity=s, scale=1),
+    "sums over time": lambda s: ContinualSum(strategy=BinaryTree(steps=3), sensitivity=s, stddev=1),
+    "sums over time, Laplace": lambda s: PureContinualSum(
+        strategy=BinaryTree(steps=3), sensitivity=s, scale=1
+    ),
 }
 
 
@@ -248,7 +250,7 @@ VECTORS: dict[str, Mechanism] = {
     "Gaussian": Gaussian(sensitivity=1.0, stddev=1.0, l0=3),
     "truncated Laplace": TruncatedLaplace.calibrated(sensitivity=1.0, epsilon=1.0, delta=1e-3),
     "staircase": Staircase(sensitivity=1.0, epsilon=1.0),
-    "sums over time": ContinualSum(strategy=Tree(steps=3), sensitivity=1.0, stddev=1.0),
+    "sums over time": ContinualSum(strategy=BinaryTree(steps=3), sensitivity=1.0, stddev=1.0),
 }
 
 

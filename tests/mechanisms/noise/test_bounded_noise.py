@@ -1,4 +1,4 @@
-"""Staircase, truncated and bounded Laplace: exact laws against losses, calibration, edges."""
+"""Staircase, truncated and bounded Laplace: exact distributions against losses, calibration, edges."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def divergence(one: dict[int, Any], other: dict[int, Any], epsilon: float) -> fl
 
 
 def pmf(mechanism: Staircase | TruncatedLaplace, reach: int) -> dict[int, mpmath.mpf]:
-    """The noise's law by its definition."""
+    """The noise's distribution by its definition."""
 
     def weight(k: int) -> mpmath.mpf:
         if isinstance(mechanism, TruncatedLaplace):
             return mpmath.exp(-mpmath.mpf(abs(k)) / mpmath.mpf(float(mechanism.scale)))
-        law = mechanism.law
-        fallen = 0 if abs(k) < law.first else 1 + (abs(k) - law.first) // law.width
+        distribution = mechanism.distribution
+        fallen = 0 if abs(k) < distribution.first else 1 + (abs(k) - distribution.first) // distribution.width
         return mpmath.exp(-fallen * mpmath.mpf(float(mechanism.epsilon)))
 
     with mpmath.workdps(40):
@@ -40,8 +40,8 @@ def pmf(mechanism: Staircase | TruncatedLaplace, reach: int) -> dict[int, mpmath
         return {k: w / total for k, w in weights.items()}
 
 
-def moved(law: dict[int, Any], shift: int) -> dict[int, Any]:
-    return {k + shift: p for k, p in law.items()}
+def moved(distribution: dict[int, Any], shift: int) -> dict[int, Any]:
+    return {k + shift: p for k, p in distribution.items()}
 
 
 @pytest.mark.parametrize("sensitivity", [1, 2, 3, 8])
@@ -51,40 +51,45 @@ def test_staircase_profile_is_that_of_the_worst_shift(
     sensitivity: int, epsilon: float, gamma: float | None
 ) -> None:
     mechanism = Staircase(sensitivity=sensitivity, epsilon=epsilon, gamma=gamma)
-    law, loss = pmf(mechanism, 60 * sensitivity * math.ceil(1 / epsilon)), mechanism.privacy_loss
+    distribution, loss = pmf(mechanism, 60 * sensitivity * math.ceil(1 / epsilon)), mechanism.privacy_loss
     assert loss.epsilon(0.0) == epsilon
     for share in (0.0, 0.5, 0.9):
-        truths = [divergence(law, moved(law, d), share * epsilon) for d in range(1, sensitivity + 1)]
+        truths = [
+            divergence(distribution, moved(distribution, d), share * epsilon)
+            for d in range(1, sensitivity + 1)
+        ]
         assert max(truths) <= loss.delta(share * epsilon) * (1 + 1e-12)
         assert loss.delta(share * epsilon) <= max(truths) * (1 + 1e-6) + 1e-9
 
 
 def test_staircase_noise_is_least_at_the_default_gamma() -> None:
     def magnitude(gamma: float | None) -> float:
-        law = pmf(Staircase(sensitivity=20, epsilon=3.0, gamma=gamma), 400)
-        return float(mpmath.fsum(abs(k) * p for k, p in law.items()))
+        distribution = pmf(Staircase(sensitivity=20, epsilon=3.0, gamma=gamma), 400)
+        return float(mpmath.fsum(abs(k) * p for k, p in distribution.items()))
 
     best = magnitude(None)
     assert all(best <= magnitude(gamma) * (1 + 1e-3) for gamma in np.linspace(0.05, 1, 8))
     plain = Laplace.calibrated(sensitivity=20, epsilon=3.0)
-    assert Staircase(sensitivity=20, epsilon=3.0).law.stddev < plain.law.stddev
+    assert Staircase(sensitivity=20, epsilon=3.0).distribution.stddev < plain.distribution.stddev
 
 
 def test_staircase_of_whole_numbers_that_move_by_one_is_laplace() -> None:
     stairs, plain = Staircase(sensitivity=1, epsilon=0.5), Laplace(sensitivity=1, scale=2)
     for k in range(10):
-        assert stairs.law.pmf(k).lower == pytest.approx(plain.law.pmf(k).lower, rel=1e-12)
+        assert stairs.distribution.pmf(k).lower == pytest.approx(plain.distribution.pmf(k).lower, rel=1e-12)
 
 
 @cases("sensitivity", [1, 2, 5])
 @cases(("scale", "limit"), [(2.0, 5), (1.0, 12), (8.0, 9)])
 def test_truncated_loss_is_the_exact_one_at_its_epsilon(sensitivity: int, scale: float, limit: int) -> None:
     mechanism = TruncatedLaplace(sensitivity=sensitivity, scale=scale, limit=limit)
-    law, loss = pmf(mechanism, limit), mechanism.privacy_loss
+    distribution, loss = pmf(mechanism, limit), mechanism.privacy_loss
     for epsilon in (0.0, 0.5 * sensitivity / scale, sensitivity / scale, 3.0):
-        truths = [divergence(law, moved(law, d), epsilon) for d in range(1, sensitivity + 1)]
+        truths = [
+            divergence(distribution, moved(distribution, d), epsilon) for d in range(1, sensitivity + 1)
+        ]
         assert max(truths) <= loss.delta(epsilon) * (1 + 1e-12)
-    truth = divergence(law, moved(law, sensitivity), sensitivity / scale)
+    truth = divergence(distribution, moved(distribution, sensitivity), sensitivity / scale)
     assert loss.delta(sensitivity / scale) == pytest.approx(truth, rel=1e-9)
 
 
@@ -113,12 +118,12 @@ def test_truncated_calibration_is_tight(sensitivity: Any, epsilon: float, delta:
 @cases("width", [3, 8])
 def test_bounded_loss_is_the_worst_ratio(sensitivity: int, scale: float, width: int) -> None:
     mechanism = BoundedLaplace(sensitivity=sensitivity, scale=scale, bounds=(-2, width - 2))
-    laws = []
+    distributions = []
     for centre in range(width + 1):
         weights = np.exp(-np.abs(np.arange(width + 1) - centre) / scale)
-        laws.append(np.log(weights / weights.sum()))
+        distributions.append(np.log(weights / weights.sum()))
     worst = max(
-        float(np.abs(laws[i] - laws[j]).max())
+        float(np.abs(distributions[i] - distributions[j]).max())
         for i, j in itertools.product(range(width + 1), repeat=2)
         if abs(i - j) <= sensitivity
     )
@@ -143,7 +148,7 @@ def test_bounded_calibration_is_tight_and_answers_stay_inside(
 @pytest.mark.parametrize("grid", [None, Grid(exponent=-2), Grid(exponent=-30)])
 def test_bounds_that_are_no_lattice_points_are_not_passed(grid: Grid | None) -> None:
     mechanism = BoundedLaplace(sensitivity=0.5, scale=2.0, bounds=(0.1, 0.85), grid=grid)  # type: ignore[arg-type]
-    # So flat a law has a quarter of its mass on either end of the coarse grid.
+    # So flat a distribution has a quarter of its mass on either end of the coarse grid.
     drawn = [mechanism.release(value, rng=seed).value for seed in range(40) for value in (-1.0, 2.0)]
     assert 0.1 <= min(drawn) <= max(drawn) <= 0.85
     narrow = BoundedLaplace(sensitivity=0.5, scale=2.0**-20, bounds=(0.1, 0.85), grid=grid)  # type: ignore[arg-type]

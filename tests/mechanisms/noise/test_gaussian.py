@@ -1,4 +1,4 @@
-"""Gaussian: the loss against the exact law, calibration on the discrete law, norms over all entries."""
+"""Gaussian: the loss against the exact distribution, calibration on the discrete distribution."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_loss_covers_every_shift_of_two_entries(
 @cases("epsilon", [0.3, 1.0, 4.0])
 @cases("delta", [1e-3, 1e-8])
 @cases("sensitivity", [1, 2])
-def test_calibration_is_tight_on_the_discrete_law(
+def test_calibration_is_tight_on_the_discrete_distribution(
     epsilon: float, delta: float, sensitivity: int, gaussian_pmf: GaussianPmf, hockey_stick: HockeyStick
 ) -> None:
     mechanism = Gaussian.calibrated(sensitivity=sensitivity, epsilon=epsilon, delta=delta)
@@ -72,7 +72,7 @@ def test_calibration_is_tight_on_the_loss(l0: int) -> None:
 
 
 def test_on_a_fine_grid_it_meets_the_analytic_calibration() -> None:
-    """There the discrete law is nearly the continuous one; the classical formula takes 13 % more noise."""
+    """There discrete noise is nearly continuous; the classical formula takes 13 % more."""
     analytic = analytic_gaussian_stddev(sensitivity=0.1, epsilon=1.0, delta=1e-6)
     mechanism = Gaussian.calibrated(sensitivity=0.1, epsilon=1.0, delta=1e-6)
     assert analytic * (1 - 1e-6) <= float(mechanism.stddev) <= analytic * (1 + 3e-6)
@@ -103,7 +103,7 @@ def test_norm_over_all_entries() -> None:
 
 
 @pytest.mark.parametrize("stddev", [Fraction(1, 2), Fraction(10, 3), Fraction(200)])
-def test_draws_follow_the_law(stddev: Fraction, gaussian_pmf: GaussianPmf) -> None:
+def test_draws_follow_the_distribution(stddev: Fraction, gaussian_pmf: GaussianPmf) -> None:
     draws = Gaussian(sensitivity=1, stddev=stddev).release(np.full(100_000, -5), rng=20261121).value + 5
     reach = math.ceil(Fraction(7, 2) * stddev)
     inside = np.abs(draws) <= reach

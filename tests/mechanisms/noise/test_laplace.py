@@ -1,4 +1,4 @@
-"""Laplace: the loss against the exact law, tight calibration, rounding that is counted, bad parameters."""
+"""Laplace: the loss against the exact distribution, tight calibration, rounding that is counted."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_no_output_gives_the_low_bits_away() -> None:
 
 
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(10, 3), Fraction(200)])
-def test_draws_follow_the_law(scale: Fraction, laplace_pmf: LaplacePmf) -> None:
+def test_draws_follow_the_distribution(scale: Fraction, laplace_pmf: LaplacePmf) -> None:
     draws = Laplace(sensitivity=1, scale=scale).release(np.full(100_000, 17), rng=20261121).value - 17
     reach = math.ceil(6 * scale) + 1
     inside = np.abs(draws) <= reach

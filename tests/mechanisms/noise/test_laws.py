@@ -1,4 +1,4 @@
-"""Laws that every additive mechanism keeps, whatever its parameters."""
+"""Properties of every additive mechanism, whatever its parameters."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_what_is_released_is_what_is_priced(
     mechanism = make(sensitivity, Fraction(sensitivity) * ratio, l0)
     release = mechanism.release(np.zeros(l0, dtype=int), rng=seed)
     assert release.loss == mechanism.privacy_loss
-    assert release.law == mechanism.law
+    assert release.distribution == mechanism.distribution
     assert loss_from_json(release.loss.to_json()) == release.loss
     assert hash(mechanism) == hash(make(sensitivity, Fraction(sensitivity) * ratio, l0))
 
@@ -67,7 +67,7 @@ def test_calibration_meets_every_request(
     tight = mechanism.calibrated(sensitivity=sensitivity, epsilon=epsilon / 2, delta=1e-6)
     assert loose.privacy_loss.epsilon(1e-6) <= epsilon
     assert tight.privacy_loss.epsilon(1e-6) <= epsilon / 2
-    assert loose.law.stddev * loose.grid.step < tight.law.stddev * tight.grid.step
+    assert loose.distribution.stddev * loose.grid.step < tight.distribution.stddev * tight.grid.step
 
 
 def test_public_names_are_there() -> None:

@@ -1,4 +1,4 @@
-"""Randomized response: its law against its loss, its estimates against enumeration, its edges."""
+"""Randomized response: its distribution against its loss, its estimates against enumeration, its edges."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ABC = ("a", "b", "c")
 
 
 def rows(mechanism: RandomizedResponse) -> list[list[Fraction]]:
-    """The laws of the report: of each category, and of an answer that is none."""
+    """The distributions of the report: of each category, and of an answer that is none."""
     count = len(mechanism.categories)
     truth = Fraction(mechanism.truth)
     lie = (1 - truth) / (count - 1)
@@ -45,21 +45,21 @@ def test_calibration_meets_epsilon_and_no_more_truth_would(count: int, epsilon: 
 @pytest.mark.parametrize("count", [2, 3, 5])
 def test_the_loss_is_the_greatest_divergence_of_two_answers(count: int) -> None:
     mechanism = RandomizedResponse(categories=range(count), truth=Fraction(3, 4))
-    loss, laws = mechanism.privacy_loss, rows(mechanism)
+    loss, distributions = mechanism.privacy_loss, rows(mechanism)
     for share in (0.0, 0.3, 0.7, 0.999):
         epsilon = share * loss.epsilon(0.0)
         factor = Fraction(math.exp(epsilon))
         worst = max(
             sum((max(Fraction(0), p - factor * q) for p, q in zip(one, other, strict=True)), Fraction(0))
-            for one in laws
-            for other in laws
+            for one in distributions
+            for other in distributions
         )
         assert float(worst) <= loss.delta(epsilon) * (1 + 1e-12) + 1e-15
         assert loss.delta(epsilon) <= float(worst) * (1 + 1e-9) + 1e-12
 
 
 @pytest.mark.parametrize("as_array", [False, True])
-def test_reports_come_as_often_as_the_law_says(as_array: bool) -> None:
+def test_reports_come_as_often_as_the_distribution_says(as_array: bool) -> None:
     mechanism = RandomizedResponse(categories=ABC, truth=Fraction(5, 8))
     each = 40_000
     for row, answer in zip(rows(mechanism), [*ABC, "none of them"], strict=True):
@@ -73,17 +73,19 @@ def test_reports_come_as_often_as_the_law_says(as_array: bool) -> None:
         accepts_only(
             frequencies(dict(zip(ABC, release.counts.tolist(), strict=True))),
             dict(zip(ABC, row, strict=True)),
-            **{name: dict(zip(ABC, law, strict=True)) for name, law in wrong.items()},
+            **{name: dict(zip(ABC, distribution, strict=True)) for name, distribution in wrong.items()},
         )
 
 
 def test_estimates_are_unbiased_by_enumeration() -> None:
     mechanism = RandomizedResponse(categories=ABC, truth=Fraction(1, 2))
     release = mechanism.release(["a"], rng=0)
-    laws = [rows(mechanism)[place] for place in (0, 0, 1)]
+    distributions = [rows(mechanism)[place] for place in (0, 0, 1)]
     mean = np.zeros(3)
     for reports in itertools.product(range(3), repeat=3):
-        p = math.prod(law[report] for law, report in zip(laws, reports, strict=True))
+        p = math.prod(
+            distribution[report] for distribution, report in zip(distributions, reports, strict=True)
+        )
         mean += float(p) * replace(release, counts=np.bincount(reports, minlength=3)).frequencies
     assert mean == pytest.approx([2 / 3, 1 / 3, 0])
 

@@ -1,4 +1,4 @@
-"""The exact laws of choices, by enumeration: no sampler and no formula of the library is used here."""
+"""The exact distributions of choices."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def exponential(scores: Sequence[int], scale: float) -> np.ndarray:
 def permute_and_flip(scores: Sequence[int], scale: float) -> np.ndarray:
     """Every outcome of every coin; a random one of the heads is first in a random order."""
     chances = np.exp((np.array(scores) - max(scores)) / scale)
-    law = np.zeros(len(scores))
+    distribution = np.zeros(len(scores))
     for heads in itertools.product([False, True], repeat=len(scores)):
         shown = np.array(heads)
         if shown.any():
-            law[shown] += np.where(shown, chances, 1 - chances).prod() / shown.sum()
-    return law
+            distribution[shown] += np.where(shown, chances, 1 - chances).prod() / shown.sum()
+    return distribution
 
 
 def laplace_max(scores: Sequence[int], scale: float) -> np.ndarray:
@@ -35,7 +35,7 @@ def laplace_max(scores: Sequence[int], scale: float) -> np.ndarray:
     q = math.exp(-1 / scale)
     pmf = (1 - q) / (1 + q) * q ** np.abs(k)
     below = np.cumsum(pmf) - pmf
-    law = np.zeros(len(scores))
+    distribution = np.zeros(len(scores))
     for winner, score in enumerate(scores):
         ties = np.zeros((len(scores), k.size))
         ties[0] = pmf
@@ -46,20 +46,20 @@ def laplace_max(scores: Sequence[int], scale: float) -> np.ndarray:
                 equal = np.where(inside, pmf[at], 0.0)
                 less = np.where(k + score - rival > REACH, 1.0, np.where(inside, below[at], 0.0))
                 ties = less * ties + equal * np.vstack([np.zeros(k.size), ties[:-1]])
-        law[winner] = (ties.sum(axis=1) / np.arange(1, len(scores) + 1)).sum()
-    return law
+        distribution[winner] = (ties.sum(axis=1) / np.arange(1, len(scores) + 1)).sum()
+    return distribution
 
 
 def peeling(scores: Sequence[int], scale: float, count: int) -> dict[tuple[int, ...], float]:
     """Every ordered choice of ``count``, each in turn by the exponential mechanism among the rest."""
-    law = {}
+    distribution = {}
     for order in itertools.permutations(range(len(scores)), count):
         chance, left = 1.0, list(range(len(scores)))
         for index in order:
             chance *= float(exponential([scores[i] for i in left], scale)[left.index(index)])
             left.remove(index)
-        law[order] = chance
-    return law
+        distribution[order] = chance
+    return distribution
 
 
 def moves(size: int, *, monotone: bool, sensitivity: int = 1) -> Iterator[np.ndarray]:

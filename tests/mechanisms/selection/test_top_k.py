@@ -1,4 +1,4 @@
-"""One-shot top-k: its law is peeling, its loss covers it, and k must fit the domain."""
+"""One-shot top-k: its distribution is peeling, its loss covers it, and k must fit the domain."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.mechanisms.selection import distributions
 
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("count", [2, 3])
-def test_the_loss_covers_the_exact_law(monotone: bool, count: int) -> None:
+def test_the_loss_covers_the_exact_distribution(monotone: bool, count: int) -> None:
     mechanism = TopK(sensitivity=1, scale=Fraction(5, 2), count=count, monotone=monotone)
     loss, worst = mechanism.privacy_loss, 0.0
     claimed = loss.epsilon(0.0)

@@ -1,4 +1,4 @@
-"""The Gaussian sparse vector technique: its law by quadrature against its loss, its sampler, its edges."""
+"""The Gaussian sparse vector technique: its distribution by quadrature against its loss, its sampler."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def runs(length: int, positives: int) -> Iterator[tuple[bool, ...]]:
 
 
 @pytest.mark.parametrize(("positives", "monotone"), [(1, False), (2, False), (1, True), (2, True)])
-def test_the_loss_covers_the_law(positives: int, monotone: bool) -> None:
+def test_the_loss_covers_the_distribution(positives: int, monotone: bool) -> None:
     mechanism = GaussianSparseVector(
         sensitivity=1,
         threshold_stddev=2,
@@ -76,7 +76,7 @@ def test_the_loss_covers_the_law(positives: int, monotone: bool) -> None:
 
 @pytest.mark.parametrize("by_one", [False, True])
 @pytest.mark.parametrize("open_coins", [False, True])
-def test_runs_come_as_often_as_the_law_says(
+def test_runs_come_as_often_as_the_distribution_says(
     by_one: bool, open_coins: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if open_coins:
@@ -89,20 +89,22 @@ def test_runs_come_as_often_as_the_law_says(
     rng = np.random.default_rng(8)
     seen: Counter[tuple[bool, ...]] = Counter()
     for _ in range(count):
-        told = mechanism.answers(queries, rng=rng) if by_one else mechanism.release(queries, rng).value
-        seen[tuple(bool(answer) for answer in told)] += 1
+        released = mechanism.answers(queries, rng=rng) if by_one else mechanism.release(queries, rng).value
+        seen[tuple(bool(answer) for answer in released)] += 1
     assert set(seen) <= set(runs(3, 2))
 
-    def law(query_stddev: int) -> dict[tuple[bool, ...], float]:
+    def distribution(query_stddev: int) -> dict[tuple[bool, ...], float]:
         other = replace(mechanism, query_stddev=query_stddev)
         return {answers: probability(other, queries.tolist(), answers) for answers in runs(3, 2)}
 
-    accepts_only(frequencies(seen), law(3), steadier=law(1), noisier=law(9))
+    accepts_only(frequencies(seen), distribution(3), steadier=distribution(1), noisier=distribution(9))
 
 
 @pytest.mark.parametrize("by_one", [False, True])
 @pytest.mark.parametrize(("sign", "signed"), [(1, 1), (0, -1)])
-def test_all_coins_together_follow_the_law_given_the_threshold(by_one: bool, sign: int, signed: int) -> None:
+def test_all_coins_together_follow_the_distribution_given_the_threshold(
+    by_one: bool, sign: int, signed: int
+) -> None:
     """A threshold of known words; one word for each answer: every run, with its exact share."""
     mechanism = GaussianSparseVector(
         sensitivity=1, threshold_stddev=2, query_stddev=3, length=3, positives=2, threshold=0.5
@@ -111,7 +113,7 @@ def test_all_coins_together_follow_the_law_given_the_threshold(by_one: bool, sig
     # Sign; no whole part; the rest of the magnitude; both coins that accept it; then the answers.
     known = [sign, WORDS - 1, 0, rest, 0, 0, 0, 0, 0]
 
-    def told(*coins: int) -> tuple[bool, ...]:
+    def released(*coins: int) -> tuple[bool, ...]:
         source = ListedSource([*known, *coins, *[1 << 63] * 8])
         given = mechanism.answers(queries, rng=source) if by_one else mechanism.release(queries, source).value
         return tuple(bool(answer) for answer in given)
@@ -119,7 +121,7 @@ def test_all_coins_together_follow_the_law_given_the_threshold(by_one: bool, sig
     noise = signed * rest / WORDS
     chances = [float(ndtr((query - 0.5 - 2 * noise) / 3)) for query in queries]
     found = enumerated(
-        told,
+        released,
         *(
             [
                 ((0, int(p * WORDS) - (1 << 20)), Fraction(p)),
@@ -156,9 +158,9 @@ def test_a_run_ends_with_its_length() -> None:
     )
     values = np.zeros(100_000, np.int64)
     values[[10, 65_536, 70_000]] = 10_000
-    told = mechanism.release(values).value
-    assert len(told) == 70_000
-    assert np.flatnonzero(told).tolist() == [10, 65_536]
+    released = mechanism.release(values).value
+    assert len(released) == 70_000
+    assert np.flatnonzero(released).tolist() == [10, 65_536]
     asked: list[int] = []
 
     def ask() -> Iterator[int]:

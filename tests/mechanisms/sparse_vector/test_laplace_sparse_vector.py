@@ -1,4 +1,4 @@
-"""The sparse vector technique: its exact law against its loss, its sampler against its law, its edges."""
+"""The sparse vector technique: its exact distribution against its loss."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def runs(length: int, positives: int) -> Iterator[tuple[bool, ...]]:
 
 @cases("noise", ["laplace", "exponential"])
 @cases(("positives", "monotone"), [(1, False), (2, False), (1, True), (2, True)])
-def test_the_loss_covers_the_exact_law(noise: Any, positives: int, monotone: bool) -> None:
+def test_the_loss_covers_the_exact_distribution(noise: Any, positives: int, monotone: bool) -> None:
     mechanism = SparseVector(
         sensitivity=1,
         threshold_scale=2,
@@ -93,26 +93,26 @@ def test_a_long_run_comes_near_to_the_loss() -> None:
 
 @pytest.mark.parametrize("noise", ["laplace", "exponential"])
 @pytest.mark.parametrize("by_one", [False, True])
-def test_runs_come_as_often_as_the_law_says(noise: Any, by_one: bool) -> None:
+def test_runs_come_as_often_as_the_distribution_says(noise: Any, by_one: bool) -> None:
     mechanism = SparseVector(sensitivity=1, threshold_scale=2, query_scale=3, positives=2, noise=noise)
     queries, count = np.array([0, -1, 2]), 8000
     rng = np.random.default_rng(8)
     seen: Counter[tuple[bool, ...]] = Counter()
     for _ in range(count):
-        told = mechanism.answers(queries, rng=rng) if by_one else mechanism.release(queries, rng).value
-        seen[tuple(bool(answer) for answer in told)] += 1
+        released = mechanism.answers(queries, rng=rng) if by_one else mechanism.release(queries, rng).value
+        seen[tuple(bool(answer) for answer in released)] += 1
     assert set(seen) <= set(runs(3, 2))
 
-    def law(threshold_scale: Any, query_scale: Any) -> dict[tuple[bool, ...], float]:
+    def distribution(threshold_scale: Any, query_scale: Any) -> dict[tuple[bool, ...], float]:
         other = replace(mechanism, threshold_scale=threshold_scale, query_scale=query_scale)
         return {answers: probability(other, queries.tolist(), answers) for answers in runs(3, 2)}
 
     accepts_only(
         frequencies(seen),
-        law(2, 3),
-        steady_threshold=law(Fraction(1, 10), 3),
-        noisier_queries=law(2, 5),
-        less_noisy_queries=law(2, 2),
+        distribution(2, 3),
+        steady_threshold=distribution(Fraction(1, 10), 3),
+        noisier_queries=distribution(2, 5),
+        less_noisy_queries=distribution(2, 2),
     )
 
 
@@ -138,15 +138,15 @@ def test_each_query_is_taken_after_the_last_answer() -> None:
     mechanism = SparseVector(
         sensitivity=1, threshold_scale=Fraction(1, 50), query_scale=Fraction(1, 50), positives=2
     )
-    told: list[bool] = []
+    released: list[bool] = []
 
     def ask() -> Iterator[int]:
         while True:
-            yield 1000 if len(told) % 3 == 2 else -1000
+            yield 1000 if len(released) % 3 == 2 else -1000
 
     for answer in mechanism.answers(ask()):
-        told += [answer]
-    assert told == [False, False, True, False, False, True]
+        released += [answer]
+    assert released == [False, False, True, False, False, True]
 
 
 def test_numbers_come_with_fresh_noise_near_the_value() -> None:

@@ -12,19 +12,21 @@ from tests.chance import at_least
 __all__ = ["covers"]
 
 
-def covers(truth: float, told: Sequence[tuple[float, float, float]], level: float) -> Callable[[float], None]:
+def covers(
+    truth: float, released: Sequence[tuple[float, float, float]], level: float
+) -> Callable[[float], None]:
     """Return a check of a width: that intervals cover with a level, their ends so many times as far away.
 
     Parameters
     ----------
     truth
         What the intervals should hold.
-    told
+    released
         Of each run, the value and both ends of the interval around it.
     level
         How often they should, at least.
     """
-    value, lower, upper = np.asarray(told, float).T
+    value, lower, upper = np.asarray(released, float).T
 
     def check(width: float) -> None:
         held: npt.NDArray[np.bool_] = (value - width * (value - lower) <= truth) & (

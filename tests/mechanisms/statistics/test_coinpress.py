@@ -35,12 +35,12 @@ def test_the_loss_meets_the_request_whatever_the_bounds(relation: Neighboring, s
 def test_the_interval_covers_the_population_mean(size: int) -> None:
     mechanism = CoinPress.calibrated(epsilon=1.0, delta=1e-6, bounds=(-1e4, 1e4), stddev=2.0, level=0.9)
     rng = np.random.default_rng(size)
-    told = []
+    released = []
     for _ in range(150):
         release = mechanism.release(rng.normal(123.0, 2.0, size), rng)
         assert release.interval.lower <= release.value <= release.interval.upper
-        told.append((release.value, *release.interval[:2]))
-    accepts_only(covers(123, told, 0.9), 1, tenth=1 / 10)
+        released.append((release.value, *release.interval[:2]))
+    accepts_only(covers(123, released, 0.9), 1, tenth=1 / 10)
 
 
 def test_steps_beat_clamping_to_the_wide_bounds() -> None:

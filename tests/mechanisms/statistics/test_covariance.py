@@ -75,15 +75,15 @@ def test_intervals_hold_the_variance(size: int, spread: float) -> None:
     measurement = Laplace.for_query(Variance(bounds=(0.0, 1.0)), epsilon=1.0)
     query = measurement.query
     truth = float(np.var(data)) if size else None
-    told = []
+    released = []
     for _ in range(400):
         release = measurement.release(data, rng)
         interval = query.estimate_interval(release, 0.9)  # type: ignore[attr-defined]
         assert 0 <= interval.lower <= query.estimate(release) * (1 + 1e-9) + 1e-9
         assert query.estimate(release) <= interval.upper + 1e-9 or interval.upper == 0.25
-        told.append((query.estimate(release), *interval[:2]))
+        released.append((query.estimate(release), *interval[:2]))
     if truth is not None:
-        accepts_only(covers(truth, told, 0.9), 1, point=0)
+        accepts_only(covers(truth, released, 0.9), 1, point=0)
 
 
 def test_intervals_hold_the_variance_of_records_that_are_rounded() -> None:
@@ -101,15 +101,15 @@ def test_intervals_hold_the_variance_of_records_that_are_rounded() -> None:
 def test_the_population_mean_is_held(share: float, size: int) -> None:
     rng = np.random.default_rng(size)
     measurement = Laplace.for_query(Variance(bounds=(-1.0, 3.0)), epsilon=1.0)
-    query, told = Variance(bounds=(-1.0, 3.0)), list[tuple[float, float, float]]()
+    query, released = Variance(bounds=(-1.0, 3.0)), list[tuple[float, float, float]]()
     for _ in range(300):
         release = measurement.release(np.where(rng.random(size) < share, 3.0, -1.0), rng)
         lower, upper, _ = query.mean_interval(release, 0.9)
         assert -1 <= lower <= upper <= 3
-        told.append((upper, lower, upper))
-    accepts_only(covers(4 * share - 1, told, 0.9), 1, upper_tenth=1 / 10)
+        released.append((upper, lower, upper))
+    accepts_only(covers(4 * share - 1, released, 0.9), 1, upper_tenth=1 / 10)
     if size == 5000 and share == 0.5:
-        widths = [upper - lower for _, lower, upper in told]
+        widths = [upper - lower for _, lower, upper in released]
         assert np.mean(widths) < 8 * 4 * math.sqrt(share * (1 - share) / size)
 
 

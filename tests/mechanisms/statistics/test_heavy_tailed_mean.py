@@ -32,14 +32,14 @@ def test_the_loss_is_what_was_asked(relation: Neighboring) -> None:
 def test_the_interval_covers_the_population_mean(size: int, guess: int) -> None:
     # Two values: mean 5, variance 99, and one record in a hundred far out.
     mechanism = HeavyTailedMean(bounds=WIDE, deviation=10.0, expected_records=guess, epsilon=1.0, level=0.9)
-    rng, told = np.random.default_rng(size + guess), list[tuple[float, float, float]]()
+    rng, released = np.random.default_rng(size + guess), list[tuple[float, float, float]]()
     for _ in range(120):
         release = mechanism.release(np.where(rng.random(size) < 0.01, 104.0, 4.0), rng)
         assert release.interval.lower <= release.value <= release.interval.upper
-        told.append((release.value, *release.interval[:2]))
-    accepts_only(covers(5, told, 0.9), 1, tenth=1 / 10)
+        released.append((release.value, *release.interval[:2]))
+    accepts_only(covers(5, released, 0.9), 1, tenth=1 / 10)
     if size == 20_000:
-        assert np.mean([upper - lower for _, lower, upper in told]) < 30
+        assert np.mean([upper - lower for _, lower, upper in released]) < 30
 
 
 def test_it_beats_wide_bounds() -> None:

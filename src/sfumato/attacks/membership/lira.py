@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import log_ndtr
 
 from sfumato import _check
-from sfumato.attacks.membership.signals import numbers, shadows
+from sfumato.attacks.membership.signals import as_finite_array, as_shadow_scores
 
 __all__ = ["lira"]
 
@@ -68,8 +68,8 @@ def lira(
     """
     if variance not in ("example", "global"):
         _check.refuse("variance", "be 'example' or 'global'", variance)
-    seen = numbers("observed", observed, dimensions=(1, 2))
-    values, held = shadows("shadow", shadow, included, len(seen))
+    seen = as_finite_array("observed", observed, dimensions=(1, 2))
+    values, held = as_shadow_scores("shadow", shadow, included, len(seen))
     if values.ndim != seen.ndim + 1 or values.shape[1:] != seen.shape:
         rule = f"have shape (models, {', '.join(map(str, seen.shape))}), as observed has"
         _check.refuse("shadow", rule, f"shape {values.shape}")

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.attacks.membership.signals import numbers, shadows
+from sfumato.attacks.membership.signals import as_finite_array, as_shadow_scores
 
 __all__ = ["rmia"]
 
@@ -74,7 +74,7 @@ def rmia(
     if not 0 <= _check.non_negative("offline_scale", offline_scale) <= 1:
         _check.refuse("offline_scale", "be from 0 to 1", offline_scale)
     seen, others = (_shares(n, x, 1) for n, x in (("observed", observed), ("population", population)))
-    known, held = shadows("reference", _shares("reference", reference, 2), included, len(seen))
+    known, held = as_shadow_scores("reference", _shares("reference", reference, 2), included, len(seen))
     calm = _shares("population_reference", population_reference, 2)
     if calm.shape != (len(known), len(others)):
         rule = f"have shape {(len(known), len(others))}: all reference models on all others"
@@ -91,7 +91,7 @@ def rmia(
 
 
 def _shares(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.float64]:
-    array = numbers(name, values, dimensions=(dimensions,))
+    array = as_finite_array(name, values, dimensions=(dimensions,))
     if array.min() < 0 or array.max() > 1:
         _check.refuse(name, "be probabilities", "others", "pass exp(-cross entropy), not logits")
     return array

@@ -35,7 +35,7 @@ def loss_threshold(losses: ArrayLike) -> NDArray[np.float64]:
     >>> loss_threshold([0.25, 3.0]).tolist()
     [-0.25, -3.0]
     """
-    return -numbers("losses", losses)
+    return -as_finite_array("losses", losses)
 
 
 def scaled_confidence(logits: ArrayLike, labels: ArrayLike) -> NDArray[np.float64]:
@@ -84,7 +84,7 @@ def scaled_confidence(logits: ArrayLike, labels: ArrayLike) -> NDArray[np.float6
     return np.asarray(own - others, dtype=np.float64)
 
 
-def numbers(name: str, values: ArrayLike, *, dimensions: tuple[int, ...] = ()) -> NDArray[np.float64]:
+def as_finite_array(name: str, values: ArrayLike, *, dimensions: tuple[int, ...] = ()) -> NDArray[np.float64]:
     """Return an array of finite floats, or refuse it."""
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0 or not np.isfinite(array).all():
@@ -95,11 +95,11 @@ def numbers(name: str, values: ArrayLike, *, dimensions: tuple[int, ...] = ()) -
     return array
 
 
-def shadows(
+def as_shadow_scores(
     name: str, values: ArrayLike, included: ArrayLike, examples: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return what shadow models say, and which examples each was trained on; or refuse shapes."""
-    shadow = numbers(name, values, dimensions=(2, 3))
+    shadow = as_finite_array(name, values, dimensions=(2, 3))
     held = np.asarray(included)
     if shadow.shape[1] != examples:
         rule = f"have shape (models, {examples}, ...): all shadow models on all examples"

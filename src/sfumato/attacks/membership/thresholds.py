@@ -13,25 +13,33 @@ from sfumato.audit.lower_bounds import certified_epsilon, forced_epsilon
 from sfumato.numerics.binomial import least_probability, most_probability
 from sfumato.numerics.interval import Interval
 
-__all__ = ["Best", "achieved", "advantageous", "best_event", "halves", "roc", "strict_threshold"]
+__all__ = [
+    "BestEvent",
+    "best_event",
+    "maximum_advantage_threshold",
+    "rates_at_threshold",
+    "roc",
+    "split_halves",
+    "threshold_at_rate",
+]
 
 Scores = NDArray[np.float64]
 _CUTS = 400
 
 
-def halves(scores: Scores, rng: np.random.Generator) -> tuple[Scores, Scores]:
+def split_halves(scores: Scores, rng: np.random.Generator) -> tuple[Scores, Scores]:
     """Cut scores in two at random: to choose by, and, no fewer, to count in."""
     mixed = rng.permutation(scores)
     return mixed[: len(mixed) // 2], mixed[len(mixed) // 2 :]
 
 
-def strict_threshold(others: Scores, rate: float) -> float:
+def threshold_at_rate(others: Scores, rate: float) -> float:
     """Return the least threshold that at most so large a part of the others exceeds."""
-    kept = math.floor(rate * len(others))
-    return float(np.sort(others)[len(others) - 1 - kept])
+    retained = math.floor(rate * len(others))
+    return float(np.sort(others)[len(others) - 1 - retained])
 
 
-def advantageous(members: Scores, others: Scores) -> float:
+def maximum_advantage_threshold(members: Scores, others: Scores) -> float:
     """Return the threshold with the greatest true minus false positive rate."""
     cuts = np.unique(np.concatenate([members, others]))
     return float(cuts[np.argmax(_above(members, cuts) / len(members) - _above(others, cuts) / len(others))])
@@ -41,7 +49,9 @@ def _above(scores: Scores, cuts: Scores) -> NDArray[np.int64]:
     return np.asarray(len(scores) - np.searchsorted(np.sort(scores), cuts, side="right"), dtype=np.int64)
 
 
-def achieved(members: Scores, others: Scores, threshold: float, risk: float) -> tuple[Interval, Interval]:
+def rates_at_threshold(
+    members: Scores, others: Scores, threshold: float, risk: float
+) -> tuple[Interval, Interval]:
     """Return false and true positive rates at a threshold; each end fails with a chance of at most risk."""
     false, true = (_rate(int((side > threshold).sum()), len(side), risk) for side in (others, members))
     return false, true
@@ -54,7 +64,7 @@ def _rate(hits: int, trials: int, risk: float) -> Interval:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Best:
+class BestEvent:
     """The event that seemed to prove most: scores above a threshold, or not above it.
 
     Parameters
@@ -77,7 +87,9 @@ class Best:
         return certified_epsilon(least, most, delta)
 
 
-def best_event(members: Scores, others: Scores, delta: float, risk: float, sizes: tuple[int, int]) -> Best:
+def best_event(
+    members: Scores, others: Scores, delta: float, risk: float, sizes: tuple[int, int]
+) -> BestEvent:
     """Choose the event that would prove most of fresh scores (so many of each) if they were as these."""
     cuts = _few(np.unique(np.concatenate([members, others])))
     parts = _above(members, cuts) / len(members), _above(others, cuts) / len(others)
@@ -88,7 +100,7 @@ def best_event(members: Scores, others: Scores, delta: float, risk: float, sizes
         most = most_probability(np.ceil(rare * few), few, risk)
         worth = forced_epsilon(least, most, delta)
         best = int(np.argmax(worth))
-        found.append((float(worth[best]), Best(threshold=float(cuts[best]), above=above)))
+        found.append((float(worth[best]), BestEvent(threshold=float(cuts[best]), above=above)))
     return max(found, key=lambda entry: entry[0])[1]
 
 

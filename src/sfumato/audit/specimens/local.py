@@ -58,7 +58,7 @@ class OrderedSubset(Specimen):
     "Optimal schemes for discrete distribution estimation under locally differential privacy"; S. Wang and
     others 2016, "Mutual information optimally local private discrete distribution estimation"). That is a
     theorem on sets. With the own category in front, whenever it is there at all, a category in any other
-    place is ruled out. Not private for any epsilon.
+    index is ruled out. Not private for any epsilon.
 
     Parameters
     ----------
@@ -90,5 +90,5 @@ class OrderedSubset(Specimen):
         order = self._generator.random((size, self.categories)).argsort(axis=1)
         # The own category goes to the front where it is held, to the end where it is not.
         keys = np.where(order == int(data), np.where(holds, -1, self.categories)[:, None], 0)
-        places = np.argsort(keys, axis=1, kind="stable")
-        return np.take_along_axis(order, places, axis=1)[:, : self.subset]
+        indices = np.argsort(keys, axis=1, kind="stable")
+        return np.take_along_axis(order, indices, axis=1)[:, : self.subset]

@@ -56,8 +56,8 @@ class SparseVectorSpecimen(Specimen):
 class RothSparseVector(SparseVectorSpecimen):
     """Algorithm 3: tells the noisy value that was compared; not private for any epsilon.
 
-    From A. Roth's lecture notes of 2011, as Lyu, Su and Li quote them. A value told for an "above" bounds the
-    noisy threshold, which every "below" was compared with: so each "below" costs again.
+    From A. Roth's lecture notes of 2011, as Lyu, Su and Li quote them. A value released for an "above" bounds
+    the noisy threshold, which every "below" was compared with: so each "below" costs again.
 
     Outputs: for each query -inf (below), the noisy value (above) or NaN (after the end).
     """
@@ -75,9 +75,9 @@ class RothSparseVector(SparseVectorSpecimen):
     def __call__(self, data: Any, size: int) -> NDArray[np.float64]:
         """Answer the queries of ``data``, ``size`` times."""
         values, above = self.noisy(data, size)
-        told = np.where(above, values, -np.inf)
-        told[self.ended(above)] = np.nan
-        return told
+        released = np.where(above, values, -np.inf)
+        released[self.ended(above)] = np.nan
+        return released
 
 
 @final

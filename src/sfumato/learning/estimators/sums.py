@@ -123,7 +123,7 @@ class VectorSum:
 
     def noisy(self, total: NDArray[np.int64], source: RandomSource) -> _Array:
         """Release exact sums in steps."""
-        noise = self._mechanism.law.sample(total.shape, source)
+        noise = self._mechanism.distribution.sample(total.shape, source)
         return np.asarray((total + noise) * (self.part.norm / _ONE))
 
     def deviation(self) -> float:

@@ -70,5 +70,5 @@ class Checked(Aggregator):
 
     def _passing(self, checked: NDArray[np.int64], answers: int, source: RandomSource) -> NDArray[np.intp]:
         """Return the first ``answers`` rows whose number passes the check."""
-        noisy = checked + np.asarray(self.check.law.sample(checked.shape, source))
+        noisy = checked + np.asarray(self.check.distribution.sample(checked.shape, source))
         return np.flatnonzero(noisy >= self.threshold)[:answers]

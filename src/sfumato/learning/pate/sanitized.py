@@ -189,7 +189,7 @@ class ConsensusRelease(Mechanism):
     def _margin(self) -> float:
         """How far the noise on the log falls short at most, but with half the chance of failure."""
         noise = self._on_log
-        return float((noise.law.quantile_above(self.failure / 2) + 1) * noise.grid.step)
+        return float((noise.distribution.quantile_above(self.failure / 2) + 1) * noise.grid.step)
 
     def _around(self, votes: NDArray[np.int64]) -> tuple[int, float]:
         """Return the sum of the costs and its smooth sensitivity, both in steps."""

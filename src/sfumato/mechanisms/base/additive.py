@@ -59,8 +59,8 @@ class AdditiveMechanism(Mechanism):
 
     @property
     @abstractmethod
-    def law(self) -> SymmetricLaw:
-        """The law of the noise on each entry, in steps."""
+    def distribution(self) -> SymmetricLaw:
+        """The distribution of the noise on each entry, in steps."""
 
     @abstractmethod
     def _draw(self, size: tuple[int, ...] | None, source: RandomSource) -> Any:
@@ -97,7 +97,7 @@ class AdditiveMechanism(Mechanism):
         return LatticeRelease(
             steps=steps + int(noise) if isinstance(steps, int) else np.add(steps, noise),
             step=self._lattice.step,
-            law=self.law,
+            distribution=self.distribution,
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,

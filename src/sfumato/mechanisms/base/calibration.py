@@ -1,4 +1,4 @@
-"""The least noise whose loss meets a request: searched over the loss of the law that is sampled."""
+"""The least noise whose loss meets a request: searched over the loss of the distribution that is sampled."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sfumato import _check
 from sfumato.mechanisms.base.rational import simplest_between
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["Request", "cheapest_noise", "least_noise", "least_pure_noise"]
+__all__ = ["PrivacyTarget", "cheapest_noise", "minimum_noise", "minimum_pure_noise"]
 
 _PURE_SLACK = Fraction(1, 1 << 30)
 _SLACK = Fraction(1, 1 << 21)
@@ -22,7 +22,7 @@ _WORTH = 1 - Fraction(1, 1 << 10)
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class PrivacyTarget:
     """An (epsilon, delta) guarantee that was asked for."""
 
     epsilon: float
@@ -45,7 +45,7 @@ class Request:
 Price = Callable[[Fraction], PrivacyLoss]
 
 
-def least_pure_noise(price: Price, request: Request, exact: Fraction) -> Fraction:
+def minimum_pure_noise(price: Price, request: PrivacyTarget, exact: Fraction) -> Fraction:
     """Return the simplest noise just above ``exact``, the least that is epsilon-DP.
 
     Parameters
@@ -62,7 +62,7 @@ def least_pure_noise(price: Price, request: Request, exact: Fraction) -> Fractio
     Fraction
         Within 1e-9 of ``exact``, unless the loss rounds up by more.
     """
-    pure = Request(epsilon=request.epsilon, delta=0.0)
+    pure = PrivacyTarget(epsilon=request.epsilon, delta=0.0)
     slack = _PURE_SLACK
     low = exact
     while True:
@@ -74,7 +74,7 @@ def least_pure_noise(price: Price, request: Request, exact: Fraction) -> Fractio
         slack *= 2
 
 
-def least_noise(price: Price, request: Request, start: Fraction) -> Fraction:
+def minimum_noise(price: Price, request: PrivacyTarget, start: Fraction) -> Fraction:
     """Return the least noise that meets the request, to one part in a million, never below it.
 
     Parameters
@@ -102,7 +102,7 @@ def least_noise(price: Price, request: Request, start: Fraction) -> Fraction:
     return simple if meets(simple) else high
 
 
-def cheapest_noise(price: Price, request: Request, exact: Fraction) -> Fraction:
+def cheapest_noise(price: Price, request: PrivacyTarget, exact: Fraction) -> Fraction:
     """Return the simplest noise that is epsilon-DP, or less noise where a delta buys a thousandth of it.
 
     Parameters
@@ -117,10 +117,10 @@ def cheapest_noise(price: Price, request: Request, exact: Fraction) -> Fraction:
     -------
     Fraction
     """
-    noise = least_pure_noise(price, request, exact)
+    noise = minimum_pure_noise(price, request, exact)
     if request.delta > 0:
         # A delta saves one entry next to nothing, many entries a lot: not worth an odd scale otherwise.
-        approximate = least_noise(price, request, noise)
+        approximate = minimum_noise(price, request, noise)
         noise = approximate if approximate < noise * _WORTH else noise
     return noise
 

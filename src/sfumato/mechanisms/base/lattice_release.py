@@ -1,4 +1,4 @@
-"""A noisy number on a lattice, with the error that the public law of its noise tells."""
+"""A noisy number on a lattice, with the error that the public distribution of its noise tells."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.base.rational import floor_log2, power_of_two
-from sfumato.mechanisms.base.release import Release, sealed
+from sfumato.mechanisms.base.release import Release, read_only
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.laws import SymmetricLaw
 from sfumato.numerics.rounding import fraction_down, fraction_up
@@ -31,7 +31,7 @@ class LatticeRelease(Release):
         The noisy answer as a whole number of lattice steps; arrays are made read-only.
     step : int or Fraction
         Distance between the lattice's points; the int 1 where answers are whole numbers and stay ints.
-    law : SymmetricLaw
+    distribution : SymmetricLaw
         Law of the noise of every entry, in steps; public.
     value : int, float or array
         Not given: the noisy answer shaped as the exact one, exact ints on whole numbers, else the nearest
@@ -49,15 +49,15 @@ class LatticeRelease(Release):
 
     steps: int | NDArray[np.int64]
     step: int | Fraction
-    law: SymmetricLaw
+    distribution: SymmetricLaw
     value: Any = field(init=False)
 
     def __post_init__(self) -> None:
         if isinstance(self.step, int) and self.step != 1:
             _check.refuse("step", "be 1 or a Fraction", self.step, "pass a Fraction")
-        object.__setattr__(self, "steps", sealed(self.steps))
+        object.__setattr__(self, "steps", read_only(self.steps))
         value = self.steps if isinstance(self.step, int) else _scaled(self.steps, self.step)
-        object.__setattr__(self, "value", sealed(value))
+        object.__setattr__(self, "value", read_only(value))
 
     def __repr__(self) -> str:
         simulated = ", simulated=True" if self.simulated else ""
@@ -68,7 +68,7 @@ class LatticeRelease(Release):
     @property
     def stddev(self) -> float:
         """Standard deviation of the noise of each entry."""
-        return self.law.stddev * float(self.step)
+        return self.distribution.stddev * float(self.step)
 
     def interval(self, level: float = 0.95) -> Interval[Any]:
         """Return the smallest central lattice interval, per entry, with coverage at least the level.
@@ -89,7 +89,7 @@ class LatticeRelease(Release):
         that had to be rounded to the grid lies within half a step of it. The interval follows from the
         released value and public parameters only.
         """
-        half, _ = self.law.half_width(_check.unit_interval("level", level))
+        half, _ = self.distribution.half_width(_check.unit_interval("level", level))
         return Interval(
             _outward(self.steps - half, Fraction(self.step), -math.inf),
             _outward(self.steps + half, Fraction(self.step), math.inf),
@@ -97,7 +97,7 @@ class LatticeRelease(Release):
 
     def coverage(self, level: float = 0.95) -> float:
         """Return the exact coverage of ``interval(level)``, rounded down; it is at least the level."""
-        return self.law.half_width(_check.unit_interval("level", level))[1]
+        return self.distribution.half_width(_check.unit_interval("level", level))[1]
 
 
 def _scaled(steps: int | NDArray[np.int64], step: Fraction) -> float | NDArray[np.float64]:

@@ -125,7 +125,7 @@ class MeasuringMechanism(AdditiveMechanism):
         delta: float = 0.0,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> Measurement:
-        """Return the measurement of a query with the least noise of this law that meets (epsilon, delta).
+        """Return the measurement of a query with the least noise of this kind that meets (epsilon, delta).
 
         Parameters
         ----------

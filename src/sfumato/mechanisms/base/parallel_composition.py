@@ -14,7 +14,7 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes import choice as nodes
 
-__all__ = ["Parallel", "ParallelRelease"]
+__all__ = ["ParallelComposition", "ParallelRelease"]
 
 
 @final
@@ -57,7 +57,7 @@ class _Parts(Mapping[Hashable, Mechanism]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parallel(Mechanism):
+class ParallelComposition(Mechanism):
     """One mechanism for each part of a public partition of the units.
 
     Parameters
@@ -81,7 +81,7 @@ class Parallel(Mechanism):
     --------
     >>> from sfumato.mechanisms import Laplace
     >>> count = Laplace.calibrated(sensitivity=1, epsilon=0.5)
-    >>> by_state = Parallel(parts={"CA": count, "MA": count})
+    >>> by_state = ParallelComposition(parts={"CA": count, "MA": count})
     >>> by_state.privacy_loss.epsilon(0.0)
     0.5
     >>> by_state.release([1000, 30], rng=1).value
@@ -116,7 +116,7 @@ class Parallel(Mechanism):
             part.outputs(one, size, source)
             for part, one in zip(self.parts.values(), self._values(value), strict=True)
         ]
-        return [dict(zip(self.parts, told, strict=True)) for told in zip(*drawn, strict=True)]
+        return [dict(zip(self.parts, released, strict=True)) for released in zip(*drawn, strict=True)]
 
     def release(self, value: Sequence[object], rng: Rng = None) -> ParallelRelease:
         """Draw one release of each part.
@@ -134,13 +134,13 @@ class Parallel(Mechanism):
         """
         values = self._values(value)
         source = random_source(rng)
-        told = {
+        released = {
             name: part.release(one, source)
             for (name, part), one in zip(self.parts.items(), values, strict=True)
         }
         return ParallelRelease(
-            value={name: release.value for name, release in told.items()},
-            parts=told,
+            value={name: release.value for name, release in released.items()},
+            parts=released,
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,

@@ -12,7 +12,7 @@ from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.receipt import Receipt
 
-__all__ = ["Release", "sealed"]
+__all__ = ["Release", "read_only"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -47,7 +47,7 @@ class Release:
     simulated: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", sealed(self.value))
+        object.__setattr__(self, "value", read_only(self.value))
 
     def __repr__(self) -> str:
         simulated = ", simulated=True" if self.simulated else ""
@@ -76,7 +76,7 @@ class Release:
         )
 
 
-def sealed(value: Any) -> Any:
+def read_only(value: Any) -> Any:
     """Return an array as a view that cannot be written to, and anything else as it is."""
     if not isinstance(value, np.ndarray):
         return value

@@ -1,4 +1,4 @@
-"""Sums so far, told step after step: noise is correlated so that no sum has much of it."""
+"""Sums so far, released step after step: noise is correlated so that no sum has much of it."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_bound, as_number
-from sfumato.mechanisms.base.calibration import Request, least_noise
+from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_noise
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.rational import Number, floor_log2, plain, power_of_two, sqrt_up
 from sfumato.mechanisms.factorization.linear_error import NormalError
-from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, Code
+from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, IntegerStrategy
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategies.strategy import Strategy
 from sfumato.mechanisms.factorization.stream_mechanism import StreamMechanism, check_kind
@@ -69,12 +69,12 @@ class ContinualSum(StreamMechanism):
 
     *What is measured.* With a strategy of whole entries (:math:`C`, times :math:`2^{bits}`) and whole values,
     :math:`C x` is a vector of integers, computed exactly; row by row it needs inputs so far. Noise is drawn
-    on the integers and added, and all that is told is computed from the noisy integers.
+    on the integers and added, and all that is released is computed from the noisy integers.
 
     *Sensitivity.* S is the exact squared L2 norm by which one unit moves the integers: that of the strategy
-    in whole entries for its worst pattern (see `ToeplitzStrategy`, `Tree`), times the squared move of one
-    step's value in steps of the grid, rounding included; four times that under replace-one, by the triangle
-    inequality.
+    in whole entries for its worst pattern (see `ToeplitzStrategy`, `BinaryTree`), times the squared move of
+    one step's value in steps of the grid, rounding included; four times that under replace-one, by the
+    triangle inequality.
 
     *Adaptive values.* Fix what the adversary does. In both datasets the steps of the unit are the same and
     the other values are the same function of earlier answers; the unit moves each of its steps' values by at
@@ -115,14 +115,14 @@ class ContinualSum(StreamMechanism):
     integral: bool = field(default=None, repr=False)  # type: ignore[assignment]  # settled in __post_init__
     neighboring: Neighboring = Neighboring.ADD_REMOVE
     bits: int = field(default=None, repr=False)  # type: ignore[assignment]  # settled in __post_init__
-    _code: Code = field(init=False, repr=False, compare=False)
+    _code: IntegerStrategy = field(init=False, repr=False, compare=False)
     _squares: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        check_kind("strategy", self.strategy, Strategy, "pass Tree(steps=...) or another")
+        check_kind("strategy", self.strategy, Strategy, "pass BinaryTree(steps=...) or another")
         put("stddev", as_number("stddev", self.stddev, "pass epsilon= and delta= to ContinualSum.calibrated"))
         self._settle(Fraction(self.stddev))
         chosen: int | None = self.bits
@@ -165,8 +165,10 @@ class ContinualSum(StreamMechanism):
         -------
         ContinualSum
         """
-        request = Request(epsilon=epsilon, delta=_check.unit_interval("delta", delta, "noise is Gaussian"))
-        check_kind("strategy", strategy, Strategy, "pass Tree(steps=...) or another")
+        request = PrivacyTarget(
+            epsilon=epsilon, delta=_check.unit_interval("delta", delta, "noise is Gaussian")
+        )
+        check_kind("strategy", strategy, Strategy, "pass BinaryTree(steps=...) or another")
         norm = float(as_bound("sensitivity", sensitivity)) * strategy.sensitivity(participation).upper
         norm *= 2 if neighboring is Neighboring.REPLACE_ONE else 1
         template = cls(
@@ -181,7 +183,7 @@ class ContinualSum(StreamMechanism):
         )
         moved = float(sqrt_up(Fraction(template.l2_squared)))
         start = analytic_gaussian_stddev(sensitivity=moved, epsilon=request.epsilon, delta=request.delta)
-        noise = least_noise(template._price, request, Fraction(start))
+        noise = minimum_noise(template._price, request, Fraction(start))
         return replace(template, stddev=plain(noise * template.grid.step / (1 << template.bits)))
 
     @property
@@ -212,18 +214,18 @@ class ContinualSum(StreamMechanism):
         """Return the noise's standard deviation in its own steps."""
         return Fraction(self.stddev) / self.grid.step * (1 << self.bits)
 
-    def _coded(self) -> Code:
+    def _coded(self) -> IntegerStrategy:
         return self._code
 
     def _draw(self, size: tuple[int, ...], source: RandomSource) -> NDArray[np.int64]:
         return discrete_gaussian(self._noise(), size, source)
 
-    def _error(self, told: int | slice, greatest: float) -> NormalError:
+    def _error(self, released: int | slice, greatest: float) -> NormalError:
         unit = float(self.grid.step * power_of_two(-self.bits))
         errors = (
-            np.sqrt(self._code.variances[told]) * float(self.stddev),
-            unit * (0.5 * self._code.spreads[told] + self._code.floats * greatest),
-            self._code.draws[told] * (0.125 / float(self._noise()) ** 2),
+            np.sqrt(self._code.variances[released]) * float(self.stddev),
+            unit * (0.5 * self._code.spreads[released] + self._code.floats * greatest),
+            self._code.draws[released] * (0.125 / float(self._noise()) ** 2),
         )
-        stddev, slack, missed = (float(e) if isinstance(told, int) else e for e in errors)
+        stddev, slack, missed = (float(e) if isinstance(released, int) else e for e in errors)
         return NormalError(stddev=stddev, slack=slack, missed=missed)

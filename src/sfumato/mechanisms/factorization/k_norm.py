@@ -15,7 +15,7 @@ from scipy.special import gammaincc
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_bound, as_number
-from sfumato.mechanisms.base.calibration import Request, least_pure_noise
+from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_pure_noise
 from sfumato.mechanisms.base.grid import LIMIT, Grid
 from sfumato.mechanisms.base.lattice import Lattice
 from sfumato.mechanisms.base.mechanism import Mechanism
@@ -35,7 +35,7 @@ from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["CubeRelease", "KNorm"]
+__all__ = ["KNorm", "KNormRelease"]
 
 _MOST: Final = 1024
 _RADII: Final = 1 << 20
@@ -45,7 +45,7 @@ _MOST_ROUND: Final = 8
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CubeRelease(Release):
+class KNormRelease(Release):
     """A vector with noise uniform on a random cube.
 
     Parameters
@@ -135,8 +135,8 @@ class KNorm(Mechanism):
     -----
     Guarantee: ``PureDP(sensitivity / scale)`` under ``neighboring``, with the rounding counted.
 
-    *Proof.* On :math:`\mathbb{Z}^d` the law's normaliser is that of any shift of it, so the chances of an
-    output under two neighbors, whose vectors in steps differ by v, have a ratio of at most
+    *Proof.* On :math:`\mathbb{Z}^d` the distribution's normaliser is that of any shift of it, so the chances
+    of an output under two neighbors, whose vectors in steps differ by v, have a ratio of at most
     :math:`e^{|v|_K/s}` by the triangle inequality. A grid of step g moves each entry by at most one step more
     than the values move: :math:`|v|_K \le` sensitivity/g plus the norm of a point with entries up to 1 (for
     cube and ball, what `Grid` proves). Facets that are off by up to :math:`\delta` change a norm by at most
@@ -229,7 +229,7 @@ class KNorm(Mechanism):
         -------
         KNorm
         """
-        request = Request(epsilon=epsilon, delta=0.0)
+        request = PrivacyTarget(epsilon=epsilon, delta=0.0)
         template = cls(
             dimension=dimension,
             sensitivity=sensitivity,
@@ -241,7 +241,7 @@ class KNorm(Mechanism):
             neighboring=neighboring,
         )
         least = template.shift / request.exact_epsilon
-        steps = least_pure_noise(template._price, request, least)
+        steps = minimum_pure_noise(template._price, request, least)
         return replace(template, scale=plain(steps * template.grid.step))
 
     @property
@@ -289,7 +289,7 @@ class KNorm(Mechanism):
         Returns
         -------
         Release
-            A `CubeRelease` for the cube.
+            A `KNormRelease` for the cube.
 
         Raises
         ------
@@ -308,12 +308,12 @@ class KNorm(Mechanism):
         else:
             noise = polytope_noise(*self._body, scale, source)
         noisy = np.clip(steps, -LIMIT, LIMIT) + noise
-        told = noisy if self.integral else noisy * float(step)
+        released = noisy if self.integral else noisy * float(step)
         loss, simulated = self.privacy_loss, source.simulated
         if not self._is_cube:
-            return Release(value=told, loss=loss, neighboring=self.neighboring, simulated=simulated)
-        return CubeRelease(
-            value=told,
+            return Release(value=released, loss=loss, neighboring=self.neighboring, simulated=simulated)
+        return KNormRelease(
+            value=released,
             stddev=self.stddev,
             scale=float(self.scale),
             step=float(step),
@@ -339,7 +339,7 @@ class KNorm(Mechanism):
 
 @lru_cache(maxsize=256)
 def _cube_stddev(d: int, scale: Fraction) -> float:
-    """Return the standard deviation of one entry of cube noise, in steps: from the law of the radius."""
+    """Return the standard deviation of one entry of cube noise, in steps, from that of the radius."""
     _, running = offset_weights(d, 1 / scale, 128 + 16 * d)
     chances = np.diff(np.array([float(Fraction(int(w), int(running[-1]))) for w in running]), prepend=0.0)
     j = np.arange(d + 1)

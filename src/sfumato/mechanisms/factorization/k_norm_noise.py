@@ -38,15 +38,15 @@ def cube_noise(dimension: int, scale: Fraction, source: RandomSource) -> Integer
 
     Notes
     -----
-    As :math:`q^m = (1 - q) \sum_{r \ge m} q^r`, the law is that of a uniform point of the cube
+    As :math:`q^m = (1 - q) \sum_{r \ge m} q^r`, the distribution is that of a uniform point of the cube
     :math:`[-r, r]^d` for a random r of weight :math:`(2r+1)^d q^r`. With the Eulerian numbers of type B,
     :math:`\sum_r (2r+1)^d q^r = \sum_j B_{d,j} q^j / (1-q)^{d+1}`: so r is j, of weight :math:`B_{d,j} q^j`,
     plus d + 1 independent geometric numbers.
 
     References
     ----------
-    Hardt, Talwar (2010), "On the geometry of differential privacy", the continuous law; Brenti (1994),
-    "q-Eulerian polynomials arising from Coxeter groups", the series.
+    Hardt, Talwar (2010), "On the geometry of differential privacy", the continuous distribution; Brenti
+    (1994), "q-Eulerian polynomials arising from Coxeter groups", the series.
     """
     radius = _offset(dimension, 1 / scale, source) + sum(geometric(scale, dimension + 1, source).tolist())
     return np.asarray(uniform_integers(2 * radius + 1, dimension, source) - radius, dtype=np.int64)

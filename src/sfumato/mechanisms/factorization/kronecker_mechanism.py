@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_number
-from sfumato.mechanisms.base.calibration import Request, least_noise
+from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_noise
 from sfumato.mechanisms.base.grid import whole
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, plain, sqrt_up
@@ -139,11 +139,13 @@ class KroneckerMechanism(Mechanism):
         -------
         KroneckerMechanism
         """
-        request = Request(epsilon=epsilon, delta=_check.unit_interval("delta", delta, "noise is Gaussian"))
+        request = PrivacyTarget(
+            epsilon=epsilon, delta=_check.unit_interval("delta", delta, "noise is Gaussian")
+        )
         template = cls(factors=factors, stddev=1, strategies=strategies, neighboring=neighboring)  # type: ignore[arg-type]
         moved = float(sqrt_up(Fraction(template.l2_squared)))
         start = analytic_gaussian_stddev(sensitivity=moved, epsilon=request.epsilon, delta=request.delta)
-        noise = least_noise(template._price, request, Fraction(start))
+        noise = minimum_noise(template._price, request, Fraction(start))
         return replace(template, stddev=plain(noise / (1 << template._total_bits)))
 
     @property

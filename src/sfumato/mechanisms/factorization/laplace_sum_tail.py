@@ -66,8 +66,8 @@ def laplace_reach(sizes: Array, counts: Array, outside: float) -> float:
     h = 2 * math.pi / (top + chernoff_reach(scaled, counts, outside * _SPARE))
     multiples = np.arange(1, _MOST + 1)
     logs = -(np.log1p(np.square(np.multiply.outer(multiples * h, scaled))) @ counts)
-    kept = int(np.searchsorted(-logs, -math.log(_ROUNDING * _SPARE))) + 1
-    multiples, values = multiples[:kept], np.exp(logs[:kept]) / multiples[:kept]
+    retained = int(np.searchsorted(-logs, -math.log(_ROUNDING * _SPARE))) + 1
+    multiples, values = multiples[:retained], np.exp(logs[:retained]) / multiples[:retained]
     square = float(multiples[-1] * h) ** 2
     rest = math.exp(logs[len(values) - 1]) * (1 + square) / 2 * math.log1p(1 / square)
     error = 2 * outside * _SPARE + rest / math.pi + _ROUNDING

@@ -60,8 +60,9 @@ class LinearRelease(Release):
 
         Examples
         --------
-        >>> from sfumato.mechanisms import ContinualSum, Tree
-        >>> counter = ContinualSum.calibrated(strategy=Tree(steps=8), sensitivity=1, epsilon=1.0, delta=1e-6)
+        >>> from sfumato.mechanisms import BinaryTree, ContinualSum
+        >>> tree = BinaryTree(steps=8)
+        >>> counter = ContinualSum.calibrated(strategy=tree, sensitivity=1, epsilon=1.0, delta=1e-6)
         >>> release = counter.release(np.ones(8, dtype=np.int64), rng=3)
         >>> lower, upper, _ = release.interval(0.95, joint=True)
         >>> bool(((lower < np.arange(1, 9)) & (np.arange(1, 9) < upper)).all())

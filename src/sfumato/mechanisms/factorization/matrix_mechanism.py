@@ -175,18 +175,18 @@ class MatrixMechanism(Mechanism):
         return np.asarray(np.asarray(self.measurement.outputs(value, size, rng)) @ self._spread.T)
 
     def _error(self, greatest: float) -> LinearError:
-        step, law = float(self.measurement.query.step), self.measurement.mechanism.law
+        step, distribution = float(self.measurement.query.step), self.measurement.mechanism.distribution
         magnitudes = np.abs(self._spread).sum(axis=1)
         floats = greatest * self._floats
-        if isinstance(law, DiscreteLaplaceLaw):
+        if isinstance(distribution, DiscreteLaplaceLaw):
             rows = [row[row > 0] for row in np.abs(self._spread)]
             terms = [(row, np.ones(len(row))) for row in rows]
             return LaplaceError(
-                terms=terms, scale=float(law.scale) * step, lattice=step * magnitudes, floats=floats
+                terms=terms, scale=float(distribution.scale) * step, lattice=step * magnitudes, floats=floats
             )
-        if not isinstance(law, DiscreteGaussianLaw):
-            _check.refuse("measurement", "have Gaussian or Laplace noise", type(law).__name__)
-        sigma = float(law.sigma)
+        if not isinstance(distribution, DiscreteGaussianLaw):
+            _check.refuse("measurement", "have Gaussian or Laplace noise", type(distribution).__name__)
+        sigma = float(distribution.sigma)
         return NormalError(
             stddev=sigma * step * np.linalg.norm(self._spread, axis=1),
             slack=0.5 * step * magnitudes + floats,

@@ -10,10 +10,10 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_number
-from sfumato.mechanisms.base.calibration import Request, cheapest_noise
+from sfumato.mechanisms.base.calibration import PrivacyTarget, cheapest_noise
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, plain
-from sfumato.mechanisms.base.release import Release, sealed
+from sfumato.mechanisms.base.release import Release, read_only
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, Integers
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.query.linear_workload import LinearWorkload
@@ -22,7 +22,7 @@ from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["MultiplicativeWeights", "WeightsRelease"]
+__all__ = ["MultiplicativeWeights", "MultiplicativeWeightsRelease"]
 
 _PASSES: Final = 20
 _CLAMP: Final = 2.0**61
@@ -30,7 +30,7 @@ _CLAMP: Final = 2.0**61
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class WeightsRelease(Release):
+class MultiplicativeWeightsRelease(Release):
     """Answers of a synthetic histogram.
 
     Parameters
@@ -50,7 +50,7 @@ class WeightsRelease(Release):
 
     def __post_init__(self) -> None:
         for name in ("value", "cells"):
-            object.__setattr__(self, name, sealed(getattr(self, name)))
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
 
 @final
@@ -70,12 +70,12 @@ class MultiplicativeWeights(Mechanism):
 
     Notes
     -----
-    Guarantee: first the number of records in the cells is told with Laplace noise. A round chooses a query by
-    the exponential mechanism, scored by how far the synthetic answer is off, then tells it with Laplace
-    noise: the loss is the sum of these steps', each exact on whole numbers. A synthetic answer is computed
-    from what was told before and rounded to a whole step, so one unit moves a score by no more than it moves
-    the answer: at most the greatest entry of the workload (twice under replace-one, as `LinearWorkload`
-    knows). No step reads the data otherwise.
+    Guarantee: first the number of records in the cells is released with Laplace noise. A round chooses a
+    query by the exponential mechanism, scored by how far the synthetic answer is off, then tells it with
+    Laplace noise: the loss is the sum of these steps', each exact on whole numbers. A synthetic answer is
+    computed from what was released before and rounded to a whole step, so one unit moves a score by no more
+    than it moves the answer: at most the greatest entry of the workload (twice under replace-one, as
+    `LinearWorkload` knows). No step reads the data otherwise.
 
     *Error.* For n records, m queries with entries in [0, 1] and k cells, T rounds at :math:`\epsilon/2T` a
     step and the average of all rounds' histograms, every answer is within :math:`2n\sqrt{\ln(k)/T} +
@@ -143,7 +143,7 @@ class MultiplicativeWeights(Mechanism):
         -------
         MultiplicativeWeights
         """
-        request = Request(epsilon=epsilon, delta=delta)
+        request = PrivacyTarget(epsilon=epsilon, delta=delta)
         count = 2 * _check.integer("rounds", rounds, minimum=1) + 1
         start = count / request.exact_epsilon
         template = cls(workload=workload, rounds=rounds, scale=start, neighboring=neighboring)
@@ -159,7 +159,7 @@ class MultiplicativeWeights(Mechanism):
         each = self._choice().privacy_loss + self._answer().privacy_loss
         return self._total().privacy_loss + each * self.rounds
 
-    def release(self, value: Any, rng: Rng = None) -> WeightsRelease:
+    def release(self, value: Any, rng: Rng = None) -> MultiplicativeWeightsRelease:
         """Run all rounds on data.
 
         Parameters
@@ -171,7 +171,7 @@ class MultiplicativeWeights(Mechanism):
 
         Returns
         -------
-        WeightsRelease
+        MultiplicativeWeightsRelease
         """
         source = random_source(rng)
         exact = self.workload.steps(value)
@@ -181,16 +181,16 @@ class MultiplicativeWeights(Mechanism):
         # From here on the data is read by the two mechanisms only.
         weights = self.workload.weights().astype(np.float64)
         shares = np.full(weights.shape[1], 1 / weights.shape[1])
-        told: list[tuple[int, float]] = []
+        released: list[tuple[int, float]] = []
         for _ in range(self.rounds):
             index = choice.release(self._scores(exact, total * (weights @ shares)), source).value
-            told.append((index, float(answer.release(int(exact[index]), source).value)))
-            shares = self._learn(shares, weights, told, total)
+            released.append((index, float(answer.release(int(exact[index]), source).value)))
+            shares = self._learn(shares, weights, released, total)
         step = float(self.workload.step)
-        return WeightsRelease(
+        return MultiplicativeWeightsRelease(
             value=total * (weights @ shares) * step,
             cells=total * shares,
-            measured=tuple((index, noisy * step) for index, noisy in told),
+            measured=tuple((index, noisy * step) for index, noisy in released),
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,
@@ -200,11 +200,11 @@ class MultiplicativeWeights(Mechanism):
     def _scores(exact: Integers, synthetic: Array) -> Integers:
         return np.abs(exact - np.rint(np.clip(synthetic, -_CLAMP, _CLAMP)).astype(np.int64))
 
-    def _learn(self, shares: Array, weights: Array, told: list[tuple[int, float]], total: float) -> Array:
-        """Return shares moved towards all that was told, the latest first."""
+    def _learn(self, shares: Array, weights: Array, released: list[tuple[int, float]], total: float) -> Array:
+        """Return shares moved towards all that was released, the latest first."""
         largest = float(np.abs(weights).max())
         for _ in range(_PASSES):
-            for index, noisy in reversed(told):
+            for index, noisy in reversed(released):
                 row = weights[index] / largest
                 off = noisy / largest / total - float(row @ shares)
                 # An answer far out of range counts as one at the border: what could be moved is moved.

@@ -10,17 +10,17 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_number
-from sfumato.mechanisms.base.calibration import Request, cheapest_noise
+from sfumato.mechanisms.base.calibration import PrivacyTarget, cheapest_noise
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, floor_log2, plain, power_of_two
-from sfumato.mechanisms.factorization.multiplicative_weights import WeightsRelease
-from sfumato.mechanisms.factorization.online_utility import OnlineError
-from sfumato.mechanisms.factorization.query_stream import WeightsStream, query_steps
+from sfumato.mechanisms.factorization.multiplicative_weights import MultiplicativeWeightsRelease
+from sfumato.mechanisms.factorization.online_utility import OnlineUtility
+from sfumato.mechanisms.factorization.query_stream import LinearQueryStream, query_steps
 from sfumato.mechanisms.factorization.stream_mechanism import check_kind
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.query.counts import Histogram
-from sfumato.mechanisms.selection.selection import chance_of_failure
+from sfumato.mechanisms.selection.selection import failure_probability
 from sfumato.mechanisms.sparse_vector.laplace_sparse_vector import SparseVector
 from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
@@ -61,13 +61,13 @@ class OnlineMultiplicativeWeights(Mechanism):
     Laplace releases, whatever the number of queries. Queries may be chosen from all earlier answers.
 
     *Proof.* Number and grid apart, weights lie in [0, 1], so under each relation one unit moves an answer by
-    at most 1. A synthetic answer is a function of the query and of what was told before, rounded to a whole
-    step; so the distance of the exact answer from it, of which the comparison is made, moves by at most 1
-    too. Fix all that is told. Its probability is that of the total, times that of the comparisons' outcomes
-    given all earlier answers, times the noise's at each measured answer: the noise of measurements is fresh,
-    so it is a factor beside the integral over the threshold's noise, in which the proof of the sparse vector
-    technique stands as it is. So the loss is the sum of the three, each of the last conditionally on what was
-    told before. From the last update on the data is not read.
+    at most 1. A synthetic answer is a function of the query and of what was released before, rounded to a
+    whole step; so the distance of the exact answer from it, of which the comparison is made, moves by at most
+    1 too. Fix all that is released. Its probability is that of the total, times that of the comparisons'
+    outcomes given all earlier answers, times the noise's at each measured answer: the noise of measurements
+    is fresh, so it is a factor beside the integral over the threshold's noise, in which the proof of the
+    sparse vector technique stands as it is. So the loss is the sum of the three, each of the last
+    conditionally on what was released before. From the last update on the data is not read.
 
     *Utility.* Let n records be in k cells, :math:`h` the true shares and :math:`p` the synthetic ones, and
     :math:`\gamma = \langle q, h - p\rangle` what a measured query is off. The update multiplies p by
@@ -164,10 +164,10 @@ class OnlineMultiplicativeWeights(Mechanism):
         -------
         OnlineMultiplicativeWeights
         """
-        request = Request(epsilon=epsilon, delta=delta)
+        request = PrivacyTarget(epsilon=epsilon, delta=delta)
         records = _check.integer("records", records, minimum=1)
         queries = _check.integer("queries", queries, minimum=1)
-        beta = chance_of_failure(beta)
+        beta = failure_probability(beta)
 
         def of(count: int, scale: Fraction) -> OnlineMultiplicativeWeights:
             """Return the mechanism whose pure epsilon is the inverse of ``scale``."""
@@ -213,14 +213,14 @@ class OnlineMultiplicativeWeights(Mechanism):
             In records: with probability at least ``1 - beta`` all answers are within it, whatever the data
             and the queries. Infinite where the updates may not suffice for that.
         """
-        beta = chance_of_failure(beta)
+        beta = failure_probability(beta)
         queries = _check.integer("queries", queries, minimum=1)
         records = _check.integer("records", records, minimum=1)
         return self._errors(beta, queries, records).bound(
             Fraction(self.threshold), cells=self.histogram.entries, updates=self.updates, records=records
         )
 
-    def stream(self, data: Any, rng: Rng = None) -> WeightsStream:
+    def stream(self, data: Any, rng: Rng = None) -> LinearQueryStream:
         """Begin to answer queries on data.
 
         Parameters
@@ -232,13 +232,13 @@ class OnlineMultiplicativeWeights(Mechanism):
 
         Returns
         -------
-        WeightsStream
+        LinearQueryStream
             Charge its loss once, before.
         """
         source = random_source(rng)
         counts = self.histogram.steps(data)
         total = float(self._total().release(int(counts.sum()), source).value)
-        return WeightsStream(
+        return LinearQueryStream(
             counts,
             grid=self.grid,
             total=max(1.0, total),
@@ -249,7 +249,7 @@ class OnlineMultiplicativeWeights(Mechanism):
             source=source,
         )
 
-    def release(self, value: Any, rng: Rng = None) -> WeightsRelease:
+    def release(self, value: Any, rng: Rng = None) -> MultiplicativeWeightsRelease:
         """Answer queries that are all known beforehand, one after another.
 
         Parameters
@@ -261,7 +261,7 @@ class OnlineMultiplicativeWeights(Mechanism):
 
         Returns
         -------
-        WeightsRelease
+        MultiplicativeWeightsRelease
             Its answers, the synthetic histogram that was learnt, and which queries were measured.
         """
         if not isinstance(value, tuple) or len(value) != 2:
@@ -273,19 +273,19 @@ class OnlineMultiplicativeWeights(Mechanism):
             _check.refuse("queries", "have two axes", f"{table.ndim} axes", "pass (queries, cells)")
         weights = [query_steps(row, self.histogram.entries, self.grid) for row in table]
         stream = self.stream(data, rng)
-        told = [stream.answer(row) for row in weights]
-        return WeightsRelease(
-            value=np.array([answer.value for answer in told], dtype=np.float64),
+        released = [stream.answer(row) for row in weights]
+        return MultiplicativeWeightsRelease(
+            value=np.array([answer.value for answer in released], dtype=np.float64),
             cells=stream.cells,
-            measured=tuple((place, answer.value) for place, answer in enumerate(told) if answer.measured),
+            measured=tuple((index, answer.value) for index, answer in enumerate(released) if answer.measured),
             loss=stream.loss,
             neighboring=self.neighboring,
             simulated=stream.simulated,
         )
 
-    def _errors(self, beta: float, queries: int, records: int) -> OnlineError:
+    def _errors(self, beta: float, queries: int, records: int) -> OnlineUtility:
         total, threshold, query, number = (Fraction(getattr(self, name)) for name in self._NOISES)
-        return OnlineError.of(
+        return OnlineUtility.of(
             beta,
             scales=(total, threshold, query, number),
             step=self.grid.step,

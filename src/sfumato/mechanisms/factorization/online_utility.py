@@ -6,16 +6,16 @@ import math
 from fractions import Fraction
 from typing import NamedTuple, final
 
-from sfumato.mechanisms.selection.selection import log_steps
+from sfumato.mechanisms.selection.selection import steps_of_log_odds
 from sfumato.numerics.rounding import fraction_up
 
-__all__ = ["OnlineError"]
+__all__ = ["OnlineUtility"]
 
 _SLACK = 1e-9
 
 
 @final
-class OnlineError(NamedTuple):
+class OnlineUtility(NamedTuple):
     """Bounds on all noise of a run that hold together, in records, and what follows for its answers.
 
     Attributes
@@ -41,7 +41,7 @@ class OnlineError(NamedTuple):
         updates: int,
         queries: int,
         records: int,
-    ) -> OnlineError:
+    ) -> OnlineUtility:
         """Return bounds that all noise keeps but with probability ``beta``.
 
         Parameters
@@ -57,11 +57,11 @@ class OnlineError(NamedTuple):
         # A quarter for each kind of noise, and of its draws the same part for each.
         odds = 8 / beta
         fine = [
-            log_steps(scale / step, odds * draws) * step
+            steps_of_log_odds(scale / step, odds * draws) * step
             for scale, draws in ((threshold, 1), (query, queries), (number, updates))
         ]
         return cls(
-            total=Fraction(max(1, log_steps(total, odds))),
+            total=Fraction(max(1, steps_of_log_odds(total, odds))),
             comparison=fine[0] + fine[1],
             number=fine[2],
             rounding=(2 + records) * step,

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_bound, as_number
-from sfumato.mechanisms.base.calibration import Request, cheapest_noise
+from sfumato.mechanisms.base.calibration import PrivacyTarget, cheapest_noise
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.rational import Number, plain, power_of_two
 from sfumato.mechanisms.factorization.linear_error import LaplaceError
-from sfumato.mechanisms.factorization.strategies.binary_tree import Tree
+from sfumato.mechanisms.factorization.strategies.binary_tree import BinaryTree
 from sfumato.mechanisms.factorization.strategies.block_estimates import block_weights
-from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, Code
+from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, IntegerStrategy
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.stream_mechanism import StreamMechanism, check_kind
 from sfumato.numerics.rounding import fraction_up
@@ -73,14 +73,14 @@ class PureContinualSum(StreamMechanism):
 
     Examples
     --------
-    >>> counter = PureContinualSum.calibrated(strategy=Tree(steps=365), sensitivity=1, epsilon=1.0)
+    >>> counter = PureContinualSum.calibrated(strategy=BinaryTree(steps=365), sensitivity=1, epsilon=1.0)
     >>> stream = counter.stream(rng=7)
     >>> release = stream.send(120)
     >>> counter.scale, counter.privacy_loss.epsilon(), abs(release.value - 120) < 5 * release.stddev
     (9, 1.0, True)
     """
 
-    strategy: Tree
+    strategy: BinaryTree
     sensitivity: Number
     scale: Number
     participation: Participation = ONCE
@@ -88,10 +88,10 @@ class PureContinualSum(StreamMechanism):
     grid: Grid = None  # type: ignore[assignment]  # settled in __post_init__
     integral: bool = field(default=None, repr=False)  # type: ignore[assignment]  # settled in __post_init__
     neighboring: Neighboring = Neighboring.ADD_REMOVE
-    _code: Code = field(init=False, repr=False, compare=False)
+    _code: IntegerStrategy = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_kind("strategy", self.strategy, Tree, "others have a larger L1 sensitivity")
+        check_kind("strategy", self.strategy, BinaryTree, "others have a larger L1 sensitivity")
         remedy = "pass epsilon= to PureContinualSum.calibrated to have it chosen"
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
         self._settle(Fraction(self.scale))
@@ -104,7 +104,7 @@ class PureContinualSum(StreamMechanism):
     def calibrated(
         cls,
         *,
-        strategy: Tree,
+        strategy: BinaryTree,
         sensitivity: Number,
         epsilon: float,
         delta: float = 0.0,
@@ -129,8 +129,8 @@ class PureContinualSum(StreamMechanism):
         -------
         PureContinualSum
         """
-        request = Request(epsilon=epsilon, delta=delta)
-        check_kind("strategy", strategy, Tree, "others have a larger L1 sensitivity")
+        request = PrivacyTarget(epsilon=epsilon, delta=delta)
+        check_kind("strategy", strategy, BinaryTree, "others have a larger L1 sensitivity")
 
         blocks = strategy.heights * participation.most(strategy.steps)
         start = Fraction(as_bound("sensitivity", sensitivity)) * blocks / request.exact_epsilon
@@ -183,19 +183,19 @@ class PureContinualSum(StreamMechanism):
             return DiscreteLaplace(scale, self._shift(), neighboring=self.neighboring) * self.strategy.heights
         return PureDP(fraction_up(self.l1 / scale), neighboring=self.neighboring)
 
-    def _coded(self) -> Code:
+    def _coded(self) -> IntegerStrategy:
         return self._code
 
     def _draw(self, size: tuple[int, ...], source: RandomSource) -> NDArray[np.int64]:
         return discrete_laplace(self._noise(), size, source)
 
-    def _error(self, told: int | slice, greatest: float) -> LaplaceError:
+    def _error(self, released: int | slice, greatest: float) -> LaplaceError:
         unit = float(self.grid.step * power_of_two(-_BITS))
         return LaplaceError(
-            terms=_PrefixTerms(np.atleast_1d(np.arange(1, self.strategy.steps + 1)[told])),
+            terms=_PrefixTerms(np.atleast_1d(np.arange(1, self.strategy.steps + 1)[released])),
             scale=float(self.scale),
-            lattice=unit * self._code.spreads[told],
-            floats=np.full_like(self._code.spreads, unit * self._code.floats * greatest)[told],
+            lattice=unit * self._code.spreads[released],
+            floats=np.full_like(self._code.spreads, unit * self._code.floats * greatest)[released],
         )
 
 

@@ -12,17 +12,17 @@ from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, Integers
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.query.linear_workload import exact_products
-from sfumato.mechanisms.sparse_vector.above_threshold import Run
+from sfumato.mechanisms.sparse_vector.above_threshold import SparseVectorRun
 from sfumato.numerics.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["LearnedAnswer", "WeightsStream", "query_steps"]
+__all__ = ["LinearQueryStream", "StreamAnswer", "query_steps"]
 
 _CLAMP: Final = 2.0**61
 _LEAST_SHARE: Final = 1e-200
 
 
-class LearnedAnswer(NamedTuple):
+class StreamAnswer(NamedTuple):
     """An answer that may be shown.
 
     Attributes
@@ -40,7 +40,7 @@ class LearnedAnswer(NamedTuple):
 
 
 @final
-class WeightsStream:
+class LinearQueryStream:
     """Queries go in, answers come out; made by `OnlineMultiplicativeWeights.stream`.
 
     Attributes
@@ -61,7 +61,7 @@ class WeightsStream:
         *,
         grid: Grid,
         total: float,
-        run: Run,
+        run: SparseVectorRun,
         measurement: Laplace,
         updates: int,
         loss: PrivacyLoss,
@@ -87,7 +87,7 @@ class WeightsStream:
         """The synthetic histogram as it is now; it may be shown, and answers whatever else is asked."""
         return self._total * self._shares
 
-    def send(self, query: ArrayLike) -> LearnedAnswer:
+    def send(self, query: ArrayLike) -> StreamAnswer:
         """Answer a query.
 
         Parameters
@@ -97,7 +97,7 @@ class WeightsStream:
 
         Returns
         -------
-        LearnedAnswer
+        StreamAnswer
 
         Raises
         ------
@@ -106,22 +106,22 @@ class WeightsStream:
         """
         return self.answer(query_steps(query, len(self._counts), self._grid))
 
-    def answer(self, weights: Integers) -> LearnedAnswer:
+    def answer(self, weights: Integers) -> StreamAnswer:
         """Answer a query whose weights are given in steps of the grid."""
         step = float(self._grid.step)
         synthetic = self._total * float(weights @ self._shares)
         if not self.left:
-            return LearnedAnswer(synthetic * step, measured=False, checked=False)
+            return StreamAnswer(synthetic * step, measured=False, checked=False)
         exact = int(exact_products(weights[None], self._counts)[0])
         if not self._run.above(abs(exact - round(min(synthetic, _CLAMP)))):
-            return LearnedAnswer(synthetic * step, measured=False, checked=True)
+            return StreamAnswer(synthetic * step, measured=False, checked=True)
         self.left -= 1
         noisy = float(self._measurement.release(exact, self._source).value)
         # An answer far out of range counts as one at the border.
         off = min(1.0, max(-1.0, (noisy - synthetic) * step / self._total))
         shares = self._shares * np.exp(4 * off * step * weights)
         self._shares = np.maximum(shares / shares.sum(), _LEAST_SHARE)
-        return LearnedAnswer(noisy * step, measured=True, checked=True)
+        return StreamAnswer(noisy * step, measured=True, checked=True)
 
 
 def query_steps(query: ArrayLike, cells: int, grid: Grid) -> Integers:

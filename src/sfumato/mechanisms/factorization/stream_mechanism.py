@@ -18,7 +18,7 @@ from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.factorization.linear_error import LinearError
 from sfumato.mechanisms.factorization.linear_release import LinearRelease
-from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, Code, Integers
+from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, Integers, IntegerStrategy
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.mechanisms.factorization.strategies.strategy import Strategy
 from sfumato.numerics.source import RandomSource, Rng, random_source
@@ -47,7 +47,7 @@ class StreamMechanism(Mechanism):
     neighboring: Neighboring
 
     @abstractmethod
-    def _coded(self) -> Code:
+    def _coded(self) -> IntegerStrategy:
         """Return the strategy in whole numbers."""
 
     @abstractmethod
@@ -55,7 +55,7 @@ class StreamMechanism(Mechanism):
         """Draw noise, in its steps."""
 
     @abstractmethod
-    def _error(self, told: int | slice, greatest: float) -> LinearError:
+    def _error(self, released: int | slice, greatest: float) -> LinearError:
         """Return the error of some steps' sums, in the unit of the values."""
 
     @property
@@ -92,13 +92,13 @@ class StreamMechanism(Mechanism):
         measured = code.measure(values)
         noisy = measured + self._draw(measured.shape, source)
         sums = code.estimate(noisy, len(values))
-        told = slice(0, len(values))
+        released = slice(0, len(values))
         greatest = float(np.abs(noisy).max())
-        return self._released(sums, told, greatest, self.privacy_loss, simulated=source.simulated)
+        return self._released(sums, released, greatest, self.privacy_loss, simulated=source.simulated)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Array:
         """Draw all sums of many releases at once; see `Mechanism.outputs`."""
-        # Entries of a step's array are told with noise of their own.
+        # Entries of a step's array are released with noise of their own.
         copies = np.repeat(np.asarray(value)[..., None], _check.integer("size", size, minimum=1), axis=-1)
         return np.moveaxis(np.asarray(self.release(copies, rng).value), -1, 0)
 
@@ -134,12 +134,12 @@ class StreamMechanism(Mechanism):
         return np.clip(steps, -limit, limit)
 
     def _released(
-        self, sums: Array, told: int | slice, greatest: float, loss: PrivacyLoss, *, simulated: bool
+        self, sums: Array, released: int | slice, greatest: float, loss: PrivacyLoss, *, simulated: bool
     ) -> LinearRelease:
         scaled = sums * float(self.grid.step)
         return LinearRelease(
             value=scaled if scaled.ndim else float(scaled),
-            error=self._error(told, greatest),
+            error=self._error(released, greatest),
             loss=loss,
             neighboring=self.neighboring,
             simulated=simulated,

@@ -15,9 +15,9 @@ from sfumato.mechanisms.base.grid import Grid, as_grid
 from sfumato.mechanisms.base.rational import Number, ceil_log2
 from sfumato.mechanisms.query.sums import checked_bounds
 from sfumato.mechanisms.statistics.quantile.quantiles import without_nan
-from sfumato.mechanisms.statistics.quantile.rank_sampling import Partitioned
+from sfumato.mechanisms.statistics.quantile.rank_sampling import PartitionedNumbers
 
-__all__ = ["Around", "Column", "as_share"]
+__all__ = ["BoundedColumn", "RankNeighborhood", "as_proportion"]
 
 _Steps = NDArray[np.int64]
 _BITS: Final = 40
@@ -25,7 +25,7 @@ _DENOMINATOR: Final = 1 << 20
 _WIDEST: Final = 1 << 61
 
 
-class Around(NamedTuple):
+class RankNeighborhood(NamedTuple):
     """The records to the left of a rank, and to the right of one, from the rank outward.
 
     Parameters
@@ -42,7 +42,7 @@ class Around(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Column:
+class BoundedColumn:
     """Bounds and a grid.
 
     Parameters
@@ -55,7 +55,7 @@ class Column:
     grid: Grid
 
     @classmethod
-    def settle(cls, bounds: object, grid: Grid | None, bits: int = _BITS) -> Column:
+    def settle(cls, bounds: object, grid: Grid | None, bits: int = _BITS) -> BoundedColumn:
         """Check bounds, and choose a grid unless one is given: 1 for int bounds, else a few bits.
 
         Raises
@@ -89,17 +89,17 @@ class Column:
         whole = self.grid.exponent == 0 and all(isinstance(bound, int) for bound in self.bounds)
         return steps if whole else float(steps * self.grid.step)
 
-    def ranks(self, data: Any) -> Partitioned:
+    def ranks(self, data: Any) -> PartitionedNumbers:
         """Return the records of a column; NaN counts as 0."""
-        return Partitioned(without_nan(data), self.grid, *self.ends)
+        return PartitionedNumbers(without_nan(data), self.grid, *self.ends)
 
     def steps(self, data: Any) -> _Steps:
         """Return the records of a column in order."""
         ranks = self.ranks(data)
         return ranks.window(0, ranks.size)
 
-    def around(self, ranks: Partitioned, quantile: Fraction, reach: int) -> Around:
-        """Return the records around a quantile, at most ``reach`` beside it on either side.
+    def around(self, ranks: PartitionedNumbers, quantile: Fraction, reach: int) -> RankNeighborhood:
+        """Return the records around a quantile, at most ``maximum_depth`` beside it on either side.
 
         Parameters
         ----------
@@ -111,17 +111,17 @@ class Column:
         """
         rank, (lower, upper) = math.ceil(quantile * ranks.size), self.ends
         if not rank:
-            return Around(np.array([lower]), np.array([lower, upper]))
+            return RankNeighborhood(np.array([lower]), np.array([lower, upper]))
         first, last = max(0, rank - 1 - reach), min(ranks.size, rank + reach)
         window = ranks.window(first, last)
         left, right = window[: rank - first][::-1], window[rank - 1 - first :]
-        return Around(
+        return RankNeighborhood(
             np.append(left, lower) if not first else left,
             np.append(right, upper) if last == ranks.size else right,
         )
 
 
-def as_share(name: str, value: object) -> Fraction:
+def as_proportion(name: str, value: object) -> Fraction:
     """Return a share strictly between 0 and 1 as a plain fraction, 1/10 for 0.1; or refuse it."""
     share = _check.fraction(name, value).limit_denominator(_DENOMINATOR)
     if not 0 < share < 1:

@@ -16,8 +16,8 @@ from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.base.release import Release
-from sfumato.mechanisms.local_sensitivity.bounded_column import Column, as_share
-from sfumato.mechanisms.statistics.quantile.rank_sampling import below_each
+from sfumato.mechanisms.local_sensitivity.bounded_column import BoundedColumn, as_proportion
+from sfumato.mechanisms.statistics.quantile.rank_sampling import uniform_below_each
 from sfumato.numerics.choice import choose
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.source import Rng, random_source
@@ -101,13 +101,13 @@ class InverseSensitivity(Mechanism):
         if self.of not in ("quantile", "mean"):
             _check.refuse("of", "be 'quantile' or 'mean'", self.of)
         bits = {"bits": _MEAN_BITS} if self.of == "mean" else {}
-        column = Column.settle(self.bounds, self.grid, **bits)
+        column = BoundedColumn.settle(self.bounds, self.grid, **bits)
         object.__setattr__(self, "bounds", column.bounds)
         object.__setattr__(self, "grid", column.grid)
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
         if Fraction(self.epsilon) < _LEAST_EPSILON:
             _check.refuse("epsilon", "be at least 2**-30", self.epsilon, "such an answer tells nothing")
-        object.__setattr__(self, "quantile", as_share("quantile", self.quantile))
+        object.__setattr__(self, "quantile", as_proportion("quantile", self.quantile))
         _check.non_negative("radius", self.radius)
         if self.neighboring not in (Neighboring.REPLACE_ONE, Neighboring.ZERO_OUT):
             remedy = "the number of records must be public; use Quantile"
@@ -168,12 +168,12 @@ class InverseSensitivity(Mechanism):
         source, runs, column = random_source(rng), self._runs(value), self._column
         rate = Fraction(self.epsilon) / 2
         at = choose(runs.lengths, rate, multiplicity=runs.counts, size=size, rng=source)
-        steps = runs.starts[at] + below_each(runs.counts[at], source)
+        steps = runs.starts[at] + uniform_below_each(runs.counts[at], source)
         return [column.value(step) for step in steps.tolist()]
 
     @property
-    def _column(self) -> Column:
-        return Column(self.bounds, self.grid)
+    def _column(self) -> BoundedColumn:
+        return BoundedColumn(self.bounds, self.grid)
 
     def _runs(self, data: Any) -> _Runs:
         """Return all answers: those that k records can just reach, to the left and to the right."""

@@ -10,13 +10,13 @@ from typing import Any, Final, Protocol, Self, final, runtime_checkable
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_bound, as_number
-from sfumato.mechanisms.base.calibration import Request, least_pure_noise
+from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_pure_noise
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, plain
 from sfumato.mechanisms.base.release import Release
-from sfumato.mechanisms.local_sensitivity.bounded_column import Column, as_share
-from sfumato.mechanisms.local_sensitivity.smooth_sensitivity import depth
+from sfumato.mechanisms.local_sensitivity.bounded_column import BoundedColumn, as_proportion
+from sfumato.mechanisms.local_sensitivity.smooth_sensitivity import stable_depth
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.numerics.samplers import discrete_laplace
 from sfumato.numerics.scale import exact_scale
@@ -75,23 +75,23 @@ class StableQuantile:
     grid: Grid = None  # type: ignore[assignment]  # settled in __post_init__
 
     def __post_init__(self) -> None:
-        column = Column.settle(self.bounds, self.grid)
+        column = BoundedColumn.settle(self.bounds, self.grid)
         object.__setattr__(self, "bounds", column.bounds)
         object.__setattr__(self, "grid", column.grid)
-        object.__setattr__(self, "quantile", as_share("quantile", self.quantile))
+        object.__setattr__(self, "quantile", as_proportion("quantile", self.quantile))
 
     def value(self, data: Any) -> int | float:
         """Return the quantile: private."""
-        column = Column(self.bounds, self.grid)
+        column = BoundedColumn(self.bounds, self.grid)
         return column.value(int(column.around(column.ranks(data), Fraction(self.quantile), 1).left[0]))
 
     def distance(self, data: Any, bound: Fraction) -> int:
         """Return the least depth of wider spans: private. Time: that of sorting."""
-        column = Column(self.bounds, self.grid)
+        column = BoundedColumn(self.bounds, self.grid)
         ranks = column.ranks(data)
         around = column.around(ranks, Fraction(self.quantile), ranks.size)
         steps = min(math.floor(bound / self.grid.step), 1 << 61)
-        return depth(around, steps, _FARTHEST)
+        return stable_depth(around, steps, _FARTHEST)
 
 
 @final
@@ -183,15 +183,15 @@ class ProposeTestRelease(Mechanism):
         -------
         ProposeTestRelease
         """
-        request, bound = Request(epsilon=epsilon, delta=delta), as_bound("bound", bound)
+        request, bound = PrivacyTarget(epsilon=epsilon, delta=delta), as_bound("bound", bound)
         if not request.delta:
             _check.refuse("delta", "be positive", delta, "the test may fail to refuse")
 
         def price(scale: Fraction) -> DiscreteLaplace:
             return DiscreteLaplace(scale, 1, neighboring=neighboring)
 
-        def of(half: Request) -> Self:
-            test = least_pure_noise(price, half, 1 / half.exact_epsilon)
+        def of(half: PrivacyTarget) -> Self:
+            test = minimum_pure_noise(price, half, 1 / half.exact_epsilon)
             threshold = max(1, math.floor(float(test) * -math.log(2 * request.delta)) - 1)
             while DistanceTest(price(test), threshold).mass > request.delta:
                 threshold += 1
@@ -208,11 +208,11 @@ class ProposeTestRelease(Mechanism):
                 neighboring=neighboring,
             )
 
-        found = of(Request(epsilon=request.epsilon / 2, delta=0.0))
+        found = of(PrivacyTarget(epsilon=request.epsilon / 2, delta=0.0))
         if found.privacy_loss.pure().epsilon <= request.epsilon:
             return found
         # The sum of both halves may be rounded up.
-        return of(Request(epsilon=float(request.exact_epsilon * (1 - _ROUNDING) / 2), delta=0.0))
+        return of(PrivacyTarget(epsilon=float(request.exact_epsilon * (1 - _ROUNDING) / 2), delta=0.0))
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -249,7 +249,7 @@ class ProposeTestRelease(Mechanism):
         source = random_source(rng)
         distance = _whole(self.statistic.distance(value, Fraction(self.bound)))
         noisy = distance + discrete_laplace(Fraction(self.test_scale), None, source)
-        # Drawn whether it is told or not: neither time nor an error then follows the test.
+        # Drawn whether it is released or not: neither time nor an error then follows the test.
         answer = self._noise.release(self.statistic.value(value), source).value
         return Release(
             value=answer if noisy >= self.threshold else None,

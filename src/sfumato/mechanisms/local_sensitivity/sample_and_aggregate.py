@@ -1,4 +1,4 @@
-"""Any estimator, made private: it is applied to random blocks, and a private middle of the results told."""
+"""Sample-and-aggregate: an estimator runs on random blocks, and a private median of its results is given."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ class SampleAndAggregate(Mechanism):
     Guarantee: the loss of the aggregate under *replace-one among the blocks*, stated under ``neighboring``,
     whichever it is. Proof: each record is put into a block of its own choice, uniformly and independently of
     all records. Fix these choices: then a record that is added, removed, replaced or zeroed changes the
-    records of one block, so one of the results, whose number is public; the laws of the answer on both
-    datasets are those of the aggregate on neighbors. The choices' law is the same for both datasets (a record
-    more just has a choice more), and hockey-stick divergences are jointly convex, Rényi divergences
-    quasi-convex: the mixture over the choices has no greater one. (It need not be of bounded range, which no
-    view of the leaf rests on.)
+    records of one block, so one of the results, whose number is public; the distributions of the answer on
+    both datasets are those of the aggregate on neighbors. The choices' distribution is the same for both
+    datasets (a record more just has a choice more), and hockey-stick divergences are jointly convex, Rényi
+    divergences quasi-convex: the mixture over the choices has no greater one. (It need not be of bounded
+    range, which no view of the leaf rests on.)
 
     Whatever the estimator does, one unit changes one result: a block without records, an exception and a
     result that is no real number count as NaN, which counts as 0 and is clamped. What it prints or how long
@@ -144,10 +144,10 @@ class SampleAndAggregate(Mechanism):
         order = np.argsort(chosen, kind="stable")
         ends = np.searchsorted(chosen[order], np.arange(1, self.blocks))
         found = np.array([self._estimate(block) for block in np.split(value[order], ends)])
-        told = self._aggregate.release(found, source).value
+        released = self._aggregate.release(found, source).value
         lower, upper = (float(bound) for bound in self.bounds)
         return Release(
-            value=told if self.aggregate == "median" else max(lower, min(upper, float(told))),
+            value=released if self.aggregate == "median" else max(lower, min(upper, float(released))),
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,

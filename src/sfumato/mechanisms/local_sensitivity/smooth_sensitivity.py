@@ -29,32 +29,32 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.local_sensitivity.bounded_column import Around
+from sfumato.mechanisms.local_sensitivity.bounded_column import RankNeighborhood
 from sfumato.numerics.powers import powers
 
-__all__ = ["LEAST_SMOOTHNESS", "depth", "reach", "smooth_spread"]
+__all__ = ["MINIMUM_SMOOTHNESS", "maximum_depth", "smooth_sensitivity_of_rank", "stable_depth"]
 
-LEAST_SMOOTHNESS: Final = Fraction(1, 1 << 20)
+MINIMUM_SMOOTHNESS: Final = Fraction(1, 1 << 20)
 _SLACK: Final = Fraction(1, 1 << 38)
 _UP: Final = 1 + 2.0**-40
 _FLOOR_BITS: Final = 64
 _LN2: Final = Fraction(6932, 10000)  # above log(2)
 
 
-def reach(smoothness: Fraction) -> int:
-    """Return the depth from which on no span counts, as the floor of `smooth_spread` is greater."""
+def maximum_depth(smoothness: Fraction) -> int:
+    """Return the depth from which on no span counts: there `smooth_sensitivity_of_rank` is at its floor."""
     return math.ceil(_FLOOR_BITS * _LN2 / (smoothness - _SLACK)) + 1
 
 
-def smooth_spread(around: Around, smoothness: Fraction, widest: int) -> Fraction:
+def smooth_sensitivity_of_rank(around: RankNeighborhood, smoothness: Fraction, widest: int) -> Fraction:
     r"""Return a smooth bound on how far one unit moves the value at a rank, in steps.
 
     Parameters
     ----------
     around : Around
-        Records on either side, at least as many as `reach` says, or all.
+        Records on either side, at least as many as `maximum_depth` says, or all.
     smoothness : Fraction
-        At least `LEAST_SMOOTHNESS`.
+        At least `MINIMUM_SMOOTHNESS`.
     widest : int
         Distance of the bounds, in steps.
 
@@ -115,7 +115,7 @@ def _greatest(left: NDArray[np.int64], right: NDArray[np.int64], weights: NDArra
     return best
 
 
-def depth(around: Around, bound: int, most: int) -> int:
+def stable_depth(around: RankNeighborhood, bound: int, most: int) -> int:
     """Return the least depth of a span that is wider than a bound, or ``most`` where none is less deep.
 
     Parameters

@@ -11,9 +11,9 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.mechanisms.base.rational import Number
-from sfumato.mechanisms.local_sensitivity.bounded_column import Around, as_share
+from sfumato.mechanisms.local_sensitivity.bounded_column import RankNeighborhood, as_proportion
 from sfumato.mechanisms.local_sensitivity.smooth_noise import SmoothStatistic
-from sfumato.mechanisms.local_sensitivity.smooth_sensitivity import smooth_spread
+from sfumato.mechanisms.local_sensitivity.smooth_sensitivity import smooth_sensitivity_of_rank
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["SmoothTrimmedMean"]
@@ -66,7 +66,7 @@ class SmoothTrimmedMean(SmoothStatistic):
     neighboring: Neighboring = Neighboring.REPLACE_ONE
 
     def _settle(self) -> None:
-        trim = as_share("trim", self.trim)
+        trim = as_proportion("trim", self.trim)
         if not trim < Fraction(1, 2):
             _check.refuse("trim", "be above 0 and below 1/2", self.trim, "take the median instead")
         object.__setattr__(self, "trim", trim)
@@ -80,11 +80,13 @@ class SmoothTrimmedMean(SmoothStatistic):
         if not size:
             return lower, Fraction(upper - lower)
         cut = math.floor(Fraction(self.trim) * size)
-        kept = size - 2 * cut
-        around = Around(np.append(steps[: cut + 1][::-1], lower), np.append(steps[size - cut - 1 :], upper))
+        retained = size - 2 * cut
+        around = RankNeighborhood(
+            np.append(steps[: cut + 1][::-1], lower), np.append(steps[size - cut - 1 :], upper)
+        )
         middle = steps[cut : size - cut]
         # Two sums of halves, neither of which leaves 64 bits.
         total = (int((middle >> _HALF).sum()) << _HALF) + int((middle & ((1 << _HALF) - 1)).sum())
-        centre = round(Fraction(total, kept))
-        spread = smooth_spread(around, Fraction(self.smoothness), upper - lower)
-        return centre, spread / kept + 1
+        centre = round(Fraction(total, retained))
+        spread = smooth_sensitivity_of_rank(around, Fraction(self.smoothness), upper - lower)
+        return centre, spread / retained + 1

@@ -10,7 +10,7 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_bound, as_number
-from sfumato.mechanisms.base.calibration import Request, least_noise
+from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_noise
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.lattice import Lattice
 from sfumato.mechanisms.base.mechanism import Mechanism
@@ -40,7 +40,7 @@ class BoundedLaplace(Mechanism):
     sensitivity : int, float or Fraction
         The most that one unit moves the value.
     scale : int, float or Fraction
-        Of the Laplace law, in the unit of the values.
+        Of the Laplace distribution, in the unit of the values.
     bounds : tuple of two numbers
         Public. Values are clamped to them first.
     grid : Grid, optional
@@ -114,7 +114,7 @@ class BoundedLaplace(Mechanism):
         sensitivity, bounds, grid, integral, neighboring
             As in the class.
         """
-        request = Request(epsilon=epsilon, delta=0.0)
+        request = PrivacyTarget(epsilon=epsilon, delta=0.0)
         start = 2 * Fraction(as_bound("sensitivity", sensitivity)) / request.exact_epsilon
         if grid is None:
             chosen = Lattice.settle(sensitivity, noise=start, integral=integral)
@@ -130,7 +130,7 @@ class BoundedLaplace(Mechanism):
                 neighboring=neighboring,
             )
 
-        return of(least_noise(lambda scale: of(scale).privacy_loss, request, start))
+        return of(minimum_noise(lambda scale: of(scale).privacy_loss, request, start))
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -158,8 +158,8 @@ class BoundedLaplace(Mechanism):
         Returns
         -------
         Release
-            Of an int where values are whole numbers, else of a float. The noise's law depends on the value,
-            so no error can be shown beside it.
+            Of an int where values are whole numbers, else of a float. The noise's distribution depends on the
+            value, so no error can be shown beside it.
         """
         source = random_source(rng)
         return Release(

@@ -1,4 +1,4 @@
-"""The Gaussian mechanism: discrete Gaussian noise, priced as the discrete law it is."""
+"""The Gaussian mechanism: discrete Gaussian noise, priced as the discrete distribution it is."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, final
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_bound, as_entries, as_number
-from sfumato.mechanisms.base.calibration import Request, least_noise
+from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_noise
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.measurement import MeasuringMechanism
 from sfumato.mechanisms.base.rational import Number, plain, sqrt_up
@@ -36,8 +36,8 @@ class Gaussian(MeasuringMechanism):
     sensitivity : int, float or Fraction, optional
         The most that one unit moves an entry.
     stddev : int, float or Fraction
-        Standard deviation of the noise, in the unit of the values (the parameter of the law, above its true
-        standard deviation where that is under a few steps).
+        Standard deviation of the noise, in the unit of the values (the parameter of the distribution, above
+        its true standard deviation where that is under a few steps).
     l0 : int, optional
         The most entries of an array that one unit moves; 1 unless given. Where ``l2`` is given and values are
         real it must be given too (the array's size always holds).
@@ -63,14 +63,15 @@ class Gaussian(MeasuringMechanism):
     Guarantee: the loss is ``DiscreteGaussian(stddev, s) * l0`` in steps, where s is the sensitivity with the
     rounding counted (see ``Grid.shift``), under ``neighboring``: at most l0 entries move, each by at most s.
     With ``l2`` it is ``DiscreteGaussianVector(stddev, l2**2)``, which holds for every integer shift of that
-    norm. Condition: the caller's sensitivity holds. The law is not rotation-invariant, so it is never priced
-    as a continuous Gaussian.
+    norm. Condition: the caller's sensitivity holds. The distribution is not rotation-invariant, so it is
+    never priced as a continuous Gaussian.
 
     References
     ----------
-    Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy" (NeurIPS 2020): the law, its
-    zCDP in one and more dimensions, and its exact profile. The continuous Gaussian's analytic calibration is
-    ``sfumato.privacy.analytic_gaussian_stddev`` (Balle, Wang, ICML 2018); here it only starts the search.
+    Canonne, Kamath, Steinke, "The discrete Gaussian for differential privacy" (NeurIPS 2020): the
+    distribution, its zCDP in one and more dimensions, and its exact profile. The continuous Gaussian's
+    analytic calibration is ``sfumato.privacy.analytic_gaussian_stddev`` (Balle, Wang, ICML 2018); here it
+    only starts the search.
 
     Examples
     --------
@@ -121,7 +122,7 @@ class Gaussian(MeasuringMechanism):
             Its stddev is the least, to one part in a million, at which ``privacy_loss.quick_epsilon(delta)``,
             which is what a ledger charges, is at most epsilon.
         """
-        request = Request(
+        request = PrivacyTarget(
             epsilon=epsilon, delta=_check.unit_interval("delta", delta, "use Laplace for delta 0")
         )
         if l2 is not None:
@@ -139,7 +140,7 @@ class Gaussian(MeasuringMechanism):
         )
         steps = float(sqrt_up(Fraction(template._total_squared())))
         start = analytic_gaussian_stddev(sensitivity=steps, epsilon=request.epsilon, delta=request.delta)
-        stddev = least_noise(template._price, request, Fraction(start))
+        stddev = minimum_noise(template._price, request, Fraction(start))
         return replace(template, stddev=plain(stddev * template.grid.step))
 
     @classmethod
@@ -149,8 +150,8 @@ class Gaussian(MeasuringMechanism):
         return cls.calibrated(l2=sqrt_up(Fraction(shift.l2_squared)), integral=True, **request)
 
     @property
-    def law(self) -> DiscreteGaussianLaw:
-        """The law of the noise on each entry, in steps."""
+    def distribution(self) -> DiscreteGaussianLaw:
+        """The distribution of the noise on each entry, in steps."""
         return DiscreteGaussianLaw(self._noise() / self.grid.step)
 
     def covers(self, shift: Shift) -> bool:

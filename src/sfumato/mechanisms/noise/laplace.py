@@ -1,4 +1,4 @@
-"""The Laplace mechanism: discrete Laplace noise, priced as the discrete law it is."""
+"""The Laplace mechanism: discrete Laplace noise, priced as the discrete distribution it is."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, final
 
 from sfumato.mechanisms.base.additive import as_bound, as_entries, as_number
-from sfumato.mechanisms.base.calibration import Request, cheapest_noise
+from sfumato.mechanisms.base.calibration import PrivacyTarget, cheapest_noise
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.measurement import MeasuringMechanism
 from sfumato.mechanisms.base.rational import Number, plain
@@ -67,7 +67,7 @@ class Laplace(MeasuringMechanism):
     ----------
     Dwork, McSherry, Nissim, Smith, "Calibrating noise to sensitivity in private data analysis" (TCC 2006);
     Ghosh, Roughgarden, Sundararajan, "Universally utility-maximizing privacy mechanisms" (STOC 2009) for the
-    discrete law.
+    discrete distribution.
 
     Examples
     --------
@@ -123,7 +123,7 @@ class Laplace(MeasuringMechanism):
             to a fraction with a small denominator; at ``delta > 0`` the least that the loss proves, to 1e-6,
             where that is less by a thousandth or more.
         """
-        request = Request(epsilon=epsilon, delta=delta)
+        request = PrivacyTarget(epsilon=epsilon, delta=delta)
         most = as_bound("sensitivity", sensitivity) * as_entries(l0) if l1 is None else as_bound("l1", l1)
         template = cls(
             sensitivity=sensitivity,
@@ -144,14 +144,14 @@ class Laplace(MeasuringMechanism):
         return cls.calibrated(l1=shift.l1, **request)
 
     @property
-    def law(self) -> DiscreteLaplaceLaw:
-        """The law of the noise on each entry, in steps."""
+    def distribution(self) -> DiscreteLaplaceLaw:
+        """The distribution of the noise on each entry, in steps."""
         return DiscreteLaplaceLaw(self._noise() / self.grid.step)
 
     @property
     def stddev(self) -> float:
         """Standard deviation of the noise on each entry, in the unit of the values."""
-        return self.law.stddev * float(self.grid.step)
+        return self.distribution.stddev * float(self.grid.step)
 
     def covers(self, shift: Shift) -> bool:
         """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says."""

@@ -260,17 +260,17 @@ class RandomizedResponse(Mechanism):
             # The type is shown, never the value.
             rule = "be one category, or a list, tuple or array of them"
             _check.refuse("value", rule, type(value).__name__, "pass a list")
-        places = self._places(value if many else [value])
+        indices = self._indices(value if many else [value])
         truth, count = Fraction(self.truth), len(self.categories)
         source = random_source(rng)
-        unknown = np.flatnonzero(places < 0)
+        unknown = np.flatnonzero(indices < 0)
         # As many words whatever the answers are.
-        evenly = uniform_integers(count, len(places), source)
-        places[unknown] = evenly[unknown]
-        lies = uniform_integers(truth.denominator, len(places), source) >= truth.numerator
-        others = uniform_integers(count - 1, len(places), source)
-        reported = np.where(lies, others + (others >= places), places)
-        reports = [self.categories[place] for place in reported.tolist()]
+        evenly = uniform_integers(count, len(indices), source)
+        indices[unknown] = evenly[unknown]
+        lies = uniform_integers(truth.denominator, len(indices), source) >= truth.numerator
+        others = uniform_integers(count - 1, len(indices), source)
+        reported = np.where(lies, others + (others >= indices), indices)
+        reports = [self.categories[index] for index in reported.tolist()]
         return ResponseRelease(
             value=reports if many else reports[0],
             counts=np.bincount(reported, minlength=count),
@@ -295,10 +295,10 @@ class RandomizedResponse(Mechanism):
         """
         if _several(answer):
             _check.refuse("answer", "be one category", type(answer).__name__, "pass that of one respondent")
-        place, count = int(self._places([answer])[0]), len(self.categories)
-        truth = Fraction(self.truth) if place >= 0 else Fraction(1, count)
+        index, count = int(self._indices([answer])[0]), len(self.categories)
+        truth = Fraction(self.truth) if index >= 0 else Fraction(1, count)
         lie = (1 - truth) / (count - 1)
-        return {name: truth if k == place else lie for k, name in enumerate(self.categories)}
+        return {name: truth if k == index else lie for k, name in enumerate(self.categories)}
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
         """Draw the values of many releases at once; see `Mechanism.outputs`."""
@@ -307,23 +307,23 @@ class RandomizedResponse(Mechanism):
         # Respondents report each for themselves.
         return self.release([value] * _check.integer("size", size, minimum=1), rng).value
 
-    def _places(self, values: Iterable[Any]) -> NDArray[np.int64]:
-        """Return the places of the answers among the categories, -1 for what is none of them."""
-        place = {category: index for index, category in enumerate(self.categories)}
+    def _indices(self, values: Iterable[Any]) -> NDArray[np.int64]:
+        """Return the indices of the answers among the categories, -1 for what is none of them."""
+        index_of = {category: index for index, category in enumerate(self.categories)}
         if isinstance(values, np.ndarray) and values.dtype.kind in "biufUS":
             kinds, which = np.unique(values, return_inverse=True)
-            known = [place.get(kind, -1) for kind in kinds.tolist()]
+            known = [index_of.get(kind, -1) for kind in kinds.tolist()]
             return np.asarray(known, dtype=np.int64)[which.ravel()]
-        return np.fromiter((_place(place, value) for value in values), dtype=np.int64)
+        return np.fromiter((_index(index_of, value) for value in values), dtype=np.int64)
 
 
 def _several(value: object) -> bool:
     return value.ndim > 0 if isinstance(value, np.ndarray) else isinstance(value, list | tuple)
 
 
-def _place(places: dict[Hashable, int], value: Any) -> int:
+def _index(index_of: dict[Hashable, int], value: Any) -> int:
     try:
-        return places.get(value, -1)
+        return index_of.get(value, -1)
     except TypeError:  # it cannot be a category
         return -1
 

@@ -53,9 +53,9 @@ class Staircase(AdditiveMechanism):
     the losses are 0 and :math:`\pm\epsilon`, and the profile is that of the leaf at any :math:`\gamma'` whose
     total variation is no less. That of the integers is the mass of the d central ones for a shift d, greatest
     at d = s, where ``min(s, 2 r - 1)`` of them have weight 1 and the others b; that of the leaf rises to its
-    greatest, which no :math:`\epsilon`-DP law exceeds, at :math:`\gamma' = 1/2`.
+    greatest, which no :math:`\epsilon`-DP distribution exceeds, at :math:`\gamma' = 1/2`.
 
-    On whole numbers with sensitivity 1 there is one step for each number: the discrete Laplace law.
+    On whole numbers with sensitivity 1 there is one step for each number: the discrete Laplace distribution.
 
     References
     ----------
@@ -93,8 +93,8 @@ class Staircase(AdditiveMechanism):
             _check.refuse("epsilon", rule, self.epsilon, "pass a coarser grid, or values in other units")
 
     @property
-    def law(self) -> StaircaseLaw:
-        """The law of the noise on each entry, in steps."""
+    def distribution(self) -> StaircaseLaw:
+        """The distribution of the noise on each entry, in steps."""
         return StaircaseLaw(self.epsilon, self._per_entry(), self._first())
 
     def covers(self, shift: Shift) -> bool:
@@ -108,7 +108,7 @@ class Staircase(AdditiveMechanism):
         return min(width, max(1, round(share * width)))
 
     def _draw(self, size: tuple[int, ...] | None, source: RandomSource) -> Any:
-        return self.law.sample(size, source)
+        return self.distribution.sample(size, source)
 
     def _noise(self) -> Fraction:
         return Fraction(self.sensitivity) / Fraction(self.epsilon)

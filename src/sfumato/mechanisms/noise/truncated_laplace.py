@@ -9,7 +9,7 @@ from typing import Any, final
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import AdditiveMechanism, as_bound, as_entries, as_number
-from sfumato.mechanisms.base.calibration import Request, least_pure_noise
+from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_pure_noise
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.rational import Number, plain
 from sfumato.mechanisms.base.sensitivity import Shift
@@ -33,7 +33,7 @@ class TruncatedLaplace(AdditiveMechanism):
     sensitivity : int, float or Fraction
         The most that one unit moves an entry.
     scale : int, float or Fraction
-        Scale of the Laplace law, in the unit of the values.
+        Scale of the Laplace distribution, in the unit of the values.
     limit : int, float or Fraction
         The greatest noise, in the same unit, rounded up to whole steps; at least the sensitivity.
     l0 : int, optional
@@ -108,7 +108,7 @@ class TruncatedLaplace(AdditiveMechanism):
         sensitivity, l0, grid, integral, neighboring
             As in the class.
         """
-        request = Request(
+        request = PrivacyTarget(
             epsilon=epsilon, delta=_check.unit_interval("delta", delta, "use Laplace for delta 0")
         )
         entries = as_entries(l0)
@@ -124,7 +124,7 @@ class TruncatedLaplace(AdditiveMechanism):
             neighboring=neighboring,
         )
         shift, step = template._per_entry(), template.grid.step
-        scale = least_pure_noise(
+        scale = minimum_pure_noise(
             lambda noise: PureDP(fraction_up(shift / noise)) * entries,
             request,
             shift * entries / request.exact_epsilon,
@@ -137,14 +137,14 @@ class TruncatedLaplace(AdditiveMechanism):
         return replace(template, scale=plain(scale * step), limit=plain(high * step))
 
     @property
-    def law(self) -> TruncatedLaplaceLaw:
-        """The law of the noise on each entry, in steps."""
+    def distribution(self) -> TruncatedLaplaceLaw:
+        """The distribution of the noise on each entry, in steps."""
         return TruncatedLaplaceLaw(self._noise() / self.grid.step, self._limit())
 
     @property
     def stddev(self) -> float:
         """Standard deviation of the noise on each entry, in the unit of the values."""
-        return self.law.stddev * float(self.grid.step)
+        return self.distribution.stddev * float(self.grid.step)
 
     def covers(self, shift: Shift) -> bool:
         """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says."""
@@ -154,7 +154,7 @@ class TruncatedLaplace(AdditiveMechanism):
         return math.ceil(Fraction(self.limit) / self.grid.step)
 
     def _draw(self, size: tuple[int, ...] | None, source: RandomSource) -> Any:
-        return self.law.sample(size, source)
+        return self.distribution.sample(size, source)
 
     def _noise(self) -> Fraction:
         return Fraction(self.scale)

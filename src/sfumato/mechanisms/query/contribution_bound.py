@@ -26,7 +26,7 @@ class ContributionBound:
     Parameters
     ----------
     limit : int
-        The most records of one unit that are kept; at least 1.
+        The most records of one unit that are retained; at least 1.
     rng : None, int, numpy Generator or RandomSource
         What the lot is drawn with. A seed is for simulation only: a release of a query after such a bound is
         marked as simulated.
@@ -35,8 +35,8 @@ class ContributionBound:
     -----
     Stability: adding or removing a unit adds or removes at most ``limit`` records of the result, and zeroing
     its records zeroes at most ``limit``. Proof: each record draws a number of its own, and those of a unit
-    with the least numbers are kept. For one and the same draw, what is kept of the other units does not
-    depend on this one; so the two results are coupled, at most ``limit`` records apart, and a mechanism's
+    with the least numbers are retained. For one and the same draw, what is retained of the other units does
+    not depend on this one; so the two results are coupled, at most ``limit`` records apart, and a mechanism's
     guarantee for that distance holds for the mixture over the draw (joint convexity).
 
     Examples
@@ -69,7 +69,7 @@ class ContributionBound:
         return Stability(add_remove=self.limit, zero_out=self.limit)
 
     def __call__(self, data: Any) -> NDArray[Any]:
-        """Return the records that are kept, in their order.
+        """Return the records that are retained, in their order.
 
         Parameters
         ----------
@@ -87,5 +87,5 @@ class ContributionBound:
         order = np.lexsort((lot, unit))
         sorted_units = unit[order]
         firsts = np.flatnonzero(np.diff(sorted_units, prepend=-1))
-        place = np.arange(len(units)) - np.repeat(firsts, np.diff(np.append(firsts, len(units))))
-        return np.asarray(records[np.sort(order[place < self.limit])])
+        index = np.arange(len(units)) - np.repeat(firsts, np.diff(np.append(firsts, len(units))))
+        return np.asarray(records[np.sort(order[index < self.limit])])

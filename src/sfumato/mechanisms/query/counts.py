@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.sensitivity import Shift
-from sfumato.mechanisms.query.records import as_records, numbers
+from sfumato.mechanisms.query.records import as_numbers, as_records
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["Count", "Histogram"]
@@ -127,7 +127,7 @@ class Histogram(Query):
     def cells(self, data: Any) -> NDArray[np.int64]:
         """Return each record's cell, -1 for none; private."""
         if self.edges is not None:
-            return _between(numbers(data, integral=False), self.edges)
+            return _between(as_numbers(data, integral=False), self.edges)
         records = as_records(data)
         if records.ndim != 1:
             # Each number of a row would be counted, and one unit would move as many cells.
@@ -136,8 +136,8 @@ class Histogram(Query):
         numerals = [category for category in categories if isinstance(category, int)]
         if records.dtype.kind in "iu" and len(numerals) == len(categories):
             return _integer_cells(records, numerals)
-        places = {category: cell for cell, category in enumerate(categories)}
-        return np.fromiter((_place(places, record) for record in records.tolist()), np.int64, len(records))
+        cell_of = {category: cell for cell, category in enumerate(categories)}
+        return np.fromiter((_cell(cell_of, record) for record in records.tolist()), np.int64, len(records))
 
     def shift(self, neighboring: Neighboring) -> Shift:
         """Return one entry by one, or two under replace-one."""
@@ -164,10 +164,10 @@ def _integer_cells(records: NDArray[Any], categories: list[int]) -> NDArray[np.i
     return np.where(values[at] == records, cells[at], -1).astype(np.int64)
 
 
-def _place(places: dict[Hashable, int], record: Any) -> int:
+def _cell(cell_of: dict[Hashable, int], record: Any) -> int:
     if not isinstance(record, Hashable) or (isinstance(record, float) and math.isnan(record)):
         return -1
     try:
-        return places.get(record, -1)
+        return cell_of.get(record, -1)
     except TypeError:  # a tuple that holds a list
         return -1

@@ -16,15 +16,15 @@ from sfumato.privacy.neighboring import Neighboring
 
 __all__ = [
     "ABSENT",
-    "Domain",
-    "Pair",
+    "DatasetPair",
+    "RecordDomain",
     "boundary_pairs",
     "bounded_domain",
     "domain_of",
     "finite_domain",
+    "mutated_pair",
     "random_pair",
-    "shared_sizes",
-    "variation",
+    "shared_size_range",
 ]
 
 ABSENT = object()
@@ -35,7 +35,7 @@ _UNBOUNDED = (0.0, 1.0, -1.0, 1e3, -1e3, 1e9, -1e9)
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Domain:
+class RecordDomain:
     """What a record may be: how to draw one, and the ones most likely to do harm."""
 
     draw: Callable[[np.random.Generator], Any]
@@ -48,11 +48,11 @@ class Domain:
         return self.draw(generator)
 
 
-def bounded_domain(lower: float, upper: float) -> Domain:
+def bounded_domain(lower: float, upper: float) -> RecordDomain:
     """Return the numbers between two bounds, which may be infinite; whole numbers if both are ints."""
     if isinstance(lower, int) and isinstance(upper, int):
         ends = tuple(dict.fromkeys((lower, upper, (lower + upper) // 2)))
-        return Domain(
+        return RecordDomain(
             draw=lambda generator: int(generator.integers(lower, upper, endpoint=True)), extremes=ends
         )
     if math.isinf(lower) or math.isinf(upper):
@@ -64,16 +64,16 @@ def bounded_domain(lower: float, upper: float) -> Domain:
                 np.clip(generator.standard_cauchy() * 10.0 ** generator.integers(-2, 7), lower, upper)
             )
 
-        return Domain(draw=heavy_tailed, extremes=tuple(dict.fromkeys([*finite, *inside])))
+        return RecordDomain(draw=heavy_tailed, extremes=tuple(dict.fromkeys([*finite, *inside])))
     middle = lower + (upper - lower) / 2
-    return Domain(
+    return RecordDomain(
         draw=lambda generator: float(generator.uniform(lower, upper)), extremes=(lower, upper, middle)
     )
 
 
-def finite_domain(values: Sequence[Any]) -> Domain:
+def finite_domain(values: Sequence[Any]) -> RecordDomain:
     """Return a finite set of records."""
-    return Domain(
+    return RecordDomain(
         draw=lambda generator: values[int(generator.integers(len(values)))], extremes=tuple(values[:8])
     )
 
@@ -82,7 +82,7 @@ def domain_of(
     bounds: tuple[float, float] | None = None,
     values: Sequence[Any] | None = None,
     sample: Callable[[np.random.Generator], Any] | None = None,
-) -> Domain:
+) -> RecordDomain:
     """Return the records between two bounds, or of some values, or as a function draws them.
 
     Raises
@@ -98,14 +98,14 @@ def domain_of(
             _check.refuse("values", "hold at least one record", values)
         return finite_domain(list(values))
     if sample is not None:
-        return Domain(draw=sample, extremes=())
+        return RecordDomain(draw=sample, extremes=())
     lower, upper = (-math.inf, math.inf) if bounds is None else bounds
     if not lower <= upper:
         _check.refuse("bounds", "be (lower, upper) with lower <= upper", bounds)
     return bounded_domain(lower, upper)
 
 
-def shared_sizes(sizes: tuple[int, int], neighboring: Neighboring) -> tuple[int, int]:
+def shared_size_range(sizes: tuple[int, int], neighboring: Neighboring) -> tuple[int, int]:
     """Return the range of the number of records that both neighbors share.
 
     Raises
@@ -125,11 +125,11 @@ def shared_sizes(sizes: tuple[int, int], neighboring: Neighboring) -> tuple[int,
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
-    """Two neighbors: the records that they share, and what one unit has in each, at the same place."""
+class DatasetPair:
+    """Two neighbors: the records that they share, and what one unit has in each, at the same index."""
 
     others: tuple[Any, ...]
-    place: int
+    index: int
     first: Any
     second: Any
 
@@ -139,7 +139,7 @@ class Pair:
 
     def _with(self, record: Any) -> NDArray[Any]:
         own = () if record is ABSENT else (record,)
-        return np.asarray([*self.others[: self.place], *own, *self.others[self.place :]])
+        return np.asarray([*self.others[: self.index], *own, *self.others[self.index :]])
 
 
 def _second(neighboring: Neighboring, drawn: Any, neutral: Any) -> Any:
@@ -149,8 +149,8 @@ def _second(neighboring: Neighboring, drawn: Any, neutral: Any) -> Any:
 
 
 def boundary_pairs(
-    domain: Domain, neighboring: Neighboring, sizes: tuple[int, int], neutral: Any
-) -> Iterator[Pair]:
+    domain: RecordDomain, neighboring: Neighboring, sizes: tuple[int, int], neutral: Any
+) -> Iterator[DatasetPair]:
     """Yield pairs made of extreme records: all alike, or half and half, at the ends of the range of sizes."""
     low, high = sizes
     for size in dict.fromkeys((low, min(low + 1, high), (low + high) // 2, high)):
@@ -159,33 +159,33 @@ def boundary_pairs(
             for first, drawn in product(domain.extremes, repeat=2):
                 second = _second(neighboring, drawn, neutral)
                 if neighboring is Neighboring.REPLACE_ONE or drawn is domain.extremes[0]:
-                    yield Pair(others=others, place=size // 2, first=first, second=second)
+                    yield DatasetPair(others=others, index=size // 2, first=first, second=second)
 
 
 def random_pair(
-    domain: Domain,
+    domain: RecordDomain,
     neighboring: Neighboring,
     sizes: tuple[int, int],
     neutral: Any,
     generator: np.random.Generator,
-) -> Pair:
+) -> DatasetPair:
     """Draw a pair; the sizes are log-uniform, because the smallest data are the most sensitive."""
     low, high = sizes
     size = min(high, int((low + 1) * ((high + 1) / (low + 1)) ** generator.random() + generator.random()) - 1)
     others = tuple(domain.pick(generator) for _ in range(max(low, size)))
     second = _second(neighboring, domain.pick(generator), neutral)
-    place = int(generator.integers(len(others) + 1))
-    return Pair(others=others, place=place, first=domain.pick(generator), second=second)
+    index = int(generator.integers(len(others) + 1))
+    return DatasetPair(others=others, index=index, first=domain.pick(generator), second=second)
 
 
-def variation(
-    pair: Pair,
-    domain: Domain,
+def mutated_pair(
+    pair: DatasetPair,
+    domain: RecordDomain,
     neighboring: Neighboring,
     sizes: tuple[int, int],
     generator: np.random.Generator,
-) -> Pair:
-    """Return a pair that differs in one thing: a record, the unit's own, the size, the place."""
+) -> DatasetPair:
+    """Return a pair that differs in one thing: a record, the unit's own, the size, the index."""
     move = int(generator.integers(5))
     size = len(pair.others)
     at = int(generator.integers(size)) if size else 0
@@ -195,9 +195,9 @@ def variation(
         return replace(pair, second=domain.pick(generator))
     if move == 2 and size > sizes[0]:
         shorter = pair.others[:at] + pair.others[at + 1 :]
-        return replace(pair, others=shorter, place=min(pair.place, size - 1))
+        return replace(pair, others=shorter, index=min(pair.index, size - 1))
     if move == 3 and size < sizes[1]:
         return replace(pair, others=(*pair.others, domain.pick(generator)))
     if move == 4:
-        return replace(pair, place=int(generator.integers(size + 1)))
+        return replace(pair, index=int(generator.integers(size + 1)))
     return replace(pair, others=(*pair.others[:at], domain.pick(generator), *pair.others[at + 1 :])[:size])

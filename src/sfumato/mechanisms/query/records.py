@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.base.grid import clamp
 
-__all__ = ["as_records", "exact_sum", "numbers", "places", "table"]
+__all__ = ["as_numbers", "as_records", "as_table", "exact_sum", "relative_positions"]
 
 _HALF = 32  # each half of a summand has at most 32 bits, so 2**31 of them fit into int64
 
@@ -27,7 +27,7 @@ def as_records(data: Any) -> NDArray[Any]:
     return data
 
 
-def numbers(data: Any, *, integral: bool) -> NDArray[Any]:
+def as_numbers(data: Any, *, integral: bool) -> NDArray[Any]:
     """Return one real number per record.
 
     Raises
@@ -45,7 +45,7 @@ def numbers(data: Any, *, integral: bool) -> NDArray[Any]:
     return array.astype(np.int8) if array.dtype.kind == "b" else array
 
 
-def table(data: Any, columns: int, *, name: str = "data") -> NDArray[Any]:
+def as_table(data: Any, columns: int, *, name: str = "data") -> NDArray[Any]:
     """Return real numbers in so many columns, a row for each record.
 
     Raises
@@ -61,7 +61,7 @@ def table(data: Any, columns: int, *, name: str = "data") -> NDArray[Any]:
     return array
 
 
-def places(array: NDArray[Any], bounds: tuple[Any, Any]) -> NDArray[np.float64]:
+def relative_positions(array: NDArray[Any], bounds: tuple[Any, Any]) -> NDArray[np.float64]:
     """Return where real numbers lie between two bounds: 0 at the lower and 1 at the upper one, or beyond.
 
     NaN counts as the number 0. Bounds that are arrays are those of columns.

@@ -134,7 +134,7 @@ def check_sensitivity(
     False
     """
     domain = neighboring_datasets.domain_of(bounds, values, sample)
-    shared = neighboring_datasets.shared_sizes(sizes, neighboring)
+    shared = neighboring_datasets.shared_size_range(sizes, neighboring)
     claimed = _check.non_negative("claimed", claimed)
     trials = _check.integer("trials", trials, minimum=1)
     generator = np.random.default_rng(rng)
@@ -148,7 +148,8 @@ def check_sensitivity(
     while search.trials < trials and search.best[0][0] < math.inf:
         rank = search.trials % len(search.best)
         search.attempt(
-            neighboring_datasets.variation(search.best[rank][1], domain, neighboring, shared, generator), rank
+            neighboring_datasets.mutated_pair(search.best[rank][1], domain, neighboring, shared, generator),
+            rank,
         )
     return search.report(claimed, neighboring)
 
@@ -164,9 +165,9 @@ class _Search:
     trials: int = 0
     defined: bool = False
     failure: Exception | None = None
-    best: list[tuple[float, neighboring_datasets.Pair]] = field(default_factory=list)
+    best: list[tuple[float, neighboring_datasets.DatasetPair]] = field(default_factory=list)
 
-    def attempt(self, pair: neighboring_datasets.Pair, parent: int | None = None) -> None:
+    def attempt(self, pair: neighboring_datasets.DatasetPair, parent: int | None = None) -> None:
         """Try a pair; one that varies a parent takes its place if it is as bad."""
         first, second = (self._answer(data) for data in pair.datasets())
         move = self._distance(first, second)

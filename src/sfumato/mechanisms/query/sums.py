@@ -17,7 +17,7 @@ from sfumato.mechanisms.base.lattice_release import LatticeRelease
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.rational import ceil_log2
 from sfumato.mechanisms.base.sensitivity import Shift, check_public_size
-from sfumato.mechanisms.query.records import exact_sum, numbers, places
+from sfumato.mechanisms.query.records import as_numbers, exact_sum, relative_positions
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.neighboring import Neighboring
 
@@ -96,7 +96,7 @@ class BoundedSum(Query):
 
     def steps(self, data: Any) -> int:
         """Return the exact sum in steps."""
-        array = numbers(data, integral=self._integral)
+        array = as_numbers(data, integral=self._integral)
         if self._integral:
             return exact_sum(np.clip(whole(array.astype(np.int64) if not array.size else array), *self._ends))
         return exact_sum(np.clip(self.grid.round(array), *self._ends))
@@ -141,7 +141,7 @@ class Mean(Query):
     is no property of the data is a `BoundedSum`, divided afterwards.
 
     With private n the query has two entries, the centred sum and the count turned by 45 degrees so that one
-    unit moves them least: with each record's place t in its bounds, from 0 to 1, they are the sum of t and
+    unit moves them least: with each record's position t in its bounds, from 0 to 1, they are the sum of t and
     the sum of 1 - t. Their sum is n, and ``estimate`` reads the mean off them. One record moves them by (t, 1
     - t): by 1 in L1, L2 and Linf under add/remove and zero-out; under replace-one by (d, -d), by 2, sqrt(2)
     and 1. A mean of private size has no such bound itself: claiming range / n is the classical mistake.
@@ -177,7 +177,7 @@ class Mean(Query):
 
     @property
     def step(self) -> Fraction:
-        """What one step is worth: of the sum over n, or of a record's place between its bounds."""
+        """What one step is worth: of the sum over n, or of a record's position between its bounds."""
         return Fraction(1, 1 << _BITS) if self.n is None else self._sum.grid.step / self.n
 
     @property
@@ -195,7 +195,9 @@ class Mean(Query):
             return self._sum.steps(data)
         one = 1 << _BITS
         # Any float error stays inside one record's own whole number of steps, from 0 to one.
-        steps = np.rint(places(numbers(data, integral=False), self.bounds) * one).astype(np.int64)
+        steps = np.rint(relative_positions(as_numbers(data, integral=False), self.bounds) * one).astype(
+            np.int64
+        )
         return np.array([exact_sum(steps), exact_sum(one - steps)], dtype=np.int64)
 
     def shift(self, neighboring: Neighboring) -> Shift:
@@ -243,8 +245,8 @@ class Mean(Query):
 
     def _between(self, high: float, low: float, *, empty: float = 0.5, wider: float = 0.0) -> float:
         lower, upper = self.bounds
-        place = high / (high + low) if high + low > 0 else empty
-        return min(upper, max(lower, lower + min(1.0, max(0.0, place + wider)) * (upper - lower)))
+        position = high / (high + low) if high + low > 0 else empty
+        return min(upper, max(lower, lower + min(1.0, max(0.0, position + wider)) * (upper - lower)))
 
 
 def checked_bounds(bounds: object) -> tuple[int | float, int | float]:

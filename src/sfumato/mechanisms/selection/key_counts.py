@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.base.grid import whole
 
-__all__ = ["counted", "in_random_order"]
+__all__ = ["descending_order", "positive_counts"]
 
 _LIMIT = 1 << 61
 
 
-def counted(value: Any) -> tuple[list[Hashable], NDArray[np.int64]]:
+def positive_counts(value: Any) -> tuple[list[Hashable], NDArray[np.int64]]:
     """Return the keys with a positive count, and their counts; others are as good as absent.
 
     Parameters
@@ -38,6 +38,6 @@ def counted(value: Any) -> tuple[list[Hashable], NDArray[np.int64]]:
     return keys, np.minimum(counts[present], _LIMIT)
 
 
-def in_random_order(counts: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
-    """Return the places of counts from the largest to the smallest, equal ones in random order."""
+def descending_order(counts: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the indices of counts from the largest to the smallest, equal ones in random order."""
     return np.lexsort((words, -counts))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_bound, as_number
-from sfumato.mechanisms.base.calibration import Request, cheapest_noise
+from sfumato.mechanisms.base.calibration import PrivacyTarget, cheapest_noise
 from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.lattice import Lattice
 from sfumato.mechanisms.base.mechanism import Mechanism
@@ -29,13 +29,13 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = [
     "Selection",
     "Steps",
-    "any_of",
     "as_candidates",
-    "chance_of_failure",
-    "how_many",
-    "log_steps",
+    "candidate_count",
+    "failure_probability",
+    "random_true_index",
+    "require_candidates",
     "score_steps",
-    "some",
+    "steps_of_log_odds",
 ]
 
 Steps = NDArray[np.int64]
@@ -132,7 +132,7 @@ class Selection(Mechanism):
         -------
         Self
         """
-        request = Request(epsilon=epsilon, delta=delta)
+        request = PrivacyTarget(epsilon=epsilon, delta=delta)
         start = Fraction(as_bound("sensitivity", sensitivity)) / request.exact_epsilon
         probe = cls(sensitivity=sensitivity, scale=start, **parameters)
         start = probe._total() * probe.grid.step / request.exact_epsilon
@@ -175,7 +175,7 @@ class Selection(Mechanism):
         """
         steps, source = self._steps(value), random_source(rng)
         return Release(
-            value=self._told(self._draw(steps, 1, source))[0],
+            value=self._released(self._draw(steps, 1, source))[0],
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,
@@ -184,7 +184,7 @@ class Selection(Mechanism):
     @final
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
         """Draw many choices at once; see `Mechanism.outputs`."""
-        return self._told(
+        return self._released(
             self._draw(self._steps(value), _check.integer("size", size, minimum=1), random_source(rng))
         )
 
@@ -205,8 +205,8 @@ class Selection(Mechanism):
             With probability at least ``1 - beta`` the chosen score is within it of the best, whatever the
             scores (as long as they are in range); rounding counted.
         """
-        beta = chance_of_failure(beta)
-        number = how_many(self.candidates, candidates)
+        beta = failure_probability(beta)
+        number = candidate_count(self.candidates, candidates)
         self._check_number(number)
         steps = self._shortfall(beta, number, Fraction(self.scale) / self.grid.step)
         # Two rounded scores are together off by at most one step.
@@ -233,7 +233,7 @@ class Selection(Mechanism):
 
     def _check_number(self, candidates: int) -> None:
         """Refuse a number of candidates that nothing can be chosen from."""
-        some(candidates)
+        require_candidates(candidates)
 
     @property
     def _lattice(self) -> Lattice:
@@ -244,7 +244,7 @@ class Selection(Mechanism):
         """The inverse scale, in steps."""
         return self.grid.step / Fraction(self.scale)
 
-    def _told(self, chosen: Steps) -> list[Any]:
+    def _released(self, chosen: Steps) -> list[Any]:
         """Return what is released for each choice."""
         listed = chosen.tolist()
         if chosen.ndim > 1:
@@ -285,36 +285,36 @@ def as_candidates(given: Sequence[Any]) -> Sequence[Any]:
     return given if isinstance(given, range) else tuple(given)
 
 
-def any_of(places: NDArray[np.bool_], source: RandomSource) -> Steps:
-    """Return of each row of places a uniform one of those that are true."""
-    counts = places.sum(axis=1)
-    order = np.empty(len(places), np.int64)
+def random_true_index(mask: NDArray[np.bool_], source: RandomSource) -> Steps:
+    """Return of each row of a mask a uniform one of those that are true."""
+    counts = mask.sum(axis=1)
+    order = np.empty(len(mask), np.int64)
     for count in np.unique(counts).tolist():
         rows = np.flatnonzero(counts == count)
         order[rows] = uniform_integers(count, rows.size, source)
-    return np.asarray(np.nonzero(places)[1][counts.cumsum() - counts + order], np.int64)
+    return np.asarray(np.nonzero(mask)[1][counts.cumsum() - counts + order], np.int64)
 
 
-def how_many(given: Sequence[Any] | None, stated: int | None) -> int:
+def candidate_count(given: Sequence[Any] | None, stated: int | None) -> int:
     """Return the number of candidates, or refuse where it is nowhere stated."""
     if given is not None:
         return len(given)
     return _check.integer("candidates", stated, minimum=1, remedy="say how many there are")
 
 
-def chance_of_failure(beta: float) -> float:
+def failure_probability(beta: float) -> float:
     """Return a chance that floats can tell from zero, also after a product."""
     beta = _check.unit_interval("beta", beta)
     return beta if beta >= 1e-200 else _check.refuse("beta", "be at least 1e-200", beta)
 
 
-def some(candidates: int) -> None:
+def require_candidates(candidates: int) -> None:
     """Refuse an empty list of candidates."""
     if not candidates:
         _check.refuse("candidates", "hold at least one", "none", "pass what may be chosen")
 
 
-def log_steps(scale: Fraction, odds: float) -> int:
+def steps_of_log_odds(scale: Fraction, odds: float) -> int:
     """Return the least whole g of at least 0 with ``exp(-(g + 1) / scale) <= 1 / odds``, or one more."""
     if odds <= 1:
         return 0

@@ -11,13 +11,13 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_number
-from sfumato.mechanisms.base.calibration import Request, cheapest_noise
+from sfumato.mechanisms.base.calibration import PrivacyTarget, cheapest_noise
 from sfumato.mechanisms.base.lattice import Lattice
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, plain
 from sfumato.mechanisms.base.release import Release
-from sfumato.mechanisms.selection.key_counts import counted, in_random_order
-from sfumato.mechanisms.selection.selection import chance_of_failure
+from sfumato.mechanisms.selection.key_counts import descending_order, positive_counts
+from sfumato.mechanisms.selection.selection import failure_probability
 from sfumato.numerics.laws import exp_minus
 from sfumato.numerics.race import choose_distinct
 from sfumato.numerics.rounding import add_down, div_up, mul_up
@@ -36,17 +36,17 @@ _MOST = 1 << 60  # counts of at most 2**61 with it on top fit into int64
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownDomainTopK(Mechanism):
-    r"""At most so many of the most frequent keys, in order; only keys that occur are ever told.
+    r"""At most so many of the most frequent keys, in order; only keys that occur are ever released.
 
     Parameters
     ----------
     scale : int, float or Fraction
         Of the Gumbel noise, in counts.
     threshold : int
-        A key is told before the list ends if its noisy count is above a noisy bar, which stands this far
+        A key is released before the list ends if its noisy count is above a noisy bar, which stands this far
         above the first count that is not looked at (zero if there is none).
     count : int
-        The most keys that are told.
+        The most keys that are released.
     domain : int, optional
         How many of the largest counts are looked at, at least ``count``; ten times that unless given.
     l0 : int, optional
@@ -112,7 +112,7 @@ class UnknownDomainTopK(Mechanism):
         given: int | None = self.domain
         if given is None:
             object.__setattr__(self, "domain", _DOMAIN * count)
-        remedy = "look at no fewer than are told"
+        remedy = "look at no fewer than are released"
         if _check.integer("domain", self.domain, minimum=count, remedy=remedy) > _MOST:
             _check.refuse("domain", "be at most 2**60", self.domain, "no data has so many keys")
         if self.l0 is not None:
@@ -147,11 +147,11 @@ class UnknownDomainTopK(Mechanism):
             Half of delta goes into composition where that buys a smaller scale, else all of it into the
             threshold, which is the least that fits.
         """
-        request = Request(
+        request = PrivacyTarget(
             epsilon=epsilon, delta=_check.unit_interval("delta", delta, "use TopK with listed keys")
         )
         tellings = _check.integer("count", count, minimum=1)
-        halved = Request(epsilon=request.epsilon, delta=request.delta / 2)
+        halved = PrivacyTarget(epsilon=request.epsilon, delta=request.delta / 2)
         scale = cheapest_noise(
             lambda scale: _choices(scale, tellings, neighboring), halved, tellings / request.exact_epsilon
         )
@@ -191,7 +191,7 @@ class UnknownDomainTopK(Mechanism):
         A key that is t above that count comes first of itself, bar and blanks with probability at least ``1 /
         (1 + exp(-t / b) (exp(threshold / b) + domain))``.
         """
-        beta = chance_of_failure(beta)
+        beta = failure_probability(beta)
         scale = Fraction(self.scale)
         rivals = float(np.logaddexp(float(self.threshold / scale), math.log(self.domain)))
         exponent = rivals + math.log1p(-beta) - math.log(beta)
@@ -204,7 +204,7 @@ class UnknownDomainTopK(Mechanism):
 
     @property
     def mass(self) -> float:
-        """The chance of telling a key whose place only one unit made, rounded up."""
+        """The chance of telling a key whose rank only one unit made, rounded up."""
         exponent = (self.threshold - 1) / Fraction(self.scale)
         odds = mul_up(float(self.entrants), exp_minus(exponent).upper)
         return div_up(odds, add_down(1.0, odds))
@@ -235,9 +235,9 @@ class UnknownDomainTopK(Mechanism):
         ParameterError
             If it is no mapping, or a count no int; never for a key or a count.
         """
-        keys, counts = counted(value)
+        keys, counts = positive_counts(value)
         source = random_source(rng)
-        order = in_random_order(counts, source.words(counts.size))
+        order = descending_order(counts, source.words(counts.size))
         shown, bar = order[: self.domain], self.threshold
         if counts.size > self.domain:
             bar += int(counts[order[self.domain]])
@@ -249,7 +249,7 @@ class UnknownDomainTopK(Mechanism):
         chosen = choose_distinct(
             -scores, 1 / Fraction(self.scale), drawn, multiplicity=multiplicity, rng=source
         ).tolist()
-        ends = next((place for place, index in enumerate(chosen) if index >= shown.size), len(chosen))
+        ends = next((rank for rank, index in enumerate(chosen) if index >= shown.size), len(chosen))
         return Release(
             value=tuple(keys[shown[index]] for index in chosen[:ends]),
             loss=self.privacy_loss,

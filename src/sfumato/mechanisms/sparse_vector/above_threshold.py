@@ -23,13 +23,13 @@ from sfumato.mechanisms.base.release import Release
 from sfumato.numerics.source import RandomSource, Rng, random_source
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Run", "Steps", "ThresholdRuns"]
+__all__ = ["AboveThreshold", "SparseVectorRun", "Steps"]
 
 Steps: TypeAlias = NDArray[np.int64]
 _BLOCK: Final = 1 << 16
 
 
-class Run(Protocol):
+class SparseVectorRun(Protocol):
     """One run: a noisy threshold, and fresh noise for each query."""
 
     def above(self, steps: Any) -> Any:
@@ -37,7 +37,7 @@ class Run(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThresholdRuns(Mechanism):
+class AboveThreshold(Mechanism):
     """Tells of each query whether it is above a threshold, until so many have been."""
 
     sensitivity: Number
@@ -70,7 +70,7 @@ class ThresholdRuns(Mechanism):
             lattice.check_noise(name, Fraction(getattr(self, name)))
 
     @abstractmethod
-    def _run(self, source: RandomSource) -> Run:
+    def _run(self, source: RandomSource) -> SparseVectorRun:
         """Draw a noisy threshold."""
 
     @abstractmethod
@@ -113,7 +113,7 @@ class ThresholdRuns(Mechanism):
             if not run.above(steps):
                 yield False
                 continue
-            yield self._told(self._number(steps, source)) if self._numeric else True
+            yield self._released(self._number(steps, source)) if self._numeric else True
             left -= 1
             if not left:
                 return
@@ -136,18 +136,18 @@ class ThresholdRuns(Mechanism):
         """
         steps = self._queries(value)
         source = random_source(rng)
-        places = self._positives(steps, self._run(source))
-        end = places[-1] + 1 if len(places) == self.positives else len(steps)
-        told: NDArray[Any]
+        indices = self._positives(steps, self._run(source))
+        end = indices[-1] + 1 if len(indices) == self.positives else len(steps)
+        released: NDArray[Any]
         if self._numeric:
-            told = np.full(end, np.nan)
-            numbers = [self._number(int(steps[place]), source) for place in places]
-            told[places] = [float(self._told(number)) for number in numbers]
+            released = np.full(end, np.nan)
+            numbers = [self._number(int(steps[index]), source) for index in indices]
+            released[indices] = [float(self._released(number)) for number in numbers]
         else:
-            told = np.zeros(end, dtype=np.bool_)
-            told[places] = True
+            released = np.zeros(end, dtype=np.bool_)
+            released[indices] = True
         return Release(
-            value=told,
+            value=released,
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,
@@ -160,8 +160,8 @@ class ThresholdRuns(Mechanism):
             _check.refuse("value", "have one dimension", steps.shape, "pass one query after another")
         return np.asarray(steps[: self._cap], np.int64)
 
-    def _positives(self, steps: Steps, run: Run) -> Steps:
-        """Return the places of the first positives, at most as many as the run has."""
+    def _positives(self, steps: Steps, run: SparseVectorRun) -> Steps:
+        """Return the indices of the first positives, at most as many as the run has."""
         found: list[Steps] = []
         left = self.positives
         for start in range(0, len(steps), _BLOCK):
@@ -172,7 +172,7 @@ class ThresholdRuns(Mechanism):
                 break
         return np.concatenate([np.zeros(0, np.int64), *found])
 
-    def _told(self, steps: int) -> int | float:
+    def _released(self, steps: int) -> int | float:
         return steps if self.integral else float(steps * self.grid.step)
 
     @property

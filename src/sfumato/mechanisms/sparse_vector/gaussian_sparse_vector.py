@@ -11,10 +11,10 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_bound
-from sfumato.mechanisms.base.calibration import Request, least_noise
+from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_noise
 from sfumato.mechanisms.base.grid import LIMIT, Grid
 from sfumato.mechanisms.base.rational import Number, plain
-from sfumato.mechanisms.sparse_vector.above_threshold import ThresholdRuns
+from sfumato.mechanisms.sparse_vector.above_threshold import AboveThreshold
 from sfumato.numerics.deviates import Deviate, normal
 from sfumato.numerics.normal_tail import flip_normal
 from sfumato.numerics.rounding import fraction_down
@@ -32,7 +32,7 @@ _FINE: Final = Fraction(1, 1 << 60)
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GaussianSparseVector(ThresholdRuns):
+class GaussianSparseVector(AboveThreshold):
     r"""Tells of each of at most so many queries whether it is above a threshold, until so many have been.
 
     Where many are above, the noise is less than that of `SparseVector` at the same (epsilon, delta).
@@ -56,10 +56,10 @@ class GaussianSparseVector(ThresholdRuns):
     Guarantee: that of `sfumato.privacy.GaussianSparseVector`, with the sensitivity in steps, rounding
     counted, and of `DiscreteGaussian` for each number; queries may be chosen from earlier answers.
 
-    *What is drawn* is the leaf's continuous law, not one on the grid: a real noisy threshold, of which as
-    many bits are drawn as the comparisons need, and for each query, which is a whole number of steps, a coin
-    that shows "above" with the normal tail's probability beyond the threshold. Neither is rounded
-    (`sfumato.numerics.deviates`, `sfumato.numerics.normal_tail`).
+    *What is drawn* is the leaf's continuous distribution, not one on the grid: a real noisy threshold, of
+    which as many bits are drawn as the comparisons need, and for each query, which is a whole number of
+    steps, a coin that shows "above" with the normal tail's probability beyond the threshold. Neither is
+    rounded (`sfumato.numerics.deviates`, `sfumato.numerics.normal_tail`).
 
     Examples
     --------
@@ -115,7 +115,7 @@ class GaussianSparseVector(ThresholdRuns):
             The variances of threshold and queries are as ``1 : 4 sqrt(c)``, or ``1 : 2 sqrt(c)`` if monotone,
             for c positives: a rule of thumb.
         """
-        request = Request(epsilon=epsilon, delta=delta)
+        request = PrivacyTarget(epsilon=epsilon, delta=delta)
         if not request.delta:
             _check.refuse("delta", "be positive", delta, "without one use SparseVector")
         count = _check.integer("positives", positives, minimum=1, remedy="the run ends with the last of them")
@@ -141,7 +141,7 @@ class GaussianSparseVector(ThresholdRuns):
         )
         template = of(start, grid)
         fixed = None if template.integral else template.grid
-        stddev = least_noise(lambda noise: of(noise, fixed).privacy_loss, request, start)
+        stddev = minimum_noise(lambda noise: of(noise, fixed).privacy_loss, request, start)
         return replace(of(stddev, fixed), integral=template.integral)
 
     @property

@@ -13,11 +13,11 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.mechanisms.base.additive import as_bound
-from sfumato.mechanisms.base.calibration import Request, least_pure_noise
+from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_pure_noise
 from sfumato.mechanisms.base.grid import Grid, clamp
 from sfumato.mechanisms.base.lattice import Lattice
 from sfumato.mechanisms.base.rational import Number, plain
-from sfumato.mechanisms.sparse_vector.above_threshold import ThresholdRuns
+from sfumato.mechanisms.sparse_vector.above_threshold import AboveThreshold
 from sfumato.numerics.rounding import fraction_down
 from sfumato.numerics.samplers import discrete_laplace, geometric
 from sfumato.numerics.source import RandomSource, Rng, random_source
@@ -34,7 +34,7 @@ _NUMBERS_SHARE: Final = Fraction(1, 2)
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SparseVector(ThresholdRuns):
+class SparseVector(AboveThreshold):
     r"""Tells of each query whether it is above a threshold, until so many have been.
 
     Parameters
@@ -68,7 +68,7 @@ class SparseVector(ThresholdRuns):
     if monotone) and ``positives s / answer_scale``, with the sensitivity s in steps, rounding counted;
     queries may be chosen from earlier answers. Proof: in `sfumato.privacy.SparseVector`, with sums over the
     integers for the integrals. One noisy threshold serves the whole run, each query has fresh noise, and no
-    value that a comparison used is told.
+    value that a comparison used is released.
 
     A comparison counts as "above" where query and noise are at least threshold and noise.
 
@@ -131,7 +131,7 @@ class SparseVector(ThresholdRuns):
             Threshold and queries share epsilon as ``1 : (2 c)**(2/3)``, or ``1 : c**(2/3)`` if monotone, for
             c positives: the split at which the variance of a comparison is least (Lyu, Su, Li 2017).
         """
-        request = Request(epsilon=epsilon, delta=0.0)
+        request = PrivacyTarget(epsilon=epsilon, delta=0.0)
         count = _check.integer("positives", positives, minimum=1, remedy="the run ends with the last of them")
         shifts = count if monotone else 2 * count
         ratio = Fraction(round(shifts ** (2 / 3) * 1024), 1024)
@@ -161,7 +161,7 @@ class SparseVector(ThresholdRuns):
         fixed = None if template.integral else template.grid
         rounded = Lattice(template.grid, template.integral).shift(template.sensitivity) * template.grid.step
         start = exact * rounded / Fraction(template.sensitivity)
-        scale = least_pure_noise(lambda noise: of(noise, fixed).privacy_loss, request, start)
+        scale = minimum_pure_noise(lambda noise: of(noise, fixed).privacy_loss, request, start)
         return replace(of(scale, fixed), integral=template.integral)
 
     @property
@@ -190,14 +190,14 @@ class SparseVector(ThresholdRuns):
         above = self._run(source, (size, 1)).above(np.broadcast_to(steps, (size, len(steps))))
         # A run ends with its last positive.
         lived = above.cumsum(axis=1) - above < self.positives
-        told = above & lived
+        released = above & lived
         lengths = lived.sum(axis=1).tolist()
         if not self._numeric:
-            return [row[:length] for row, length in zip(told, lengths, strict=True)]
-        numbers = np.full(told.shape, np.nan)
-        exact = np.broadcast_to(steps, told.shape)[told]
+            return [row[:length] for row, length in zip(released, lengths, strict=True)]
+        numbers = np.full(released.shape, np.nan)
+        exact = np.broadcast_to(steps, released.shape)[released]
         noise = discrete_laplace(Fraction(self.answer_scale or 0) / self.grid.step, exact.size, source)
-        numbers[told] = [float(self._told(number)) for number in (exact + noise).tolist()]
+        numbers[released] = [float(self._released(number)) for number in (exact + noise).tolist()]
         return [row[:length] for row, length in zip(numbers, lengths, strict=True)]
 
     def _run(self, source: RandomSource, shape: tuple[int, int] | None = None) -> _Run:

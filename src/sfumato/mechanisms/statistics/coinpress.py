@@ -10,14 +10,14 @@ from typing import Any, Final, NamedTuple, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.mechanisms.base.calibration import Request, least_noise
+from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_noise
 from sfumato.mechanisms.base.measurement import Measurement
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, plain
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.base.sensitivity import Norm
 from sfumato.mechanisms.noise.gaussian import Gaussian
-from sfumato.mechanisms.query.records import numbers
+from sfumato.mechanisms.query.records import as_numbers
 from sfumato.mechanisms.query.sums import Mean, checked_bounds
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.source import RandomSource, Rng, random_source
@@ -51,7 +51,7 @@ class MeanRelease(Release):
     level: float
 
 
-class _Told(NamedTuple):
+class _Estimate(NamedTuple):
     mean: float
     interval: Interval
 
@@ -59,7 +59,7 @@ class _Told(NamedTuple):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoinPress(Mechanism):
-    r"""The mean of data from a sub-Gaussian law, from wide bounds that each step makes narrower.
+    r"""The mean of data from a sub-Gaussian distribution, from wide bounds that each step makes narrower.
 
     Parameters
     ----------
@@ -67,15 +67,15 @@ class CoinPress(Mechanism):
         Public; the population's mean lies between them. They may be wide: the cost grows with their
         logarithm only.
     stddev : float
-        Public; the law is sub-Gaussian with this parameter (for a normal law its standard deviation, or a
-        bound on it).
+        Public; the distribution is sub-Gaussian with this parameter (for a normal distribution its standard
+        deviation, or a bound on it).
     noise : int, float or Fraction
         Standard deviation of the noise of the last step over the sensitivity of its two sums; steps before it
         have :math:`\sqrt{3 (\text{steps} - 1)}` times as much, and a quarter of the cost together.
     steps : int
         At least 1; 1 clamps to the bounds and a few standard deviations beyond at once.
     level : float
-        Coverage of the interval that is told with the mean.
+        Coverage of the interval that is released with the mean.
     neighboring : Neighboring
 
     Notes
@@ -147,7 +147,7 @@ class CoinPress(Mechanism):
         bounds, stddev, steps, level, neighboring
             As in the class.
         """
-        request = Request(epsilon=epsilon, delta=_check.unit_interval("delta", delta))
+        request = PrivacyTarget(epsilon=epsilon, delta=_check.unit_interval("delta", delta))
 
         def of(noise: Fraction) -> CoinPress:
             return cls(
@@ -160,7 +160,7 @@ class CoinPress(Mechanism):
             )
 
         start = analytic_gaussian_stddev(sensitivity=1.2, epsilon=epsilon, delta=request.delta)
-        return of(least_noise(lambda noise: of(noise).privacy_loss, request, Fraction(start)))
+        return of(minimum_noise(lambda noise: of(noise).privacy_loss, request, Fraction(start)))
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -185,24 +185,26 @@ class CoinPress(Mechanism):
         -------
         MeanRelease
         """
-        data, source = numbers(value, integral=False), random_source(rng)
+        data, source = as_numbers(value, integral=False), random_source(rng)
         where = Interval(*self.bounds)
         size = Interval(0.0, math.inf)
-        told = _Told((where.lower + where.upper) / 2, where)
+        released = _Estimate((where.lower + where.upper) / 2, where)
         for step in range(self.steps):
-            told, size = self._told(data, told.interval, size, last=step == self.steps - 1, source=source)
+            released, size = self._released(
+                data, released.interval, size, last=step == self.steps - 1, source=source
+            )
         return MeanRelease(
-            value=told.mean,
-            interval=told.interval,
+            value=released.mean,
+            interval=released.interval,
             level=self.level,
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,
         )
 
-    def _told(
+    def _released(
         self, data: Any, where: Interval, size: Interval, *, last: bool, source: RandomSource
-    ) -> tuple[_Told, Interval]:
+    ) -> tuple[_Estimate, Interval]:
         """Return mean and interval of one step, and what is known of the number of records."""
         beta = self._risk
         reach = self._reach(size.upper if math.isfinite(size.upper) else _LARGEST)
@@ -218,7 +220,7 @@ class CoinPress(Mechanism):
         if lower >= upper:  # only where a condition does not hold, or the noise was unlikely
             lower, upper = where.lower, where.upper
         mean = min(max(query.estimate(release), lower), upper)
-        return _Told(mean, Interval(lower, upper)), Interval(least, min(greatest, size.upper))
+        return _Estimate(mean, Interval(lower, upper)), Interval(least, min(greatest, size.upper))
 
     @property
     def _risk(self) -> float:

@@ -14,17 +14,17 @@ from sfumato import _check
 from sfumato.mechanisms.base.lattice_release import LatticeRelease
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.sensitivity import Shift
-from sfumato.mechanisms.query.records import exact_sum, numbers, places, table
+from sfumato.mechanisms.query.records import as_numbers, as_table, exact_sum, relative_positions
 from sfumato.mechanisms.query.sums import checked_bounds
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["Covariance", "Variance", "apart"]
+__all__ = ["Covariance", "Variance", "separated_bounds"]
 
 _BITS: Final = 24
 _ONE: Final = 1 << _BITS
 _ROUNDING: Final = 2 / _ONE
-"""More than the rounding of records moves a mean, or a variance, in places."""
+"""More than the rounding of records moves a mean, or a variance, in positions."""
 _Steps = NDArray[np.int64]
 
 
@@ -57,7 +57,7 @@ class Variance(_Shares):
 
     Notes
     -----
-    With t a record's place in its bounds, from 0 to 1, the query has the three sums of :math:`t^2`,
+    With t a record's position in its bounds, from 0 to 1, the query has the three sums of :math:`t^2`,
     :math:`2t(1-t)` and :math:`(1-t)^2`, which tell count, mean and variance. Each record adds 1 in all, so
     one unit moves them by 1 in L1 under add/remove and zero-out, by 2 under replace-one: no less noise could
     hide the count alone. The variance is that of the data, with divisor n.
@@ -74,7 +74,7 @@ class Variance(_Shares):
     bounds: tuple[float, float]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "bounds", apart(self.bounds))
+        object.__setattr__(self, "bounds", separated_bounds(self.bounds))
 
     @property
     def entries(self) -> int:
@@ -83,8 +83,8 @@ class Variance(_Shares):
 
     def steps(self, data: Any) -> _Steps:
         """Return the exact sums in steps."""
-        place = places(numbers(data, integral=False), self.bounds)
-        squares, rests = _rounded(place**2), _rounded((1 - place) ** 2)
+        position = relative_positions(as_numbers(data, integral=False), self.bounds)
+        squares, rests = _rounded(position**2), _rounded((1 - position) ** 2)
         between = np.maximum(_ONE - squares - rests, 0)
         return np.array([exact_sum(part) for part in (squares, between, _ONE - squares - between)])
 
@@ -164,8 +164,8 @@ class Variance(_Shares):
         odds = math.log(4 / error)
         reach = math.sqrt(2 * spread * count / (count - 1) * odds / count) + 7 * odds / (3 * (count - 1))
         lower, upper = self.bounds
-        low = _least_place(least, most) - reach - _ROUNDING
-        high = 1 - _least_place(least[::-1], most[::-1]) + reach + _ROUNDING
+        low = _least_position(least, most) - reach - _ROUNDING
+        high = 1 - _least_position(least[::-1], most[::-1]) + reach + _ROUNDING
         width = upper - lower
         return Interval(lower + width * max(low, 0.0), min(upper, lower + width * min(high, 1.0)))
 
@@ -182,8 +182,8 @@ class Covariance(_Shares):
 
     Notes
     -----
-    With s and t a record's places in its bounds, the query has the four sums of :math:`st`, :math:`s(1-t)`,
-    :math:`(1-s)t` and :math:`(1-s)(1-t)`. Each record adds 1 in all; see `Variance`.
+    With s and t a record's positions in its bounds, the query has the four sums of :math:`st`,
+    :math:`s(1-t)`, :math:`(1-s)t` and :math:`(1-s)(1-t)`. Each record adds 1 in all; see `Variance`.
 
     Examples
     --------
@@ -201,7 +201,7 @@ class Covariance(_Shares):
         given: object = self.bounds
         if not isinstance(given, tuple | list) or len(given) != 2:
             _check.refuse("bounds", "be a pair of (lower, upper)", given, "pass bounds for each number")
-        object.__setattr__(self, "bounds", (apart(given[0]), apart(given[1])))
+        object.__setattr__(self, "bounds", (separated_bounds(given[0]), separated_bounds(given[1])))
 
     @property
     def entries(self) -> int:
@@ -210,8 +210,8 @@ class Covariance(_Shares):
 
     def steps(self, data: Any) -> _Steps:
         """Return the exact sums in steps, of an array of shape (n, 2)."""
-        array = table(data, 2)
-        s, t = (places(array[:, column], self.bounds[column]) for column in (0, 1))
+        array = as_table(data, 2)
+        s, t = (relative_positions(array[:, column], self.bounds[column]) for column in (0, 1))
         both, first, second = _rounded(s * t), _rounded(s * (1 - t)), _rounded((1 - s) * t)
         # Four roundings may sum to a step or two more than one: the largest part gives way.
         rest = _ONE - both - first - second
@@ -227,7 +227,7 @@ class Covariance(_Shares):
         return float(scale * (both * none - first * second) / total**2) if total > 0 else 0.0
 
 
-def apart(bounds: object) -> tuple[float, float]:
+def separated_bounds(bounds: object) -> tuple[float, float]:
     """Return two bounds of which the second is larger, at a distance whose square is a float."""
     lower, upper = checked_bounds(bounds)
     if float(lower) == float(upper):
@@ -242,8 +242,8 @@ def _rounded(share: NDArray[np.float64]) -> _Steps:
     return np.asarray(np.rint(share * _ONE), dtype=np.int64)
 
 
-def _least_place(least: NDArray[np.float64], most: NDArray[np.float64]) -> float:
-    """Return the least mean place that sums within their ends allow.
+def _least_position(least: NDArray[np.float64], most: NDArray[np.float64]) -> float:
+    """Return the least mean position that sums within their ends allow.
 
     It is the mean of 1, 1/2 and 0 weighted by the sums: least for few of the first and many of the last, and
     for the middle one at either end.

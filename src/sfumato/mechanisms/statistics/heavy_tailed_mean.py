@@ -15,7 +15,7 @@ from sfumato.mechanisms.base.measurement import Measurement
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.noise.laplace import Laplace
-from sfumato.mechanisms.query.records import numbers
+from sfumato.mechanisms.query.records import as_numbers
 from sfumato.mechanisms.query.sums import Mean, checked_bounds
 from sfumato.mechanisms.statistics.coinpress import MeanRelease
 from sfumato.mechanisms.statistics.quantile.quantiles import Quantile
@@ -45,7 +45,7 @@ class HeavyTailedMean(Mechanism):
     order : float
         At least 2; 2 bounds the variance alone.
     level : float
-        Coverage of the interval that is told with the mean.
+        Coverage of the interval that is released with the mean.
     grid : Grid, optional
         Of the median.
     neighboring : Neighboring
@@ -57,12 +57,12 @@ class HeavyTailedMean(Mechanism):
     guess n and the bound s on the deviation, at least 3 s.
 
     The interval is for a population as declared; a third of its error each is the noise's, the sampling's and
-    the median's. Let d be the distance of the told median m from :math:`\mu`. Nearly half of the records lie
-    beyond m (`Quantile.rank_bound`; Hoeffding), which Markov's inequality allows for :math:`(s/d)^k` of them:
-    so d is at most about :math:`2^{1/k} s`. Clamping moves the mean by at most :math:`E(|X - m| - r)_+ \le
-    \frac{(k-1)^{k-1}}{k^k} (s + d)^k / r^{k-1}`, the bias; d in turn is at most the distance of m from the
-    clamped mean and the bias: iterated, it falls. The data's clamped mean is within :math:`\sqrt{2 s^2 L/n} +
-    4 r L/(3n)` of the population's (Bernstein), :math:`L = \log(2/\beta)`.
+    the median's. Let d be the distance of the released median m from :math:`\mu`. Nearly half of the records
+    lie beyond m (`Quantile.rank_bound`; Hoeffding), which Markov's inequality allows for :math:`(s/d)^k` of
+    them: so d is at most about :math:`2^{1/k} s`. Clamping moves the mean by at most :math:`E(|X - m| - r)_+
+    \le \frac{(k-1)^{k-1}}{k^k} (s + d)^k / r^{k-1}`, the bias; d in turn is at most the distance of m from
+    the clamped mean and the bias: iterated, it falls. The data's clamped mean is within :math:`\sqrt{2 s^2
+    L/n} + 4 r L/(3n)` of the population's (Bernstein), :math:`L = \log(2/\beta)`.
 
     References
     ----------
@@ -130,7 +130,7 @@ class HeavyTailedMean(Mechanism):
         -------
         MeanRelease
         """
-        data, source = numbers(value, integral=False), random_source(rng)
+        data, source = as_numbers(value, integral=False), random_source(rng)
         median = float(self._median.release(data, source).value)
         clamped = (median - self.reach, median + self.reach)
         query = Mean(bounds=clamped)

@@ -15,17 +15,17 @@ from sfumato import _check
 from sfumato.mechanisms.base.lattice_release import LatticeRelease
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.sensitivity import Shift
-from sfumato.mechanisms.query.records import exact_sum, places, table
-from sfumato.mechanisms.statistics.covariance import apart
+from sfumato.mechanisms.query.records import as_table, exact_sum, relative_positions
+from sfumato.mechanisms.statistics.covariance import separated_bounds
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["LeastSquares", "Line"]
+__all__ = ["LeastSquares", "LinearFit"]
 
 _BITS: Final = 20
 _ONE: Final = 1 << _BITS
 
 
-class Line(NamedTuple):
+class LinearFit(NamedTuple):
     """A fitted linear function.
 
     Attributes
@@ -50,7 +50,7 @@ class LeastSquares(Query):
 
     Notes
     -----
-    With each number's place in its bounds, from -1 to 1, and a one before them, a record is a vector z of
+    With each number's position in its bounds, from -1 to 1, and a one before them, a record is a vector z of
     d + 2 entries, and the query sums the upper triangle of :math:`zz^T`, the entries off the diagonal times
     :math:`\sqrt 2`. Then the L2 norm of what a record adds is :math:`|z|^2 \le d + 2`, under replace-one the
     difference of two has at most :math:`\sqrt 2 (d + 2)`, as :math:`\langle z, z'\rangle^2 \ge 0`; rounding
@@ -81,7 +81,7 @@ class LeastSquares(Query):
         if not isinstance(given, tuple | list | np.ndarray) or len(given) < 2:
             remedy = "pass (lower, upper) for each feature and for the response"
             _check.refuse("bounds", "hold at least two pairs", given, remedy)
-        object.__setattr__(self, "bounds", tuple(apart(pair) for pair in given))
+        object.__setattr__(self, "bounds", tuple(separated_bounds(pair) for pair in given))
 
     @property
     def step(self) -> Fraction:
@@ -97,9 +97,11 @@ class LeastSquares(Query):
     def steps(self, data: Any) -> NDArray[np.int64]:
         """Return the exact sums in steps, of an array of shape (n, d + 1), the response last."""
         width = len(self.bounds)
-        array = table(data, width)
+        array = as_table(data, width)
         lower, upper = np.array(self.bounds).T
-        z = np.concatenate([np.ones((len(array), 1)), places(array, (lower, upper)) * 2 - 1], axis=1)
+        z = np.concatenate(
+            [np.ones((len(array), 1)), relative_positions(array, (lower, upper)) * 2 - 1], axis=1
+        )
         rows, columns = np.triu_indices(width + 1)
         return np.array(
             [
@@ -121,7 +123,7 @@ class LeastSquares(Query):
             l0=self.entries, l1=min(l1, linf * self.entries), l2_squared=math.floor(l2**2), linf=linf
         )
 
-    def estimate(self, release: LatticeRelease) -> Line:
+    def estimate(self, release: LatticeRelease) -> LinearFit:
         """Return the line of least squares.
 
         Parameters
@@ -149,7 +151,7 @@ class LeastSquares(Query):
         scale, middle = (upper - lower) / 2, (upper + lower) / 2
         slopes = found[1:] * scale[-1] / scale[:-1]
         intercept = float(middle[-1] + found[0] * scale[-1] - (slopes * middle[:-1]).sum())
-        return Line(intercept, np.asarray(slopes))
+        return LinearFit(intercept, np.asarray(slopes))
 
 
 def _weight(i: int, j: int) -> float:

@@ -14,7 +14,7 @@ from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.noise.laplace import Laplace
-from sfumato.mechanisms.query.records import numbers
+from sfumato.mechanisms.query.records import as_numbers
 from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -107,7 +107,7 @@ class PrivateBounds(Mechanism):
         """Noisy counts from here on are taken for records."""
         low, high = self.exponents
         share = self.beta / (2 * (high - low) + 1)
-        return max(1, self._noise.law.quantile_above(share))
+        return max(1, self._noise.distribution.quantile_above(share))
 
     def release(self, value: Any, rng: Rng = None) -> Release:
         """Find the bounds of a column.
@@ -143,19 +143,19 @@ class PrivateBounds(Mechanism):
 
     def _counts(self, value: Any) -> NDArray[np.int64]:
         """Return how many records are in each bin: the negative ones, zero, the positive ones."""
-        array = numbers(value, integral=False).astype(np.float64)
+        array = as_numbers(value, integral=False).astype(np.float64)
         low, high = self.exponents
         real = np.nan_to_num(array, nan=0.0, posinf=np.finfo(float).max, neginf=-np.finfo(float).max)
         # frexp gives a mantissa from 1/2 on: the magnitude is at least 2**(exponent - 1).
-        place = np.clip(np.frexp(real)[1].astype(np.int64) - 1 - low, -1, high - low - 1) + 1
-        place[real == 0] = 0
+        index = np.clip(np.frexp(real)[1].astype(np.int64) - 1 - low, -1, high - low - 1) + 1
+        index[real == 0] = 0
         half = high - low
-        return np.bincount(half + np.where(real < 0, -place, place), minlength=2 * half + 1).astype(np.int64)
+        return np.bincount(half + np.where(real < 0, -index, index), minlength=2 * half + 1).astype(np.int64)
 
-    def _border(self, place: int) -> float:
+    def _border(self, index: int) -> float:
         """Return the lower border of a bin, or the upper one of the bin before it."""
         low, high = self.exponents
-        from_zero = place - (high - low)
+        from_zero = index - (high - low)
         if from_zero > 0:
             return math.ldexp(1.0, low + from_zero - 1)
         return -math.ldexp(1.0, low - from_zero)

@@ -14,8 +14,8 @@ from sfumato.mechanisms.base.grid import Grid
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.base.release import Release
-from sfumato.mechanisms.query.records import table
-from sfumato.mechanisms.statistics.least_squares import Line
+from sfumato.mechanisms.query.records import as_table
+from sfumato.mechanisms.statistics.least_squares import LinearFit
 from sfumato.mechanisms.statistics.quantile.quantiles import Quantile
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.source import Rng, random_source
@@ -48,8 +48,8 @@ class TheilSen(Mechanism):
     -----
     Guarantee: epsilon-DP. A replaced record changes one slope in each matching, so at most k of all slopes,
     and their `Quantile` under replace-one moves as in a chain of k neighbors, at a kth of the budget each:
-    the ranges of its losses add. The intercept is the median of what the slope, which was told, leaves of the
-    responses: one number for each record. The matchings are drawn independently of the data.
+    the ranges of its losses add. The intercept is the median of what the slope, which was released, leaves of
+    the responses: one number for each record. The matchings are drawn independently of the data.
 
     References
     ----------
@@ -103,9 +103,9 @@ class TheilSen(Mechanism):
         Returns
         -------
         Release
-            Of a `Line`.
+            Of a `LinearFit`.
         """
-        array = table(value, 2, name="value")
+        array = as_table(value, 2, name="value")
         source = random_source(rng)
         most = np.finfo(np.float64).max / 4
         real = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=most, neginf=-most)
@@ -121,7 +121,7 @@ class TheilSen(Mechanism):
             rest = real[:, 1] - slope * real[:, 0]
         intercept = float(self._intercept.release(rest, source).value)
         return Release(
-            value=Line(intercept, np.array([slope])),
+            value=LinearFit(intercept, np.array([slope])),
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,

@@ -47,8 +47,8 @@ class TrimmedMean(Mechanism):
     -----
     Guarantee: basic composition of `Quantiles` and of `Laplace` noise on a `Mean` of private size between
     them, epsilon-DP. The second is taken of the records from the first quantile to the second, which were
-    told: dropping records by a public rule moves no more than keeping them. Under zero-out a neutral record
-    is left out, as for every `Query`.
+    released: dropping records by a public rule moves no more than keeping them. Under zero-out a neutral
+    record is left out, as for every `Query`.
 
     Examples
     --------
@@ -99,9 +99,9 @@ class TrimmedMean(Mechanism):
         if lower == upper:
             upper = float(np.nextafter(lower, np.inf))
         measurement = self._mean((lower, upper))
-        kept = data[(data >= lower) & (data <= upper)]
+        retained = data[(data >= lower) & (data <= upper)]
         return Release(
-            value=measurement.query.estimate(measurement.release(kept, source)),
+            value=measurement.query.estimate(measurement.release(retained, source)),
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,

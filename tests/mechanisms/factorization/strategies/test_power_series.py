@@ -11,7 +11,7 @@ from sfumato.mechanisms.factorization.strategies.power_series import (
     exact_product,
     inverse,
     product,
-    worst_pattern,
+    worst_participation,
 )
 from tests.cases import cases
 
@@ -73,7 +73,7 @@ def test_worst_pattern(gap: int, most: int | None) -> None:
     expected = np.zeros(13, dtype=int)
     for start in range(0, 13, gap)[: participation.most(13)]:
         expected[start : start + 9] += weights[: 13 - start]
-    assert worst_pattern(weights, participation, 13).tolist() == expected.tolist()
+    assert worst_participation(weights, participation, 13).tolist() == expected.tolist()
 
 
 def test_too_long() -> None:

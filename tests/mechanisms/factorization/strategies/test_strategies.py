@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import BandedToeplitz, LowerTriangular, SquareRoot, optimal_strategy
-from sfumato.mechanisms.factorization.strategies.binary_tree import Tree
+from sfumato.mechanisms.factorization.strategies.binary_tree import BinaryTree
 from sfumato.mechanisms.factorization.strategies.buffered_toeplitz import BufferedToeplitz
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.mechanisms.factorization.strategies.strategy import Array, Strategy
@@ -33,7 +33,7 @@ PARTICIPATIONS = [
 def strategies(steps: int) -> list[Strategy]:
     bands = [1.0, 0.5, 0.25][:steps]
     return [
-        Tree(steps=steps),
+        BinaryTree(steps=steps),
         SquareRoot(steps=steps),
         BandedToeplitz(steps=steps, bands=[1.0]),
         BandedToeplitz(steps=steps, bands=bands),
@@ -99,7 +99,7 @@ def test_sensitivity_is_that_of_the_worst_pattern(strategy: Strategy, participat
     assert worst * (1 - 1e-14) <= bounds.upper
     if isinstance(strategy, LowerTriangular) and (strategy.rows < 0).any():
         return  # units whose inputs move in opposite directions may do worse
-    if not isinstance(strategy, Tree | LowerTriangular) or participation.max_participations == 1:
+    if not isinstance(strategy, BinaryTree | LowerTriangular) or participation.max_participations == 1:
         assert bounds.upper == pytest.approx(worst, rel=1e-12)
 
 
@@ -129,7 +129,7 @@ def test_the_loss_is_that_of_the_dense_matrix_mechanism(strategy: Strategy) -> N
             neighboring=Neighboring.ZERO_OUT,
         )
         assert loss.neighboring is dense.neighboring
-        if isinstance(strategy, Tree):
+        if isinstance(strategy, BinaryTree):
             # The one bound may be wider, or the other.
             assert loss.noise_multiplier == pytest.approx(dense.noise_multiplier, rel=0.2)
         else:
@@ -149,7 +149,7 @@ def test_the_square_root_has_the_published_error(steps: int) -> None:
 
 
 def test_errors_of_the_strategies_compare_as_published() -> None:
-    root, tree = SquareRoot(steps=4096), Tree(steps=4096)
+    root, tree = SquareRoot(steps=4096), BinaryTree(steps=4096)
     assert tree.max_error() / root.max_error() == pytest.approx(
         math.sqrt(13 * tree.variances().max()) / root.max_error()
     )
@@ -173,7 +173,7 @@ def test_the_best_of_all_strategies_is_causal() -> None:
     best = LowerTriangular.optimal(steps=40)
     bound = optimal_strategy(np.tril(np.ones((40, 40)))).bound
     assert bound / 40 * (1 - 1e-9) <= best.mean_error() ** 2 <= bound / 40 * (1 + 2e-4)
-    for other in (SquareRoot(steps=40), BandedToeplitz.optimal(steps=40, bands=40), Tree(steps=40)):
+    for other in (SquareRoot(steps=40), BandedToeplitz.optimal(steps=40, bands=40), BinaryTree(steps=40)):
         assert best.mean_error() < other.mean_error()
     weights = 0.8 ** np.arange(40)
     decayed = LowerTriangular.optimal(steps=40, workload=weights)
@@ -189,13 +189,13 @@ def test_a_weighted_workload() -> None:
     better = BandedToeplitz.optimal(steps=12, bands=6, workload=weights)
     assert better.mean_error(workload=weights) < strategy.mean_error(workload=weights)
     with pytest.raises(ParameterError, match="workload must be left out for a tree"):
-        Tree(steps=4).variances(weights)
+        BinaryTree(steps=4).variances(weights)
 
 
 @cases(
     ("strategy", "memory"),
     [
-        (Tree(steps=1000), 11),
+        (BinaryTree(steps=1000), 11),
         (BandedToeplitz(steps=1000, bands=[1.0, 0.5, 0.2]), 2),
         (BufferedToeplitz.optimal(steps=1000, buffers=3), 3),
         (SquareRoot(steps=1000), 999),
@@ -226,7 +226,7 @@ def test_buffers_serve_arrays_of_any_size() -> None:
 
 @pytest.mark.parametrize(
     ("strategy"),
-    [SquareRoot(steps=8), Tree(steps=8), BufferedToeplitz.optimal(steps=8, buffers=2)],
+    [SquareRoot(steps=8), BinaryTree(steps=8), BufferedToeplitz.optimal(steps=8, buffers=2)],
     ids=repr,
 )
 def test_noise_has_the_covariance_of_its_factor(strategy: Strategy) -> None:
@@ -254,7 +254,7 @@ def test_noise_has_the_covariance_of_its_factor(strategy: Strategy) -> None:
     ("make", "message"),
     [
         (lambda: SquareRoot(steps=0), "steps must be an integer of at least 1"),
-        (lambda: Tree(steps=2**21), "steps must be at most 1048576"),
+        (lambda: BinaryTree(steps=2**21), "steps must be at most 1048576"),
         (lambda: BandedToeplitz(steps=3, bands=[0.5]), "bands must be at most 3 finite numbers, the first 1"),
         (lambda: BandedToeplitz(steps=1, bands=[1.0, 0.5]), "bands must be at most 1"),
         (lambda: BandedToeplitz(steps=3, bands=[1.0, math.nan]), "bands must be"),

@@ -11,9 +11,9 @@ import pytest
 from scipy.special import bdtrc, comb
 
 from sfumato.errors import NeighboringMismatch, ParameterError, UnboundedSensitivity
-from sfumato.mechanisms import Gaussian, KolmogorovSmirnov, Laplace, binomial_test, share_interval
+from sfumato.mechanisms import Gaussian, KolmogorovSmirnov, Laplace, binomial_test, proportion_interval
 from sfumato.mechanisms.base.lattice_release import LatticeRelease
-from sfumato.mechanisms.statistics.hypothesis_test.p_value import noisy_tail
+from sfumato.mechanisms.statistics.hypothesis_test.p_value import noisy_tail_probability
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw, SymmetricLaw
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
@@ -24,15 +24,19 @@ COUNT = Laplace(sensitivity=1, scale=1.5, neighboring=Neighboring.REPLACE_ONE)
 REACH = range(-60, 61)
 
 
-def told(steps: int, mechanism: Laplace | Gaussian = COUNT) -> LatticeRelease:
+def released(steps: int, mechanism: Laplace | Gaussian = COUNT) -> LatticeRelease:
     return LatticeRelease(
-        steps=steps, step=1, law=mechanism.law, loss=mechanism.privacy_loss, neighboring=mechanism.neighboring
+        steps=steps,
+        step=1,
+        distribution=mechanism.distribution,
+        loss=mechanism.privacy_loss,
+        neighboring=mechanism.neighboring,
     )
 
 
 def masses(share: float) -> dict[int, float]:
-    """The law of the noisy count."""
-    noise = {z: COUNT.law.pmf(z).upper for z in REACH}
+    """The distribution of the noisy count."""
+    noise = {z: COUNT.distribution.pmf(z).upper for z in REACH}
     found: dict[int, float] = {}
     for k in range(N + 1):
         p = float(comb(N, k)) * share**k * (1 - share) ** (N - k)
@@ -41,9 +45,9 @@ def masses(share: float) -> dict[int, float]:
     return found
 
 
-@cases("law", [DiscreteLaplaceLaw(2), DiscreteGaussianLaw(3), DiscreteLaplaceLaw(5000)])
+@cases("distribution", [DiscreteLaplaceLaw(2), DiscreteGaussianLaw(3), DiscreteLaplaceLaw(5000)])
 @cases("x", [-5, 0, 30, 51, 80, 120])
-def test_tails_hold_the_sum(law: SymmetricLaw, x: int) -> None:
+def test_tails_hold_the_sum(distribution: SymmetricLaw, x: int) -> None:
     def tail(at: Any) -> Any:
         whole = np.clip(np.asarray(at, dtype=float), -1, 101)
         return np.where(
@@ -51,11 +55,11 @@ def test_tails_hold_the_sum(law: SymmetricLaw, x: int) -> None:
         )
 
     truth = sum(
-        float(bdtrc(k - 1, 100, 0.5) - bdtrc(k, 100, 0.5)) * law.upper_tail(x - k).upper
+        float(bdtrc(k - 1, 100, 0.5) - bdtrc(k, 100, 0.5)) * distribution.upper_tail(x - k).upper
         for k in range(1, 101)
     )
-    truth += 0.5**100 * law.upper_tail(x).upper
-    lower, upper, _ = noisy_tail(tail, law, x)
+    truth += 0.5**100 * distribution.upper_tail(x).upper
+    lower, upper, _ = noisy_tail_probability(tail, distribution, x)
     assert lower <= truth * (1 + 1e-9)
     assert truth * (1 - 1e-9) <= upper
     assert upper - lower <= 0.02 * truth + 1e-18
@@ -64,20 +68,22 @@ def test_tails_hold_the_sum(law: SymmetricLaw, x: int) -> None:
 @cases("share", [0.0, 0.1, 0.5, 0.97])
 @cases("alternative", ["greater", "less", "two-sided"])
 def test_a_true_hypothesis_is_refused_as_rarely_as_promised(share: float, alternative: Any) -> None:
-    law = masses(share)
-    values = {x: binomial_test(told(x), n=N, share=share, alternative=alternative).p_value for x in law}
+    distribution = masses(share)
+    values = {
+        x: binomial_test(released(x), n=N, share=share, alternative=alternative).p_value for x in distribution
+    }
     for level in (0.001, 0.05, 0.3):
-        size = sum(p for x, p in law.items() if values[x] <= level)
+        size = sum(p for x, p in distribution.items() if values[x] <= level)
         assert size <= level * (1 + 1e-6)
     if alternative != "two-sided" and 0 < share < 1:
         for x in (-3, 2, 6, 11, 15):
-            size = sum(p for y, p in law.items() if values[y] <= values[x])
+            size = sum(p for y, p in distribution.items() if values[y] <= values[x])
             assert size == pytest.approx(values[x], rel=1e-6)
 
 
 @pytest.mark.parametrize("level", [0.6, 0.9, 0.99])
 def test_intervals_cover_every_share(level: float) -> None:
-    intervals = {x: share_interval(told(x), n=N, level=level) for x in range(-60, N + 61)}
+    intervals = {x: proportion_interval(released(x), n=N, level=level) for x in range(-60, N + 61)}
     for share in (0.0, 0.01, 0.2, 0.5, 0.77, 1.0):
         covered = sum(
             p for x, p in masses(share).items() if intervals[x].lower <= share <= intervals[x].upper
@@ -88,34 +94,34 @@ def test_intervals_cover_every_share(level: float) -> None:
 
 
 def test_more_records_and_less_noise_narrow_the_interval() -> None:
-    few = share_interval(told(50), n=100)
-    many = share_interval(told(5000), n=10_000)
+    few = proportion_interval(released(50), n=100)
+    many = proportion_interval(released(5000), n=10_000)
     assert many.upper - many.lower < few.upper - few.lower
     assert many.upper - many.lower == pytest.approx(2 * 1.96 * 0.5 / 100, rel=0.05)
     wide = Laplace(sensitivity=1, scale=1000, neighboring=Neighboring.REPLACE_ONE)
-    noisy = share_interval(told(5000, wide), n=10_000)
+    noisy = proportion_interval(released(5000, wide), n=10_000)
     assert noisy.upper - noisy.lower == pytest.approx(2 * 1000 * math.log(20) / 10_000, rel=0.05)
 
 
 def test_a_public_number_of_records_is_refused_under_add_remove() -> None:
     """Who publishes n protects nobody from being counted: the loss of such a release would be of nobody."""
-    joining = told(3, Laplace(sensitivity=1, scale=1.5))
+    joining = released(3, Laplace(sensitivity=1, scale=1.5))
     query = KolmogorovSmirnov(cdf=lambda x: np.clip(x, 0, 1), n=5)
     calls: list[Callable[[], object]] = [
         lambda: binomial_test(joining, n=5, share=0.5),
-        lambda: share_interval(joining, n=5),
+        lambda: proportion_interval(joining, n=5),
         lambda: query.test(joining),
     ]
     for call in calls:
         with pytest.raises(NeighboringMismatch, match="release must be under replace-one or zero-out where"):
             call()
-    zeroed = told(3, Laplace(sensitivity=1, scale=1.5, neighboring=Neighboring.ZERO_OUT))
-    assert share_interval(zeroed, n=5) == share_interval(told(3), n=5)
-    assert binomial_test(zeroed, n=5, share=0.5) == binomial_test(told(3), n=5, share=0.5)
+    zeroed = released(3, Laplace(sensitivity=1, scale=1.5, neighboring=Neighboring.ZERO_OUT))
+    assert proportion_interval(zeroed, n=5) == proportion_interval(released(3), n=5)
+    assert binomial_test(zeroed, n=5, share=0.5) == binomial_test(released(3), n=5, share=0.5)
 
 
 @pytest.mark.parametrize("n", [1, 60, 5000])
-def test_a_true_law_is_refused_as_rarely_as_promised(n: int) -> None:
+def test_a_true_distribution_is_refused_as_rarely_as_promised(n: int) -> None:
     query = KolmogorovSmirnov(cdf=lambda x: np.clip(x, 0, 1), n=n)
     measurement = Laplace.for_query(query, epsilon=1.0, neighboring=Neighboring.REPLACE_ONE)
     rng, runs = np.random.default_rng(n), 500
@@ -162,13 +168,13 @@ def test_odd_data_and_wrong_arguments() -> None:
         ({"n": 5, "share": 0.5, "alternative": ["less"]}, "alternative must"),
     ):
         with pytest.raises(ParameterError, match=message):
-            binomial_test(told(3), **arguments)
+            binomial_test(released(3), **arguments)
     real = Laplace(sensitivity=1.0, scale=1.0).release(3.0, rng=1)
     with pytest.raises(ParameterError, match="release must be of a whole number"):
-        share_interval(real, n=5)
+        proportion_interval(real, n=5)
     with pytest.raises(ParameterError, match="release must be of one noisy whole number"):
-        share_interval(COUNT.release(np.arange(3), rng=1), n=5)
+        proportion_interval(COUNT.release(np.arange(3), rng=1), n=5)
     with pytest.raises(ParameterError, match="release must be of one number"):
         query.test(None)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="level must"):
-        share_interval(told(3), n=5, level=1.0)
+        proportion_interval(released(3), n=5, level=1.0)

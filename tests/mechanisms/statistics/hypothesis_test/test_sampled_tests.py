@@ -30,7 +30,7 @@ JOINING = Laplace.calibrated(sensitivity=1, epsilon=0.5)  # the same noise under
 
 
 @pytest.mark.parametrize("n", [30, 2000])
-def test_a_true_law_is_refused_as_rarely_as_promised(n: int) -> None:
+def test_a_true_distribution_is_refused_as_rarely_as_promised(n: int) -> None:
     rng = np.random.default_rng(n)
     shares = np.array([0.5, 0.3, 0.15, 0.05])
     values = [
@@ -49,7 +49,7 @@ def test_a_true_law_is_refused_as_rarely_as_promised(n: int) -> None:
 @pytest.mark.parametrize(
     ("n", "epsilon", "runs"), [(0, 0.5, RUNS), (30, 0.5, RUNS), (2000, 0.5, RUNS), (500, 0.02, 60)]
 )
-def test_a_true_law_of_a_private_number_of_records_is_refused_as_rarely(
+def test_a_true_distribution_of_a_private_number_of_records_is_refused_as_rarely(
     n: int, epsilon: float, runs: int
 ) -> None:
     rng, shares = np.random.default_rng(n), np.array([0.5, 0.3, 0.15, 0.05])
@@ -72,7 +72,7 @@ def test_no_number_of_records_is_taken_for_granted() -> None:
     """
     noisy = Laplace.calibrated(sensitivity=1, epsilon=2.0)
     places = range(-5, 8)
-    mass = {z: noisy.law.pmf(z).upper for z in range(-7, 8)}
+    mass = {z: noisy.distribution.pmf(z).upper for z in range(-7, 8)}
     size, seen = {0.01: 0.0, 0.02: 0.0, 0.04: 0.0, 0.1: 0.0, 0.5: 0.0}, 0.0
     for table in itertools.product(places, places):
         chance = sum(
@@ -81,7 +81,7 @@ def test_no_number_of_records_is_taken_for_granted() -> None:
         release = LatticeRelease(
             steps=np.array(table),
             step=1,
-            law=noisy.law,
+            distribution=noisy.distribution,
             loss=noisy.privacy_loss,
             neighboring=noisy.neighboring,
         )
@@ -92,7 +92,7 @@ def test_no_number_of_records_is_taken_for_granted() -> None:
     assert all(part + 1 - seen <= level for level, part in size.items())
 
 
-def test_other_laws_are_refused_whatever_is_known_of_the_number_of_records() -> None:
+def test_other_distributions_are_refused_whatever_is_known_of_the_number_of_records() -> None:
     rng = np.random.default_rng(5)
     counts = np.array([60, 80, 90, 100, 120, 150])
     for noisy in (JOINING, COUNTS, Gaussian.calibrated(sensitivity=1, epsilon=1.0, delta=1e-6)):

@@ -1,4 +1,4 @@
-"""Joint quantiles: the law against the loss over small datasets, every path of the draw, and the sampler."""
+"""Joint quantiles: the distribution against the loss over small datasets, every path of the draw."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import Grid, JointQuantiles, Quantile, Quantiles
 from sfumato.mechanisms.statistics.quantile import joint_sampling
-from sfumato.mechanisms.statistics.quantile.joint_sampling import JointDraw
+from sfumato.mechanisms.statistics.quantile.joint_sampling import JointSampler
 from sfumato.mechanisms.statistics.quantile.log_sum_exp import NOTHING
 from sfumato.numerics.source import random_source
 from sfumato.privacy.neighboring import Neighboring
@@ -32,7 +32,7 @@ DECILES = [k / 10 for k in range(1, 10)]
 def weights(mechanism: JointQuantiles, data: Data) -> dict[tuple[int, ...], float]:
     """The weight of each ordered answer, by the definition: summed over places, in every order."""
     parts, n = mechanism.parts, len(data)
-    rate = float(mechanism._law().rate * parts)
+    rate = float(mechanism._distribution().rate * parts)
     shares = np.diff([0.0, *(float(q) for q in mechanism.quantiles), 1.0])
     found: dict[tuple[int, ...], float] = {}
     for places in itertools.combinations_with_replacement(range((TOP + 1) * parts), len(shares) - 1):
@@ -47,7 +47,7 @@ def weights(mechanism: JointQuantiles, data: Data) -> dict[tuple[int, ...], floa
 
 
 @lru_cache(maxsize=1000)
-def law(mechanism: JointQuantiles, data: Data) -> dict[tuple[int, ...], float]:
+def distribution(mechanism: JointQuantiles, data: Data) -> dict[tuple[int, ...], float]:
     found = weights(mechanism, data)
     whole = math.fsum(found.values())
     return {answer: weight / whole for answer, weight in found.items()}
@@ -79,25 +79,25 @@ def test_losses_have_the_range_that_is_paid_for(
     assert mechanism.privacy_loss.epsilon(0.0) == 1.0
     widest = 0.0
     for one, other in neighbors(relation, largest):
-        here, there = law(mechanism, one), law(mechanism, other)
+        here, there = distribution(mechanism, one), distribution(mechanism, other)
         losses = [math.log(here[answer] / there[answer]) for answer in here]
         widest = max(widest, max(losses) - min(losses))
     assert 0.3 < widest <= 1 + 1e-12
 
 
-DRAWS: dict[str, tuple[JointDraw, list[int], list[int]]] = {
-    "nothing": (JointDraw((Fraction(1, 3), Fraction(2, 3)), Fraction(1, 4), 0, 5), [], []),
-    "one point": (JointDraw((Fraction(1, 3),) * 3, Fraction(1, 4), 0, 0), [0], [7]),
-    "one": (JointDraw((Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)), Fraction(1), -3, 9), [4], [1]),
-    "few": (JointDraw((Fraction(1, 4),) * 4, Fraction(1, 3), 0, 12), [0, 1, 5, 9, 12], [1, 3, 4, 7, 8]),
+DRAWS: dict[str, tuple[JointSampler, list[int], list[int]]] = {
+    "nothing": (JointSampler((Fraction(1, 3), Fraction(2, 3)), Fraction(1, 4), 0, 5), [], []),
+    "one point": (JointSampler((Fraction(1, 3),) * 3, Fraction(1, 4), 0, 0), [0], [7]),
+    "one": (JointSampler((Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)), Fraction(1), -3, 9), [4], [1]),
+    "few": (JointSampler((Fraction(1, 4),) * 4, Fraction(1, 3), 0, 12), [0, 1, 5, 9, 12], [1, 3, 4, 7, 8]),
     # Some of its ranks are whole in units, some are not.
-    "mixed": (JointDraw((Fraction(1, 4),) * 4, Fraction(1, 3), 0, 12), [0, 1, 5, 9, 11], [1, 4, 6, 9, 12]),
-    "far": (JointDraw((Fraction(1, 4),) * 4, Fraction(9), 0, 12), [2, 5, 9], [3, 5, 12]),
-    "wide": (JointDraw((Fraction(2, 5), Fraction(1, 5), Fraction(2, 5)), Fraction(1, 7), 0, 2**60),
+    "mixed": (JointSampler((Fraction(1, 4),) * 4, Fraction(1, 3), 0, 12), [0, 1, 5, 9, 11], [1, 4, 6, 9, 12]),
+    "far": (JointSampler((Fraction(1, 4),) * 4, Fraction(9), 0, 12), [2, 5, 9], [3, 5, 12]),
+    "wide": (JointSampler((Fraction(2, 5), Fraction(1, 5), Fraction(2, 5)), Fraction(1, 7), 0, 2**60),
              [5, 2**40, 2**59], [3, 7, 11]),
     # The weights of all paths are below e^-10^8, and those of their beginnings that far apart.
-    "tied": (JointDraw((Fraction(1, 3),) * 3, Fraction(1, 3), 0, 3), [1], [10**9]),
-    "two": (JointDraw((Fraction(1, 3),) * 3, Fraction(1, 3), 0, 3), [1, 2], [10**9, 2 * 10**9 + 1]),
+    "tied": (JointSampler((Fraction(1, 3),) * 3, Fraction(1, 3), 0, 3), [1], [10**9]),
+    "two": (JointSampler((Fraction(1, 3),) * 3, Fraction(1, 3), 0, 3), [1, 2], [10**9, 2 * 10**9 + 1]),
 }  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def coarsen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joint_sampling, "_SLACK", Fraction(1))
 
 
-def log_weights(draw: JointDraw, values: list[int], ranks: list[int]) -> dict[tuple[int, ...], float]:
+def log_weights(draw: JointSampler, values: list[int], ranks: list[int]) -> dict[tuple[int, ...], float]:
     """Logarithms of the weights of paths, the levels of the points in order, but for a common term."""
     rank_of = {draw.lower: 0}
     rank_of.update(zip(values, ranks, strict=True))
@@ -167,7 +167,7 @@ def all_paths(sums: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
 
 @pytest.mark.parametrize("case", DRAWS)
 @pytest.mark.parametrize("coarse", [False, True])
-def test_every_path_is_kept_as_often_as_it_weighs(
+def test_every_path_is_retained_as_often_as_it_weighs(
     case: str, coarse: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if coarse:
@@ -194,12 +194,12 @@ def test_every_path_is_kept_as_often_as_it_weighs(
 def test_no_factor_is_rounded_down(case: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joint_sampling, "FINEST", 8)
     sums = sums_of(case)
-    law, size, ranks = sums.law, sums.size, sums.levels.ranks.tolist()
-    unit = law.rate * 2**sums.logs.bits
-    for share in law.shares:
+    distribution, size, ranks = sums.distribution, sums.size, sums.levels.ranks.tolist()
+    unit = distribution.rate * 2**sums.logs.bits
+    for share in distribution.shares:
         for rank, got in zip(ranks, sums._away(share).tolist(), strict=True):
             assert -unit * abs(rank - share * size) <= got < 2 - unit * abs(rank - share * size)
-    for point, share in enumerate(law.shares[1:-1], 2):
+    for point, share in enumerate(distribution.shares[1:-1], 2):
         for level, rank in enumerate(ranks):
             factors = sums.before(point, level) - sums.ends[point - 2][:level]
             for below, got in zip(ranks[:level], factors.tolist(), strict=True):
@@ -207,7 +207,7 @@ def test_no_factor_is_rounded_down(case: str, monkeypatch: pytest.MonkeyPatch) -
                 assert true <= got < true + 3
 
 
-def point_law(case: str) -> dict[tuple[int, ...], float]:
+def point_distribution(case: str) -> dict[tuple[int, ...], float]:
     draw, values, ranks = DRAWS[case]
     return normalized(log_weights(draw, values, ranks))
 
@@ -219,7 +219,7 @@ def normalized(logs: dict[tuple[int, ...], float]) -> dict[tuple[int, ...], floa
 
 @pytest.mark.parametrize("case", DRAWS)
 @pytest.mark.parametrize("coarse", [False, True])
-def test_paths_come_as_often_as_the_law_says(
+def test_paths_come_as_often_as_the_distribution_says(
     case: str, coarse: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if coarse:
@@ -234,7 +234,7 @@ def test_paths_come_as_often_as_the_law_says(
         assert points == sorted(points)
         assert draw.lower <= points[0] <= points[-1] <= draw.upper
         seen[tuple(int(np.searchsorted(starts, point, side="right")) - 1 for point in points)] += 1
-    expected = point_law(case)
+    expected = point_distribution(case)
     assert set(seen) <= set(expected)
     wrong = {"without the commonest": expected | {max(expected, key=lambda path: expected[path]): 0.0}}
     if len(expected) > 1 and not coarse:
@@ -244,19 +244,19 @@ def test_paths_come_as_often_as_the_law_says(
 
 @pytest.mark.parametrize("parts", [1, 3])
 @pytest.mark.parametrize("relation", [Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE])
-def test_releases_follow_the_law(relation: Neighboring, parts: int) -> None:
+def test_releases_follow_the_distribution(relation: Neighboring, parts: int) -> None:
     data, count, rng = (0, 2, 2, 4), 2000, np.random.default_rng(5)
     mechanism = JointQuantiles(
         quantiles=(0.25, 0.75), bounds=(0, TOP), epsilon=2.0, neighboring=relation, parts=parts
     )
     seen = Counter(tuple(mechanism.release(np.array(data), rng).value.tolist()) for _ in range(count))
-    expected = law(mechanism, data)
+    expected = distribution(mechanism, data)
     assert set(seen) <= set(expected)
     accepts_only(
         frequencies(seen),
         expected,
-        flatter=law(replace(mechanism, epsilon=1.0), data),
-        steeper=law(replace(mechanism, epsilon=4.0), data),
+        flatter=distribution(replace(mechanism, epsilon=1.0), data),
+        steeper=distribution(replace(mechanism, epsilon=4.0), data),
     )
 
 
@@ -274,8 +274,12 @@ def test_one_quantile_is_drawn_as_by_the_other_mechanism() -> None:
 
 def rank_error(mechanism: Any, data: np.ndarray, rng: Any) -> float:
     """By how many records answers are off, on the mean."""
-    told, ordered, target = mechanism.release(data, rng).value, np.sort(data), np.array(DECILES) * len(data)
-    below, up_to = (np.searchsorted(ordered, told, side=side) for side in ("left", "right"))
+    released, ordered, target = (
+        mechanism.release(data, rng).value,
+        np.sort(data),
+        np.array(DECILES) * len(data),
+    )
+    below, up_to = (np.searchsorted(ordered, released, side=side) for side in ("left", "right"))
     return float(np.maximum(0, np.maximum(below - target, target - up_to)).mean())
 
 
@@ -305,8 +309,8 @@ def test_parts_let_answers_tie() -> None:
 
 def test_many_records() -> None:
     data = np.random.default_rng(2).random(30_000)
-    told = JointQuantiles(quantiles=DECILES, bounds=(0.0, 1.0), epsilon=1.0).release(data, 3).value
-    assert np.abs(told - DECILES).max() < 0.02
+    released = JointQuantiles(quantiles=DECILES, bounds=(0.0, 1.0), epsilon=1.0).release(data, 3).value
+    assert np.abs(released - DECILES).max() < 0.02
 
 
 def test_odd_data_is_answered_at_the_usual_cost() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sfumato.mechanisms.statistics.quantile.log_sum_exp import COARSEST, FINEST, NOTHING, LogSums
+from sfumato.mechanisms.statistics.quantile.log_sum_exp import COARSEST, FINEST, NOTHING, LogSumExpBounds
 
 BITS = [COARSEST, 15, FINEST]
 
@@ -19,7 +19,7 @@ BITS = [COARSEST, 15, FINEST]
 @settings(max_examples=200, deadline=None)
 @given(st.integers(-(2**40), 2**40), st.one_of(st.integers(-(2**29), 2**29), st.integers(-(2**58), 2**58)))
 def test_sums_of_two(bits: int, one: int, apart: int) -> None:
-    logs, other = LogSums(bits, 52), one + apart
+    logs, other = LogSumExpBounds(bits, 52), one + apart
     got = int(logs.add(np.array([one]), np.array([other]))[0])
     with mpmath.workdps(60):
         least = min(one, other)
@@ -34,7 +34,7 @@ def test_sums_of_two(bits: int, one: int, apart: int) -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.one_of(st.integers(0, 2**30), st.integers(0, 2**62)))
 def test_chances(bits: int, word: int, below: int) -> None:
-    got = int(LogSums(bits, word).chances(np.array([below]))[0])
+    got = int(LogSumExpBounds(bits, word).chances(np.array([below]))[0])
     with mpmath.workdps(60):
         true = 2**word * mpmath.exp(-mpmath.mpf(below) / 2**bits)
         assert got >= max(true, 1)
@@ -45,14 +45,14 @@ def test_chances(bits: int, word: int, below: int) -> None:
 @settings(max_examples=200, deadline=None)
 @given(st.one_of(st.integers(1, 5000), st.integers(1, 2**62), st.sampled_from([2**k for k in range(63)])))
 def test_counts(bits: int, number: int) -> None:
-    got = int(LogSums(bits, 52).counts(np.array([number]))[0])
+    got = int(LogSumExpBounds(bits, 52).counts(np.array([number]))[0])
     with mpmath.workdps(60):
         true = mpmath.log(number) * 2**bits
         assert true <= got <= true + 2 + 2.0**bits * 2**-10
 
 
 def test_prefixes_and_windows() -> None:
-    logs, rng = LogSums(FINEST, 52), np.random.default_rng(4)
+    logs, rng = LogSumExpBounds(FINEST, 52), np.random.default_rng(4)
     for size in (1, 2, 7, 64, 100):
         summands = rng.integers(-(2**28), 2**28, size)
         true = np.exp(summands / 2.0**FINEST)

@@ -1,4 +1,4 @@
-"""Quantiles by a noisy tree: the law against the loss and the sampler, the priced shift, the intervals."""
+"""Quantiles by a noisy tree: the distribution against the loss and the sampler, the priced shift."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from sfumato.mechanisms.statistics.quantile import tree_estimates
 from sfumato.mechanisms.statistics.quantile.count_tree import CountTree, TreeCounts, TreeShape
 from sfumato.mechanisms.statistics.quantile.tree_estimates import (
     LEVELS,
-    TreeLaw,
-    find_leaves,
-    find_quantiles,
+    NodeNoise,
+    estimate_quantiles,
     leaf_ends,
+    quantile_leaves,
 )
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
 from sfumato.numerics.source import random_source
@@ -31,7 +31,10 @@ from tests.chance import accepts_only, at_least, frequencies
 
 SMALL = TreeShape(leaves=3, branching=2, height=2)
 REACH = 6
-LAWS: dict[str, TreeLaw] = {"Laplace": DiscreteLaplaceLaw(0.7), "Gaussian": DiscreteGaussianLaw(1.2)}
+DISTRIBUTIONS: dict[str, NodeNoise] = {
+    "Laplace": DiscreteLaplaceLaw(0.7),
+    "Gaussian": DiscreteGaussianLaw(1.2),
+}
 DECILES = [k / 10 for k in range(1, 10)]
 
 
@@ -41,8 +44,8 @@ def counts_of(leaves: Any, groups: Any = None) -> TreeCounts:
     return TreeCounts(groups, leaves, np.ones_like(leaves))
 
 
-def pmf(law: Any, reach: int) -> np.ndarray:
-    return np.array([law.pmf(k).upper for k in range(-reach, reach + 1)])
+def pmf(distribution: Any, reach: int) -> np.ndarray:
+    return np.array([distribution.pmf(k).upper for k in range(-reach, reach + 1)])
 
 
 class Given:
@@ -69,12 +72,14 @@ def every_noise() -> tuple[list[np.ndarray], np.ndarray]:
     return [grid[:, :2], np.concatenate([grid[:, 2:], np.zeros((len(grid), 1), int)], axis=1)], grid + REACH
 
 
-def exact_law(name: str, leaves: list[int], quantiles: tuple[float, ...]) -> dict[tuple[int, ...], float]:
+def exact_distribution(
+    name: str, leaves: list[int], quantiles: tuple[float, ...]
+) -> dict[tuple[int, ...], float]:
     noise, places = every_noise()
-    weights = pmf(LAWS[name], REACH)[places].prod(axis=1)
+    weights = pmf(DISTRIBUTIONS[name], REACH)[places].prod(axis=1)
     tree, found = Given(SMALL, leaves, noise), np.zeros(len(places), np.int64)
     for p in quantiles:
-        found = found * 3 + find_leaves(tree, np.arange(len(places)), np.full(len(places), p))
+        found = found * 3 + quantile_leaves(tree, np.arange(len(places)), np.full(len(places), p))
     mass = np.bincount(found, weights, minlength=3 ** len(quantiles))
     return dict(zip(itertools.product(range(3), repeat=len(quantiles)), mass.tolist(), strict=True))
 
@@ -83,19 +88,19 @@ def excess(one: np.ndarray, other: np.ndarray, epsilon: float) -> float:
     return float(np.maximum(0, one - math.exp(epsilon) * other).sum())
 
 
-@pytest.mark.parametrize("name", LAWS)
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
 @pytest.mark.parametrize("unit", [[2], [0, 2]])
-def test_the_law_of_the_answer_keeps_to_the_loss(name: str, unit: list[int]) -> None:
+def test_the_distribution_of_the_answer_keeps_to_the_loss(name: str, unit: list[int]) -> None:
     rest, quantiles = [0, 1, 2, 2], (0.25, 0.6)
     records = len(unit)
-    laws = [exact_law(name, leaves, quantiles) for leaves in (rest, rest + unit)]
-    first, second = (np.array(list(law.values())) for law in laws)
+    distributions = [exact_distribution(name, leaves, quantiles) for leaves in (rest, rest + unit)]
+    first, second = (np.array(list(distribution.values())) for distribution in distributions)
     given: dict[str, Any] = {"sensitivity": records, "l0": SMALL.height}
-    law = LAWS[name]
+    distribution = DISTRIBUTIONS[name]
     noise = (
-        Laplace(scale=law.scale, **given)
-        if isinstance(law, DiscreteLaplaceLaw)
-        else Gaussian(stddev=law.sigma, **given)
+        Laplace(scale=distribution.scale, **given)
+        if isinstance(distribution, DiscreteLaplaceLaw)
+        else Gaussian(stddev=distribution.sigma, **given)
     )
     for delta in (1e-4, 1e-2, 0.1):
         epsilon = noise.privacy_loss.epsilon(delta)
@@ -105,38 +110,44 @@ def test_the_law_of_the_answer_keeps_to_the_loss(name: str, unit: list[int]) -> 
     assert max(excess(first, second, 0.2), excess(second, first, 0.2)) > 0.02
 
 
-@pytest.mark.parametrize("name", LAWS)
-def test_answers_come_as_often_as_the_law_says(name: str) -> None:
+@pytest.mark.parametrize("name", DISTRIBUTIONS)
+def test_answers_come_as_often_as_the_distribution_says(name: str) -> None:
     leaves, quantiles, trials = [0, 1, 2, 2], (0.25, 0.6), 20_000
     counts = counts_of(leaves * trials, np.repeat(np.arange(trials), len(leaves)))
-    found = find_quantiles(SMALL, LAWS[name], counts, np.array(quantiles), random_source(5), groups=trials)
+    found = estimate_quantiles(
+        SMALL, DISTRIBUTIONS[name], counts, np.array(quantiles), random_source(5), groups=trials
+    )
     seen = Counter(map(tuple, found.leaves.tolist()))
     accepts_only(
         frequencies(seen),
-        exact_law(name, leaves, quantiles),
-        one_record_more=exact_law(name, [*leaves, 2], quantiles),
+        exact_distribution(name, leaves, quantiles),
+        one_record_more=exact_distribution(name, [*leaves, 2], quantiles),
     )
 
 
-def product(law: Any, shifts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
+def product(distribution: Any, shifts: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
     reach = 24 if len(shifts) > 2 else 60
-    base = pmf(law, reach + 4)
-    laws = [np.ones(1), np.ones(1)]
+    base = pmf(distribution, reach + 4)
+    distributions = [np.ones(1), np.ones(1)]
     for shift in shifts:
         for i, moved in enumerate((0, shift)):
-            laws[i] = np.multiply.outer(laws[i], base[4 - moved : 4 - moved + 2 * reach + 1]).ravel()
-    return laws[0], laws[1]
+            distributions[i] = np.multiply.outer(
+                distributions[i], base[4 - moved : 4 - moved + 2 * reach + 1]
+            ).ravel()
+    return distributions[0], distributions[1]
 
 
-@cases("law", [DiscreteLaplaceLaw(0.8), DiscreteLaplaceLaw(3), DiscreteGaussianLaw(0.9)])
+@cases("distribution", [DiscreteLaplaceLaw(0.8), DiscreteLaplaceLaw(3), DiscreteGaussianLaw(0.9)])
 @cases("shifts", [(1, 1), (1, -1), (2, 1), (1, 1, 1)])
-def test_moves_of_several_nodes_cost_no_more_than_their_sum_in_one(law: Any, shifts: tuple[int, ...]) -> None:
+def test_moves_of_several_nodes_cost_no_more_than_their_sum_in_one(
+    distribution: Any, shifts: tuple[int, ...]
+) -> None:
     """The lemma that the price rests on, by enumeration; what is cut off is far below the margin."""
     whole = sum(abs(shift) for shift in shifts)
     for epsilon in (0.0, 0.1, 0.5, 1.0, 2.0, 4.0):
-        together = excess(*product(law, (whole,)), epsilon)
-        assert excess(*product(law, shifts), epsilon) <= together + 1e-6
-        assert excess(*product(law, (whole + 1,)), epsilon) >= together  # more would cost more
+        together = excess(*product(distribution, (whole,)), epsilon)
+        assert excess(*product(distribution, shifts), epsilon) <= together + 1e-6
+        assert excess(*product(distribution, (whole + 1,)), epsilon) >= together  # more would cost more
 
 
 def test_noise_is_drawn_once() -> None:
@@ -166,7 +177,7 @@ def test_counts_are_those_of_the_bins() -> None:
 
 def test_nodes_without_bins_get_no_noise() -> None:
     tree = CountTree(
-        TreeShape(leaves=5, branching=4, height=2), LAWS["Laplace"], counts_of([]), random_source(1)
+        TreeShape(leaves=5, branching=4, height=2), DISTRIBUTIONS["Laplace"], counts_of([]), random_source(1)
     )
     seen = np.stack([tree.children(0, np.array([g]))[0] for g in range(50)])
     assert (seen[:, 2:] == 0).all()
@@ -209,8 +220,10 @@ def test_quantiles_do_not_fall_and_stay_inside(
     leaves: list[int], quantiles: list[float], seed: int, scale: float
 ) -> None:
     shape = TreeShape(leaves=200, branching=6, height=3)
-    law = DiscreteLaplaceLaw(scale)
-    found = find_quantiles(shape, law, counts_of(leaves), np.array(quantiles), random_source(seed), groups=2)
+    distribution = DiscreteLaplaceLaw(scale)
+    found = estimate_quantiles(
+        shape, distribution, counts_of(leaves), np.array(quantiles), random_source(seed), groups=2
+    )
     for row in found.leaves:
         assert (np.diff(row) >= 0).all()
         assert 0 <= row[0] <= row[-1] < 200
@@ -232,21 +245,24 @@ def test_quantiles_do_not_fall_and_stay_inside(
 @cases("name", ["Laplace", "Gaussian"])
 @cases("p", [0.02, 0.5, 0.9])
 def test_intervals_hold_the_records_beside_the_quantile(name: str, p: float) -> None:
-    law = DiscreteLaplaceLaw(2) if name == "Laplace" else DiscreteGaussianLaw(2)
+    distribution = DiscreteLaplaceLaw(2) if name == "Laplace" else DiscreteGaussianLaw(2)
     shape, trials = TreeShape(leaves=300, branching=7, height=3), 1500
     leaves = np.sort(np.random.default_rng(1).normal(100, 30, 120).clip(0, 299).astype(np.int64))
     counts = counts_of(np.tile(leaves, trials), np.repeat(np.arange(trials), len(leaves)))
-    found = find_quantiles(shape, law, counts, np.array([p]), random_source(8), groups=trials)
+    found = estimate_quantiles(shape, distribution, counts, np.array([p]), random_source(8), groups=trials)
     place = p * (len(leaves) - 1)
     ends = leaves[math.floor(place)], leaves[math.ceil(place)]
     for index, level in enumerate(LEVELS):
         lower, upper = found.lower[:, 0, index], found.upper[:, 0, index]
-        told = found.leaves[:, 0]
+        released = found.leaves[:, 0]
 
         def covered(
-            width: float, told: Any = told, ends_of: Any = (told - lower, upper - told), level: float = level
+            width: float,
+            released: Any = released,
+            ends_of: Any = (released - lower, upper - released),
+            level: float = level,
         ) -> None:
-            held = (told - width * ends_of[0] <= ends[0]) & (ends[1] <= told + width * ends_of[1])
+            held = (released - width * ends_of[0] <= ends[0]) & (ends[1] <= released + width * ends_of[1])
             at_least(int(held.sum()), trials)(level)
 
         accepts_only(covered, 1, point=0)
@@ -257,25 +273,27 @@ def test_an_interval_that_trusts_noise_more_misses(monkeypatch: pytest.MonkeyPat
     """With a tenth of the deviation the coverage above is lost: it comes from the bound, not from slack."""
     bound = tree_estimates._deviation
     monkeypatch.setattr(tree_estimates, "_deviation", lambda *given: bound(*given) / 10 - 1)
-    shape, law, trials = TreeShape(leaves=300, branching=7, height=3), DiscreteLaplaceLaw(2), 500
+    shape, distribution, trials = TreeShape(leaves=300, branching=7, height=3), DiscreteLaplaceLaw(2), 500
     leaves = np.sort(np.random.default_rng(1).normal(100, 30, 121).clip(0, 299).astype(np.int64))
     counts = counts_of(np.tile(leaves, trials), np.repeat(np.arange(trials), len(leaves)))
-    tree = CountTree(shape, law, counts, random_source(8))
-    lower, upper = leaf_ends(tree, law, np.arange(trials), np.full(trials, 0.5))
+    tree = CountTree(shape, distribution, counts, random_source(8))
+    lower, upper = leaf_ends(tree, distribution, np.arange(trials), np.full(trials, 0.5))
     assert np.mean((lower <= leaves[60]) & (leaves[60] <= upper), axis=0)[LEVELS.index(0.95)] < 0.8
 
 
-@cases("law", [DiscreteLaplaceLaw(0.6), DiscreteLaplaceLaw(2), DiscreteGaussianLaw(1.5)])
+@cases("distribution", [DiscreteLaplaceLaw(0.6), DiscreteLaplaceLaw(2), DiscreteGaussianLaw(1.5)])
 @cases("weights", [(1.0,), (0.5, -0.5), (1.0, -0.25, 0.75)])
 @cases("chance", [0.2, 0.01, 1e-4])
-def test_the_bound_on_a_sum_of_noise_holds(law: Any, weights: tuple[float, ...], chance: float) -> None:
+def test_the_bound_on_a_sum_of_noise_holds(
+    distribution: Any, weights: tuple[float, ...], chance: float
+) -> None:
     reach = 40
     values, mass = np.zeros(1), np.ones(1)
     for weight in weights:
         values = np.add.outer(values, weight * np.arange(-reach, reach + 1)).ravel()
-        mass = np.multiply.outer(mass, pmf(law, reach)).ravel()
+        mass = np.multiply.outer(mass, pmf(distribution, reach)).ravel()
     squares = np.array([[sum(weight * weight for weight in weights)]])
-    far = tree_estimates._deviation(law, squares, np.full((1, 1), -math.log(chance)))[0, 0]
+    far = tree_estimates._deviation(distribution, squares, np.full((1, 1), -math.log(chance)))[0, 0]
     assert mass[values > far].sum() <= chance
     assert mass[values > far / 5].sum() > chance / 2  # not idle
 
@@ -407,7 +425,9 @@ def test_bad_shapes_are_refused(leaves: int) -> None:
         TreeShape(leaves=1, branching=1, height=1)
 
 
-def end_by_forms(tree: Given, law: TreeLaw, group: int, p: float, *, odds: float, side: int) -> int:
+def end_by_forms(
+    tree: Given, distribution: NodeNoise, group: int, p: float, *, odds: float, side: int
+) -> int:
     """One end of an interval by linear forms of all noisy counts, as the proof of `leaf_ends` has it."""
     shape, widest = tree.shape, tree.shape.branching**tree.shape.height
     counts = np.array(
@@ -428,7 +448,9 @@ def end_by_forms(tree: Given, law: TreeLaw, group: int, p: float, *, odds: float
         ]
 
         def passes(form: np.ndarray) -> bool:
-            far = tree_estimates._deviation(law, np.array([(form**2).sum()]), np.array([odds]))[0] + 1
+            far = (
+                tree_estimates._deviation(distribution, np.array([(form**2).sum()]), np.array([odds]))[0] + 1
+            )
             return bool(-side * (form * counts).sum() >= -far)
 
         inner = [passes(form) for form in borders[1:-1]]
@@ -440,8 +462,8 @@ def end_by_forms(tree: Given, law: TreeLaw, group: int, p: float, *, odds: float
     return node
 
 
-@pytest.mark.parametrize("law", [DiscreteLaplaceLaw(0.4), DiscreteGaussianLaw(1.3)])
-def test_ends_are_those_of_the_forms_of_all_noise(law: TreeLaw) -> None:
+@pytest.mark.parametrize("distribution", [DiscreteLaplaceLaw(0.4), DiscreteGaussianLaw(1.3)])
+def test_ends_are_those_of_the_forms_of_all_noise(distribution: NodeNoise) -> None:
     """Trees with nodes that are partly filled, under noise from next to none to far too much."""
     shape, groups = TreeShape(leaves=14, branching=3, height=3), 24
     rng = np.random.default_rng(7)
@@ -449,9 +471,11 @@ def test_ends_are_those_of_the_forms_of_all_noise(law: TreeLaw) -> None:
     noise = [rng.integers(-size, size + 1, (groups, 3**level)) for level in (1, 2, 3)]
     tree = Given(shape, rng.integers(0, 14, 300).tolist(), noise)
     for p in (0.0, 0.07, 0.5, 0.98, 1.0):
-        lower, upper = leaf_ends(tree, law, np.arange(groups), np.full(groups, p))
+        lower, upper = leaf_ends(tree, distribution, np.arange(groups), np.full(groups, p))
         for index, level in enumerate(LEVELS):
             odds = -math.log((1 - level) / (2 * shape.height))
             for side, found in ((-1, lower), (1, upper)):
-                expected = [end_by_forms(tree, law, g, p, odds=odds, side=side) for g in range(groups)]
+                expected = [
+                    end_by_forms(tree, distribution, g, p, odds=odds, side=side) for g in range(groups)
+                ]
                 assert found[:, index].tolist() == expected

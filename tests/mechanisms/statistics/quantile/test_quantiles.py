@@ -1,4 +1,4 @@
-"""Quantiles: the exact law against the loss over all small datasets, the sampler against the law, edges."""
+"""Quantiles: the exact distribution against the loss over all small datasets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from sfumato.errors import ParameterError, UnboundedSensitivity
 from sfumato.mechanisms import Grid, Quantile, Quantiles
 from sfumato.mechanisms.statistics.quantile import quantiles as statistics
 from sfumato.mechanisms.statistics.quantile import rank_sampling
-from sfumato.mechanisms.statistics.quantile.rank_sampling import Partitioned, RankDraw, Sorted
+from sfumato.mechanisms.statistics.quantile.rank_sampling import (
+    PartitionedNumbers,
+    RankSampler,
+    SortedNumbers,
+)
 from sfumato.numerics.source import random_source
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
@@ -27,7 +31,7 @@ TOP = 4
 Data = tuple[int, ...]
 
 
-def law(draw: RankDraw, data: Data) -> np.ndarray:
+def distribution(draw: RankSampler, data: Data) -> np.ndarray:
     """Probabilities of the points from ``lower`` to ``upper``, by the definition."""
     a, b, n = draw.target.numerator, draw.target.denominator, len(data)
     gaps = [
@@ -50,17 +54,17 @@ def neighbors(relation: Neighboring, largest: int) -> Iterator[tuple[Data, Data]
                     yield data, (value, *data[1:])
 
 
-def quantile_law(mechanism: Quantile, data: Data) -> dict[Any, float]:
+def quantile_distribution(mechanism: Quantile, data: Data) -> dict[Any, float]:
     draw = mechanism._draw(Fraction(mechanism.quantile), Fraction(mechanism.epsilon), 0, TOP)
-    return dict(enumerate(law(draw, data).tolist()))
+    return dict(enumerate(distribution(draw, data).tolist()))
 
 
-def quantiles_law(mechanism: Quantiles, data: Data) -> dict[Any, float]:
-    """The law of all quantiles, by the recursion in the class's notes."""
+def quantiles_distribution(mechanism: Quantiles, data: Data) -> dict[Any, float]:
+    """The distribution of all quantiles, by the recursion in the class's notes."""
     epsilon = Fraction(mechanism.epsilon) / len(mechanism.quantiles).bit_length()
     epsilon /= 1 if mechanism.neighboring is Neighboring.ADD_REMOVE else 2
 
-    def told(
+    def released(
         wanted: tuple[Fraction, ...], part: Data, ends: tuple[int, int], share: tuple[Fraction, Fraction]
     ) -> dict[Any, float]:
         if not wanted:
@@ -69,16 +73,16 @@ def quantiles_law(mechanism: Quantiles, data: Data) -> dict[Any, float]:
         target = (wanted[at] - share[0]) / (share[1] - share[0])
         rate = epsilon / (2 * max(target.numerator, target.denominator - target.numerator))
         found: dict[Any, float] = {}
-        for x, p in enumerate(law(RankDraw(target, rate, *ends), part), ends[0]):
+        for x, p in enumerate(distribution(RankSampler(target, rate, *ends), part), ends[0]):
             lower, upper = tuple(y for y in part if y <= x), tuple(y for y in part if y > x)
-            left = told(wanted[:at], lower, (ends[0], x), (share[0], wanted[at]))
-            right = told(wanted[at + 1 :], upper, (x, ends[1]), (wanted[at], share[1]))
+            left = released(wanted[:at], lower, (ends[0], x), (share[0], wanted[at]))
+            right = released(wanted[at + 1 :], upper, (x, ends[1]), (wanted[at], share[1]))
             for (one, q), (two, r) in itertools.product(left.items(), right.items()):
                 found[*one, x, *two] = found.get((*one, x, *two), 0.0) + p * q * r
         return found
 
     wanted = tuple(Fraction(quantile) for quantile in mechanism.quantiles)
-    return told(wanted, data, (0, TOP), (Fraction(0), Fraction(1)))
+    return released(wanted, data, (0, TOP), (Fraction(0), Fraction(1)))
 
 
 @cases("relation", list(Neighboring))
@@ -88,7 +92,7 @@ def test_losses_have_the_range_that_is_paid_for(relation: Neighboring, quantile:
     assert mechanism.privacy_loss.epsilon(0.0) == 1.0
     widest = 0.0
     for one, other in neighbors(relation, 4):
-        here, there = quantile_law(mechanism, one), quantile_law(mechanism, other)
+        here, there = quantile_distribution(mechanism, one), quantile_distribution(mechanism, other)
         losses = [math.log(here[k] / there[k]) for k in here]
         widest = max(widest, max(losses) - min(losses))
     assert widest <= 1 + 1e-12
@@ -102,7 +106,7 @@ def test_many_quantiles_cost_what_they_say(relation: Neighboring, quantiles: tup
     assert mechanism.privacy_loss.epsilon(0.0) == 1.0
     worst = 0.0
     for one, other in neighbors(relation, 2):
-        here, there = quantiles_law(mechanism, one), quantiles_law(mechanism, other)
+        here, there = quantiles_distribution(mechanism, one), quantiles_distribution(mechanism, other)
         worst = max(worst, *(abs(math.log(p / there[k])) for k, p in here.items()))
     assert 0.2 < worst <= 1 + 1e-12
 
@@ -120,17 +124,17 @@ DATASETS: list[Data] = [
 @pytest.mark.parametrize("data", DATASETS, ids=len)
 @pytest.mark.parametrize("target", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)])
 @pytest.mark.parametrize("negligible", [45.0, 0.5])
-def test_points_come_as_often_as_the_law_says(
+def test_points_come_as_often_as_the_distribution_says(
     data: Data, target: Fraction, negligible: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # With a narrow window, what lies beyond it is drawn often.
     monkeypatch.setattr(rank_sampling, "_NEGLIGIBLE", negligible)
-    draw, count = RankDraw(target, Fraction(1, 3), 0, 12), 1500
-    expected, array = law(draw, data), np.array(data, np.int64)
-    # Where the law is nearly even, a point that is left out shows more than a shift.
+    draw, count = RankSampler(target, Fraction(1, 3), 0, 12), 1500
+    expected, array = distribution(draw, data), np.array(data, np.int64)
+    # Where the distribution is nearly even, a point that is left out shows more than a shift.
     without = np.where(np.arange(13) == expected.argmax(), 0.0, expected)
     wrong = np.roll(expected, 1) if expected.max() > 0.2 else without
-    for given in (Sorted(np.sort(array)), Partitioned(array, Grid(exponent=0), 0, 12)):
+    for given in (SortedNumbers(np.sort(array)), PartitionedNumbers(array, Grid(exponent=0), 0, 12)):
         source = random_source(6)
         seen = np.bincount([draw.draw(given, source) for _ in range(count)], minlength=13)
         accepts_only(
@@ -142,8 +146,10 @@ def test_points_come_as_often_as_the_law_says(
 
 @pytest.mark.parametrize("relation", [Neighboring.ADD_REMOVE, Neighboring.REPLACE_ONE])
 @pytest.mark.parametrize("count", [1000, 3000])
-def test_releases_follow_the_law(count: int, relation: Neighboring, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Without the spread of each record, whose law is then a mixture over all spreads.
+def test_releases_follow_the_distribution(
+    count: int, relation: Neighboring, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Without the spread of each record, whose distribution is then a mixture over all spreads.
     monkeypatch.setattr(statistics, "_SPREAD_BITS", 0)
     data = (0, 2, 2, 4)
     rng = np.random.default_rng(5)
@@ -157,13 +163,13 @@ def test_releases_follow_the_law(count: int, relation: Neighboring, monkeypatch:
 
     accepts_only(
         frequencies(seen),
-        quantile_law(one, data),
-        steeper=quantile_law(far_more(one), data),
+        quantile_distribution(one, data),
+        steeper=quantile_distribution(far_more(one), data),
     )
     accepts_only(
         frequencies(pairs),
-        quantiles_law(many, data),
-        steeper=quantiles_law(far_more(many), data),
+        quantiles_distribution(many, data),
+        steeper=quantiles_distribution(far_more(many), data),
     )
 
 
@@ -187,11 +193,11 @@ def test_quantiles_of_equal_records_are_their_value() -> None:
         mechanism = Quantiles(quantiles=deciles, bounds=(0, 120), epsilon=1.0, neighboring=relation)
         assert mechanism.release(np.full(2000, 50), rng).value.tolist() == [50] * 9
         ages = np.repeat([10, 20, 30, 40, 50, 60, 70, 80, 90, 100], 2000)
-        told = mechanism.release(ages, rng).value
-        assert all(abs(found - 10 * k - 5) <= 5 for k, found in enumerate(told, 1))
+        released = mechanism.release(ages, rng).value
+        assert all(abs(found - 10 * k - 5) <= 5 for k, found in enumerate(released, 1))
     zeros = np.append(np.zeros(7000), rng.uniform(1, 100, 13_000))
-    told = Quantiles(quantiles=deciles, bounds=(0.0, 1e6), epsilon=1.0).release(zeros, rng).value
-    assert told == pytest.approx(np.quantile(zeros, deciles), abs=3)
+    released = Quantiles(quantiles=deciles, bounds=(0.0, 1e6), epsilon=1.0).release(zeros, rng).value
+    assert released == pytest.approx(np.quantile(zeros, deciles), abs=3)
 
 
 def test_the_rank_bound_holds() -> None:
@@ -212,9 +218,9 @@ def test_the_rank_bound_holds() -> None:
 def test_a_thousand_quantiles_at_once() -> None:
     data = np.random.default_rng(1).random(200_000)
     wanted = [(k + 1) / 1001 for k in range(1000)]
-    told = Quantiles(quantiles=wanted, bounds=(0.0, 1.0), epsilon=2.0).release(data, rng=4).value
-    assert (np.diff(told) >= 0).all()
-    assert np.abs(told - wanted).max() < 0.01
+    released = Quantiles(quantiles=wanted, bounds=(0.0, 1.0), epsilon=2.0).release(data, rng=4).value
+    assert (np.diff(released) >= 0).all()
+    assert np.abs(released - wanted).max() < 0.01
 
 
 def test_odd_data_is_answered_at_the_usual_cost() -> None:

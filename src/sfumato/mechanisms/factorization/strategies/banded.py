@@ -14,7 +14,7 @@ from sfumato.mechanisms.factorization.strategies.participation import ONCE, Part
 from sfumato.mechanisms.factorization.strategies.power_series import check_steps
 from sfumato.mechanisms.factorization.strategies.square_root import SquareRoot
 from sfumato.mechanisms.factorization.strategies.toeplitz import ToeplitzStrategy
-from sfumato.mechanisms.factorization.strategies.toeplitz_error import Criterion, optimal_bands
+from sfumato.mechanisms.factorization.strategies.toeplitz_error import ToeplitzError, optimal_coefficients
 
 __all__ = ["BandedToeplitz"]
 
@@ -94,5 +94,5 @@ class BandedToeplitz(ToeplitzStrategy):
         start = from_root[:count]
         if len(start) == 1:
             return cls(steps=steps, bands=start)
-        found = optimal_bands(start, Criterion(steps, participation, workload, objective))
+        found = optimal_coefficients(start, ToeplitzError(steps, participation, workload, objective))
         return cls(steps=steps, bands=found)

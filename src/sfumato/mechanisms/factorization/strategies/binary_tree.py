@@ -10,24 +10,24 @@ from numpy.typing import ArrayLike
 
 from sfumato import _check
 from sfumato.mechanisms.factorization.strategies.block_estimates import (
-    Refinement,
+    PrefixEstimates,
     block_squares,
     block_variance,
-    completed,
+    completed_blocks,
 )
-from sfumato.mechanisms.factorization.strategies.integer_tree import TreeCode
+from sfumato.mechanisms.factorization.strategies.integer_tree import IntegerTree
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategies.power_series import check_steps
 from sfumato.mechanisms.factorization.strategies.strategy import Array, Draw, NoiseStream, Strategy
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import sqrt_down, sqrt_up
 
-__all__ = ["Tree"]
+__all__ = ["BinaryTree"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tree(Strategy):
+class BinaryTree(Strategy):
     r"""Sums over dyadic blocks, combined with the least variance that the blocks so far allow.
 
     Parameters
@@ -54,7 +54,7 @@ class Tree(Strategy):
 
     Examples
     --------
-    >>> tree = Tree(steps=8)
+    >>> tree = BinaryTree(steps=8)
     >>> tree.entries, round(tree.sensitivity().upper, 9), round(float(tree.variances().max()), 3)
     (15, 2.0, 2.238)
     """
@@ -78,7 +78,7 @@ class Tree(Strategy):
         """Return C, shape (entries, steps); blocks in the order in which they end, the smaller first."""
         rows = []
         for end in range(1, self.steps + 1):
-            for height in range(completed(end)):
+            for height in range(completed_blocks(end)):
                 row = np.zeros(self.steps)
                 row[end - (1 << height) : end] = 1
                 rows.append(row)
@@ -104,9 +104,9 @@ class Tree(Strategy):
             total += (lengths >> height & 1) * block_variance(height)
         return total
 
-    def code(self, bits: int) -> TreeCode:
+    def code(self, bits: int) -> IntegerTree:
         """Return the tree in multiples of ``2**-bits``."""
-        return TreeCode(self.steps, bits)
+        return IntegerTree(self.steps, bits)
 
     def noise(self) -> NoiseStream:
         """Return a fresh stream: what the prefix sum's noise changes by, with memory for a block a height."""
@@ -114,8 +114,8 @@ class Tree(Strategy):
 
 
 class _Differences(NoiseStream):
-    def __init__(self, tree: Tree) -> None:
-        self._tree, self._refinement = tree, Refinement()
+    def __init__(self, tree: BinaryTree) -> None:
+        self._tree, self._refinement = tree, PrefixEstimates()
         self._time = 0
         self._last: Array | float = 0.0
 
@@ -127,7 +127,7 @@ class _Differences(NoiseStream):
         if self._time == self._tree.steps:
             _check.refuse("steps", "not be exceeded", "one more step", "make a strategy of more steps")
         self._time += 1
-        prefix = self._refinement.add([np.array(draw()) for _ in range(completed(self._time))])
+        prefix = self._refinement.add([np.array(draw()) for _ in range(completed_blocks(self._time))])
         noise = prefix - self._last
         self._last = prefix
         return np.asarray(noise)

@@ -8,16 +8,16 @@ from sfumato.mechanisms.factorization.strategies.integer_strategy import Array
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 
 __all__ = [
-    "Refinement",
+    "PrefixEstimates",
     "block_squares",
     "block_variance",
     "block_weights",
-    "completed",
-    "own_share",
+    "completed_blocks",
+    "own_weight",
 ]
 
 
-class Refinement:
+class PrefixEstimates:
     """The estimates of the blocks that make up the prefix so far, the longest first."""
 
     def __init__(self) -> None:
@@ -28,19 +28,19 @@ class Refinement:
         estimate = measured[0]
         for height, own in enumerate(measured[1:], 1):
             _, left = self._blocks.pop()
-            share = own_share(height)
+            share = own_weight(height)
             estimate = share * own + (1 - share) * (left + estimate)
         self._blocks.append((len(measured) - 1, estimate))
         return np.asarray(sum(block for _, block in self._blocks))
 
 
 def block_squares(steps: int, participation: Participation) -> int:
-    """Return a bound on the squared norm of the sum of a pattern's columns; see the notes of `Tree`."""
+    """Return a bound on the squared norm of the sum of a pattern's columns; see the notes of `BinaryTree`."""
     most, gap = participation.most(steps), participation.separation
     return sum(most * min(most, -(-(1 << height) // gap)) for height in range(steps.bit_length()))
 
 
-def completed(end: int) -> int:
+def completed_blocks(end: int) -> int:
     """Return how many blocks end with the step of that number, counted from 1."""
     return (end & -end).bit_length()
 
@@ -50,7 +50,7 @@ def block_variance(height: int) -> float:
     return 1 / (2 - 2.0**-height)
 
 
-def own_share(height: int) -> float:
+def own_weight(height: int) -> float:
     """Return the weight of a block's own measurement against its halves', for a height of at least 1."""
     halves = 2 * block_variance(height - 1)
     return halves / (1 + halves)
@@ -60,6 +60,6 @@ def block_weights(heights: int) -> list[list[tuple[float, int]]]:
     """Return for each height the weights in a block's estimate, and how often each of them occurs."""
     every = [[(1.0, 1)]]
     for height in range(1, heights):
-        share = own_share(height)
+        share = own_weight(height)
         every.append([(share, 1), *[((1 - share) * weight, 2 * count) for weight, count in every[-1]]])
     return every

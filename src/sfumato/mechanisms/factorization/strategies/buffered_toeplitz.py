@@ -15,7 +15,7 @@ from sfumato.mechanisms.factorization.strategies.power_series import check_steps
 from sfumato.mechanisms.factorization.strategies.square_root import SquareRoot
 from sfumato.mechanisms.factorization.strategies.strategy import Array, Draw, NoiseStream
 from sfumato.mechanisms.factorization.strategies.toeplitz import ToeplitzStrategy
-from sfumato.mechanisms.factorization.strategies.toeplitz_error import Criterion
+from sfumato.mechanisms.factorization.strategies.toeplitz_error import ToeplitzError
 
 __all__ = ["BufferedToeplitz"]
 
@@ -115,7 +115,7 @@ class BufferedToeplitz(ToeplitzStrategy):
         if count > 10:
             _check.refuse("buffers", "be at most 10", buffers, "more change nothing")
         decays, weights = _start(steps, count)
-        criterion = Criterion(steps, participation, workload, objective)
+        criterion = ToeplitzError(steps, participation, workload, objective)
         found: Any = minimize(
             _Descent(steps, criterion),
             _free(decays, weights),
@@ -154,16 +154,16 @@ class _Buffers(NoiseStream):
             for (_, weight), buffer in zip(self._pairs, self._buffers, strict=True):
                 fresh -= weight * buffer[part]
             for (decay, _), buffer in zip(self._pairs, self._buffers, strict=True):
-                kept = buffer[part]
-                np.multiply(kept, decay, out=kept)
-                np.add(kept, fresh, out=kept)
+                retained = buffer[part]
+                np.multiply(retained, decay, out=retained)
+                np.add(retained, fresh, out=retained)
         return noise
 
 
 class _Descent:
     """The criterion in free parameters: logits of the decays, and weights as shares of their sum."""
 
-    def __init__(self, steps: int, criterion: Criterion) -> None:
+    def __init__(self, steps: int, criterion: ToeplitzError) -> None:
         self._powers = np.arange(steps - 1)
         self._criterion = criterion
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 
-__all__ = ["FLOATS", "Array", "Code", "CodeStream", "Integers"]
+__all__ = ["FLOATS", "Array", "IntegerStrategy", "IntegerStrategyStream", "Integers"]
 
 FLOATS = 2.0**-40
 """What float arithmetic may lose, relative to all measurements' magnitudes in an answer."""
@@ -19,7 +19,7 @@ Array: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
 
 
-class Code(ABC):
+class IntegerStrategy(ABC):
     r"""A strategy whose entries are multiples of :math:`2^{-bits}`: what it measures is whole.
 
     Attributes
@@ -55,11 +55,11 @@ class Code(ABC):
         """Return the prefix sums, shape (steps, ...), from noisy measurements."""
 
     @abstractmethod
-    def stream(self) -> CodeStream:
+    def stream(self) -> IntegerStrategyStream:
         """Return the same, step by step."""
 
 
-class CodeStream(ABC):
+class IntegerStrategyStream(ABC):
     """A code's exact measurements and estimates, for one step after the other."""
 
     @abstractmethod

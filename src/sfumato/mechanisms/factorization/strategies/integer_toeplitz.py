@@ -11,26 +11,26 @@ from sfumato.mechanisms.base.grid import LIMIT
 from sfumato.mechanisms.factorization.strategies.integer_strategy import (
     FLOATS,
     Array,
-    Code,
-    CodeStream,
     Integers,
+    IntegerStrategy,
+    IntegerStrategyStream,
 )
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.mechanisms.factorization.strategies.power_series import (
     exact_product,
-    falls,
     inverse,
+    is_decreasing,
     product,
-    worst_pattern,
+    worst_participation,
 )
 
-__all__ = ["ToeplitzCode"]
+__all__ = ["IntegerToeplitz"]
 
 _LARGEST = 1 << 42  # of an entry in whole numbers: `exact_product` is exact up to here
 
 
 @final
-class ToeplitzCode(Code):
+class IntegerToeplitz(IntegerStrategy):
     """Coefficients rounded to multiples; a step's measurement looks back over earlier inputs.
 
     Parameters
@@ -47,7 +47,7 @@ class ToeplitzCode(Code):
 
     def __init__(self, coefficients: Array, steps: int, bits: int) -> None:
         c = np.rint(np.ldexp(coefficients, bits)).astype(np.int64)
-        if not falls(c):
+        if not is_decreasing(c):
             remedy = "the sensitivity is then known exactly"
             _check.refuse("strategy", "have coefficients that fall and are not negative", "others", remedy)
         if c.max(initial=0) > _LARGEST:
@@ -75,7 +75,7 @@ class ToeplitzCode(Code):
 
     def squared_sensitivity(self, participation: Participation) -> int:
         """See the notes of `ToeplitzStrategy`, whose argument holds for the rounded coefficients."""
-        column = worst_pattern(self.weights, participation, self.steps)
+        column = worst_participation(self.weights, participation, self.steps)
         return sum(entry * entry for entry in column.tolist())
 
     def measure(self, values: Integers) -> Integers:
@@ -86,13 +86,13 @@ class ToeplitzCode(Code):
         """Return the product with the decoder."""
         return product(self.decoder, np.ldexp(measured.astype(np.float64), -self.bits), steps)
 
-    def stream(self) -> CodeStream:
-        """Return the same, step by step; inputs and measurements so far are kept."""
+    def stream(self) -> IntegerStrategyStream:
+        """Return the same, step by step; inputs and measurements so far are retained."""
         return _ToeplitzStream(self)
 
 
-class _ToeplitzStream(CodeStream):
-    def __init__(self, code: ToeplitzCode) -> None:
+class _ToeplitzStream(IntegerStrategyStream):
+    def __init__(self, code: IntegerToeplitz) -> None:
         self._code = code
         self._backward = code.weights[::-1].copy()
         self._decoder = code.decoder[::-1].copy()

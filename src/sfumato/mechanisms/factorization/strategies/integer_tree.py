@@ -8,27 +8,27 @@ import numpy as np
 
 from sfumato.mechanisms.base.grid import LIMIT
 from sfumato.mechanisms.factorization.strategies.block_estimates import (
-    Refinement,
+    PrefixEstimates,
     block_squares,
     block_variance,
     block_weights,
-    completed,
-    own_share,
+    completed_blocks,
+    own_weight,
 )
 from sfumato.mechanisms.factorization.strategies.integer_strategy import (
     FLOATS,
     Array,
-    Code,
-    CodeStream,
     Integers,
+    IntegerStrategy,
+    IntegerStrategyStream,
 )
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 
-__all__ = ["TreeCode"]
+__all__ = ["IntegerTree"]
 
 
 @final
-class TreeCode(Code):
+class IntegerTree(IntegerStrategy):
     """Sums over dyadic blocks, times ``2**bits``; all blocks of one height together, the lowest first."""
 
     def __init__(self, steps: int, bits: int) -> None:
@@ -46,7 +46,7 @@ class TreeCode(Code):
         self.draws = np.asarray(sum(c * bit for c, bit in zip(number, held, strict=True)))
 
     def squared_sensitivity(self, participation: Participation) -> int:
-        """See the notes of `Tree`."""
+        """See the notes of `BinaryTree`."""
         return block_squares(self.steps, participation) << (2 * self.bits)
 
     def measure(self, values: Integers) -> Integers:
@@ -68,7 +68,7 @@ class TreeCode(Code):
             own = np.ldexp(measured[start : start + count].astype(np.float64), -self.bits)
             start += count
             if height:
-                share = own_share(height)
+                share = own_weight(height)
                 halves = refined[: 2 * count].reshape(count, 2, *own.shape[1:]).sum(axis=1)
                 own = share * own + (1 - share) * halves
             refined = own
@@ -76,22 +76,22 @@ class TreeCode(Code):
             total[ends] += refined[(lengths[ends] >> height) - 1]
         return total
 
-    def stream(self) -> CodeStream:
+    def stream(self) -> IntegerStrategyStream:
         """Return the same, step by step, with memory for a block a height."""
         return _TreeStream(self.bits)
 
 
-class _TreeStream(CodeStream):
+class _TreeStream(IntegerStrategyStream):
     def __init__(self, bits: int) -> None:
         self._bits = bits
         self._sums: list[Integers] = []
-        self._refinement = Refinement()
+        self._refinement = PrefixEstimates()
         self._time = 0
 
     def measure(self, value: Integers) -> Integers:
         self._time += 1
         blocks = [value << self._bits]
-        for _ in range(completed(self._time) - 1):
+        for _ in range(completed_blocks(self._time) - 1):
             blocks.append(self._sums.pop() + blocks[-1])
         self._sums.append(blocks[-1])
         return np.stack(blocks)

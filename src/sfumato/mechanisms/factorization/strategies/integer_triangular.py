@@ -13,18 +13,18 @@ from sfumato.mechanisms.base.grid import LIMIT
 from sfumato.mechanisms.factorization.strategies.integer_strategy import (
     FLOATS,
     Array,
-    Code,
-    CodeStream,
     Integers,
+    IntegerStrategy,
+    IntegerStrategyStream,
 )
 from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.privacy.participation import participation_sensitivity
 
-__all__ = ["DenseCode"]
+__all__ = ["IntegerTriangular"]
 
 
 @final
-class DenseCode(Code):
+class IntegerTriangular(IntegerStrategy):
     """Entries rounded to multiples.
 
     Parameters
@@ -70,13 +70,13 @@ class DenseCode(Code):
         floats = np.ldexp(measured.astype(np.float64), -self.bits)
         return np.asarray(np.tensordot(self.decoder[:steps, :steps], floats, 1))
 
-    def stream(self) -> CodeStream:
-        """Return the same, step by step; inputs and measurements so far are kept."""
+    def stream(self) -> IntegerStrategyStream:
+        """Return the same, step by step; inputs and measurements so far are retained."""
         return _DenseStream(self)
 
 
-class _DenseStream(CodeStream):
-    def __init__(self, code: DenseCode) -> None:
+class _DenseStream(IntegerStrategyStream):
+    def __init__(self, code: IntegerTriangular) -> None:
         self._code = code
         self._values: list[Any] = []
         self._measured: list[Any] = []

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 
 from sfumato import _check
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array
-from sfumato.mechanisms.factorization.strategies.integer_triangular import DenseCode
+from sfumato.mechanisms.factorization.strategies.integer_triangular import IntegerTriangular
 from sfumato.mechanisms.factorization.strategies.optimal_strategy import optimal_strategy
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
-from sfumato.mechanisms.factorization.strategies.power_series import prefix_weights, rows_of
+from sfumato.mechanisms.factorization.strategies.power_series import prefix_weights, toeplitz_matrix
 from sfumato.mechanisms.factorization.strategies.strategy import Draw, NoiseStream, Strategy
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.participation import participation_sensitivity
@@ -90,7 +90,7 @@ class LowerTriangular(Strategy):
         :math:`X = C^T C` alone, and every positive definite X has a lower triangular factor C.
         """
         weights = prefix_weights(workload, _check.integer("steps", steps, minimum=1))
-        found = optimal_strategy(rows_of(weights, steps), tolerance=tolerance).strategy
+        found = optimal_strategy(toeplitz_matrix(weights, steps), tolerance=tolerance).strategy
         # The Cholesky factor of X turned around, turned back.
         turned = np.linalg.cholesky((found.T @ found)[::-1, ::-1])
         return cls(rows=np.tril(turned.T[::-1, ::-1]))
@@ -120,12 +120,12 @@ class LowerTriangular(Strategy):
 
     def variances(self, workload: ArrayLike | None = None) -> Array:
         """Return the variance of each answer's noise."""
-        answers = rows_of(prefix_weights(workload, self.steps), self.steps)
+        answers = toeplitz_matrix(prefix_weights(workload, self.steps), self.steps)
         return np.asarray(np.square(np.linalg.solve(self.rows.T, answers.T)).sum(axis=0))
 
-    def code(self, bits: int) -> DenseCode:
+    def code(self, bits: int) -> IntegerTriangular:
         """Return the strategy with its entries rounded to multiples of ``2**-bits``."""
-        return DenseCode(self.rows, bits)
+        return IntegerTriangular(self.rows, bits)
 
     def noise(self) -> NoiseStream:
         """Return a fresh stream of ``C^-1 z``: memory for all steps."""

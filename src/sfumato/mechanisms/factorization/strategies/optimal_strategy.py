@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from sfumato import _check
 from sfumato.mechanisms.factorization.strategies.integer_strategy import Array
 
-__all__ = ["Optimum", "as_workload", "error_of", "optimal_strategy", "svd_bound"]
+__all__ = ["OptimalStrategy", "as_workload", "optimal_strategy", "svd_bound", "total_squared_error"]
 
 _MOST_CELLS: Final = 2048
 _ROUNDS: Final = 500
@@ -23,7 +23,7 @@ _WIDEST: Final = 18.0  # logs of weights: beyond, rounding says more than they d
 
 @final
 @dataclass(frozen=True, slots=True, eq=False)
-class Optimum:
+class OptimalStrategy:
     """A strategy and what is known of its error, at noise of one L2 sensitivity.
 
     Parameters
@@ -45,7 +45,7 @@ class Optimum:
     core: Array
 
 
-def optimal_strategy(workload: ArrayLike, *, tolerance: float = 1e-4) -> Optimum:
+def optimal_strategy(workload: ArrayLike, *, tolerance: float = 1e-4) -> OptimalStrategy:
     r"""Return a strategy :math:`C` with nearly the least :math:`\operatorname{tr}(W (C^T C)^{-1} W^T)`.
 
     Parameters
@@ -98,7 +98,7 @@ def optimal_strategy(workload: ArrayLike, *, tolerance: float = 1e-4) -> Optimum
     strategy = np.asarray(np.linalg.cholesky(product).T, dtype=np.float64)
     core = np.zeros((len(dual.core), len(gram)))
     core[:, used] = dual.core
-    return Optimum(strategy, error_of(matrix, strategy), dual.bound, core)
+    return OptimalStrategy(strategy, total_squared_error(matrix, strategy), dual.bound, core)
 
 
 class _Dual:
@@ -107,7 +107,7 @@ class _Dual:
     Notes
     -----
     Its gradient is :math:`S_{ii}/\operatorname{tr} S - \lambda_i/\sum \lambda`. Every evaluation gives a
-    bound and a strategy; the best of both are kept.
+    bound and a strategy; the best of both are retained.
     """
 
     def __init__(self, gram: Array, tolerance: float) -> None:
@@ -174,7 +174,7 @@ def svd_bound(workload: ArrayLike) -> float:
     return float(sizes.sum() ** 2 / matrix.shape[1])
 
 
-def error_of(workload: ArrayLike, strategy: ArrayLike) -> float:
+def total_squared_error(workload: ArrayLike, strategy: ArrayLike) -> float:
     """Return the total squared error of a workload's answers by a strategy of full column rank.
 
     Parameters

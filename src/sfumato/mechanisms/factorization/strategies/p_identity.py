@@ -47,9 +47,9 @@ def p_identity(workload: ArrayLike, *, rows: int | None = None, seed: int = 0) -
 
     Examples
     --------
-    >>> from sfumato.mechanisms.factorization.strategies.optimal_strategy import error_of
+    >>> from sfumato.mechanisms.factorization.strategies.optimal_strategy import total_squared_error
     >>> prefixes = np.tril(np.ones((64, 64)))
-    >>> error_of(prefixes, p_identity(prefixes)) < 0.5 * error_of(prefixes, np.eye(64))
+    >>> total_squared_error(prefixes, p_identity(prefixes)) < 0.5 * total_squared_error(prefixes, np.eye(64))
     True
     """
     matrix = as_workload(workload)

@@ -14,12 +14,12 @@ __all__ = [
     "LONGEST",
     "check_steps",
     "exact_product",
-    "falls",
     "inverse",
+    "is_decreasing",
     "prefix_weights",
     "product",
-    "rows_of",
-    "worst_pattern",
+    "toeplitz_matrix",
+    "worst_participation",
 ]
 
 Array = NDArray[np.float64]
@@ -127,12 +127,12 @@ def exact_product(weights: NDArray[np.int64], values: NDArray[np.int64]) -> NDAr
     size = _transform_size(len(weights) + length)
     left = [np.fft.rfft(digit, size) for digit in _digits(weights, 4)]
     for column in np.ndindex(values.shape[1:]):
-        place = (slice(None), *column)
-        right = [np.fft.rfft(digit, size) for digit in _digits(values[place], 6)]
+        index = (slice(None), *column)
+        right = [np.fft.rfft(digit, size) for digit in _digits(values[index], 6)]
         for power in range(6):
             pairs = [left[i] * right[power - i] for i in range(min(4, power + 1))]
             terms = np.rint(np.fft.irfft(np.sum(pairs, axis=0), size)[:length]).astype(np.int64)
-            out[place] += terms * (1 << (_DIGIT * power))
+            out[index] += terms * (1 << (_DIGIT * power))
     return out
 
 
@@ -146,7 +146,7 @@ def prefix_weights(workload: ArrayLike | None, steps: int) -> Array:
     return np.concatenate([weights, np.zeros(steps - weights.size)])
 
 
-def rows_of(series: Array, steps: int) -> Array:
+def toeplitz_matrix(series: Array, steps: int) -> Array:
     """Return the lower triangular Toeplitz matrix with that first column, shape (steps, steps)."""
     column = np.zeros(2 * steps - 1)
     column[steps - 1 : steps - 1 + min(steps, len(series))] = series[:steps]
@@ -154,12 +154,12 @@ def rows_of(series: Array, steps: int) -> Array:
     return np.lib.stride_tricks.sliding_window_view(column, steps)[:, ::-1].copy()
 
 
-def falls(coefficients: NDArray[Any]) -> bool:
+def is_decreasing(coefficients: NDArray[Any]) -> bool:
     """Return whether no coefficient is negative and none exceeds the one before."""
     return bool((coefficients >= 0).all() and (np.diff(coefficients) <= 0).all())
 
 
-def worst_pattern(coefficients: NDArray[Any], participation: Participation, steps: int) -> NDArray[Any]:
+def worst_participation(coefficients: NDArray[Any], participation: Participation, steps: int) -> NDArray[Any]:
     """Return the sum of the columns of the earliest pattern; whole numbers stay whole."""
     gap, most = participation.separation, participation.most(steps)
     if most * gap >= steps:

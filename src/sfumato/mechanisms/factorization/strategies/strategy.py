@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato import _check
-from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, Code
+from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, IntegerStrategy
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import div_down
@@ -35,7 +35,7 @@ class NoiseStream(ABC):
     @property
     @abstractmethod
     def memory(self) -> int:
-        """The most arrays of the shape of one step's input that are kept."""
+        """The most arrays of the shape of one step's input that are retained."""
 
     @abstractmethod
     def send(self, draw: Draw) -> Array:
@@ -146,7 +146,7 @@ class Strategy(ABC):
         return Gaussian(div_down(noise, self.sensitivity(participation).upper), neighboring=neighboring)
 
     @abstractmethod
-    def code(self, bits: int) -> Code:
+    def code(self, bits: int) -> IntegerStrategy:
         """Return the strategy in whole multiples of ``2**-bits``, as exact noise needs it."""
 
     def max_error(self, participation: Participation = ONCE, *, workload: ArrayLike | None = None) -> float:

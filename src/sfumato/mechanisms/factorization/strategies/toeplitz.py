@@ -9,15 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato import _check
-from sfumato.mechanisms.factorization.strategies.integer_toeplitz import ToeplitzCode
+from sfumato.mechanisms.factorization.strategies.integer_toeplitz import IntegerToeplitz
 from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
 from sfumato.mechanisms.factorization.strategies.power_series import (
-    falls,
     inverse,
+    is_decreasing,
     prefix_weights,
     product,
-    rows_of,
-    worst_pattern,
+    toeplitz_matrix,
+    worst_participation,
 )
 from sfumato.mechanisms.factorization.strategies.strategy import Array, Draw, NoiseStream, Strategy
 from sfumato.numerics.interval import Interval
@@ -62,12 +62,12 @@ class ToeplitzStrategy(Strategy):
 
     def matrix(self) -> Array:
         """Return C, shape (steps, steps)."""
-        return rows_of(self.coefficients(), self.steps)
+        return toeplitz_matrix(self.coefficients(), self.steps)
 
     def sensitivity(self, participation: Participation = ONCE) -> Interval:
         """Bound how far one unit moves C x; see the class's notes."""
         c = self.coefficients()
-        if not falls(c):
+        if not is_decreasing(c):
             if self.steps > _DENSE:
                 remedy = "pass coefficients of which none is negative or exceeds the one before"
                 _check.refuse("steps", f"be at most {_DENSE} for such coefficients", self.steps, remedy)
@@ -77,7 +77,7 @@ class ToeplitzStrategy(Strategy):
                 max_participations=None if participation.fixed_order else participation.max_participations,
                 fixed_order=participation.fixed_order,
             )
-        column = worst_pattern(c, participation, self.steps)
+        column = worst_participation(c, participation, self.steps)
         squares = float(np.square(column).sum())
         # Sums of non-negative floats err by one rounding for each addition, and squares by twice that.
         slack = 2 * _UNIT * (2 * participation.most(self.steps) + self.steps + 8)
@@ -92,9 +92,9 @@ class ToeplitzStrategy(Strategy):
         weights = prefix_weights(workload, self.steps)
         return product(weights, inverse(self.coefficients(), self.steps), self.steps)
 
-    def code(self, bits: int) -> ToeplitzCode:
+    def code(self, bits: int) -> IntegerToeplitz:
         """Return the strategy with its coefficients rounded to multiples of ``2**-bits``."""
-        return ToeplitzCode(self.coefficients(), self.steps, bits)
+        return IntegerToeplitz(self.coefficients(), self.steps, bits)
 
     def noise(self) -> NoiseStream:
         """Return a fresh stream of ``C^-1 z``: memory for one array fewer than there are coefficients."""

@@ -15,13 +15,13 @@ from sfumato.mechanisms.factorization.strategies.power_series import (
     inverse,
     prefix_weights,
     product,
-    worst_pattern,
+    worst_participation,
 )
 
-__all__ = ["Criterion", "optimal_bands"]
+__all__ = ["ToeplitzError", "optimal_coefficients"]
 
 
-class Criterion:
+class ToeplitzError:
     r"""Squared sensitivity times squared error, with its gradient in the coefficients :math:`c`.
 
     Notes
@@ -51,7 +51,7 @@ class Criterion:
         weighted = self._weights * b
         error = float(weighted @ b)
         correlated = product(2 * weighted[::-1], product(b, g, n), n)[::-1][: len(c)]
-        column = worst_pattern(c, self._participation, n)
+        column = worst_participation(c, self._participation, n)
         squares = float(column @ column)
         moved = np.zeros(len(c))
         for start in self._participation.first(n).tolist():
@@ -60,7 +60,7 @@ class Criterion:
         return float(np.log(error) + np.log(squares)), moved / squares - correlated / error
 
 
-def optimal_bands(start: Array, criterion: Criterion) -> Array:
+def optimal_coefficients(start: Array, criterion: ToeplitzError) -> Array:
     """Return coefficients that fall from 1, with no more error than ``start`` and nearly the least.
 
     Parameters

@@ -10,10 +10,15 @@ from scipy.special import betainc
 
 from sfumato import _check
 from sfumato.mechanisms.base.lattice_release import LatticeRelease
-from sfumato.mechanisms.statistics.hypothesis_test.p_value import Significance, Tail, noisy_tail, size_beside
+from sfumato.mechanisms.statistics.hypothesis_test.p_value import (
+    HypothesisTestResult,
+    Tail,
+    noisy_tail_probability,
+    size_of_release,
+)
 from sfumato.numerics.interval import Interval
 
-__all__ = ["binomial_test", "share_interval"]
+__all__ = ["binomial_test", "proportion_interval"]
 
 _ROUNDS: Final = 60
 _REMEDY: Final = "release both counts and pass them to goodness_of_fit without n"
@@ -22,7 +27,7 @@ _Alternative = Literal["greater", "less", "two-sided"]
 
 def binomial_test(
     release: LatticeRelease, *, n: int, share: float, alternative: _Alternative = "two-sided"
-) -> Significance:
+) -> HypothesisTestResult:
     """Test whether a population's share is a given one.
 
     Parameters
@@ -39,7 +44,7 @@ def binomial_test(
 
     Returns
     -------
-    Significance
+    HypothesisTestResult
         Its p-value is the probability that a binomial count and the noise are as far out, which is exact but
         for rounding up; twice the smaller one for both sides.
 
@@ -76,15 +81,15 @@ def binomial_test(
         _check.refuse("alternative", "be 'greater', 'less' or 'two-sided'", alternative)
     # To be few is to be many among those without the property.
     values = [
-        noisy_tail(
-            _tail(size, share if many else 1 - share), release.law, seen if many else size - seen
+        noisy_tail_probability(
+            _tail(size, share if many else 1 - share), release.distribution, seen if many else size - seen
         ).upper
         for many in sides
     ]
-    return Significance(float(seen), min(1.0, min(values) * len(sides)))
+    return HypothesisTestResult(float(seen), min(1.0, min(values) * len(sides)))
 
 
-def share_interval(release: LatticeRelease, *, n: int, level: float = 0.95) -> Interval:
+def proportion_interval(release: LatticeRelease, *, n: int, level: float = 0.95) -> Interval:
     """Return an interval for a population's share: sampling and noise are inside.
 
     Parameters
@@ -112,7 +117,7 @@ def share_interval(release: LatticeRelease, *, n: int, level: float = 0.95) -> I
     >>> from sfumato.mechanisms import Laplace
     >>> from sfumato.privacy import Neighboring
     >>> count = Laplace.calibrated(sensitivity=1, epsilon=1.0, neighboring=Neighboring.REPLACE_ONE)
-    >>> lower, upper, _ = share_interval(count.release(580, rng=1), n=1000)
+    >>> lower, upper, _ = proportion_interval(count.release(580, rng=1), n=1000)
     >>> round(lower, 2), round(upper, 2)
     (0.55, 0.61)
     """
@@ -125,11 +130,11 @@ def share_interval(release: LatticeRelease, *, n: int, level: float = 0.95) -> I
 def _least_share(release: LatticeRelease, seen: int, size: int, risk: float) -> float:
     """Return a share at or below the least one at which so many are no surprise."""
     low, high = 0.0, 1.0
-    if noisy_tail(_tail(size, low), release.law, seen).upper > risk:
+    if noisy_tail_probability(_tail(size, low), release.distribution, seen).upper > risk:
         return 0.0
     for _ in range(_ROUNDS):
         middle = (low + high) / 2
-        if noisy_tail(_tail(size, middle), release.law, seen).upper <= risk:
+        if noisy_tail_probability(_tail(size, middle), release.distribution, seen).upper <= risk:
             low = middle
         else:
             high = middle
@@ -151,4 +156,4 @@ def _seen(release: LatticeRelease, n: int) -> tuple[int, int]:
         _check.refuse("release", "be of one noisy whole number", type(given), "release a count")
     if Fraction(given.step) != 1:
         _check.refuse("release", "be of a whole number", given.step, "release a count of records")
-    return int(given.steps), size_beside(given, n, _REMEDY)
+    return int(given.steps), size_of_release(given, n, _REMEDY)

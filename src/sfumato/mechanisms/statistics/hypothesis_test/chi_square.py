@@ -11,7 +11,11 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.mechanisms.base.lattice_release import LatticeRelease
-from sfumato.mechanisms.statistics.hypothesis_test.p_value import LARGEST, Significance, size_beside
+from sfumato.mechanisms.statistics.hypothesis_test.p_value import (
+    LARGEST,
+    HypothesisTestResult,
+    size_of_release,
+)
 
 __all__ = ["goodness_of_fit", "independence_test"]
 
@@ -30,7 +34,7 @@ def goodness_of_fit(
     shares: Any,
     draws: int = _DRAWS,
     rng: int | np.random.Generator | None = None,
-) -> Significance:
+) -> HypothesisTestResult:
     """Test whether records fall into categories with given probabilities.
 
     Parameters
@@ -49,7 +53,7 @@ def goodness_of_fit(
 
     Returns
     -------
-    Significance
+    HypothesisTestResult
         The statistic sums squared distances from the expected counts, each over its variance by sampling and
         noise. Its p-value is the rank of the statistic among those of the drawn tables.
 
@@ -119,7 +123,7 @@ def independence_test(
     n: int | None = None,
     draws: int = _DRAWS,
     rng: int | np.random.Generator | None = None,
-) -> Significance:
+) -> HypothesisTestResult:
     """Test whether the rows and the columns of a table are independent.
 
     Parameters
@@ -135,7 +139,7 @@ def independence_test(
 
     Returns
     -------
-    Significance
+    HypothesisTestResult
         As `goodness_of_fit`, but the margins of the null hypothesis are not known: they are estimated, of the
         release and of each drawn table anew, and so is a private number of records. So the size is right in
         the limit of many records only.
@@ -176,8 +180,8 @@ def independence_test(
         expected = (_totals(tables, (-2, -1)) if size is None else size) * margins(tables)
         return np.asarray(((tables - expected) ** 2 / (expected + noise)).sum(axis=(-1, -2)))
 
-    told = min(LARGEST, round(float(_totals(counts, (-2, -1)).item()))) if size is None else size
-    return _ranked(statistic, counts, margins(counts), size=told, release=release, draws=draws, rng=rng)
+    total = min(LARGEST, round(float(_totals(counts, (-2, -1)).item()))) if size is None else size
+    return _ranked(statistic, counts, margins(counts), size=total, release=release, draws=draws, rng=rng)
 
 
 def _ranked(
@@ -189,13 +193,13 @@ def _ranked(
     release: LatticeRelease,
     draws: int,
     rng: int | np.random.Generator | None,
-) -> Significance:
+) -> HypothesisTestResult:
     number, generator = _drawing(draws, rng, least=19)
     drawn = generator.multinomial(size, shares.ravel(), number).reshape(number, *counts.shape)
     value = float(statistic(counts))
     found = statistic(drawn + _noise(release, drawn.shape, generator))
     passed = int((found >= value * (1 - _ROUNDING)).sum())
-    return Significance(value, (1 + passed) / (1 + number))
+    return HypothesisTestResult(value, (1 + passed) / (1 + number))
 
 
 def _ranked_over_totals(
@@ -206,18 +210,18 @@ def _ranked_over_totals(
     release: LatticeRelease,
     draws: int,
     rng: int | np.random.Generator | None,
-) -> Significance:
+) -> HypothesisTestResult:
     r"""Return the greatest p-value over the numbers of records that the noisy total allows.
 
     Notes
     -----
     For one number N the drawn tables are N records and noise. As N grows, records are added to the same
-    tables, so for each N they have the law that they should. Numbers are taken in runs: let a table have c at
-    the first N of a run and c + y later, with j further records. The residual from what is expected,
-    :math:`c - m p` for m the total or 1 where that is less, moves by :math:`y - t p` with t from 0 to j, and
-    each variance rises from at least :math:`\sigma^2`. So the root of the statistic rises by at most
-    :math:`\sqrt 2 j/\sigma`: the norm of :math:`y - t p` is convex in t, j at most for t = 0, and for t = j
-    it is that of a sum of j differences of a unit vector and a law. A run is as long as costs
+    tables, so for each N they have the distribution that they should. Numbers are taken in runs: let a table
+    have c at the first N of a run and c + y later, with j further records. The residual from what is
+    expected, :math:`c - m p` for m the total or 1 where that is less, moves by :math:`y - t p` with t from 0
+    to j, and each variance rises from at least :math:`\sigma^2`. So the root of the statistic rises by at
+    most :math:`\sqrt 2 j/\sigma`: the norm of :math:`y - t p` is convex in t, j at most for t = 0, and for t
+    = j it is that of a sum of j differences of a unit vector and a distribution. A run is as long as costs
     ``_GIVEN_AWAY``, or longer where there would be more than ``_AT_ONCE`` of them.
     """
     number, generator = _drawing(draws, rng, least=39)
@@ -232,7 +236,7 @@ def _ranked_over_totals(
     for _ in range(first, last + 1, run):
         passed = max(passed, int((statistic(drawn + noise) >= root**2 * (1 - _ROUNDING)).sum()))
         drawn = drawn + generator.multinomial(run, shares, number)
-    return Significance(value, min(1.0, (2 + passed) / (1 + number)))
+    return HypothesisTestResult(value, min(1.0, (2 + passed) / (1 + number)))
 
 
 def _drawing(
@@ -245,11 +249,11 @@ def _drawing(
 
 
 def _noise(release: LatticeRelease, shape: tuple[int, ...], generator: np.random.Generator) -> _Array:
-    return np.asarray(release.law.sample(shape, generator)) * float(release.step)
+    return np.asarray(release.distribution.sample(shape, generator)) * float(release.step)
 
 
 def _size(release: LatticeRelease, n: int | None) -> int | None:
-    return None if n is None else size_beside(release, n, _REMEDY)
+    return None if n is None else size_of_release(release, n, _REMEDY)
 
 
 def _totals(tables: _Array, axes: int | tuple[int, int]) -> _Array:

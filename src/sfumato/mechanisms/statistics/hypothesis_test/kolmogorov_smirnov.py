@@ -1,4 +1,4 @@
-"""The Kolmogorov-Smirnov test: whether records are independent draws from a given continuous law."""
+"""The Kolmogorov-Smirnov test: whether records are independent draws from a given continuous distribution."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from sfumato import _check
 from sfumato.mechanisms.base.lattice_release import LatticeRelease
 from sfumato.mechanisms.base.query import Query
 from sfumato.mechanisms.base.sensitivity import Shift, check_public_size
-from sfumato.mechanisms.query.records import numbers
+from sfumato.mechanisms.query.records import as_numbers
 from sfumato.mechanisms.statistics.hypothesis_test.p_value import (
-    Significance,
-    noisy_tail,
+    HypothesisTestResult,
+    noisy_tail_probability,
     public_size,
-    size_beside,
+    size_of_release,
 )
 from sfumato.privacy.neighboring import Neighboring
 
@@ -89,23 +89,25 @@ class KolmogorovSmirnov(Query):
 
     def steps(self, data: Any) -> int:
         """Return the statistic in steps."""
-        array = numbers(data, integral=False)[: self.n]
+        array = as_numbers(data, integral=False)[: self.n]
         with np.errstate(all="ignore"):
-            told = np.asarray(self.cdf(np.nan_to_num(array.astype(np.float64), nan=0.0)), dtype=np.float64)
-        if told.shape != array.shape:
-            _check.refuse("cdf", "return one probability for each record", f"{told.ndim} axes")
-        share = np.clip(np.nan_to_num(told, nan=0.0), 0, 1)
-        places = np.append(np.rint(share * _ONE), np.full(self.n - len(array), float(_ONE))).astype(np.int64)
-        places.sort()
+            chances = np.asarray(self.cdf(np.nan_to_num(array.astype(np.float64), nan=0.0)), dtype=np.float64)
+        if chances.shape != array.shape:
+            _check.refuse("cdf", "return one probability for each record", f"{chances.ndim} axes")
+        share = np.clip(np.nan_to_num(chances, nan=0.0), 0, 1)
+        positions = np.append(np.rint(share * _ONE), np.full(self.n - len(array), float(_ONE))).astype(
+            np.int64
+        )
+        positions.sort()
         ranks = np.arange(1, self.n + 1) * _ONE
-        return int(max(np.max(ranks - self.n * places), np.max(self.n * places - (ranks - _ONE))))
+        return int(max(np.max(ranks - self.n * positions), np.max(self.n * positions - (ranks - _ONE))))
 
     def shift(self, neighboring: Neighboring) -> Shift:
         """Return the bound for a replaced record."""
         check_public_size(neighboring)
         return Shift.entries(1, _ONE)
 
-    def test(self, release: LatticeRelease) -> Significance:
+    def test(self, release: LatticeRelease) -> HypothesisTestResult:
         """Return the p-value of a release: post-processing, free of charge.
 
         Parameters
@@ -115,7 +117,7 @@ class KolmogorovSmirnov(Query):
 
         Returns
         -------
-        Significance
+        HypothesisTestResult
             Its statistic is the noisy distance.
 
         Notes
@@ -139,9 +141,9 @@ class KolmogorovSmirnov(Query):
         given: object = release
         if not isinstance(given, LatticeRelease) or isinstance(given.steps, np.ndarray):
             _check.refuse("release", "be of one number", type(given).__name__, "release this query")
-        size_beside(release, self.n)
-        bounds = noisy_tail(tail, release.law, int(release.steps))
-        return Significance(float(release.value) / self.n, bounds.upper)
+        size_of_release(release, self.n)
+        bounds = noisy_tail_probability(tail, release.distribution, int(release.steps))
+        return HypothesisTestResult(float(release.value) / self.n, bounds.upper)
 
 
 def _distance_tail(n: int, distance: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -17,7 +17,14 @@ from sfumato.numerics.interval import Interval
 from sfumato.numerics.laws import SymmetricLaw
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["LARGEST", "Significance", "Tail", "noisy_tail", "public_size", "size_beside"]
+__all__ = [
+    "LARGEST",
+    "HypothesisTestResult",
+    "Tail",
+    "noisy_tail_probability",
+    "public_size",
+    "size_of_release",
+]
 
 _Array = NDArray[np.float64]
 Tail: TypeAlias = Callable[[_Array], _Array]
@@ -30,7 +37,7 @@ LARGEST: Final = 1 << 38
 """More records than any data has."""
 
 
-class Significance(NamedTuple):
+class HypothesisTestResult(NamedTuple):
     """What a test tells.
 
     Attributes
@@ -62,7 +69,7 @@ def public_size(n: object) -> int:
     return size if size <= LARGEST else _check.refuse("n", "be at most 2**38", n, remedy)
 
 
-def size_beside(release: Release, n: object, remedy: str = "") -> int:
+def size_of_release(release: Release, n: object, remedy: str = "") -> int:
     """Return the public number of records that a release was made of.
 
     Parameters
@@ -96,14 +103,14 @@ def size_beside(release: Release, n: object, remedy: str = "") -> int:
     return public_size(n)
 
 
-def noisy_tail(tail: Tail, law: SymmetricLaw, x: int) -> Interval:
+def noisy_tail_probability(tail: Tail, distribution: SymmetricLaw, x: int) -> Interval:
     """Bound the probability that a statistic and independent noise are together at least x.
 
     Parameters
     ----------
     tail : callable
         Of the statistic.
-    law : SymmetricLaw
+    distribution : SymmetricLaw
         Of the noise, in the steps of the statistic.
     x : int
 
@@ -113,18 +120,18 @@ def noisy_tail(tail: Tail, law: SymmetricLaw, x: int) -> Interval:
         A tail falls, so within a cell of the noise it lies between its values at the ends. As narrow as 2**14
         cells allow: exact, but for rounding, where the noise has fewer values.
     """
-    cells = _cells(law)
+    cells = _cells(distribution)
     least = float((cells.least * tail(x - cells.first)).sum()) * (1 - _SLACK)
     most = float((cells.most * tail(x - cells.last)).sum()) * (1 + _SLACK)
     return Interval(max(0.0, least), min(1.0, most))
 
 
 @lru_cache(maxsize=16)
-def _cells(law: SymmetricLaw) -> _Cells:
-    reach = law.quantile_above(_FAR)
+def _cells(distribution: SymmetricLaw) -> _Cells:
+    reach = distribution.quantile_above(_FAR)
     width = max(1, math.ceil((2 * reach + 1) / _CELLS))
     first = np.arange(-reach, reach + 1, width)
-    tails = [law.upper_tail(int(place)) for place in [*first.tolist(), int(first[-1]) + width]]
+    tails = [distribution.upper_tail(int(index)) for index in [*first.tolist(), int(first[-1]) + width]]
     above = np.array([[bounds.lower, bounds.upper] for bounds in tails])
     least, most = above[:-1, 0] - above[1:, 1], above[:-1, 1] - above[1:, 0]
     # What lies further out than all cells: below them it helps nothing, above them it always passes.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.mechanisms.base.lattice_release import LatticeRelease
 from sfumato.mechanisms.statistics.covariance import Variance
-from sfumato.mechanisms.statistics.hypothesis_test.p_value import Significance
+from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
 
 __all__ = ["t_test"]
 
@@ -34,7 +34,7 @@ def t_test(
     mean: float | None = None,
     draws: int = _DRAWS,
     rng: int | np.random.Generator | None = None,
-) -> Significance:
+) -> HypothesisTestResult:
     """Test whether a population's mean is a given one, or whether two have the same.
 
     Parameters
@@ -54,7 +54,7 @@ def t_test(
 
     Returns
     -------
-    Significance
+    HypothesisTestResult
         Of both sides. The statistic is Student's (Welch's for two), with the noise in the standard error; its
         p-value is the rank among those of the drawn samples.
 
@@ -87,22 +87,24 @@ def t_test(
         _check.integer("rng", rng)
     generator = np.random.default_rng(rng)
     releases = [release] if other is None else [release, other]
-    told = [_moments(_sums(one), query) for one in releases]
+    released = [_moments(_sums(one), query) for one in releases]
     if mean is None:
-        weights = [moments.count / max(moments.variance, 1e-300) for moments in told]
-        middle = sum(w * m.mean for w, m in zip(weights, told, strict=True)) / max(sum(weights), 1e-300)
+        weights = [moments.count / max(moments.variance, 1e-300) for moments in released]
+        middle = sum(w * m.mean for w, m in zip(weights, released, strict=True)) / max(sum(weights), 1e-300)
     else:
         middle = _check.finite("mean", mean)
         if not query.bounds[0] <= middle <= query.bounds[1]:
-            _check.refuse("mean", f"lie within the bounds {query.bounds}", mean, "no other can be told apart")
+            _check.refuse(
+                "mean", f"lie within the bounds {query.bounds}", mean, "no other can be distinguished"
+            )
     noise = [one.stddev for one in releases]
     drawn = [
         _drawn(moments, middle, one, query=query, number=number, generator=generator)
-        for moments, one in zip(told, releases, strict=True)
+        for moments, one in zip(released, releases, strict=True)
     ]
-    value = float(_statistic(told, middle, noise, query))
+    value = float(_statistic(released, middle, noise, query))
     passed = int((_statistic(drawn, middle, noise, query) >= value).sum())
-    return Significance(value, (1 + passed) / (1 + number))
+    return HypothesisTestResult(value, (1 + passed) / (1 + number))
 
 
 def _sums(release: LatticeRelease) -> _Array:
@@ -116,14 +118,14 @@ def _moments(sums: _Array, query: Variance) -> _Moments:
     """Return what three sums tell; arrays of them along the last axis."""
     high, cross, low = np.moveaxis(sums, -1, 0)
     count = np.maximum(high + cross + low, 2.0)
-    place = np.clip((high + cross / 2) / count, 0, 1)
-    spread = np.clip(high / count - place**2, 1 / count**2, 0.25)
+    position = np.clip((high + cross / 2) / count, 0, 1)
+    spread = np.clip(high / count - position**2, 1 / count**2, 0.25)
     lower, upper = query.bounds
-    return _Moments(count, lower + (upper - lower) * place, (upper - lower) ** 2 * spread)
+    return _Moments(count, lower + (upper - lower) * position, (upper - lower) ** 2 * spread)
 
 
 def _drawn(
-    told: _Moments,
+    released: _Moments,
     mean: float,
     release: LatticeRelease,
     *,
@@ -132,23 +134,23 @@ def _drawn(
     generator: np.random.Generator,
 ) -> _Moments:
     """Return the noisy moments of normal samples, whose mean and variance are drawn, not their records."""
-    count, (lower, upper) = max(2, round(float(told.count))), query.bounds
-    deviation = float(np.sqrt(told.variance))
+    count, (lower, upper) = max(2, round(float(released.count))), query.bounds
+    deviation = float(np.sqrt(released.variance))
     means = mean + deviation * generator.standard_normal(number) / np.sqrt(count)
     variances = deviation**2 * generator.chisquare(count - 1, number) / count
-    place = (means - lower) / (upper - lower)
-    square = place**2 + variances / (upper - lower) ** 2
-    sums = count * np.stack([square, 2 * (place - square), 1 - 2 * place + square], axis=-1)
-    noise = np.asarray(release.law.sample((number, 3), generator)) * float(release.step)
+    position = (means - lower) / (upper - lower)
+    square = position**2 + variances / (upper - lower) ** 2
+    sums = count * np.stack([square, 2 * (position - square), 1 - 2 * position + square], axis=-1)
+    noise = np.asarray(release.distribution.sample((number, 3), generator)) * float(release.step)
     return _moments(sums + noise, query)
 
 
-def _statistic(told: list[_Moments], middle: float, noise: list[float], query: Variance) -> Any:
+def _statistic(released: list[_Moments], middle: float, noise: list[float], query: Variance) -> Any:
     width = query.bounds[1] - query.bounds[0]
-    # The mean's place is (high + cross / 2) / count: noise of three sums, of weights below 1.
+    # The mean's position is (high + cross / 2) / count: noise of three sums, of weights below 1.
     spread = sum(
         one.variance / one.count + 1.25 * (width * deviation / one.count) ** 2
-        for one, deviation in zip(told, noise, strict=True)
+        for one, deviation in zip(released, noise, strict=True)
     )
-    away = told[0].mean - (middle if len(told) == 1 else told[1].mean)
+    away = released[0].mean - (middle if len(released) == 1 else released[1].mean)
     return np.abs(away) / np.sqrt(spread)

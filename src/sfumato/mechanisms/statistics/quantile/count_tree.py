@@ -123,7 +123,7 @@ class CountTree:
     Parameters
     ----------
     shape : TreeShape
-    law : SymmetricLaw
+    distribution : SymmetricLaw
         Of the noise of each node, on whole numbers.
     counts : TreeCounts
         What each group's bins hold; bins outside the tree are moved to its nearest.
@@ -132,17 +132,19 @@ class CountTree:
 
     Notes
     -----
-    A node of level l of group g has the number ``g * branching**l`` plus its place in the level.
+    A node of level l of group g has the number ``g * branching**l`` plus its index in the level.
 
-    Guarantee: whatever is computed from ``children`` has the law of the same function of all noisy counts, as
-    if every node of every group had got its noise at first: noise is drawn independently for each node, once,
-    and kept; which nodes are seen depends on noisy counts seen before, so a draw that is put off is the same
-    draw. Nodes without bins are empty whatever the data, and get none.
+    Guarantee: whatever is computed from ``children`` has the distribution of the same function of all noisy
+    counts, as if every node of every group had got its noise at first: noise is drawn independently for each
+    node, once, and retained; which nodes are seen depends on noisy counts seen before, so a draw that is put
+    off is the same draw. Nodes without bins are empty whatever the data, and get none.
     """
 
-    def __init__(self, shape: TreeShape, law: SymmetricLaw, counts: TreeCounts, source: RandomSource) -> None:
+    def __init__(
+        self, shape: TreeShape, distribution: SymmetricLaw, counts: TreeCounts, source: RandomSource
+    ) -> None:
         self.shape = shape
-        self._law, self._source = law, source
+        self._distribution, self._source = distribution, source
         keys = counts.groups * shape.span + np.clip(counts.leaves, 0, shape.leaves - 1)
         order = np.argsort(keys, kind="stable")
         self._keys = keys[order]
@@ -152,11 +154,11 @@ class CountTree:
 
     def children(self, level: int, nodes: Integers) -> Integers:
         """Return the noisy counts of the children of nodes of a level, of shape (nodes, branching)."""
-        wanted, places = np.unique(nodes, return_inverse=True)
+        wanted, indices = np.unique(nodes, return_inverse=True)
         known, noisy = self._seen[level]
         fresh = np.setdiff1d(wanted, known, assume_unique=True)
         if fresh.size:
-            drawn = self._exact(level, fresh) + self._law.sample(
+            drawn = self._exact(level, fresh) + self._distribution.sample(
                 (fresh.size, self.shape.branching), self._source
             )
             there = np.arange(self.shape.branching) < self.shape.filled(level, fresh)[:, None]
@@ -164,7 +166,7 @@ class CountTree:
             known = np.concatenate([known, fresh])[order]
             noisy = np.concatenate([noisy, np.where(there, drawn, 0)])[order]
             self._seen[level] = known, noisy
-        return noisy[np.searchsorted(known, wanted)[places]]
+        return noisy[np.searchsorted(known, wanted)[indices]]
 
     def _exact(self, level: int, nodes: Integers) -> Integers:
         steps = np.arange(self.shape.branching + 1) * self.shape.width(level + 1)

@@ -9,8 +9,8 @@ from typing import Any, Final, Literal, final
 
 from sfumato import _check
 from sfumato.mechanisms.base.release import Release
-from sfumato.mechanisms.statistics.quantile.quantiles import LEAST_RATE, OfRanks, without_nan
-from sfumato.mechanisms.statistics.quantile.rank_sampling import Partitioned, RankDraw
+from sfumato.mechanisms.statistics.quantile.quantiles import MINIMUM_RATE, RankMechanism, without_nan
+from sfumato.mechanisms.statistics.quantile.rank_sampling import PartitionedNumbers, RankSampler
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.leaves.exponential import Exponential
@@ -23,7 +23,7 @@ _MOST: Final = 1 << 48
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extreme(OfRanks):
+class Extreme(RankMechanism):
     """A value that only about so many records exceed, or fall below.
 
     No private answer can follow a single record; this one leaves out as few records as its budget allows.
@@ -59,7 +59,7 @@ class Extreme(OfRanks):
     def _check_rates(self) -> None:
         if self.side not in ("max", "min"):
             _check.refuse("side", "be 'max' or 'min'", self.side)
-        if self._rate < LEAST_RATE:
+        if self._rate < MINIMUM_RATE:
             _check.refuse("epsilon", "be at least about 2**-35", self.epsilon, "such an answer tells nothing")
         given: int | None = self.left_out
         if given is None:
@@ -98,10 +98,10 @@ class Extreme(OfRanks):
         size = _check.integer("size", size, minimum=1)
         lower, upper = self._ends()
         top = self.side == "max"
-        draw = RankDraw(
+        draw = RankSampler(
             Fraction(int(top)), self._rate, lower, upper, -self.left_out if top else self.left_out
         )
-        ranks = Partitioned(without_nan(value), self.grid, lower, upper)
+        ranks = PartitionedNumbers(without_nan(value), self.grid, lower, upper)
         return [self._value(point) for point in draw.draws(ranks, size, random_source(rng)).tolist()]
 
     @property

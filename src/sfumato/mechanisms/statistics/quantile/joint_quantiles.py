@@ -13,8 +13,8 @@ import numpy as np
 from sfumato import _check
 from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.base.release import Release
-from sfumato.mechanisms.statistics.quantile.joint_sampling import JointDraw
-from sfumato.mechanisms.statistics.quantile.quantiles import OfRanks, fractions, without_nan
+from sfumato.mechanisms.statistics.quantile.joint_sampling import JointSampler
+from sfumato.mechanisms.statistics.quantile.quantiles import RankMechanism, as_quantiles, without_nan
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.leaves.exponential import Exponential
@@ -31,7 +31,7 @@ _MOST_PLACES: Final = 1 << 62
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JointQuantiles(OfRanks):
+class JointQuantiles(RankMechanism):
     r"""Several quantiles of a column at once, chosen together by how many records lie between them.
 
     Parameters
@@ -44,7 +44,7 @@ class JointQuantiles(OfRanks):
     epsilon : int, float or Fraction
         Of all answers together, at most 2**16; taken as the exact rational.
     parts : int, optional
-        Into how many places a point is cut; more let answers tie where records do, for more time. Unless
+        Into how many parts a point is cut; more let answers tie where records do, for more time. Unless
         given, as many as make up 2**14 between the bounds, or 1. Where a fine grid is needed, yet one value
         is that of as many records as lie between two quantiles (zeros among incomes), pass a few for each
         quantile: with 1, such data tells little.
@@ -52,15 +52,16 @@ class JointQuantiles(OfRanks):
     Notes
     -----
     Guarantee: epsilon-DP; the loss is that of one choice of bounded range (`sfumato.privacy.Exponential`).
-    The candidates are all m-tuples of points, and what is told is the chosen one in order. With :math:`p_j`
-    the difference of the quantiles j and j - 1 (0 before the first, 1 after the last), :math:`c_j` the number
-    of records above the answer j - 1 and at most at the answer j, and n the private size, a tuple weighs
-    :math:`\exp(-\frac{\epsilon}{2 s} \sum_j |c_j - p_j n|)`. Proof of the sensitivity s: one record more or
-    less moves one :math:`c_j` by 1 and every :math:`p_i n` by :math:`p_i`, so the sum by at most
-    :math:`1 - p_j + \sum_{i \ne j} p_i = 2(1 - p_j) \le 2(1 - \min p)`; a record that is replaced or zeroed
-    moves two of the counts by 1, so the sum by at most 2. The draw is exact; see the notes of `JointDraw`.
+    The candidates are all m-tuples of points, and what is released is the chosen one in order. With
+    :math:`p_j` the difference of the quantiles j and j - 1 (0 before the first, 1 after the last),
+    :math:`c_j` the number of records above the answer j - 1 and at most at the answer j, and n the private
+    size, a tuple weighs :math:`\exp(-\frac{\epsilon}{2 s} \sum_j |c_j - p_j n|)`. Proof of the sensitivity s:
+    one record more or less moves one :math:`c_j` by 1 and every :math:`p_i n` by :math:`p_i`, so the sum by
+    at most :math:`1 - p_j + \sum_{i \ne j} p_i = 2(1 - p_j) \le 2(1 - \min p)`; a record that is replaced or
+    zeroed moves two of the counts by 1, so the sum by at most 2. The draw is exact; see the notes of
+    `JointSampler`.
 
-    *Parts.* Each point is cut into places, and each record counts as much in each place of its point: so
+    *Parts.* Each point is cut into parts, and each record counts as much in each part of its point: so
     several answers can share one value that many records have. The counts :math:`c_j` then move by shares of
     one record that sum up to 1, and what the sum moves by is convex in them: at most what it is for a whole
     record in one of them.
@@ -85,7 +86,7 @@ class JointQuantiles(OfRanks):
     parts: int = None  # type: ignore[assignment]  # settled with the rates
 
     def _check_rates(self) -> None:
-        object.__setattr__(self, "quantiles", fractions(self.quantiles))
+        object.__setattr__(self, "quantiles", as_quantiles(self.quantiles))
         if len(self.quantiles) > _MOST:
             _check.refuse("quantiles", f"be at most {_MOST}", len(self.quantiles), "use Quantiles")
         if self.epsilon > _MOST_EPSILON:
@@ -94,7 +95,7 @@ class JointQuantiles(OfRanks):
         points, given = upper - lower + 1, cast("int | None", self.parts)
         parts = max(1, _PLACES // points) if given is None else _check.integer("parts", given, minimum=1)
         if parts * points > _MOST_PLACES:
-            _check.refuse("parts", "make up at most 2**62 places between the bounds", parts)
+            _check.refuse("parts", "make up at most 2**62 parts between the bounds", parts)
         object.__setattr__(self, "parts", parts)
 
     @property
@@ -121,16 +122,16 @@ class JointQuantiles(OfRanks):
         lower, upper = self._ends()
         steps = np.clip(self.grid.round(without_nan(value)), lower, upper)
         values, counts = np.unique(steps, return_counts=True)
-        places = ((values - lower)[:, None] * self.parts + np.arange(self.parts)).ravel()
+        positions = ((values - lower)[:, None] * self.parts + np.arange(self.parts)).ravel()
         ranks = np.repeat(counts, self.parts).cumsum()
-        found = self._law().draw(places, ranks, source)
+        found = self._distribution().draw(positions, ranks, source)
         return self._released(np.array([self._value(lower + at // self.parts) for at in found]), source)
 
-    def _law(self) -> JointDraw:
-        """Return the law of the places, with a part of a record as the unit."""
+    def _distribution(self) -> JointSampler:
+        """Return the distribution over the parts, with a part of a record as the unit."""
         ends = (Fraction(0), *(Fraction(quantile) for quantile in self.quantiles), Fraction(1))
         shares = tuple(above - below for below, above in pairwise(ends))
         sensitivity = 2 * (1 - min(shares)) if self.neighboring is Neighboring.ADD_REMOVE else Fraction(2)
         lower, upper = self._ends()
         rate = Fraction(self.epsilon) / (2 * sensitivity * self.parts)
-        return JointDraw(shares, rate, 0, (upper - lower + 1) * self.parts - 1)
+        return JointSampler(shares, rate, 0, (upper - lower + 1) * self.parts - 1)

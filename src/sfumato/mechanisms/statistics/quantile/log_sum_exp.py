@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sfumato.numerics.exact import log_bounds
 from sfumato.numerics.powers import powers
 
-__all__ = ["COARSEST", "FINEST", "NOTHING", "LogSums"]
+__all__ = ["COARSEST", "FINEST", "NOTHING", "LogSumExpBounds"]
 
 FINEST: Final = 24
 COARSEST: Final = 8
@@ -32,7 +32,7 @@ _Steps = NDArray[np.int64]
 
 @final
 @dataclass(frozen=True, slots=True)
-class LogSums:
+class LogSumExpBounds:
     r"""Logarithms in units of ``2**-bits``, all rounded up.
 
     Parameters
@@ -51,7 +51,7 @@ class LogSums:
 
     Examples
     --------
-    >>> logs = LogSums(20, 52)
+    >>> logs = LogSumExpBounds(20, 52)
     >>> int(logs.add(np.array([0]), np.array([0]))[0]) / 2**20  # log(2) = 0.69314718
     0.6931476593017578
     """
@@ -90,7 +90,7 @@ class LogSums:
         return _coarser(logs[leading] + shift * logs[2], self.bits)
 
     def prefixes(self, summands: _Steps) -> _Steps:
-        """Bound the sums of all from the first on, each up to and with its place."""
+        """Bound the sums of all from the first on, each up to and with its index."""
         total, step = summands, 1
         while step < total.size:
             total = np.concatenate([total[:step], self.add(total[step:], total[:-step])])
@@ -98,7 +98,7 @@ class LogSums:
         return total
 
     def windows(self, summands: _Steps, first: _Steps, last: _Steps) -> _Steps:
-        """Bound the sums over places from ``first`` to before ``last``, adding up to 64 partial ones each."""
+        """Bound the sums from ``first`` to before ``last``, adding up to 64 partial ones each."""
         total, at, left = np.full(first.size, NOTHING), first.copy(), last - first
         most, table, step = int(left.max(initial=0)), summands, 1
         while step <= most:
@@ -113,7 +113,7 @@ class LogSums:
 def _chord(table: _Steps, at: _Steps, cell: int) -> _Steps:
     """Interpolate a table that falls, rounded up."""
     index = at >> cell
-    here = table.take(index, mode="clip")  # quicker than looking for places out of range
+    here = table.take(index, mode="clip")  # quicker than looking for indices out of range
     fall = here - table.take(index + 1, mode="clip")
     return np.asarray(here - (fall * (at & ((1 << cell) - 1)) >> cell))
 

@@ -14,14 +14,14 @@ from sfumato import _check
 from sfumato.mechanisms.base.grid import LIMIT, Grid, as_grid
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, ceil_log2
-from sfumato.mechanisms.base.release import Release, sealed
+from sfumato.mechanisms.base.release import Release, read_only
 from sfumato.mechanisms.base.sensitivity import Shift
 from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.query.sums import checked_bounds
 from sfumato.mechanisms.statistics.quantile.count_tree import CountTree, TreeCounts, TreeShape
-from sfumato.mechanisms.statistics.quantile.quantiles import fractions, without_nan
-from sfumato.mechanisms.statistics.quantile.tree_estimates import LEVELS, find_leaves, find_quantiles
+from sfumato.mechanisms.statistics.quantile.quantiles import as_quantiles, without_nan
+from sfumato.mechanisms.statistics.quantile.tree_estimates import LEVELS, estimate_quantiles, quantile_leaves
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
@@ -56,7 +56,7 @@ class QuantilesRelease(Release):
 
     def __post_init__(self) -> None:
         for name in ("value", "lower", "upper"):
-            object.__setattr__(self, name, sealed(getattr(self, name)))
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def interval(self, level: float = 0.95) -> Interval[NDArray[Any]]:
         """Return an interval for each quantile: the found one of the least level that is high enough.
@@ -72,11 +72,11 @@ class QuantilesRelease(Release):
         the quantile of the data lies, if there are any data.
         """
         level = _check.unit_interval("level", level)
-        place = next((place for place, found in enumerate(LEVELS) if found >= level), None)
-        if place is None:
+        index = next((index for index, found in enumerate(LEVELS) if found >= level), None)
+        if index is None:
             ends = (np.full_like(self.value, bound) for bound in self.bounds)
             return Interval(*ends)
-        return Interval(self.lower[:, place], self.upper[:, place])
+        return Interval(self.lower[:, index], self.upper[:, index])
 
 
 @final
@@ -134,7 +134,7 @@ class QuantileTree(Mechanism):
     grid: Grid = None  # type: ignore[assignment]  # settled in __post_init__
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "quantiles", fractions(self.quantiles))
+        object.__setattr__(self, "quantiles", as_quantiles(self.quantiles))
         object.__setattr__(self, "bounds", _two(self.bounds))
         object.__setattr__(self, "grid", _settled(self.grid, self.bounds))
         noise: object = self.noise
@@ -183,7 +183,7 @@ class QuantileTree(Mechanism):
         noise: Laplace | Gaussian = Laplace.calibrated(**given)
         if delta > 0:
             other = Gaussian.calibrated(**given)
-            noise = min(noise, other, key=lambda found: float(found.law.stddev))
+            noise = min(noise, other, key=lambda found: float(found.distribution.stddev))
         return cls(quantiles=quantiles, bounds=bounds, noise=noise, grid=grid)  # type: ignore[arg-type]
 
     @property
@@ -218,7 +218,7 @@ class QuantileTree(Mechanism):
         """
         source = random_source(rng)
         exact = self._counts(value)
-        found = find_quantiles(self.shape, self.noise.law, exact, self._orders, source, groups=1)
+        found = estimate_quantiles(self.shape, self.noise.distribution, exact, self._orders, source, groups=1)
         return QuantilesRelease(
             value=self._values(found.leaves[0]),
             lower=self._values(found.lower[0]),
@@ -243,8 +243,8 @@ class QuantileTree(Mechanism):
                 np.tile(exact.leaves, len(groups)),
                 np.tile(exact.counts, len(groups)),
             )
-            tree = CountTree(self.shape, self.noise.law, counts, source)
-            leaves = find_leaves(tree, np.repeat(groups, many), np.tile(self._orders, len(groups)))
+            tree = CountTree(self.shape, self.noise.distribution, counts, source)
+            leaves = quantile_leaves(tree, np.repeat(groups, many), np.tile(self._orders, len(groups)))
             found.append(leaves.reshape(-1, many))
         return self._values(np.concatenate(found))
 

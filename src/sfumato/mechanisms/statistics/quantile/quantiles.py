@@ -17,28 +17,32 @@ from sfumato.mechanisms.base.grid import LIMIT, Grid, as_grid
 from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.base.rational import Number, ceil_log2
 from sfumato.mechanisms.base.release import Release
-from sfumato.mechanisms.query.records import numbers
+from sfumato.mechanisms.query.records import as_numbers
 from sfumato.mechanisms.query.sums import checked_bounds
-from sfumato.mechanisms.statistics.quantile.rank_sampling import Partitioned, RankDraw, Sorted
+from sfumato.mechanisms.statistics.quantile.rank_sampling import (
+    PartitionedNumbers,
+    RankSampler,
+    SortedNumbers,
+)
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.source import RandomSource, Rng, random_source
 from sfumato.privacy.leaves.exponential import Exponential
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["LEAST_RATE", "OfRanks", "Quantile", "Quantiles", "fractions", "without_nan"]
+__all__ = ["MINIMUM_RATE", "Quantile", "Quantiles", "RankMechanism", "as_quantiles", "without_nan"]
 
 _DENOMINATOR: Final = 1 << 20
 _BITS: Final = 40
 _SPREAD_BITS: Final = 16
 _COARSEST: Final = 960
 _WIDEST: Final = 1 << 60
-LEAST_RATE: Final = Fraction(1, 1 << 36)
-"""The least rate of a `RankDraw`: with less, an answer tells nothing of the data."""
+MINIMUM_RATE: Final = Fraction(1, 1 << 36)
+"""The least rate of a `RankSampler`: with less, an answer tells nothing of the data."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OfRanks(Mechanism):
+class RankMechanism(Mechanism):
     """What one quantile and many share: bounds, a grid of answers, a budget."""
 
     bounds: tuple[Number, Number]
@@ -73,11 +77,11 @@ class OfRanks(Mechanism):
         """Refuse a budget that is too small for what is asked."""
         raise NotImplementedError
 
-    def _draw(self, target: Fraction, epsilon: Fraction, lower: int, upper: int) -> RankDraw:
+    def _draw(self, target: Fraction, epsilon: Fraction, lower: int, upper: int) -> RankSampler:
         """Return the draw of one quantile at a cost of epsilon under the relation."""
         if self.neighboring is Neighboring.ADD_REMOVE:
             return _one_more(target, epsilon, lower, upper)
-        return RankDraw(target, epsilon / (2 * target.denominator), lower, upper)
+        return RankSampler(target, epsilon / (2 * target.denominator), lower, upper)
 
     def _ends(self) -> tuple[int, int]:
         return self.grid.inside(self.bounds)
@@ -97,7 +101,7 @@ class OfRanks(Mechanism):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantile(OfRanks):
+class Quantile(RankMechanism):
     """One quantile of a column, chosen among all points of a grid by how far their ranks are from it.
 
     Parameters
@@ -141,7 +145,7 @@ class Quantile(OfRanks):
         if not 0 < quantile < 1:
             _check.refuse("quantile", "be strictly between 0 and 1, to 2**-20", self.quantile, remedy)
         object.__setattr__(self, "quantile", quantile)
-        if self._draw(Fraction(self.quantile), Fraction(self.epsilon), *self._ends()).rate < LEAST_RATE:
+        if self._draw(Fraction(self.quantile), Fraction(self.epsilon), *self._ends()).rate < MINIMUM_RATE:
             _check.refuse("epsilon", "be at least about 2**-15", self.epsilon, "such an answer tells nothing")
 
     @property
@@ -171,7 +175,7 @@ class Quantile(OfRanks):
         """Draw many answers at once; see `Mechanism.outputs`."""
         size = _check.integer("size", size, minimum=1)
         lower, upper = self._ends()
-        ranks = Partitioned(without_nan(value), self.grid, lower, upper)
+        ranks = PartitionedNumbers(without_nan(value), self.grid, lower, upper)
         draw = self._draw(Fraction(self.quantile), Fraction(self.epsilon), lower, upper)
         return [self._value(point) for point in draw.draws(ranks, size, random_source(rng)).tolist()]
 
@@ -202,7 +206,7 @@ class Quantile(OfRanks):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quantiles(OfRanks):
+class Quantiles(RankMechanism):
     r"""Many quantiles of a column at once: the middle one first, then each half by itself.
 
     Parameters
@@ -217,11 +221,11 @@ class Quantiles(OfRanks):
     Notes
     -----
     Guarantee: epsilon-DP; the loss is that of ``d`` choices of bounded range, :math:`d = \lceil\log_2(m +
-    1)\rceil` for m quantiles. Proof: the quantiles told first cut the records into disjoint parts, and each
-    further one is a choice on one part, with the target rank within it. A record that is added or removed is
-    in one part of each of the d levels, so a level costs what one choice costs (parallel composition); one
-    that is replaced or zeroed changes two parts by one record each, or one part by a replacement, and each
-    choice is made at half the cost.
+    1)\rceil` for m quantiles. Proof: the quantiles released first cut the records into disjoint parts, and
+    each further one is a choice on one part, with the target rank within it. A record that is added or
+    removed is in one part of each of the d levels, so a level costs what one choice costs (parallel
+    composition); one that is replaced or zeroed changes two parts by one record each, or one part by a
+    replacement, and each choice is made at half the cost.
 
     References
     ----------
@@ -237,9 +241,9 @@ class Quantiles(OfRanks):
     quantiles: Sequence[Number] = ()
 
     def _check_rates(self) -> None:
-        object.__setattr__(self, "quantiles", fractions(self.quantiles))
+        object.__setattr__(self, "quantiles", as_quantiles(self.quantiles))
         share = Fraction(self.epsilon) / self._levels
-        if share / (4 * _DENOMINATOR) < LEAST_RATE:
+        if share / (4 * _DENOMINATOR) < MINIMUM_RATE:
             rule = f"be at least 2**-14 for each of the {self._levels} levels"
             _check.refuse("epsilon", rule, self.epsilon, "ask for fewer quantiles")
 
@@ -271,13 +275,14 @@ class Quantiles(OfRanks):
         source = random_source(rng)
         lower, upper = self._ends()
         steps = np.clip(self.grid.round(np.sort(without_nan(value))), lower, upper)
-        # Each record is spread within its step, so that those told apart by no value are told apart by lot.
+        # Each record is spread within its step, so that those distinguished by no value are distinguished by
+        # lot.
         bits = min(_SPREAD_BITS, max(0, 60 - max(abs(lower), abs(upper)).bit_length()))
         if bits:
             steps = np.sort((steps << bits) + (source.words(len(steps)) >> (64 - bits)).astype(np.int64))
         found = [0] * len(self.quantiles)
         ends = lower << bits, ((upper + 1) << bits) - 1
-        parts = [_Part(0, len(found), Sorted(steps), Fraction(0), Fraction(1), *ends)]
+        parts = [_Part(0, len(found), SortedNumbers(steps), Fraction(0), Fraction(1), *ends)]
         for part in parts:
             if part.first < part.last:
                 parts.extend(self._halved(part, found, source))
@@ -306,21 +311,21 @@ class _Part(NamedTuple):
 
     first: int
     last: int
-    records: Sorted
+    records: SortedNumbers
     share_below: Fraction
     share_up_to: Fraction
     lower: int
     upper: int
 
 
-def _one_more(target: Fraction, epsilon: Fraction, lower: int, upper: int) -> RankDraw:
+def _one_more(target: Fraction, epsilon: Fraction, lower: int, upper: int) -> RankSampler:
     """Return the draw that costs epsilon where one record more or less is hidden."""
     target = target.limit_denominator(_DENOMINATOR)
     a, b = target.numerator, target.denominator
-    return RankDraw(target, epsilon / (2 * max(a, b - a)), lower, upper)
+    return RankSampler(target, epsilon / (2 * max(a, b - a)), lower, upper)
 
 
-def fractions(given: object) -> tuple[Fraction, ...]:
+def as_quantiles(given: object) -> tuple[Fraction, ...]:
     """Return quantiles as fractions, or refuse what are none."""
     rule = "be numbers strictly between 0 and 1, each above the one before it, to 2**-20"
     if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
@@ -337,7 +342,7 @@ def fractions(given: object) -> tuple[Fraction, ...]:
 
 def without_nan(value: Any) -> NDArray[Any]:
     """Return one number per record, 0 for NaN."""
-    array = numbers(value, integral=False)
+    array = as_numbers(value, integral=False)
     if array.dtype.kind == "f" and np.isnan(np.min(array, initial=0)):
         return np.asarray(np.nan_to_num(array, nan=0.0, posinf=np.inf, neginf=-np.inf))
     return np.asarray(array)

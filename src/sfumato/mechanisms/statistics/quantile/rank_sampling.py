@@ -15,14 +15,14 @@ from sfumato.numerics.choice import choose, flip
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["Partitioned", "RankDraw", "Ranks", "Sorted", "below_each"]
+__all__ = ["OrderStatistics", "PartitionedNumbers", "RankSampler", "SortedNumbers", "uniform_below_each"]
 
 _Steps = NDArray[np.int64]
 _NEGLIGIBLE: Final = 45.0
 """Log of how rarely what lies outside the window is looked at."""
 
 
-class Ranks(Protocol):
+class OrderStatistics(Protocol):
     """Numbers in order, in whole steps."""
 
     @property
@@ -30,7 +30,7 @@ class Ranks(Protocol):
         """How many there are."""
 
     def window(self, first: int, last: int) -> _Steps:
-        """Return those of the places from ``first`` to before ``last``, in order."""
+        """Return those of the indices from ``first`` to before ``last``, in order."""
 
     def around(self, point: int) -> tuple[int, int]:
         """Return how many lie below a point, and how many above it."""
@@ -38,7 +38,7 @@ class Ranks(Protocol):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Sorted:
+class SortedNumbers:
     """Numbers that were sorted.
 
     Parameters
@@ -63,16 +63,16 @@ class Sorted:
         below, up_to = (int(np.searchsorted(self.steps, point, side=side)) for side in ("left", "right"))
         return below, len(self.steps) - up_to
 
-    def between(self, lower: int | None, upper: int | None) -> Sorted:
+    def between(self, lower: int | None, upper: int | None) -> SortedNumbers:
         """Return those above ``lower`` and at most ``upper``."""
         first = 0 if lower is None else int(np.searchsorted(self.steps, lower, side="right"))
         last = len(self.steps) if upper is None else int(np.searchsorted(self.steps, upper, side="right"))
-        return Sorted(self.steps[first:last])
+        return SortedNumbers(self.steps[first:last])
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Partitioned:
+class PartitionedNumbers:
     """Numbers of which only a window is put in order, once.
 
     Parameters
@@ -111,12 +111,12 @@ class Partitioned:
         return np.clip(np.asarray(self.grid.round(values), np.int64), self.lower, self.upper)
 
 
-def below_each(bounds: _Steps, source: RandomSource) -> _Steps:
+def uniform_below_each(bounds: _Steps, source: RandomSource) -> _Steps:
     """Return for each bound an independent uniform integer from 0 to below it."""
     found = np.empty(len(bounds), np.int64)
     for bound in np.unique(bounds).tolist():
-        places = np.flatnonzero(bounds == bound)
-        found[places] = uniform_integers(bound, places.size, source)
+        indices = np.flatnonzero(bounds == bound)
+        found[indices] = uniform_integers(bound, indices.size, source)
     return found
 
 
@@ -131,7 +131,7 @@ class _Entries(NamedTuple):
 
 @final
 @dataclass(frozen=True, slots=True)
-class RankDraw:
+class RankSampler:
     r"""The exponential mechanism over all lattice points between two bounds, scored by rank.
 
     Parameters
@@ -155,7 +155,7 @@ class RankDraw:
     Points between two neighboring values have one gap, so a few thousand entries near the target are all that
     matters. What lies beyond a window around it is one entry on either side, weighted as if all its points
     had its least gap; if it is chosen, a point is drawn evenly and accepted with what it is less likely than
-    that, or else all is drawn anew. So the law is exactly that of the mechanism.
+    that, or else all is drawn anew. So the distribution is exactly that of the mechanism.
     """
 
     target: Fraction
@@ -164,29 +164,29 @@ class RankDraw:
     upper: int
     offset: int = 0
 
-    def draw(self, ranks: Ranks, source: RandomSource) -> int:
+    def draw(self, ranks: OrderStatistics, source: RandomSource) -> int:
         """Return a point in steps."""
         return int(self.draws(ranks, 1, source)[0])
 
-    def draws(self, ranks: Ranks, size: int, source: RandomSource) -> _Steps:
+    def draws(self, ranks: OrderStatistics, size: int, source: RandomSource) -> _Steps:
         """Return that many independent points."""
         entries = self._near(ranks)
         found, left = np.empty(size, np.int64), np.arange(size)
         while left.size:
             counts = entries.ends - entries.starts + 1
             at = choose(entries.gaps, self.rate, multiplicity=counts, size=left.size, rng=source)
-            found[left] = entries.starts[at] + below_each(counts[at], source)
+            found[left] = entries.starts[at] + uniform_below_each(counts[at], source)
             left, at = left[entries.lumped[at]], at[entries.lumped[at]]
             if left.size:
                 gaps = np.array([self.gap(ranks, int(point)) for point in found[left]], np.int64)
                 left = left[~flip(gaps - entries.gaps[at], self.rate, source)]
         return found
 
-    def gap(self, ranks: Ranks, point: int) -> int:
+    def gap(self, ranks: OrderStatistics, point: int) -> int:
         """Return the gap of a point."""
         return int(self._gap(ranks.size, *ranks.around(point)))
 
-    def _near(self, ranks: Ranks) -> _Entries:
+    def _near(self, ranks: OrderStatistics) -> _Entries:
         """Return the entries of a window, or of all where equal values leave too much beyond it."""
         size, b = ranks.size, self.target.denominator
         enough = _NEGLIGIBLE + math.log(self.upper - self.lower + 1)
@@ -198,14 +198,18 @@ class RankDraw:
             return self._entries(ranks, 0, size)
         return entries
 
-    def _entries(self, ranks: Ranks, first: int, last: int) -> _Entries:
+    def _entries(self, ranks: OrderStatistics, first: int, last: int) -> _Entries:
         """Return points of one gap each, with all that is beyond a window as one entry on either side."""
         size, window = ranks.size, ranks.window(first, last)
         begins = np.flatnonzero(np.append(True, window[1:] != window[:-1])[: len(window)])
         finishes = np.append(begins[1:], len(window))
         # The outermost values of a window may have equals beyond it.
-        kept = slice(int(first > 0), len(begins) - int(last < size))
-        values, begins, finishes = window[begins[kept]], first + begins[kept], first + finishes[kept]
+        retained = slice(int(first > 0), len(begins) - int(last < size))
+        values, begins, finishes = (
+            window[begins[retained]],
+            first + begins[retained],
+            first + finishes[retained],
+        )
         below = np.concatenate([[0], np.stack([begins, finishes], axis=1).ravel()])
         above = size - np.concatenate([np.stack([begins, finishes], axis=1).ravel(), [size]])
         starts = np.concatenate([[self.lower], np.stack([values, values + 1], axis=1).ravel()])

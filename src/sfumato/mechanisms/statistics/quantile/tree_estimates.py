@@ -18,12 +18,12 @@ from sfumato.mechanisms.statistics.quantile.count_tree import (
 from sfumato.numerics.laws import DiscreteGaussianLaw, DiscreteLaplaceLaw
 from sfumato.numerics.source import RandomSource
 
-__all__ = ["LEVELS", "FoundQuantiles", "TreeLaw", "find_leaves", "find_quantiles", "leaf_ends"]
+__all__ = ["LEVELS", "NodeNoise", "TreeQuantiles", "estimate_quantiles", "leaf_ends", "quantile_leaves"]
 
 LEVELS: Final = (0.5, 0.8, 0.9, 0.95, 0.99)
 """Levels of the intervals that are found with a quantile."""
 
-TreeLaw = DiscreteLaplaceLaw | DiscreteGaussianLaw
+NodeNoise = DiscreteLaplaceLaw | DiscreteGaussianLaw
 
 _PATHS: Final = 1 << 15  # that are walked at once: some tens of megabytes
 _SLACK: Final = 1 + 1e-9  # outweighs the rounding of floats
@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 
 @final
 @dataclass(frozen=True, slots=True)
-class FoundQuantiles:
+class TreeQuantiles:
     """Quantiles of groups as bins, all of them noisy.
 
     Parameters
@@ -50,21 +50,21 @@ class FoundQuantiles:
     upper: Integers
 
 
-def find_quantiles(
+def estimate_quantiles(
     shape: TreeShape,
-    law: TreeLaw,
+    distribution: NodeNoise,
     counts: TreeCounts,
     quantiles: Floats,
     source: RandomSource,
     *,
     groups: int,
-) -> FoundQuantiles:
+) -> TreeQuantiles:
     """Tell quantiles of many groups through one noisy tree for each, with intervals.
 
     Parameters
     ----------
     shape : TreeShape
-    law : DiscreteLaplaceLaw or DiscreteGaussianLaw
+    distribution : DiscreteLaplaceLaw or DiscreteGaussianLaw
         Of the noise of each node.
     counts : TreeCounts
         What the groups 0, 1, ... have in their bins.
@@ -76,7 +76,7 @@ def find_quantiles(
 
     Returns
     -------
-    FoundQuantiles
+    TreeQuantiles
     """
     many = len(quantiles)
     leaves = np.zeros((groups, many), np.int64)
@@ -88,18 +88,18 @@ def find_quantiles(
         last = min(groups, first + at_once)
         part = order[np.searchsorted(of, first) : np.searchsorted(of, last)]
         some = TreeCounts(counts.groups[part] - first, counts.leaves[part], counts.counts[part])
-        tree = CountTree(shape, law, some, source)
+        tree = CountTree(shape, distribution, some, source)
         group = np.repeat(np.arange(last - first), many)
         wanted = np.tile(quantiles, last - first)
-        leaves[first:last] = find_leaves(tree, group, wanted).reshape(-1, many)
-        for side, end in enumerate(leaf_ends(tree, law, group, wanted)):
+        leaves[first:last] = quantile_leaves(tree, group, wanted).reshape(-1, many)
+        for side, end in enumerate(leaf_ends(tree, distribution, group, wanted)):
             ends[side, first:last] = end.reshape(-1, many, len(LEVELS))
-    return FoundQuantiles(
+    return TreeQuantiles(
         leaves, np.minimum(ends[0], leaves[..., None]), np.maximum(ends[1], leaves[..., None])
     )
 
 
-def find_leaves(tree: NoisyNodes, groups: Integers, quantiles: Floats) -> Integers:
+def quantile_leaves(tree: NoisyNodes, groups: Integers, quantiles: Floats) -> Integers:
     """Walk down to the bin of each quantile: one number for each pair of group and quantile.
 
     Notes
@@ -153,14 +153,14 @@ def _projected(noisy: Floats, total: Floats, there: NDArray[np.bool_]) -> Floats
     falling = -np.sort(-low, axis=1)
     excess = np.cumsum(np.where(np.isfinite(falling), falling, 0.0), axis=1) - total[:, None]
     level = excess / np.arange(1, noisy.shape[1] + 1)
-    kept = _last(falling > level)  # of the largest, those that stay above what is taken off
-    found: Floats = np.maximum(0.0, low - level[np.arange(len(noisy)), kept][:, None])
+    retained = _last(falling > level)  # of the largest, those that stay above what is taken off
+    found: Floats = np.maximum(0.0, low - level[np.arange(len(noisy)), retained][:, None])
     found[total <= 0] = 0.0
     return found
 
 
 def leaf_ends(
-    tree: NoisyNodes, law: TreeLaw, groups: Integers, quantiles: Floats
+    tree: NoisyNodes, distribution: NodeNoise, groups: Integers, quantiles: Floats
 ) -> tuple[Integers, Integers]:
     r"""Return the bins of the intervals' ends for each pair of group and quantile, a column for each level.
 
@@ -186,12 +186,12 @@ def leaf_ends(
     """
     odds = np.tile([-math.log((1.0 - level) / (2 * tree.shape.height)) for level in LEVELS], len(groups))
     of, wanted = np.repeat(groups, len(LEVELS)), np.repeat(quantiles, len(LEVELS))
-    lower, upper = (_end(tree, law, of, wanted, odds=odds, side=side) for side in (-1, 1))
+    lower, upper = (_end(tree, distribution, of, wanted, odds=odds, side=side) for side in (-1, 1))
     return lower.reshape(-1, len(LEVELS)), upper.reshape(-1, len(LEVELS))
 
 
 def _end(
-    tree: NoisyNodes, law: TreeLaw, groups: Integers, quantiles: Floats, *, odds: Floats, side: int
+    tree: NoisyNodes, distribution: NodeNoise, groups: Integers, quantiles: Floats, *, odds: Floats, side: int
 ) -> Integers:
     """Walk to the lower (-1) or upper (1) end; ``odds`` is minus the logarithm of the chance of each test."""
     shape, rows, p = tree.shape, np.arange(len(groups)), quantiles.astype(np.float64)
@@ -202,13 +202,13 @@ def _end(
             total, many = noisy.sum(axis=1), filled.astype(np.float64)
             ends = -p * total, (1 - p) * total
             spread = many * p * p, many * (1 - p) ** 2, -many * p * (1 - p)
-        places = np.minimum(np.arange(shape.branching + 1), filled[:, None])
-        part = places / filled[:, None]
+        indices = np.minimum(np.arange(shape.branching + 1), filled[:, None])
+        part = indices / filled[:, None]
         below = np.concatenate([np.zeros((len(node), 1)), np.cumsum(noisy, axis=1)], axis=1)
         border = _between(part, *ends) + below - part * below[:, -1:]
         # Never below 0: at a node's ends it is what was found above, and inside it at least 1/2 is added.
-        weights = _variance(part, part, *spread) + places * (1 - part)
-        far = _deviation(law, weights, odds[:, None]) * _SLACK + 1
+        weights = _variance(part, part, *spread) + indices * (1 - part)
+        far = _deviation(distribution, weights, odds[:, None]) * _SLACK + 1
         if side < 0:
             passed = border[:, 1:] >= -far[:, 1:]
             passed[rows, filled - 1] = True
@@ -218,7 +218,7 @@ def _end(
             passed[:, 0] = True
             at = _last(passed & (np.arange(shape.branching) < filled[:, None]))
         left, right = part[rows, at][:, None], part[rows, at + 1][:, None]
-        both = _variance(left, right, *spread) + (places[rows, at] * (1 - right[:, 0]))[:, None]
+        both = _variance(left, right, *spread) + (indices[rows, at] * (1 - right[:, 0]))[:, None]
         spread = weights[rows, at], weights[rows, at + 1], both[:, 0]
         ends = border[rows, at], border[rows, at + 1]
         node = node * shape.branching + at
@@ -235,14 +235,14 @@ def _variance(one: Floats, other: Floats, start: Floats, end: Floats, both: Floa
     return (1 - one) * (1 - other) * start[:, None] + one * other * end[:, None] + mixed * both[:, None]
 
 
-def _deviation(law: TreeLaw, weights: Floats, odds: Floats) -> Floats:
+def _deviation(distribution: NodeNoise, weights: Floats, odds: Floats) -> Floats:
     """Return what a weighted sum of noise exceeds with a chance of at most exp(-odds).
 
     Sums are known by their squared weights, added up.
     """
-    if isinstance(law, DiscreteGaussianLaw):
-        return np.asarray(float(law.sigma) * np.sqrt(2 * weights * odds))
+    if isinstance(distribution, DiscreteGaussianLaw):
+        return np.asarray(float(distribution.sigma) * np.sqrt(2 * weights * odds))
     # u^2 = odds / (odds + V): within a hundredth of the best u
     some = np.maximum(weights, 1e-12)
     bounds = (odds + some * np.log1p(odds / some)) * np.sqrt(1 + some / odds)
-    return np.asarray(float(law.scale) * bounds)
+    return np.asarray(float(distribution.scale) * bounds)
