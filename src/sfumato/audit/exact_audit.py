@@ -128,7 +128,7 @@ def exact_audit(
                 turned = InputPair(first=pair.second, second=pair.first) if swapped else pair
                 worst = (lower, upper, event, turned)
     if worst is None:
-        _check.refuse("pairs", "hold at least one pair", pairs)
+        _check.refuse("pairs", "hold at least one pair", pairs, "pass pairs=[(first, second), ...]")
     return ExactAudit(
         epsilon_lower=worst[0],
         epsilon_upper=highest,
@@ -231,7 +231,9 @@ def _rational(value: Any) -> Fraction:
             _check.finite("distribution", float(value) if isinstance(value, np.floating) else value)
         )
     if number < 0:
-        _check.refuse("distribution", "hold no negative probability", value)
+        _check.refuse(
+            "distribution", "hold no negative probability", value, "pass probabilities, which sum to 1"
+        )
     return number
 
 

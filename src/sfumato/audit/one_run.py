@@ -151,7 +151,12 @@ def checked_counts(correct: int, guesses: int, canaries: int) -> tuple[int, int,
     if guesses > canaries:
         _check.refuse("guesses", f"be at most the {canaries} canaries", guesses, "guess each coin once")
     if correct > guesses:
-        _check.refuse("correct", f"be at most the {guesses} guesses", correct)
+        _check.refuse(
+            "correct",
+            f"be at most the {guesses} guesses",
+            correct,
+            "count the right guesses among those that were made",
+        )
     return correct, guesses, canaries
 
 
@@ -211,7 +216,12 @@ def best_guesses(
     """
     values, coins = _scores(scores), np.asarray(included)
     if coins.dtype != np.bool_ or coins.shape != values.shape:
-        _check.refuse("included", "be one bool for each score", f"{coins.dtype} of shape {coins.shape}")
+        _check.refuse(
+            "included",
+            "be one bool for each score",
+            (coins.shape, coins.dtype),
+            "pass a bool array, True for canaries that were put in",
+        )
     count = len(values)
     tried = _numbers(guesses, count)
     # Ties are broken by lot, not by places: who lists the included ones last would have them guessed rightly.
@@ -230,7 +240,12 @@ def best_guesses(
 def _scores(scores: ArrayLike) -> NDArray[np.float64]:
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 1 or not len(values) or np.isnan(values).any():
-        _check.refuse("scores", "be one number for each canary, none of them NaN", f"shape {values.shape}")
+        _check.refuse(
+            "scores",
+            "be one number for each canary, none of them NaN",
+            values.shape,
+            "pass them in the order of the canaries",
+        )
     return values
 
 
@@ -239,10 +254,17 @@ def _numbers(guesses: int | Sequence[int] | None, canaries: int) -> list[int]:
         return sorted({max(1, math.ceil(share * canaries)) for share in _SHARES})
     several = list(guesses) if isinstance(guesses, Sequence) else [guesses]
     if not several:
-        _check.refuse("guesses", "name at least one number", guesses)
+        _check.refuse(
+            "guesses",
+            "name at least one number",
+            guesses,
+            "pass numbers of guesses to try, such as [100, 1000]",
+        )
     for number in several:
         if _check.integer("guesses", number, minimum=1) > canaries:
-            _check.refuse("guesses", f"be at most the {canaries} canaries", number)
+            _check.refuse(
+                "guesses", f"be at most the {canaries} canaries", number, "guess each canary once at most"
+            )
     return sorted(set(several))
 
 
@@ -355,7 +377,12 @@ def audit_one_run(
     coins = np.random.default_rng(seed).random(canaries) < 0.5
     scores = _scores(train(coins.copy()))
     if len(scores) != canaries:
-        _check.refuse("train", f"return {canaries} scores, one for each canary", f"{len(scores)}")
+        _check.refuse(
+            "train",
+            f"return {canaries} scores, one for each canary",
+            len(scores),
+            "return them in the order of the canaries",
+        )
     found = best_guesses(scores, coins, guesses=guesses, delta=delta, confidence=level)
     return OneRunAudit(
         epsilon_lower=found.epsilon_lower,

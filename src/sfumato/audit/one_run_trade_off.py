@@ -98,7 +98,9 @@ def _points(points: Sequence[tuple[float, float]]) -> NDArray[np.float64]:
         for epsilon, delta in points
     ]
     if not checked:
-        _check.refuse("points", "be one or more of (epsilon, delta)", points)
+        _check.refuse(
+            "points", "be one or more of (epsilon, delta)", points, "pass points=[(1.0, 1e-5), ...]"
+        )
     return np.array(checked).T
 
 

@@ -112,7 +112,12 @@ def sparse_vector_ratio(
     for queries in (first, second):
         gaps = np.asarray(queries, dtype=np.float64)[: len(answers)] - threshold
         if len(gaps) < len(answers):
-            _check.refuse("answers", "be no more than the queries", len(answers))
+            _check.refuse(
+                "answers",
+                "be no more than the queries",
+                len(answers),
+                "pass one answer for each query until the run ends",
+            )
         logs.append(_log_probability(answers, gaps, threshold_scale, query_scale))
     if logs[0] == -math.inf:
         return -math.inf if logs[1] > -math.inf else 0.0

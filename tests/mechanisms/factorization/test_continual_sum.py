@@ -269,7 +269,7 @@ def test_streams_and_arrays_have_one_distribution() -> None:
     variance = mechanism.stddevs**2
     accepts_only(moments(noise.T), (0, variance), wider=(0, 1.1 * variance), narrower=(0, variance / 1.1))
     assert stream.sent == 5
-    with pytest.raises(ParameterError, match="steps must not be exceeded"):
+    with pytest.raises(ParameterError, match="steps must exceed the number of steps so far"):
         stream.send(np.zeros(20_000, dtype=np.int64))
 
 
@@ -334,7 +334,7 @@ def test_rounding_is_in_the_sensitivity() -> None:
             lambda: ContinualSum(
                 strategy=BandedToeplitz(steps=4, bands=[1.0, -0.5]), sensitivity=1, stddev=1
             ),
-            "strategy must have coefficients that fall",
+            "strategy must have non-negative coefficients that decrease",
         ),
         (
             lambda: ContinualSum(strategy=BinaryTree(steps=4), sensitivity=0, stddev=1),

@@ -334,7 +334,10 @@ def test_edge_values_are_answered(value: float) -> None:
             lambda: KNorm(dimension=2, sensitivity=1, scale=1, facets=[[1.0, 0.0]]),
             "facets must bound the body",
         ),
-        (lambda: KNorm(dimension=3, sensitivity=1, scale=1, facets=HEXAGON), "facets must have 3 columns"),
+        (
+            lambda: KNorm(dimension=3, sensitivity=1, scale=1, facets=HEXAGON),
+            r"facets must have a shape of \(facets, 3\)",
+        ),
         (
             lambda: KNorm(dimension=2, sensitivity=1, scale=1, facets=[[math.inf, 0.0]]),
             "facets must be a finite",

@@ -130,7 +130,7 @@ def test_a_large_table() -> None:
         ),
         (
             lambda: KroneckerMechanism(factors=[PREFIXES], stddev=1, strategies=[np.eye(4)]),
-            "strategies must have 5 columns",
+            r"strategies must be finite, of a shape of \(rows, 5\)",
         ),
         (
             lambda: KroneckerMechanism(factors=[PREFIXES], stddev=1, strategies=[3 * np.eye(5)]),

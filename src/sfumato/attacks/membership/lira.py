@@ -67,12 +67,14 @@ def lira(
     [9.0, -9.0]
     """
     if variance not in ("example", "global"):
-        _check.refuse("variance", "be 'example' or 'global'", variance)
+        _check.refuse(
+            "variance", "be 'example' or 'global'", variance, "'global' where there are few shadow models"
+        )
     seen = as_finite_array("observed", observed, dimensions=(1, 2))
     values, held = as_shadow_scores("shadow", shadow, included, len(seen))
     if values.ndim != seen.ndim + 1 or values.shape[1:] != seen.shape:
         rule = f"have shape (models, {', '.join(map(str, seen.shape))}), as observed has"
-        _check.refuse("shadow", rule, f"shape {values.shape}")
+        _check.refuse("shadow", rule, values.shape, "train more shadow models")
     if seen.ndim == 1:
         seen, values = seen[:, None], values[:, :, None]
     out_mean, out_stddev = _normal(values, ~held, "out", variance)
@@ -102,6 +104,11 @@ def _normal(
     else:
         free = int(counts.sum()) - len(counts)
         if free < 1:
-            _check.refuse("included", "have two shadow models of a kind for some example", side)
+            _check.refuse(
+                "included",
+                "have two shadow models of a kind for some example",
+                side,
+                "train shadow models with and without each example",
+            )
         spread = np.sqrt(squares.sum(axis=0, keepdims=True) / free)
     return mean, np.maximum(spread, _LEAST_STDDEV * max(1.0, math.sqrt(float((mean**2).mean()))))

@@ -185,7 +185,9 @@ def membership_report(
     (True, True)
     """
     if design not in _DESIGNS:
-        _check.refuse("design", "be 'one_model', 'coins' or 'runs'", design)
+        _check.refuse(
+            "design", "be 'one_model', 'coins' or 'runs'", design, "see the notes of membership_report"
+        )
     if claim is not None:
         _check.instance("claim", claim, PrivacyLoss, "pass a loss such as GaussianDP(1.0)")
     delta = _check.probability("delta", delta)

@@ -70,15 +70,20 @@ def rmia(
     """
     gamma = _check.positive("gamma", gamma)
     if gamma < 1:
-        _check.refuse("gamma", "be at least 1", gamma)
+        _check.refuse("gamma", "be at least 1", gamma, "1 is usual")
     if not 0 <= _check.non_negative("offline_scale", offline_scale) <= 1:
-        _check.refuse("offline_scale", "be from 0 to 1", offline_scale)
+        _check.refuse(
+            "offline_scale",
+            "be from 0 to 1",
+            offline_scale,
+            "leave it out if there are shadow models with the example",
+        )
     seen, others = (_shares(n, x, 1) for n, x in (("observed", observed), ("population", population)))
     known, held = as_shadow_scores("reference", _shares("reference", reference, 2), included, len(seen))
     calm = _shares("population_reference", population_reference, 2)
     if calm.shape != (len(known), len(others)):
         rule = f"have shape {(len(known), len(others))}: all reference models on all others"
-        _check.refuse("population_reference", rule, f"shape {calm.shape}")
+        _check.refuse("population_reference", rule, calm.shape, "pass a row for each reference model")
     without = _mean(known, ~held, "without")
     if online:
         usual = (without + _mean(known, held, "with")) / 2
@@ -93,7 +98,7 @@ def rmia(
 def _shares(name: str, values: ArrayLike, dimensions: int) -> NDArray[np.float64]:
     array = as_finite_array(name, values, dimensions=(dimensions,))
     if array.min() < 0 or array.max() > 1:
-        _check.refuse(name, "be probabilities", "others", "pass exp(-cross entropy), not logits")
+        _check.refuse(name, "be probabilities", array.shape, "pass exp(-cross entropy), not logits")
     return array
 
 

@@ -65,7 +65,7 @@ class Lattice:
         if integral is None:
             integral = isinstance(sensitivity, int) and grid is None
         if not isinstance(integral, bool):
-            _check.refuse("integral", "be True, False or None", integral)
+            _check.refuse("integral", "be True, False or None", integral, "leave it out to follow the value")
         if integral:
             if grid not in (None, Grid(exponent=0)):
                 _check.refuse(

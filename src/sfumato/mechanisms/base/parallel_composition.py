@@ -94,7 +94,9 @@ class ParallelComposition(Mechanism):
         given: object = self.parts
         parts = dict(given) if isinstance(given, Mapping) else {}
         if not parts or not all(isinstance(part, Mechanism) for part in parts.values()):
-            _check.refuse("parts", "map at least one name to a mechanism", given)
+            _check.refuse(
+                "parts", "map at least one name to a mechanism", given, "pass {name: mechanism, ...}"
+            )
         object.__setattr__(self, "parts", _Parts(tuple(parts.items())))
         _ = self.privacy_loss  # the node checks the relations
 
@@ -153,5 +155,10 @@ class ParallelComposition(Mechanism):
             _check.refuse("value", "be a sequence of one value for each part", type(given).__name__, remedy)
         values = list(given)
         if len(values) != len(self.parts):
-            _check.refuse("value", f"hold {len(self.parts)} values, one for each part", len(values))
+            _check.refuse(
+                "value",
+                f"hold {len(self.parts)} values, one for each part",
+                len(values),
+                "pass them in the order of the parts",
+            )
         return values

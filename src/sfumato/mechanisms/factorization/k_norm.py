@@ -175,7 +175,7 @@ class KNorm(Mechanism):
             object.__setattr__(self, name, value)
 
         if _check.integer("dimension", self.dimension, minimum=1) > _MOST:
-            _check.refuse("dimension", f"be at most {_MOST}", self.dimension)
+            _check.refuse("dimension", f"be at most {_MOST}", self.dimension, "release fewer entries at once")
         put("sensitivity", as_bound("sensitivity", self.sensitivity))
         put("scale", as_number("scale", self.scale, "pass epsilon= to KNorm.calibrated to have it chosen"))
         lattice = Lattice.settle(
@@ -186,7 +186,12 @@ class KNorm(Mechanism):
         put("integral", lattice.integral)
         neighboring: object = self.neighboring
         if not isinstance(neighboring, Neighboring):
-            _check.refuse("neighboring", "be a Neighboring", neighboring)
+            _check.refuse(
+                "neighboring",
+                "be a Neighboring",
+                neighboring,
+                "pass one of its members, such as Neighboring.ADD_REMOVE",
+            )
         put("_body", None)
         put("_stretch", Fraction(1))
         if self.euclidean and (self.facets is not None or self.dimension > _MOST_ROUND):
@@ -195,13 +200,18 @@ class KNorm(Mechanism):
         if self.facets is not None:
             rows, divisor, off = whole_facets(self.facets)
             if rows.shape[1] != self.dimension:
-                _check.refuse("facets", f"have {self.dimension} columns", f"shape {rows.shape}")
+                _check.refuse(
+                    "facets",
+                    f"have a shape of (facets, {self.dimension})",
+                    rows.shape,
+                    "pass a row for each facet",
+                )
             reach = reach_of(rows, divisor)
             lattice.check_noise("scale", Fraction(self.scale) * reach)
             put("_body", (rows, divisor, reach))
             lost = self.dimension * off * reach
             if lost > Fraction(1, 2):
-                _check.refuse("facets", "survive rounding to 20 bits", f"shape {rows.shape}", "scale entries")
+                _check.refuse("facets", "survive rounding to 20 bits", rows.shape, "scale entries")
             put("_stretch", 1 / (1 - lost))
 
     @classmethod
@@ -298,7 +308,12 @@ class KNorm(Mechanism):
         """
         steps = np.asarray(Lattice(self.grid, self.integral).steps(value), dtype=np.int64)
         if steps.shape != (self.dimension,):
-            _check.refuse("value", f"have the shape ({self.dimension},)", steps.shape)
+            _check.refuse(
+                "value",
+                f"have the shape ({self.dimension},)",
+                steps.shape,
+                "pass one entry for each dimension",
+            )
         source = random_source(rng)
         step, scale = self.grid.step, Fraction(self.scale) / self.grid.step
         if self.euclidean:
@@ -326,7 +341,12 @@ class KNorm(Mechanism):
     def stddev(self) -> float:
         """Standard deviation of the noise of each entry, for the cube."""
         if not self._is_cube:
-            _check.refuse("facets", "be left out for a standard deviation", "a body", "simulate releases")
+            _check.refuse(
+                "facets",
+                "be left out for a standard deviation",
+                type(self.facets).__name__,
+                "simulate releases",
+            )
         return _cube_stddev(self.dimension, Fraction(self.scale) / self.grid.step) * float(self.grid.step)
 
     @property

@@ -97,24 +97,41 @@ class KroneckerMechanism(Mechanism):
 
         factors = tuple(as_workload(factor) for factor in self.factors)
         if not factors:
-            _check.refuse("factors", "hold one matrix for each axis", "none")
+            _check.refuse(
+                "factors", "hold one matrix for each axis", self.factors, "pass factors=[matrix, ...]"
+            )
         put("factors", factors)
         put("stddev", as_number("stddev", self.stddev, "pass epsilon= to KroneckerMechanism.calibrated"))
         neighboring: object = self.neighboring
         if not isinstance(neighboring, Neighboring):
-            _check.refuse("neighboring", "be a Neighboring", neighboring)
+            _check.refuse(
+                "neighboring",
+                "be a Neighboring",
+                neighboring,
+                "pass one of its members, such as Neighboring.ADD_REMOVE",
+            )
         given: Sequence[ArrayLike] | None = self.strategies
         if given is None:
             given = [_strategy(factor, self._bits) for factor in factors]
         strategies = tuple(np.array(strategy, dtype=np.float64) for strategy in given)
         put("strategies", strategies)
         if len(strategies) != len(factors):
-            _check.refuse("strategies", f"be {len(factors)}, one for each factor", len(strategies))
+            _check.refuse(
+                "strategies",
+                f"be {len(factors)}, one for each factor",
+                len(strategies),
+                "leave them out to have them chosen",
+            )
         pairs = [_settled(s, f, self._bits) for s, f in zip(strategies, factors, strict=True)]
         put("_whole", tuple(rounded for rounded, _ in pairs))
         put("_spreads", tuple(spread for _, spread in pairs))
         if not 1 <= self._noise() <= _WIDEST:
-            _check.refuse("stddev", f"be from 1 to 2**40 steps of 2**-{self._total_bits}", self.stddev)
+            _check.refuse(
+                "stddev",
+                f"be from 1 to 2**40 steps of 2**-{self._total_bits}",
+                self.stddev,
+                "pass epsilon= to KroneckerMechanism.calibrated to have it chosen",
+            )
 
     @classmethod
     def calibrated(
@@ -194,7 +211,12 @@ class KroneckerMechanism(Mechanism):
         counts = np.asarray(whole(value))
         shape = tuple(w.shape[1] for w in self._whole)
         if counts.shape != shape:
-            _check.refuse("value", f"have the shape {shape}", counts.shape)
+            _check.refuse(
+                "value",
+                f"have the shape {shape}",
+                counts.shape,
+                "pass the table of counts, one axis for each factor",
+            )
         source = random_source(rng)
         measured = _apply(self._whole, counts)
         noisy = measured + discrete_gaussian(self._noise(), measured.shape, source)
@@ -255,19 +277,22 @@ def _settled(strategy: Array, factor: Array, bits: int) -> tuple[Integers, Array
     """Return a strategy in whole multiples, and the weights of its entries in the factor's answers."""
     if strategy.ndim != 2 or strategy.shape[1] != factor.shape[1] or not np.isfinite(strategy).all():
         _check.refuse(
-            "strategies", f"have {factor.shape[1]} columns and be finite", f"shape {strategy.shape}"
+            "strategies",
+            f"be finite, of a shape of (rows, {factor.shape[1]})",
+            strategy.shape,
+            "pass one column for each cell of the axis",
         )
     if float(np.linalg.norm(strategy, axis=0).max()) > 2:
-        _check.refuse("strategies", "have columns of an L2 norm of about 1", "more", "divide by the norm")
+        _check.refuse(
+            "strategies", "have columns of an L2 norm of about 1", strategy.shape, "divide by the norm"
+        )
     rounded = np.rint(np.ldexp(strategy, bits)).astype(np.int64)
     floats = np.ldexp(rounded.astype(np.float64), -bits)
     spread = factor @ np.linalg.pinv(floats)
     # What is no sum of the rows is off by about one multiple.
     if float(np.abs(spread @ floats - factor).max()) > 1e-9 * float(np.abs(factor).max()):
         remedy = "measure every cell, if only with little weight"
-        _check.refuse(
-            "strategies", f"determine the answers in {bits} bits", f"shape {strategy.shape}", remedy
-        )
+        _check.refuse("strategies", f"determine the answers in {bits} bits", strategy.shape, remedy)
     return rounded, spread
 
 

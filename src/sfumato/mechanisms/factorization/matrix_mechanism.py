@@ -85,7 +85,7 @@ class MatrixMechanism(Mechanism):
         sizes = np.linalg.svd(strategy, compute_uv=False)
         if len(sizes) < strategy.shape[1] or sizes[-1] * _CONDITION < sizes[0]:
             remedy = "measure every cell, if only with little weight"
-            _check.refuse("measurement", "determine all cells", f"shape {strategy.shape}", remedy)
+            _check.refuse("measurement", "determine all cells", strategy.shape, remedy)
         weights = self.workload.weights() * float(self.workload.step)
         inverse = np.linalg.pinv(strategy)
         spread = weights @ inverse
@@ -121,7 +121,12 @@ class MatrixMechanism(Mechanism):
         MatrixMechanism
         """
         if not isinstance(workload, LinearWorkload):
-            _check.refuse("workload", "be a LinearWorkload", type(workload).__name__)
+            _check.refuse(
+                "workload",
+                "be a LinearWorkload",
+                type(workload).__name__,
+                "pass LinearWorkload(matrix=..., histogram=...)",
+            )
         matrix = np.asarray(workload.matrix)
         if strategy is None:
             strategy = optimal_strategy(matrix).strategy if delta else p_identity(matrix)
@@ -185,7 +190,12 @@ class MatrixMechanism(Mechanism):
                 terms=terms, scale=float(distribution.scale) * step, lattice=step * magnitudes, floats=floats
             )
         if not isinstance(distribution, DiscreteGaussianLaw):
-            _check.refuse("measurement", "have Gaussian or Laplace noise", type(distribution).__name__)
+            _check.refuse(
+                "measurement",
+                "have Gaussian or Laplace noise",
+                type(distribution).__name__,
+                "pass Gaussian.for_query(...) or Laplace.for_query(...)",
+            )
         sigma = float(distribution.sigma)
         return NormalError(
             stddev=sigma * step * np.linalg.norm(self._spread, axis=1),

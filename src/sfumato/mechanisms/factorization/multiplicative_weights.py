@@ -109,11 +109,21 @@ class MultiplicativeWeights(Mechanism):
     def __post_init__(self) -> None:
         workload: object = self.workload
         if not isinstance(workload, LinearWorkload):
-            _check.refuse("workload", "be a LinearWorkload", type(workload).__name__)
+            _check.refuse(
+                "workload",
+                "be a LinearWorkload",
+                type(workload).__name__,
+                "pass LinearWorkload(matrix=..., histogram=...)",
+            )
         _check.integer("rounds", self.rounds, minimum=1, remedy="each measures one query")
         neighboring: object = self.neighboring
         if not isinstance(neighboring, Neighboring):
-            _check.refuse("neighboring", "be a Neighboring", neighboring)
+            _check.refuse(
+                "neighboring",
+                "be a Neighboring",
+                neighboring,
+                "pass one of its members, such as Neighboring.ADD_REMOVE",
+            )
         remedy = "pass epsilon= to MultiplicativeWeights.calibrated to have it chosen"
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
         object.__setattr__(self, "_largest", self.workload.shift(self.neighboring).linf)

@@ -119,7 +119,12 @@ class OnlineMultiplicativeWeights(Mechanism):
         check_kind("neighboring", self.neighboring, Neighboring, "pass Neighboring.ADD_REMOVE or another")
         check_kind("grid", self.grid, Grid, "pass Grid(exponent=-20)")
         if not _FINEST <= self.grid.exponent <= 0:
-            _check.refuse("grid", "have a step from 2**-24 to 1", self.grid)
+            _check.refuse(
+                "grid",
+                "have a step from 2**-24 to 1",
+                self.grid,
+                "pass Grid(exponent=-24) up to Grid(exponent=0)",
+            )
         remedy = "pass epsilon= to OnlineMultiplicativeWeights.calibrated to have it chosen"
         for name in (*self._NOISES, "threshold"):
             object.__setattr__(self, name, as_number(name, getattr(self, name), remedy))
@@ -270,7 +275,7 @@ class OnlineMultiplicativeWeights(Mechanism):
         data, queries = value
         table = np.asarray(queries)
         if table.ndim != 2:
-            _check.refuse("queries", "have two axes", f"{table.ndim} axes", "pass (queries, cells)")
+            _check.refuse("queries", "have two axes", table.shape, "pass (queries, cells)")
         weights = [query_steps(row, self.histogram.entries, self.grid) for row in table]
         stream = self.stream(data, rng)
         released = [stream.answer(row) for row in weights]

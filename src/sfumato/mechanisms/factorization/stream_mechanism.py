@@ -86,7 +86,7 @@ class StreamMechanism(Mechanism):
         values = self._steps(value)
         if not values.ndim or not 0 < len(values) <= self.strategy.steps:
             rule = f"have from 1 to {self.strategy.steps} steps along its first axis"
-            _check.refuse("value", rule, f"shape {values.shape}", "send single values to a stream")
+            _check.refuse("value", rule, values.shape, "send single values to a stream")
         source = random_source(rng)
         code = self._coded()
         measured = code.measure(values)
@@ -191,9 +191,16 @@ class SumStream:
         """
         steps = self.mechanism._steps(value)  # noqa: SLF001
         if self.sent == self.mechanism.strategy.steps:
-            _check.refuse("steps", "not be exceeded", "one more step", "make a strategy of more steps")
+            _check.refuse(
+                "steps", "exceed the number of steps so far", self.sent, "make a strategy of more steps"
+            )
         if self._shape not in (None, steps.shape):
-            _check.refuse("value", f"have the shape {self._shape} of the first", steps.shape)
+            _check.refuse(
+                "value",
+                f"have the shape {self._shape} of the first",
+                steps.shape,
+                "open another stream for arrays of another shape",
+            )
         self._shape = steps.shape
         measured = self._state.measure(steps)
         noisy = measured + self._draw(measured.shape)

@@ -125,5 +125,5 @@ def as_proportion(name: str, value: object) -> Fraction:
     """Return a share strictly between 0 and 1 as a plain fraction, 1/10 for 0.1; or refuse it."""
     share = _check.fraction(name, value).limit_denominator(_DENOMINATOR)
     if not 0 < share < 1:
-        _check.refuse(name, "be strictly between 0 and 1", value)
+        _check.refuse(name, "be strictly between 0 and 1", value, "pass 0.5 for the median")
     return share

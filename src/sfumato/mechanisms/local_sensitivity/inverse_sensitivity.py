@@ -99,7 +99,9 @@ class InverseSensitivity(Mechanism):
 
     def __post_init__(self) -> None:
         if self.of not in ("quantile", "mean"):
-            _check.refuse("of", "be 'quantile' or 'mean'", self.of)
+            _check.refuse(
+                "of", "be 'quantile' or 'mean'", self.of, "pass of='quantile' with quantile=, or of='mean'"
+            )
         bits = {"bits": _MEAN_BITS} if self.of == "mean" else {}
         column = BoundedColumn.settle(self.bounds, self.grid, **bits)
         object.__setattr__(self, "bounds", column.bounds)

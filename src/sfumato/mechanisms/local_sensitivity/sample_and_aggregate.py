@@ -103,15 +103,30 @@ class SampleAndAggregate(Mechanism):
             _check.refuse("estimator", "be callable", type(self.estimator), "pass a function of an array")
         blocks = _check.integer("blocks", self.blocks, minimum=2)
         if blocks > _MOST_BLOCKS:
-            _check.refuse("blocks", "be at most 2**24", blocks)
+            _check.refuse(
+                "blocks",
+                "be at most 2**24",
+                blocks,
+                "about the square root of the number of records is usual",
+            )
         object.__setattr__(self, "blocks", blocks)
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
         if self.aggregate not in ("median", "mean"):
-            _check.refuse("aggregate", "be 'median' or 'mean'", self.aggregate)
+            _check.refuse(
+                "aggregate",
+                "be 'median' or 'mean'",
+                self.aggregate,
+                "'median' is robust, 'mean' is exact for averages",
+            )
         if self.aggregate == "mean" and self.grid is not None:
             _check.refuse("grid", "be left out for a mean", self.grid, "the bounds choose it")
         if not isinstance(self.neighboring, Neighboring):
-            _check.refuse("neighboring", "be a Neighboring", self.neighboring)
+            _check.refuse(
+                "neighboring",
+                "be a Neighboring",
+                self.neighboring,
+                "pass one of its members, such as Neighboring.ADD_REMOVE",
+            )
         _ = self._aggregate  # it checks the rest
 
     @property

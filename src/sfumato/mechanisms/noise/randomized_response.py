@@ -254,7 +254,7 @@ class RandomizedResponse(Mechanism):
         many = _several(value)
         if isinstance(value, np.ndarray):
             if value.ndim > 1:
-                _check.refuse("value", "have one dimension", f"{value.ndim} axes", "pass one per respondent")
+                _check.refuse("value", "have one axis", value.ndim, "pass one per respondent")
             value = value if many else value.item()
         elif not many and (type(value).__hash__ is None or isinstance(value, Iterator)):
             # The type is shown, never the value.
@@ -336,7 +336,7 @@ def _categories(given: object) -> tuple[Hashable, ...]:
     try:
         distinct = len(set(names))
     except TypeError:
-        _check.refuse("categories", rule, given)
+        _check.refuse("categories", rule, given, "pass each category once")
     if distinct < 2 or distinct < len(names):
-        _check.refuse("categories", rule, given)
+        _check.refuse("categories", rule, given, "pass each category once")
     return names

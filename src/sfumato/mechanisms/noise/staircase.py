@@ -87,7 +87,9 @@ class Staircase(AdditiveMechanism):
             _check.refuse("gamma", "be above 0 and at most 1", self.gamma, "leave it out for the best one")
         self._settle()
         if not 2.0**-40 <= self.epsilon <= 2.0**10:
-            _check.refuse("epsilon", "be from 2**-40 to 1024", self.epsilon)
+            _check.refuse(
+                "epsilon", "be from 2**-40 to 1024", self.epsilon, "take Laplace outside of that range"
+            )
         if Fraction(self._per_entry()) / Fraction(self.epsilon) > 1 << 40:
             rule = f"be at least 2**-40 times the sensitivity, {self._per_entry()} steps of {self.grid}"
             _check.refuse("epsilon", rule, self.epsilon, "pass a coarser grid, or values in other units")

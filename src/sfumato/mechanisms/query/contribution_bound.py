@@ -81,7 +81,7 @@ class ContributionBound:
         units, records = (as_records(part) for part in data)
         if units.ndim != 1 or units.dtype.kind not in "biuSU" or len(units) != len(records):
             rule = "be as long as the records, a one-dimensional array of integers or text"
-            _check.refuse("units", rule, f"{units.ndim} axes of {units.dtype}", "give each record its unit")
+            _check.refuse("units", rule, (units.ndim, units.dtype), "give each record its unit")
         _, unit = np.unique(units, return_inverse=True)
         lot = random_source(self.rng).words(len(units))
         order = np.lexsort((lot, unit))

@@ -101,12 +101,19 @@ class Histogram(Query):
         if self.categories is not None:
             categories = tuple(self.categories)
             if not categories or len(set(categories)) < len(categories):
-                _check.refuse("categories", "be distinct, and one at least", categories)
+                _check.refuse(
+                    "categories", "be distinct, and one at least", categories, "pass each category once"
+                )
             object.__setattr__(self, "categories", categories)
         if self.edges is not None:
             edges = tuple(float(edge) for edge in self.edges)
             if len(edges) < 2 or not all(below < above for below, above in pairwise(edges)):
-                _check.refuse("edges", "be at least two increasing numbers", edges)
+                _check.refuse(
+                    "edges",
+                    "be at least two increasing numbers",
+                    edges,
+                    "sort them, and leave out repeated ones",
+                )
             object.__setattr__(self, "edges", edges)
 
     @property
@@ -131,7 +138,7 @@ class Histogram(Query):
         records = as_records(data)
         if records.ndim != 1:
             # Each number of a row would be counted, and one unit would move as many cells.
-            _check.refuse("data", "be a one-dimensional array", f"{records.ndim} axes", "pass one column")
+            _check.refuse("data", "have one axis", records.ndim, "pass one column")
         categories = self.categories or ()
         numerals = [category for category in categories if isinstance(category, int)]
         if records.dtype.kind in "iu" and len(numerals) == len(categories):

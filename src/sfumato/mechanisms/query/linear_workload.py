@@ -85,7 +85,12 @@ class LinearWorkload(Query):
         if given is None:
             object.__setattr__(self, "histogram", Histogram(categories=tuple(range(matrix.shape[1]))))
         if self.histogram.entries != matrix.shape[1]:
-            _check.refuse("matrix", f"have {self.histogram.entries} columns, one a cell", matrix.shape)
+            _check.refuse(
+                "matrix",
+                f"have {self.histogram.entries} columns, one a cell",
+                matrix.shape,
+                "pass a column for each cell of the histogram",
+            )
 
     @property
     def grid(self) -> Grid:

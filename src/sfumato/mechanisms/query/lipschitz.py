@@ -88,7 +88,12 @@ class LipschitzMap(Query):
         object.__setattr__(self, "constant", plain(constant))
         object.__setattr__(self, "error", plain(error))
         if self.norm not in (Norm.L1, Norm.L2, Norm.LINF):
-            _check.refuse("norm", "be Norm.L1, Norm.L2 or Norm.LINF", self.norm)
+            _check.refuse(
+                "norm",
+                "be Norm.L1, Norm.L2 or Norm.LINF",
+                self.norm,
+                "choose the norm in which the constant was proven",
+            )
         object.__setattr__(self, "size", _check.integer("size", self.size, minimum=1))
         given: Grid | None = self.grid
         if given is None:

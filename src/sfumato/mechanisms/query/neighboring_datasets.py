@@ -95,13 +95,20 @@ def domain_of(
         _check.refuse("bounds", "be the only one of bounds, values and sample", given, "pass one of them")
     if values is not None:
         if not len(values):
-            _check.refuse("values", "hold at least one record", values)
+            _check.refuse(
+                "values", "hold at least one record", values, "pass some values that a record may have"
+            )
         return finite_domain(list(values))
     if sample is not None:
         return RecordDomain(draw=sample, extremes=())
     lower, upper = (-math.inf, math.inf) if bounds is None else bounds
     if not lower <= upper:
-        _check.refuse("bounds", "be (lower, upper) with lower <= upper", bounds)
+        _check.refuse(
+            "bounds",
+            "be (lower, upper) with lower <= upper",
+            bounds,
+            "swap them if they are in the wrong order",
+        )
     return bounded_domain(lower, upper)
 
 
@@ -119,7 +126,7 @@ def shared_size_range(sizes: tuple[int, int], neighboring: Neighboring) -> tuple
         rule = "be (smallest, largest)" + (
             " with room for one more record" if grows else " of at least one record"
         )
-        _check.refuse("sizes", rule, sizes)
+        _check.refuse("sizes", rule, sizes, "pass (smallest, largest)")
     return (low if grows else max(low - 1, 0)), high - 1
 
 

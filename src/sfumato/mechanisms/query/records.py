@@ -41,7 +41,7 @@ def as_numbers(data: Any, *, integral: bool) -> NDArray[Any]:
     if array.ndim != 1 or (array.dtype.kind not in kinds and array.size):
         rule = f"be a one-dimensional array of {'integers' if integral else 'real numbers'}"
         remedy = "convert it, or pass float bounds where records are real" if integral else "convert it"
-        _check.refuse("data", rule, f"{array.ndim} axes of {array.dtype}", remedy)
+        _check.refuse("data", rule, (array.ndim, array.dtype), remedy)
     return array.astype(np.int8) if array.dtype.kind == "b" else array
 
 
@@ -57,7 +57,7 @@ def as_table(data: Any, columns: int, *, name: str = "data") -> NDArray[Any]:
     array = as_records(data)
     if array.ndim != 2 or array.shape[1] != columns or array.dtype.kind not in "biuf":
         rule = f"be an array of real numbers of shape (n, {columns})"
-        _check.refuse(name, rule, f"records of shape {array.shape[1:]} of {array.dtype}", "stack the columns")
+        _check.refuse(name, rule, (array.shape[1:], array.dtype), "stack the columns")
     return array
 
 

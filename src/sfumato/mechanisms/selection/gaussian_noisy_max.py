@@ -69,7 +69,12 @@ class GaussianNoisyMax(Mechanism):
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Gaussian):
-            _check.refuse("mechanism", "be a Gaussian", type(self.mechanism).__name__)
+            _check.refuse(
+                "mechanism",
+                "be a Gaussian",
+                type(self.mechanism).__name__,
+                "pass Gaussian(...), or take GaussianNoisyMax.calibrated",
+            )
         if self.candidates is not None:
             object.__setattr__(self, "candidates", as_candidates(self.candidates))
             require_candidates(len(self.candidates))

@@ -205,7 +205,12 @@ class PrivateCandidates(Mechanism):
             made = self.run(value, candidate, source)
         if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[0], Real):
             # The type is shown, never the value.
-            _check.refuse("run", "return a pair of a real score and an output", type(made).__name__)
+            _check.refuse(
+                "run",
+                "return a pair of a real score and an output",
+                type(made).__name__,
+                "return (score, output)",
+            )
         return BestRun(made[0], made[1], candidate)
 
 

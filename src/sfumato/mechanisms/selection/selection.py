@@ -101,9 +101,19 @@ class Selection(Mechanism):
         object.__setattr__(self, "grid", lattice.grid)
         object.__setattr__(self, "integral", lattice.integral)
         if not isinstance(self.neighboring, Neighboring):
-            _check.refuse("neighboring", "be a Neighboring", self.neighboring)
+            _check.refuse(
+                "neighboring",
+                "be a Neighboring",
+                self.neighboring,
+                "pass one of its members, such as Neighboring.ADD_REMOVE",
+            )
         if not isinstance(self.monotone, bool):
-            _check.refuse("monotone", "be True or False", self.monotone)
+            _check.refuse(
+                "monotone",
+                "be True or False",
+                self.monotone,
+                "True where a unit moves all scores in one direction",
+            )
         if self.monotone and self.neighboring is Neighboring.REPLACE_ONE:
             remedy = "a replaced unit may raise one score and lower another"
             _check.refuse("monotone", "be False under replace-one", self.monotone, remedy)
@@ -268,13 +278,18 @@ def score_steps(lattice: Lattice, scores: Any, candidates: Sequence[Any] | None)
     else:
         array = np.asarray(scores)
         if array.ndim != 1:
-            _check.refuse("scores", "be one-dimensional", f"{array.ndim} axes", "one for each candidate")
+            _check.refuse("scores", "have one axis", array.ndim, "one for each candidate")
         steps = np.empty(array.size, np.int64)
         for start in range(0, max(1, array.size), _CHUNK):  # the temporaries stay in the cache
             part = slice(start, start + _CHUNK)
             steps[part] = lattice.steps(_worst(array[part]), name="scores")
     if candidates is not None and len(candidates) != steps.size:
-        _check.refuse("scores", f"be {len(candidates)}, one for each candidate", steps.size)
+        _check.refuse(
+            "scores",
+            f"be {len(candidates)}, one for each candidate",
+            steps.size,
+            "pass the scores in the order of the candidates",
+        )
     return np.clip(steps, -_LIMIT, _LIMIT, out=steps)
 
 
@@ -305,13 +320,17 @@ def candidate_count(given: Sequence[Any] | None, stated: int | None) -> int:
 def failure_probability(beta: float) -> float:
     """Return a chance that floats can tell from zero, also after a product."""
     beta = _check.unit_interval("beta", beta)
-    return beta if beta >= 1e-200 else _check.refuse("beta", "be at least 1e-200", beta)
+    return (
+        beta
+        if beta >= 1e-200
+        else _check.refuse("beta", "be at least 1e-200", beta, "pass a chance such as 0.05")
+    )
 
 
 def require_candidates(candidates: int) -> None:
     """Refuse an empty list of candidates."""
     if not candidates:
-        _check.refuse("candidates", "hold at least one", "none", "pass what may be chosen")
+        _check.refuse("candidates", "hold at least one", 0, "pass what may be chosen")
 
 
 def steps_of_log_odds(scale: Fraction, odds: float) -> int:

@@ -97,7 +97,12 @@ class StabilityHistogram(Mechanism):
         StabilityHistogram
         """
         if distribution not in ("laplace", "gaussian"):
-            _check.refuse("distribution", "be 'laplace' or 'gaussian'", distribution)
+            _check.refuse(
+                "distribution",
+                "be 'laplace' or 'gaussian'",
+                distribution,
+                "'gaussian' is better where a unit has many keys",
+            )
         request = PrivacyTarget(epsilon=epsilon, delta=_check.unit_interval("delta", delta, "list the keys"))
         count = _check.integer("l0", l0, minimum=1)
         if distribution == "laplace":

@@ -96,7 +96,12 @@ class SparseVector(AboveThreshold):
     def __post_init__(self) -> None:
         noise: object = self.noise
         if not isinstance(noise, str) or noise not in _SAMPLERS:
-            _check.refuse("noise", "be 'laplace' or 'exponential'", noise)
+            _check.refuse(
+                "noise",
+                "be 'laplace' or 'exponential'",
+                noise,
+                "'exponential' has less noise at the same epsilon",
+            )
         self._settle()
         _ = self.privacy_loss  # the leaves check positives, monotone and the relation
 

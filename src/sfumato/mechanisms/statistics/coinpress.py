@@ -113,7 +113,10 @@ class CoinPress(Mechanism):
         lower, upper = checked_bounds(self.bounds)
         if not lower < upper or not math.isfinite(float(upper) - float(lower)):
             _check.refuse(
-                "bounds", "be (lower, upper) with lower < upper, less than 1e308 apart", self.bounds
+                "bounds",
+                "be (lower, upper) with lower < upper, less than 1e308 apart",
+                self.bounds,
+                "pass wide bounds, such as (-1e6, 1e6)",
             )
         object.__setattr__(self, "bounds", (float(lower), float(upper)))
         object.__setattr__(self, "stddev", _check.positive("stddev", self.stddev))

@@ -67,10 +67,10 @@ class PrivateBounds(Mechanism):
         rule = "be two integers from -1022 to 1023, the first less than the second"
         given: object = self.exponents
         if not isinstance(given, tuple | list) or len(given) != 2:
-            _check.refuse("exponents", rule, given)
+            _check.refuse("exponents", rule, given, "pass (-10, 30) for magnitudes from 2**-10 to 2**30")
         low, high = (_check.integer("exponents", end, minimum=-1022) for end in given)
         if not low < high <= 1023:
-            _check.refuse("exponents", rule, given)
+            _check.refuse("exponents", rule, given, "pass (-10, 30) for magnitudes from 2**-10 to 2**30")
         object.__setattr__(self, "exponents", (low, high))
         _check.unit_interval("beta", self.beta)
         object.__setattr__(self, "scale", self._noise.scale)

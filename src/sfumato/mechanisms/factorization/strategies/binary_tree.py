@@ -97,7 +97,9 @@ class BinaryTree(Strategy):
     def variances(self, workload: ArrayLike | None = None) -> Array:
         """Return the variance of each prefix sum's noise; other workloads have no estimate here."""
         if workload is not None:
-            _check.refuse("workload", "be left out for a tree", "weights", "pass a Toeplitz strategy")
+            _check.refuse(
+                "workload", "be left out for a tree", type(workload).__name__, "pass a Toeplitz strategy"
+            )
         lengths = np.arange(1, self.steps + 1)
         total = np.zeros(self.steps)
         for height in range(self.heights):
@@ -125,7 +127,12 @@ class _Differences(NoiseStream):
 
     def send(self, draw: Draw) -> Array:
         if self._time == self._tree.steps:
-            _check.refuse("steps", "not be exceeded", "one more step", "make a strategy of more steps")
+            _check.refuse(
+                "steps",
+                "exceed the number of steps so far",
+                self._tree.steps,
+                "make a strategy of more steps",
+            )
         self._time += 1
         prefix = self._refinement.add([np.array(draw()) for _ in range(completed_blocks(self._time))])
         noise = prefix - self._last

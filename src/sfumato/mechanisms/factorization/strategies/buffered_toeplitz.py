@@ -64,9 +64,19 @@ class BufferedToeplitz(ToeplitzStrategy):
         decays = tuple(_check.finite("decays", value) for value in self.decays)
         weights = tuple(_check.positive("weights", value) for value in self.weights)
         if not decays or any(not 0 <= value < 1 for value in decays):
-            _check.refuse("decays", "be from 0 to below 1, and one at least", decays)
+            _check.refuse(
+                "decays",
+                "be from 0 to below 1, and one at least",
+                decays,
+                "take BufferedToeplitz.optimal to have them chosen",
+            )
         if len(weights) != len(decays) or sum(weights) > 1:
-            _check.refuse("weights", "be as many as decays, with a sum of at most 1", weights)
+            _check.refuse(
+                "weights",
+                "be as many as decays, with a sum of at most 1",
+                weights,
+                "take BufferedToeplitz.optimal to have them chosen",
+            )
         object.__setattr__(self, "decays", decays)
         object.__setattr__(self, "weights", weights)
 
@@ -133,7 +143,7 @@ class _Buffers(NoiseStream):
     def __init__(self, strategy: BufferedToeplitz) -> None:
         self._pairs = list(zip(strategy.decays, strategy.weights, strict=True))
         self._buffers: list[Array] = []
-        self._left = strategy.steps
+        self._steps = self._left = strategy.steps
 
     @property
     def memory(self) -> int:
@@ -141,7 +151,9 @@ class _Buffers(NoiseStream):
 
     def send(self, draw: Draw) -> Array:
         if self._left == 0:
-            _check.refuse("steps", "not be exceeded", "one more step", "make a strategy of more steps")
+            _check.refuse(
+                "steps", "exceed the number of steps so far", self._steps, "make a strategy of more steps"
+            )
         self._left -= 1
         noise = np.array(draw(), order="C")
         if not self._buffers:

@@ -49,7 +49,9 @@ class IntegerToeplitz(IntegerStrategy):
         c = np.rint(np.ldexp(coefficients, bits)).astype(np.int64)
         if not is_decreasing(c):
             remedy = "the sensitivity is then known exactly"
-            _check.refuse("strategy", "have coefficients that fall and are not negative", "others", remedy)
+            _check.refuse(
+                "strategy", "have non-negative coefficients that decrease", coefficients.tolist()[:8], remedy
+            )
         if c.max(initial=0) > _LARGEST:
             remedy = "noise of so few steps needs a finer grid, or values in other units"
             _check.refuse("bits", "keep the strategy's entries within 2**42", bits, remedy)

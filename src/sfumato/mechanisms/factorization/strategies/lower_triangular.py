@@ -51,14 +51,21 @@ class LowerTriangular(Strategy):
     def __post_init__(self) -> None:
         rows = np.array(self.rows, dtype=np.float64)
         if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or not 0 < len(rows) <= _MOST:
-            _check.refuse("rows", f"be square, for at most {_MOST} steps", f"shape {rows.shape}")
+            _check.refuse(
+                "rows",
+                f"be square, for at most {_MOST} steps",
+                rows.shape,
+                "take a Toeplitz strategy for longer streams",
+            )
         if not np.isfinite(rows).all() or np.triu(rows, 1).any() or (np.diagonal(rows) <= 0).any():
             remedy = "a later input cannot count yet"
             _check.refuse(
-                "rows", "be finite and lower triangular, with a positive diagonal", "others", remedy
+                "rows", "be finite and lower triangular, with a positive diagonal", rows.shape, remedy
             )
         if float(np.abs(rows).max()) > 16:
-            _check.refuse("rows", "have entries of at most 16", "more", "divide by the largest")
+            _check.refuse(
+                "rows", "have entries of at most 16", float(np.abs(rows).max()), "divide by the largest"
+            )
         rows.flags.writeable = False
         object.__setattr__(self, "rows", rows)
 
@@ -146,7 +153,9 @@ class _Substitution(NoiseStream):
     def send(self, draw: Draw) -> Array:
         time = len(self._past)
         if time == len(self._rows):
-            _check.refuse("steps", "not be exceeded", "one more step", "make a strategy of more steps")
+            _check.refuse(
+                "steps", "exceed the number of steps so far", len(self._rows), "make a strategy of more steps"
+            )
         noise = np.array(draw())
         for weight, past in zip(self._rows[time].tolist(), self._past, strict=False):
             if weight:

@@ -195,7 +195,12 @@ def as_workload(workload: ArrayLike) -> NDArray[np.float64]:
     """Return a workload's matrix, or refuse what is none."""
     matrix = np.array(workload, dtype=np.float64)
     if matrix.ndim != 2 or not np.isfinite(matrix).all() or not matrix.any():
-        _check.refuse("workload", "be a matrix of finite numbers, not all 0", f"shape {matrix.shape}")
+        _check.refuse(
+            "workload",
+            "be a matrix of finite numbers, not all 0",
+            matrix.shape,
+            "pass a row for each query, a column for each cell",
+        )
     if matrix.shape[1] > _MOST_CELLS:
         remedy = "join cells, or answer factors of the workload"
         _check.refuse("workload", f"have at most {_MOST_CELLS} cells", matrix.shape[1], remedy)

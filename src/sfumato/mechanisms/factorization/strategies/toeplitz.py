@@ -107,7 +107,7 @@ class _Recurrence(NoiseStream):
     def __init__(self, coefficients: Array, steps: int) -> None:
         self._weights = coefficients[1:].tolist()
         self._past: deque[Array] = deque(maxlen=len(self._weights))
-        self._left = steps
+        self._steps = self._left = steps
 
     @property
     def memory(self) -> int:
@@ -115,7 +115,9 @@ class _Recurrence(NoiseStream):
 
     def send(self, draw: Draw) -> Array:
         if self._left == 0:
-            _check.refuse("steps", "not be exceeded", "one more step", "make a strategy of more steps")
+            _check.refuse(
+                "steps", "exceed the number of steps so far", self._steps, "make a strategy of more steps"
+            )
         self._left -= 1
         noise = np.array(draw())
         # The newest comes first; weights beyond the first step meet nothing.

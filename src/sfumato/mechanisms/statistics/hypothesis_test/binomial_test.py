@@ -75,10 +75,12 @@ def binomial_test(
     seen, size = _seen(release, n)
     share = _check.finite("share", share)
     if not 0 <= share <= 1:
-        _check.refuse("share", "be from 0 to 1", share)
+        _check.refuse("share", "be from 0 to 1", share, "pass the proportion of the null hypothesis")
     sides = {"greater": (True,), "less": (False,), "two-sided": (True, False)}.get(str(alternative))
     if sides is None:
-        _check.refuse("alternative", "be 'greater', 'less' or 'two-sided'", alternative)
+        _check.refuse(
+            "alternative", "be 'greater', 'less' or 'two-sided'", alternative, "'two-sided' if unsure"
+        )
     # To be few is to be many among those without the property.
     values = [
         noisy_tail_probability(

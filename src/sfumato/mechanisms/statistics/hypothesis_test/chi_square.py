@@ -168,7 +168,12 @@ def independence_test(
     """
     counts, size = _table(release, 2), _size(release, n)
     if min(counts.shape) < 2:
-        _check.refuse("release", "have at least two rows and two columns", counts.shape)
+        _check.refuse(
+            "release",
+            "have at least two rows and two columns",
+            counts.shape,
+            "take goodness_of_fit for one row",
+        )
     noise = release.stddev**2
 
     def margins(tables: _Array) -> _Array:

@@ -79,9 +79,19 @@ def t_test(
     [True, False]
     """
     if not isinstance(query, Variance):
-        _check.refuse("query", "be the Variance that was released", type(query).__name__)
+        _check.refuse(
+            "query",
+            "be the Variance that was released",
+            type(query).__name__,
+            "pass query=Variance(...), the one that was measured",
+        )
     if (other is None) == (mean is None):
-        _check.refuse("mean", "be given for one release, and left out for two", mean)
+        _check.refuse(
+            "mean",
+            "be given for one release, and left out for two",
+            mean,
+            "pass mean= of the null hypothesis with one release only",
+        )
     number = _check.integer("draws", draws, minimum=19, remedy="fewer can refuse nothing at 0.05")
     if rng is not None and not isinstance(rng, np.random.Generator):
         _check.integer("rng", rng)

@@ -58,7 +58,7 @@ class Extreme(RankMechanism):
 
     def _check_rates(self) -> None:
         if self.side not in ("max", "min"):
-            _check.refuse("side", "be 'max' or 'min'", self.side)
+            _check.refuse("side", "be 'max' or 'min'", self.side, "pass side='max' for the largest")
         if self._rate < MINIMUM_RATE:
             _check.refuse("epsilon", "be at least about 2**-35", self.epsilon, "such an answer tells nothing")
         given: int | None = self.left_out

@@ -172,7 +172,12 @@ class QuantileTree(Mechanism):
         two = _two(bounds)
         shape = _shape(_settled(grid, two), two)
         if not isinstance(neighboring, Neighboring):
-            _check.refuse("neighboring", "be a Neighboring", neighboring)
+            _check.refuse(
+                "neighboring",
+                "be a Neighboring",
+                neighboring,
+                "pass one of its members, such as Neighboring.ADD_REMOVE",
+            )
         given: dict[str, Any] = {
             "epsilon": epsilon,
             "delta": delta,
@@ -268,7 +273,12 @@ class QuantileTree(Mechanism):
 def _two(bounds: tuple[Number, Number]) -> tuple[Number, Number]:
     lower, upper = checked_bounds(bounds)
     if lower == upper:
-        _check.refuse("bounds", "be (lower, upper) with lower < upper", bounds)
+        _check.refuse(
+            "bounds",
+            "be (lower, upper) with lower < upper",
+            bounds,
+            "swap them if they are in the wrong order",
+        )
     return lower, upper
 
 

@@ -53,7 +53,12 @@ class RankMechanism(Mechanism):
     def __post_init__(self) -> None:
         lower, upper = checked_bounds(self.bounds)
         if lower == upper:
-            _check.refuse("bounds", "be (lower, upper) with lower < upper", self.bounds)
+            _check.refuse(
+                "bounds",
+                "be (lower, upper) with lower < upper",
+                self.bounds,
+                "swap them if they are in the wrong order",
+            )
         object.__setattr__(self, "bounds", (lower, upper))
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
         given: Grid | None = self.grid
@@ -70,7 +75,12 @@ class RankMechanism(Mechanism):
             rule = f"be from 1 to 2**60 steps of {self.grid} apart, and within 2**62 steps of zero"
             _check.refuse("bounds", rule, self.bounds, "pass another grid, or other bounds")
         if not isinstance(self.neighboring, Neighboring):
-            _check.refuse("neighboring", "be a Neighboring", self.neighboring)
+            _check.refuse(
+                "neighboring",
+                "be a Neighboring",
+                self.neighboring,
+                "pass one of its members, such as Neighboring.ADD_REMOVE",
+            )
         self._check_rates()
 
     def _check_rates(self) -> None:
@@ -335,7 +345,7 @@ def as_quantiles(given: object) -> tuple[Fraction, ...]:
         exact = _check.fraction("quantiles", number, "pass shares below 1, 0.5 for the median")
         nearest = exact.limit_denominator(_DENOMINATOR)
         if not (found[-1] if found else 0) < nearest < 1:
-            _check.refuse("quantiles", rule, number)
+            _check.refuse("quantiles", rule, number, "pass 0.5 for the median")
         found.append(nearest)
     return tuple(found)
 
