@@ -369,7 +369,7 @@ def test_unbounded_sensitivity_is_refused(make: Any) -> None:
         (lambda: Count()(3), "data must be a numpy array"),
         (
             lambda: BoundedSum(bounds=(0, 1))(np.array([0.5])),
-            "data must have one axis, got 2 of integers",
+            "data must be a one-dimensional array of integers",
         ),
         (lambda: BoundedSum(bounds=(0.0, 1.0))(np.array([["a"]])), "data must be a one-dimensional"),
         (lambda: BoundedSum(bounds=(0.0, 1.0))(np.array(["0.5"])), "data must be a one-dimensional"),
