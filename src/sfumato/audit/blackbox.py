@@ -61,6 +61,16 @@ class Audit:
         that the mechanism is Gaussian. None at delta 0, where it is infinite.
     trials : int
         Runs on each input of each pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> noise = np.random.default_rng(1)
+    >>> def count(data, size):
+    ...     return len(data) + noise.laplace(0.0, 1.0, size)
+    >>> found = audit(count, epsilon=0.5, pairs=[([1] * 5, [1] * 6)], trials=20_000)
+    >>> found.violated, found.hits[0] > found.hits[1]
+    (True, True)
     """
 
     epsilon_lower: float

@@ -36,6 +36,17 @@ class Event:
     threshold : float
     above : bool
         Whether scores of at least the threshold are in the event, or those of at most it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.audit import audit
+    >>> noise = np.random.default_rng(1)
+    >>> def count(data, size):
+    ...     return len(data) + noise.laplace(0.0, 1.0, size)
+    >>> event = audit(count, epsilon=0.5, pairs=[([], [1])], trials=20_000).event
+    >>> int(event.holds(np.array([-50.0, 50.0])).sum())
+    1
     """
 
     encoder: OutcomeEncoder
@@ -77,7 +88,17 @@ class Event:
         return self.within(self.score(self.encoder(as_output_array(outputs))))
 
     def within(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Tell of each score whether it is in the event."""
+        """Tell of each score whether it is in the event.
+
+        Parameters
+        ----------
+        scores : array of shape (n,)
+            A score of each output.
+
+        Returns
+        -------
+        bool array of shape (n,)
+        """
         with np.errstate(invalid="ignore"):
             return np.asarray(scores >= self.threshold if self.above else scores <= self.threshold)
 

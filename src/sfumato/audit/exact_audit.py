@@ -50,6 +50,12 @@ class ExactAudit:
         Outputs whose probabilities force it; it may leave out outputs of probability 0 on both inputs.
     pair : InputPair
         The two inputs, in the order in which the event tells them apart.
+
+    Examples
+    --------
+    >>> result = exact_audit(({True: 0.75, False: 0.25}, {True: 0.25, False: 0.75}), epsilon=1.0)
+    >>> result.violated, round(result.epsilon_upper, 3)
+    (True, 1.099)
     """
 
     epsilon_lower: float

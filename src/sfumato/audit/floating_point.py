@@ -54,6 +54,16 @@ class PrecisionAudit:
     confidence : float
     trials : int
         Runs on each input of each pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> noise = np.random.default_rng(1)
+    >>> def count(data, size):
+    ...     return data + noise.laplace(0.0, 1.0, size)
+    >>> found = audit_precision(count, epsilon=1.0, pairs=[(0, 1)], trials=20_000)
+    >>> found.violated, found.tested
+    (True, 10000)
     """
 
     impossible: int

@@ -28,6 +28,11 @@ class InputPair:
         What the mechanism is given.
     name : str
         How a report calls the pair.
+
+    Examples
+    --------
+    >>> print(InputPair(first=[1, 1], second=[1, 1, 1]))
+    [1, 1] and [1, 1, 1]
     """
 
     first: Any
@@ -124,6 +129,11 @@ def vector_pairs(entries: int, sensitivity: float, *, moved: int | None = None) 
     Returns
     -------
     list of InputPair
+
+    Examples
+    --------
+    >>> print(*vector_pairs(3, 1), sep=", ")
+    [0 0 0] and [1 1 1], [0 0 0] and [ 1 -1 1]
     """
     moved = entries if moved is None else min(moved, entries)
     zeros = np.zeros(entries, dtype=np.int64 if isinstance(sensitivity, int) else np.float64)
@@ -151,6 +161,11 @@ def score_pairs(candidates: int, sensitivity: float, *, monotone: bool = False) 
     -------
     list of InputPair
         From equal scores, and from scores of which one leads or trails by a little.
+
+    Examples
+    --------
+    >>> print(score_pairs(2, 1)[0])
+    [0 0] and [ 1 -1]
     """
     candidates = _check.integer("candidates", candidates, minimum=2)
     zeros = np.zeros(candidates, dtype=np.int64 if isinstance(sensitivity, int) else np.float64)

@@ -182,6 +182,12 @@ class Guesses:
         The best bound of all numbers of guesses that were tried.
     guesses, correct : int
         With how many guesses, and how many of them right.
+
+    Examples
+    --------
+    >>> found = best_guesses([3.0, 2.0, -2.0, -3.0], [True, True, False, False], guesses=4)
+    >>> found.guesses, found.correct
+    (4, 4)
     """
 
     epsilon_lower: float
@@ -213,6 +219,13 @@ def best_guesses(
     Returns
     -------
     Guesses
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.concatenate([np.ones(100), -np.ones(100)])
+    >>> round(best_guesses(scores, scores > 0, guesses=200).epsilon_lower, 2)
+    4.19
     """
     values, coins = _scores(scores), np.asarray(included)
     if coins.dtype != np.bool_ or coins.shape != values.shape:
@@ -285,6 +298,12 @@ class OneRunAudit:
         The coins, how many were guessed, and how many of those rightly.
     confidence : float
         Of the bound.
+
+    Examples
+    --------
+    >>> found = audit_one_run(lambda included: included * 1.0, canaries=100, epsilon=1.0, rng=1)
+    >>> found.violated, found.canaries
+    (True, 100)
     """
 
     epsilon_lower: float

@@ -32,6 +32,13 @@ class TimingAudit:
     median_seconds : float
         Of one call.
     calls : int
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import Laplace
+    >>> found = audit_timing(Laplace(sensitivity=1, scale=5), 0, calls=100)
+    >>> found.calls, -1 <= found.spearman <= 1
+    (100, True)
     """
 
     spearman: float
@@ -116,6 +123,7 @@ def spearman(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> spearman(np.array([1.0, 2.0, 3.0]), np.array([1.0, 4.0, 9.0]))
     1.0
     """

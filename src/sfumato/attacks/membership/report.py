@@ -44,6 +44,17 @@ class OperatingPoint(NamedTuple):
     allowed : float or None
         The greatest true positive rate that the claim allows at the upper end of the false positive rate;
         None without a claim.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.privacy import GaussianDP
+    >>> noise = np.random.default_rng(1)
+    >>> members, others = noise.normal(1, 1, 20_000), noise.normal(0, 1, 20_000)
+    >>> found = membership_report(members, others, claim=GaussianDP(1.5), delta=0.01, design="runs")
+    >>> point = found.points[0.01]
+    >>> point.true_positive_rate.upper <= point.allowed
+    True
     """
 
     threshold: float
@@ -79,6 +90,16 @@ class MembershipReport:
         That all intervals and the bound hold together.
     design : {"one_model", "coins", "runs"}
         Where the scores come from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.privacy import GaussianDP
+    >>> noise = np.random.default_rng(1)
+    >>> members, others = noise.normal(1, 1, 20_000), noise.normal(0, 1, 20_000)
+    >>> found = membership_report(members, others, claim=GaussianDP(1.5), delta=0.01, design="runs")
+    >>> found.violated
+    False
     """
 
     points: Mapping[float, OperatingPoint]

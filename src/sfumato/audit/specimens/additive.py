@@ -25,6 +25,12 @@ class HalfSensitivitySum(Specimen):
     only; the two relations are easily confused (Casacuberta, Shoemate, Vadhan, Wagaman 2022, "Widespread
     underestimation of sensitivity in differentially private libraries and how to fix it", find further ways
     to state too little for a sum).
+
+    Examples
+    --------
+    >>> broken = HalfSensitivitySum(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     @property
@@ -48,6 +54,12 @@ class FloatLaplace(Specimen):
     significant bits for differential privacy"; Haney, Desfontaines, Hartman, Shrestha, Hay 2022,
     "Precision-based attacks and interval refining"). `audit` judges values as real numbers and passes it;
     `audit_precision` does not.
+
+    Examples
+    --------
+    >>> broken = FloatLaplace(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     @property
@@ -69,6 +81,12 @@ class FloatGaussian(Specimen):
     ----------
     delta_claimed : float
         The delta of the claim, which impossible outputs exceed by orders of magnitude.
+
+    Examples
+    --------
+    >>> broken = FloatGaussian(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     delta_claimed: float = 1e-5

@@ -22,6 +22,12 @@ class DataBoundedHistogram(Specimen):
     The noise is right for cells that were fixed beforehand (Dwork, Roth 2014, section 3.3). These were not:
     the one who holds the largest number is seen by the cell that is there only for them. Not private for any
     epsilon.
+
+    Examples
+    --------
+    >>> broken = DataBoundedHistogram(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     @property
@@ -43,6 +49,12 @@ class UnprotectedSizeMean(Specimen):
     The scale is right where n is public and one record may be replaced. Where one may join or leave, the mean
     moves by about as much, but the noise narrows with n, and its tails tell how many there are. Not private
     for any epsilon. `sfumato.mechanisms.Mean` protects n, or takes it as public.
+
+    Examples
+    --------
+    >>> broken = UnprotectedSizeMean(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     @property

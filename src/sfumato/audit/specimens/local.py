@@ -29,6 +29,12 @@ class SureUnaryEncoding(Specimen):
     Parameters
     ----------
     categories : int
+
+    Examples
+    --------
+    >>> broken = SureUnaryEncoding(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     categories: int = 4
@@ -65,6 +71,12 @@ class OrderedSubset(Specimen):
     categories : int
     subset : int
         How many are reported.
+
+    Examples
+    --------
+    >>> broken = OrderedSubset(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     categories: int = 6

@@ -60,6 +60,12 @@ class RothSparseVector(SparseVectorSpecimen):
     the noisy threshold, which every "below" was compared with: so each "below" costs again.
 
     Outputs: for each query -inf (below), the noisy value (above) or NaN (after the end).
+
+    Examples
+    --------
+    >>> broken = RothSparseVector(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     @property
@@ -89,6 +95,12 @@ class LeeCliftonSparseVector(SparseVectorSpecimen):
     ``(1 + 6 c) / 4`` epsilon-DP for c "above", says the analysis, and not epsilon-DP.
 
     Outputs: for each query 0 (below), 1 (above) or -1 (after the end).
+
+    Examples
+    --------
+    >>> broken = LeeCliftonSparseVector(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     positives: int = 4
@@ -118,6 +130,12 @@ class StoddardSparseVector(SparseVectorSpecimen):
     learning". Two queries that trade places show two orders of answers, and one order is impossible on each.
 
     Outputs: for each query whether it is above.
+
+    Examples
+    --------
+    >>> broken = StoddardSparseVector(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     @property
@@ -144,6 +162,12 @@ class ChenSparseVector(SparseVectorSpecimen):
     sampling-based inference". Every "above" costs, and their number has no limit.
 
     Outputs: for each query whether it is above.
+
+    Examples
+    --------
+    >>> broken = ChenSparseVector(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     @property

@@ -24,6 +24,12 @@ class Specimen(ABC):
         The claim, which is false.
     rng : int, numpy Generator or None
         Where its noise comes from: numpy, which alone makes it unfit for real data.
+
+    Examples
+    --------
+    >>> from sfumato.audit.specimens import FloatLaplace
+    >>> isinstance(FloatLaplace(epsilon=1.0), Specimen)
+    True
     """
 
     epsilon: float = 1.0

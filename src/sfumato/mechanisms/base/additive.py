@@ -31,6 +31,14 @@ class AdditiveMechanism(Mechanism):
 
     A subclass is a frozen dataclass with the fields below, a noise parameter, and one for a norm over all
     entries.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import Gaussian, Laplace
+    >>> all(issubclass(kind, AdditiveMechanism) for kind in (Gaussian, Laplace))
+    True
+    >>> Laplace(sensitivity=1, scale=2).release(1000, rng=7).value
+    999
     """
 
     __slots__ = ()
@@ -55,7 +63,17 @@ class AdditiveMechanism(Mechanism):
 
     @abstractmethod
     def covers(self, shift: Shift) -> bool:
-        """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says."""
+        """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says.
+
+        Parameters
+        ----------
+        shift : Shift
+            A bound on the move, in steps of the mechanism's grid.
+
+        Returns
+        -------
+        bool
+        """
 
     @property
     @abstractmethod
@@ -104,7 +122,22 @@ class AdditiveMechanism(Mechanism):
         )
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
-        """Draw the values of many releases at once; see `Mechanism.outputs`."""
+        """Draw the values of many releases at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        array of shape (size, ...)
+            A value in each entry of the first axis.
+        """
         copied = np.asarray(value) if isinstance(value, int | float | np.ndarray | np.number) else None
         if copied is None or copied.dtype.kind not in "iuf":
             return Mechanism.outputs(self, value, size, rng)

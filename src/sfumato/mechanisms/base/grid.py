@@ -68,6 +68,17 @@ class Grid:
         The step is about a millionth (2**-20) of the sensitivity, so that rounding costs at most a millionth
         of the noise, or coarser where the noise would otherwise exceed 2**39 steps. Values beyond ``2**42``
         sensitivities are then out of range and clamped; pass a coarser grid if that can happen.
+
+        Parameters
+        ----------
+        sensitivity : int, float or Fraction
+            How far one unit moves a value, in the value's unit.
+        noise : int, float or Fraction
+            The scale or standard deviation of the noise, in the same unit.
+
+        Returns
+        -------
+        Grid
         """
         fine = floor_log2(sensitivity) - _FINE_BITS
         exponent = max(fine, ceil_log2(noise) - _NOISE_BITS)
@@ -112,6 +123,16 @@ class Grid:
     def inside(self, bounds: tuple[Number, Number]) -> tuple[int, int]:
         """Return the least and the greatest whole number of steps between two bounds, in range.
 
+        Parameters
+        ----------
+        bounds : tuple of two numbers
+            Lower and upper, in the value's unit.
+
+        Returns
+        -------
+        tuple of two ints
+            In steps.
+
         Examples
         --------
         >>> Grid(exponent=-2).inside((0.1, 1.0))
@@ -144,6 +165,16 @@ class Grid:
     def shift(self, sensitivity: Fraction) -> int:
         """Return the most whole steps that a value can move which moves by at most ``sensitivity``.
 
+        Parameters
+        ----------
+        sensitivity : int, float or Fraction
+            In the value's unit.
+
+        Returns
+        -------
+        int
+            In steps.
+
         Notes
         -----
         For ``|a - b| = d`` steps, rounding half to even moves by at most ``floor(d) + 1``, and by exactly d
@@ -162,12 +193,38 @@ class Grid:
         return math.floor(steps) + 1
 
     def l1_shift(self, l1: Fraction, l0: int) -> int:
-        """Return the largest L1 norm, in steps, where at most ``l0`` entries move by ``l1`` in total."""
+        """Return the largest L1 norm, in steps, where at most ``l0`` entries move by ``l1`` in total.
+
+        Parameters
+        ----------
+        l1 : int, float or Fraction
+            L1 sensitivity, in the value's unit.
+        l0 : int
+            How many entries move at most.
+
+        Returns
+        -------
+        int
+            In steps.
+        """
         # The sum of floor(d_i) + 1 over the entries that move.
         return math.floor(l1 / self.step) + l0
 
     def l2_squared_shift(self, l2: Fraction, l0: int) -> int:
-        """Return the largest squared L2 norm, in steps, where at most ``l0`` entries move by ``l2``."""
+        """Return the largest squared L2 norm, in steps, where at most ``l0`` entries move by ``l2``.
+
+        Parameters
+        ----------
+        l2 : int, float or Fraction
+            L2 sensitivity, in the value's unit.
+        l0 : int
+            How many entries move at most.
+
+        Returns
+        -------
+        int
+            In squared steps.
+        """
         # The triangle inequality: ||d + 1||_2 <= ||d||_2 + sqrt(l0); a sum of squared integers is an integer.
         steps = l2 / self.step
         return math.floor(steps**2 + 2 * sqrt_up(steps**2 * l0) + l0)

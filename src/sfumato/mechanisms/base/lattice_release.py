@@ -96,7 +96,17 @@ class LatticeRelease(Release):
         )
 
     def coverage(self, level: float = 0.95) -> float:
-        """Return the exact coverage of ``interval(level)``, rounded down; it is at least the level."""
+        """Return the exact coverage of ``interval(level)``, rounded down; it is at least the level.
+
+        Parameters
+        ----------
+        level : float
+            Strictly between 0 and 1.
+
+        Returns
+        -------
+        float
+        """
         return self.distribution.half_width(_check.unit_interval("level", level))[1]
 
 

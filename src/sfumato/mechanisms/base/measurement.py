@@ -95,7 +95,22 @@ class Measurement(Mechanism):
         return replace(release, step=self.query.step, simulated=simulated)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
-        """Draw the values of many releases at once; see `Mechanism.outputs`."""
+        """Draw the values of many releases at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        array of shape (size, ...)
+            A value in each entry of the first axis.
+        """
         if self.query.draws:
             return Mechanism.outputs(self, value, size, rng)
         size = _check.integer("size", size, minimum=1)

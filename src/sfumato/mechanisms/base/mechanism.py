@@ -19,6 +19,15 @@ class Mechanism(ABC):
 
     Subclasses are frozen dataclasses. A mechanism knows nothing of tables, files or ledgers: releasing
     through it charges nobody, which is the caller's to do.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import Laplace
+    >>> noisy = Laplace.calibrated(sensitivity=1, epsilon=0.5)
+    >>> isinstance(noisy, Mechanism), noisy.privacy_loss.epsilon()
+    (True, 0.5)
+    >>> noisy.release(1000, rng=7).value
+    999
     """
 
     __slots__ = ()

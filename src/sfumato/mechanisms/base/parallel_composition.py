@@ -30,6 +30,14 @@ class ParallelRelease(Release):
         The release of each part, with its error; its ``loss`` is that of the part alone.
     loss, neighboring, receipt, simulated
         As in `Release`, of all parts together.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import Laplace
+    >>> count = Laplace(sensitivity=1, scale=2)
+    >>> release = ParallelComposition(parts={"CA": count, "MA": count}).release([1000, 30], rng=1)
+    >>> release.parts["CA"].value == release.value["CA"]
+    True
     """
 
     parts: Mapping[Hashable, Release]
@@ -112,7 +120,22 @@ class ParallelComposition(Mechanism):
         return next(iter(self.parts.values())).neighboring
 
     def outputs(self, value: Sequence[object], size: int, rng: Rng = None) -> list[dict[Any, Any]]:
-        """Draw the values of many releases at once; see `Mechanism.outputs`."""
+        """Draw the values of many releases at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        list of dict
+            The value of each part by name, for each release.
+        """
         source = random_source(rng)
         drawn = [
             part.outputs(one, size, source)

@@ -33,6 +33,12 @@ class Query(ABC):
     Notes
     -----
     Under ``ZERO_OUT`` the neutral record contributes nothing, to the count neither.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import Count
+    >>> isinstance(Count(), Query), Count().sensitivity(Neighboring.ADD_REMOVE, Norm.L1)
+    (True, 1.0)
     """
 
     __slots__ = ()
@@ -49,11 +55,32 @@ class Query(ABC):
 
     @abstractmethod
     def steps(self, data: Any) -> int | NDArray[np.int64]:
-        """Return the exact answer in steps: private, to be given to a mechanism only."""
+        """Return the exact answer in steps: private, to be given to a mechanism only.
+
+        Parameters
+        ----------
+        data : array
+            One record in each entry of the first axis.
+
+        Returns
+        -------
+        int, or array of int64 of shape (entries,)
+            In steps of `step`; private.
+        """
 
     @abstractmethod
     def shift(self, neighboring: Neighboring) -> Shift:
         """Return the exact bound on the answer's move, in steps.
+
+        Parameters
+        ----------
+        neighboring : Neighboring
+            Who may change, and how.
+
+        Returns
+        -------
+        Shift
+            In steps of `step`, in every norm.
 
         Raises
         ------
@@ -104,7 +131,18 @@ class Query(ABC):
         return np.asarray(steps * float(self.step), dtype=np.float64)
 
     def estimate(self, release: LatticeRelease) -> Any:
-        """Return what the query is after, from a release of it; post-processing, free of charge."""
+        """Return what the query is after, from a release of it; post-processing, free of charge.
+
+        Parameters
+        ----------
+        release : Release
+            Of this query.
+
+        Returns
+        -------
+        float or array
+            In the unit of the data.
+        """
         return release.value
 
     def after(
@@ -118,6 +156,10 @@ class Query(ABC):
             Data to data; the data as it is unless given.
         stability : Stability or int
             How many records of the result one unit moves. An int is the add/remove stability alone.
+
+        Returns
+        -------
+        TransformedQuery
 
         Examples
         --------
@@ -142,6 +184,15 @@ class TransformedQuery(Query):
         Data to data; trusted to have the stated stability (``check_sensitivity`` can search for a violation).
     stability : Stability
         The rule for each relation stands there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.mechanisms import Count
+    >>> from sfumato.mechanisms import Stability
+    >>> visits = Count().after(stability=Stability.rows(3))
+    >>> visits.sensitivity(Neighboring.ADD_REMOVE, Norm.L1), visits(np.ones(4))
+    (3.0, 4)
     """
 
     query: Query
@@ -169,11 +220,33 @@ class TransformedQuery(Query):
         return self.query.simulated or getattr(self.transformation, "simulated", False) is True
 
     def steps(self, data: Any) -> int | NDArray[np.int64]:
-        """Return the exact answer in steps."""
+        """Return the exact answer in steps.
+
+        Parameters
+        ----------
+        data
+            What the transformation takes.
+
+        Returns
+        -------
+        int, or array of int64 of shape (entries,)
+            In steps of `step`; private.
+        """
         return self.query.steps(data if self.transformation is None else self.transformation(data))
 
     def shift(self, neighboring: Neighboring) -> Shift:
-        """Return the query's own bound times the stability."""
+        """Return the query's own bound times the stability.
+
+        Parameters
+        ----------
+        neighboring : Neighboring
+            Who may change, and how.
+
+        Returns
+        -------
+        Shift
+            In steps of `step`, in every norm.
+        """
         bounds = [
             self.query.shift(relation).times(count, self.entries)
             for count, relation in self.stability.factors(neighboring)
@@ -184,5 +257,16 @@ class TransformedQuery(Query):
         return tightest
 
     def estimate(self, release: LatticeRelease) -> Any:
-        """Return what the query is after, from a release of it."""
+        """Return what the query is after, from a release of it.
+
+        Parameters
+        ----------
+        release : Release
+            Of this query.
+
+        Returns
+        -------
+        float or array
+            In the unit of the data.
+        """
         return self.query.estimate(release)

@@ -16,7 +16,13 @@ __all__ = ["Norm", "Shift", "Stability", "check_public_size"]
 
 
 class Norm(Enum):
-    """In what norm a sensitivity is stated; L0 is the number of entries that move."""
+    """In what norm a sensitivity is stated; L0 is the number of entries that move.
+
+    Examples
+    --------
+    >>> [norm.name for norm in Norm]
+    ['L0', 'L1', 'L2', 'LINF']
+    """
 
     L0 = "l0"
     L1 = "l1"
@@ -35,6 +41,13 @@ class Shift:
         Number of entries that differ.
     l1, l2_squared, linf : int
         Norms of the difference, in steps; all are whole numbers, the L2 norm squared.
+
+    Examples
+    --------
+    >>> Shift.entries(2, 1).norm(Norm.L1)
+    Fraction(2, 1)
+    >>> Shift.entries(2, 1).within(Shift.entries(2, 3))
+    True
     """
 
     l0: int
@@ -44,11 +57,35 @@ class Shift:
 
     @classmethod
     def entries(cls, l0: int, linf: int) -> Shift:
-        """Make the shift of ``l0`` entries by ``linf`` steps each."""
+        """Make the shift of ``l0`` entries by ``linf`` steps each.
+
+        Parameters
+        ----------
+        l0 : int
+            How many entries move.
+        linf : int
+            By how many steps each.
+
+        Returns
+        -------
+        Shift
+        """
         return cls(l0=l0, l1=l0 * linf, l2_squared=l0 * linf**2, linf=linf)
 
     def times(self, count: int, entries: int | None = None) -> Shift:
-        """Return the bound for a chain of ``count`` neighbors (the triangle inequality)."""
+        """Return the bound for a chain of ``count`` neighbors (the triangle inequality).
+
+        Parameters
+        ----------
+        count : int
+            How many neighbors follow one another.
+        entries : int
+            Of the answer: no more can move.
+
+        Returns
+        -------
+        Shift
+        """
         l0 = self.l0 * count
         return Shift(
             l0=l0 if entries is None else min(l0, entries),
@@ -58,7 +95,17 @@ class Shift:
         )
 
     def tightest(self, other: Shift) -> Shift:
-        """Return the smaller bound in every norm; both must hold."""
+        """Return the smaller bound in every norm; both must hold.
+
+        Parameters
+        ----------
+        other : Shift
+            Another bound on the same answer.
+
+        Returns
+        -------
+        Shift
+        """
         return Shift(
             l0=min(self.l0, other.l0),
             l1=min(self.l1, other.l1),
@@ -67,11 +114,32 @@ class Shift:
         )
 
     def within(self, other: Shift) -> bool:
-        """Return whether no norm exceeds the other's."""
+        """Return whether no norm exceeds the other's.
+
+        Parameters
+        ----------
+        other : Shift
+            What is compared with.
+
+        Returns
+        -------
+        bool
+        """
         return self.tightest(other) == self
 
     def norm(self, norm: Norm) -> Fraction:
-        """Return the bound in that norm, exact but for the square root, which is rounded up."""
+        """Return the bound in that norm, exact but for the square root, which is rounded up.
+
+        Parameters
+        ----------
+        norm : Norm
+            Which norm.
+
+        Returns
+        -------
+        Fraction
+            In steps.
+        """
         if norm is Norm.L2:
             return sqrt_up(Fraction(self.l2_squared))
         return Fraction({Norm.L0: self.l0, Norm.L1: self.l1, Norm.LINF: self.linf}[norm])
@@ -118,7 +186,17 @@ class Stability:
 
     @classmethod
     def rows(cls, count: int) -> Stability:
-        """Return the stability where one unit owns at most ``count`` records, under each relation."""
+        """Return the stability where one unit owns at most ``count`` records, under each relation.
+
+        Parameters
+        ----------
+        count : int
+            Records that one unit owns at most.
+
+        Returns
+        -------
+        Stability
+        """
         return cls(add_remove=count, replace_one=count, zero_out=count)
 
     def __mul__(self, other: Stability) -> Stability:
@@ -135,6 +213,15 @@ class Stability:
 
     def factors(self, neighboring: Neighboring) -> list[tuple[int, Neighboring]]:
         """Return every proven pair (chain length, relation of its links) for neighbors under a relation.
+
+        Parameters
+        ----------
+        neighboring : Neighboring
+            Who may change, and how.
+
+        Returns
+        -------
+        list of (int, Neighboring)
 
         Raises
         ------

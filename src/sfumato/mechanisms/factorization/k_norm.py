@@ -56,6 +56,13 @@ class KNormRelease(Release):
         Of the noise, and of its lattice, in the unit of the values.
     value, loss, neighboring, receipt, simulated
         As in `Release`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> release = KNorm(dimension=20, sensitivity=1, scale=1).release(np.arange(20), rng=7)
+    >>> isinstance(release, KNormRelease), release.value.shape
+    (True, (20,))
     """
 
     stddev: float
@@ -71,6 +78,10 @@ class KNormRelease(Release):
             Strictly between 0 and 1.
         joint : bool
             Whether all are to hold at once.
+
+        Returns
+        -------
+        Interval of arrays of shape (dimension,)
 
         Notes
         -----
@@ -153,6 +164,7 @@ class KNorm(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> mechanism = KNorm.calibrated(dimension=20, sensitivity=1, epsilon=1.0)
     >>> release = mechanism.release(np.arange(20), rng=7)
     >>> mechanism.privacy_loss, mechanism.scale, round(release.stddev, 2)
@@ -277,7 +289,17 @@ class KNorm(Mechanism):
         return self._price(Fraction(self.scale) / self.grid.step)
 
     def norm(self, move: Any) -> Fraction:
-        """Return the norm of a vector of whole numbers: exactly, or rounded up for the ball."""
+        """Return the norm of a vector of whole numbers: exactly, or rounded up for the ball.
+
+        Parameters
+        ----------
+        move : array of ints, shape (dimension,)
+            In whole numbers.
+
+        Returns
+        -------
+        Fraction
+        """
         entries = np.array([int(entry) for entry in move], dtype=object)
         if self.euclidean:
             return sqrt_up(Fraction(int((entries**2).sum())))

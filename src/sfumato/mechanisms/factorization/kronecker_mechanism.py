@@ -76,6 +76,7 @@ class KroneckerMechanism(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> by_age_and_region = KroneckerMechanism.calibrated(
     ...     factors=[np.tril(np.ones((90, 90))), np.eye(5)], epsilon=1.0, delta=1e-6
     ... )

@@ -48,6 +48,7 @@ def laplace_reach(sizes: Array, counts: Array, outside: float) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> round(laplace_reach(np.array([2.0]), np.array([1.0]), 0.05), 6) == round(2 * math.log(20), 6)
     True
     >>> one, many = (laplace_reach(np.ones(1), np.array([c]), 0.05) / math.sqrt(2 * c) for c in (1.0, 400.0))

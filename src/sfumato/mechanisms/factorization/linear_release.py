@@ -28,6 +28,16 @@ class LinearRelease(Release):
         That of each answer, or of each step's.
     loss, neighboring, receipt, simulated
         As in `Release`; the loss of a stream's release is that of all its steps, to be charged once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.mechanisms import ContinualSum, SquareRoot
+    >>> root = SquareRoot(steps=8)
+    >>> counter = ContinualSum.calibrated(strategy=root, sensitivity=1, epsilon=1.0, delta=1e-6)
+    >>> release = counter.release(np.ones(8, dtype=np.int64), rng=3)
+    >>> isinstance(release, LinearRelease), release.value.shape == release.stddev.shape
+    (True, True)
     """
 
     error: LinearError
@@ -60,6 +70,7 @@ class LinearRelease(Release):
 
         Examples
         --------
+        >>> import numpy as np
         >>> from sfumato.mechanisms import BinaryTree, ContinualSum
         >>> tree = BinaryTree(steps=8)
         >>> counter = ContinualSum.calibrated(strategy=tree, sensitivity=1, epsilon=1.0, delta=1e-6)

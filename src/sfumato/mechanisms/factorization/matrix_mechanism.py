@@ -61,6 +61,7 @@ class MatrixMechanism(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> prefixes = LinearWorkload(matrix=np.tril(np.ones((16, 16))))
     >>> mechanism = MatrixMechanism.calibrated(workload=prefixes, epsilon=1.0, delta=1e-6)
     >>> plain = Gaussian.for_query(prefixes, epsilon=1.0, delta=1e-6)
@@ -176,7 +177,21 @@ class MatrixMechanism(Mechanism):
         )
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Array:
-        """Draw the answers of many releases at once; see `Mechanism.outputs`."""
+        """Draw the answers of many releases at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        array of shape (size, queries)
+        """
         return np.asarray(np.asarray(self.measurement.outputs(value, size, rng)) @ self._spread.T)
 
     def _error(self, greatest: float) -> LinearError:

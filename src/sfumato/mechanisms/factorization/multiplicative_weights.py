@@ -43,6 +43,16 @@ class MultiplicativeWeightsRelease(Release):
         Which query was measured in each round, and its noisy answer.
     loss, neighboring, receipt, simulated
         As in `Release`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.mechanisms import Histogram
+    >>> halves = LinearWorkload(matrix=[[1, 1, 0, 0], [0, 0, 1, 1]], histogram=Histogram(categories=range(4)))
+    >>> mechanism = MultiplicativeWeights.calibrated(workload=halves, rounds=1, epsilon=1.0)
+    >>> release = mechanism.release(np.repeat([0, 3], [50, 400]), rng=7)
+    >>> isinstance(release, MultiplicativeWeightsRelease), len(release.cells), len(release.measured)
+    (True, 4, 1)
     """
 
     cells: Array
@@ -92,6 +102,7 @@ class MultiplicativeWeights(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> ranges = LinearWorkload(matrix=[[float(i <= k <= j) for k in range(8)] for i in range(8) for j in
     ...                                 range(i, 8)])
     >>> mechanism = MultiplicativeWeights.calibrated(workload=ranges, rounds=4, epsilon=1.0)

@@ -91,6 +91,7 @@ class OnlineMultiplicativeWeights(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> mechanism = OnlineMultiplicativeWeights.calibrated(
     ...     histogram=Histogram(categories=range(8)), records=10_000, queries=1000, epsilon=1.0)
     >>> stream = mechanism.stream(np.repeat([1, 2, 6], [5000, 4000, 1000]), rng=7)

@@ -85,6 +85,7 @@ def facets_around(points: ArrayLike) -> NDArray[np.float64]:
 
     Examples
     --------
+    >>> import numpy as np
     >>> facets_around(np.eye(2))  # the columns of two counts of different cells
     array([[ 1., -1.],
            [ 1.,  1.]])

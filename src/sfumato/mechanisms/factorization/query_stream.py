@@ -32,6 +32,18 @@ class StreamAnswer(NamedTuple):
         Whether the data was asked, and noise added; else the synthetic histogram answered.
     checked : bool
         Whether the synthetic answer was compared with the data's; never after the last update.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.mechanisms import Histogram, OnlineMultiplicativeWeights
+    >>> mechanism = OnlineMultiplicativeWeights.calibrated(
+    ...     histogram=Histogram(categories=range(8)), records=10_000, queries=1000, epsilon=1.0
+    ... )
+    >>> stream = mechanism.stream(np.repeat([1, 2, 6], [5000, 4000, 1000]), rng=7)
+    >>> answer = stream.send([0, 1, 1, 0, 0, 0, 0, 0])
+    >>> answer.measured, answer.checked
+    (True, True)
     """
 
     value: float
@@ -53,6 +65,17 @@ class LinearQueryStream:
     Notes
     -----
     It holds the data's histogram and a noisy threshold: private, like the data.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.mechanisms import Histogram, OnlineMultiplicativeWeights
+    >>> mechanism = OnlineMultiplicativeWeights.calibrated(
+    ...     histogram=Histogram(categories=range(8)), records=10_000, queries=1000, epsilon=1.0
+    ... )
+    >>> stream = mechanism.stream(np.repeat([1, 2, 6], [5000, 4000, 1000]), rng=7)
+    >>> isinstance(stream, LinearQueryStream), stream.left > 0
+    (True, True)
     """
 
     def __init__(
@@ -107,7 +130,17 @@ class LinearQueryStream:
         return self.answer(query_steps(query, len(self._counts), self._grid))
 
     def answer(self, weights: Integers) -> StreamAnswer:
-        """Answer a query whose weights are given in steps of the grid."""
+        """Answer a query whose weights are given in steps of the grid.
+
+        Parameters
+        ----------
+        weights : array of ints, shape (cells,)
+            From 0 to 1, in steps of the grid.
+
+        Returns
+        -------
+        StreamAnswer
+        """
         step = float(self._grid.step)
         synthetic = self._total * float(weights @ self._shares)
         if not self.left:

@@ -158,6 +158,14 @@ class SumStream:
     -----
     It holds the values sent so far and noise drawn ahead: private, like the data. The loss of each release is
     that of the whole stream: charge it once, before the first value.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import ContinualSum, SquareRoot
+    >>> counter = ContinualSum(strategy=SquareRoot(steps=8), sensitivity=1, stddev=2)
+    >>> stream = counter.stream(rng=7)
+    >>> stream.send(3).value > -20, stream.sent
+    (True, 1)
     """
 
     _AHEAD = 1 << 10

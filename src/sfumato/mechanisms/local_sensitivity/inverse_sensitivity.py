@@ -84,6 +84,7 @@ class InverseSensitivity(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> median = InverseSensitivity(bounds=(0, 120), epsilon=1.0)
     >>> median.release(np.arange(9000) % 90, rng=1).value, median.length_bound(0.05)
     (44, 16)
@@ -165,7 +166,21 @@ class InverseSensitivity(Mechanism):
         )
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
-        """Draw many answers at once; see `Mechanism.outputs`."""
+        """Draw many answers at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        array of shape (size,)
+        """
         size = _check.integer("size", size, minimum=1)
         source, runs, column = random_source(rng), self._runs(value), self._column
         rate = Fraction(self.epsilon) / 2

@@ -34,10 +34,27 @@ _ROUNDING: Final = Fraction(1, 1 << 45)
 
 @runtime_checkable
 class Statistic(Protocol):
-    """A function of the data that knows how far the data is from where it is unstable."""
+    """A function of the data that knows how far the data is from where it is unstable.
+
+    Examples
+    --------
+    >>> isinstance(StableQuantile(bounds=(0.0, 1000.0)), Statistic)
+    True
+    """
 
     def value(self, data: Any) -> Any:
-        """Return the exact answer, a real number."""
+        """Return the exact answer, a real number.
+
+        Parameters
+        ----------
+        data : array of shape (n,)
+            A number for each record.
+
+        Returns
+        -------
+        int or float
+            Private.
+        """
 
     def distance(self, data: Any, bound: Fraction) -> Any:
         """Return how far the data is from where one unit moves the value by more than ``bound``.
@@ -45,6 +62,18 @@ class Statistic(Protocol):
         An int, or infinity: one unit moves it by at most 1, and it is 0 (or less) for both of two neighbors
         whenever their values differ by more than the bound. The least number of units to change until the
         local sensitivity exceeds the bound is such a number.
+
+        Parameters
+        ----------
+        data : array of shape (n,)
+            A number for each record.
+        bound : int or float
+            On how far one unit may move the value.
+
+        Returns
+        -------
+        int
+            How many records must change; private.
         """
 
 
@@ -68,6 +97,13 @@ class StableQuantile:
     The distance is the least depth of spans that are wider than the bound; that it fits under each of the
     relations is proven in the notes of `sfumato.mechanisms.local_sensitivity.smooth_sensitivity`. Where n is
     public it is the number of records to replace until the local sensitivity exceeds the bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> median = StableQuantile(bounds=(0, 100))
+    >>> median.value(np.arange(101)), median.distance(np.arange(101), 10)
+    (50, 10)
     """
 
     bounds: tuple[Number, Number]
@@ -81,12 +117,36 @@ class StableQuantile:
         object.__setattr__(self, "quantile", as_proportion("quantile", self.quantile))
 
     def value(self, data: Any) -> int | float:
-        """Return the quantile: private."""
+        """Return the quantile: private.
+
+        Parameters
+        ----------
+        data : array of shape (n,)
+            A number for each record.
+
+        Returns
+        -------
+        int or float
+            Private.
+        """
         column = BoundedColumn(self.bounds, self.grid)
         return column.value(int(column.around(column.ranks(data), Fraction(self.quantile), 1).left[0]))
 
     def distance(self, data: Any, bound: Fraction) -> int:
-        """Return the least depth of wider spans: private. Time: that of sorting."""
+        """Return the least depth of wider spans: private. Time: that of sorting.
+
+        Parameters
+        ----------
+        data : array of shape (n,)
+            A number for each record.
+        bound : int or float
+            On how far one unit may move the value.
+
+        Returns
+        -------
+        int
+            How many records must change; private.
+        """
         column = BoundedColumn(self.bounds, self.grid)
         ranks = column.ranks(data)
         around = column.around(ranks, Fraction(self.quantile), ranks.size)
@@ -227,6 +287,11 @@ class ProposeTestRelease(Mechanism):
         ----------
         beta : float
             Strictly between 0 and 1.
+
+        Returns
+        -------
+        int
+            In records.
         """
         odds = -math.log(_check.unit_interval("beta", beta)) * (1 + 1e-9)
         return self.threshold + math.ceil(Fraction(self.test_scale) * Fraction(odds))

@@ -82,6 +82,7 @@ class SampleAndAggregate(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> mechanism = SampleAndAggregate(
     ...     estimator=lambda block: np.quantile(block, 0.9), blocks=60, bounds=(0.0, 100.0), epsilon=1.0
     ... )

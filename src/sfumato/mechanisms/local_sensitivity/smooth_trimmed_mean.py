@@ -54,6 +54,7 @@ class SmoothTrimmedMean(SmoothStatistic):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sfumato.privacy.neighboring import Neighboring
     >>> mechanism = SmoothTrimmedMean.calibrated(
     ...     trim=0.1, bounds=(-1e4, 1e4), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE

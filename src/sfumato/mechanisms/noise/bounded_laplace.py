@@ -113,6 +113,10 @@ class BoundedLaplace(Mechanism):
         epsilon : float
         sensitivity, bounds, grid, integral, neighboring
             As in the class.
+
+        Returns
+        -------
+        BoundedLaplace
         """
         request = PrivacyTarget(epsilon=epsilon, delta=0.0)
         start = 2 * Fraction(as_bound("sensitivity", sensitivity)) / request.exact_epsilon
@@ -170,7 +174,21 @@ class BoundedLaplace(Mechanism):
         )
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
-        """Draw many answers at once; see `Mechanism.outputs`."""
+        """Draw many answers at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        array of shape (size,)
+        """
         steps = Lattice(self.grid, self.integral).steps(value)
         if not isinstance(steps, int):
             _check.refuse("value", "be one number", type(value), "release one number after another")

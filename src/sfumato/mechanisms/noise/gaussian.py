@@ -155,7 +155,17 @@ class Gaussian(MeasuringMechanism):
         return DiscreteGaussianLaw(self._noise() / self.grid.step)
 
     def covers(self, shift: Shift) -> bool:
-        """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says."""
+        """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says.
+
+        Parameters
+        ----------
+        shift : Shift
+            A bound on the move, in steps of the mechanism's grid.
+
+        Returns
+        -------
+        bool
+        """
         if self.l2 is not None:
             return shift.l2_squared <= self._total_squared()
         return shift.within(Shift.entries(self.l0, self._per_entry()))

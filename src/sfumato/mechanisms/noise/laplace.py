@@ -154,7 +154,17 @@ class Laplace(MeasuringMechanism):
         return self.distribution.stddev * float(self.grid.step)
 
     def covers(self, shift: Shift) -> bool:
-        """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says."""
+        """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says.
+
+        Parameters
+        ----------
+        shift : Shift
+            A bound on the move, in steps of the mechanism's grid.
+
+        Returns
+        -------
+        bool
+        """
         if self.l1 is not None:
             return shift.l1 <= self._total()
         return shift.within(Shift.entries(self.l0, self._per_entry()))

@@ -45,6 +45,13 @@ class ResponseRelease(Release):
         The probability of a true report.
     loss, neighboring, receipt, simulated
         As in `Release`; the loss is that of each respondent's own report.
+
+    Examples
+    --------
+    >>> coins = RandomizedResponse.two_coins(categories=("no", "yes"))
+    >>> release = coins.release(["yes"] * 300 + ["no"] * 700, rng=1)
+    >>> abs(release.frequencies[1] - 0.3) < 4 * release.stddev[1]
+    np.True_
     """
 
     counts: NDArray[np.int64]
@@ -217,6 +224,10 @@ class RandomizedResponse(Mechanism):
         heads : int, float or Fraction
             Probability of heads of the first coin.
         neighboring : Neighboring
+
+        Returns
+        -------
+        RandomizedResponse
         """
         names = _categories(categories)
         chance = _check.fraction("heads", heads)
@@ -301,7 +312,22 @@ class RandomizedResponse(Mechanism):
         return {name: truth if k == index else lie for k, name in enumerate(self.categories)}
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
-        """Draw the values of many releases at once; see `Mechanism.outputs`."""
+        """Draw the values of many releases at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        list of lists, or array
+            The reports of each release.
+        """
         if _several(value):
             return Mechanism.outputs(self, value, size, rng)
         # Respondents report each for themselves.

@@ -100,7 +100,17 @@ class Staircase(AdditiveMechanism):
         return StaircaseLaw(self.epsilon, self._per_entry(), self._first())
 
     def covers(self, shift: Shift) -> bool:
-        """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says."""
+        """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says.
+
+        Parameters
+        ----------
+        shift : Shift
+            A bound on the move, in steps of the mechanism's grid.
+
+        Returns
+        -------
+        bool
+        """
         return shift.within(Shift.entries(self.l0, self._per_entry()))
 
     def _first(self) -> int:

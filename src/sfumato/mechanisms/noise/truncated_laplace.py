@@ -107,6 +107,10 @@ class TruncatedLaplace(AdditiveMechanism):
             Of the whole answer; each of ``l0`` entries takes an equal share. Delta must be positive.
         sensitivity, l0, grid, integral, neighboring
             As in the class.
+
+        Returns
+        -------
+        TruncatedLaplace
         """
         request = PrivacyTarget(
             epsilon=epsilon, delta=_check.unit_interval("delta", delta, "use Laplace for delta 0")
@@ -147,7 +151,17 @@ class TruncatedLaplace(AdditiveMechanism):
         return self.distribution.stddev * float(self.grid.step)
 
     def covers(self, shift: Shift) -> bool:
-        """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says."""
+        """Return whether a value that moves by at most ``shift`` (in steps) is protected as the loss says.
+
+        Parameters
+        ----------
+        shift : Shift
+            A bound on the move, in steps of the mechanism's grid.
+
+        Returns
+        -------
+        bool
+        """
         return shift.within(Shift.entries(self.l0, self._per_entry()))
 
     def _limit(self) -> int:

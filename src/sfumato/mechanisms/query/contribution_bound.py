@@ -41,6 +41,7 @@ class ContributionBound:
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sfumato.mechanisms import Count, Laplace
     >>> bound = ContributionBound(limit=2)
     >>> visits = Laplace.for_query(Count().after(bound, stability=bound.stability), epsilon=1.0)

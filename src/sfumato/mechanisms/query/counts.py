@@ -48,11 +48,33 @@ class Count(Query):
         return 1
 
     def steps(self, data: Any) -> int:
-        """Return the number of records."""
+        """Return the number of records.
+
+        Parameters
+        ----------
+        data : array
+            One record in each entry of the first axis.
+
+        Returns
+        -------
+        int
+            In steps of `step`; private.
+        """
         return len(as_records(data))
 
     def shift(self, neighboring: Neighboring) -> Shift:
-        """One record moves a count by one."""
+        """One record moves a count by one.
+
+        Parameters
+        ----------
+        neighboring : Neighboring
+            Who may change, and how.
+
+        Returns
+        -------
+        Shift
+            In steps of `step`, in every norm.
+        """
         return Shift.entries(1, 1)
 
 
@@ -127,12 +149,34 @@ class Histogram(Query):
         return len(self.categories) if self.categories is not None else len(self.edges or ()) - 1
 
     def steps(self, data: Any) -> NDArray[np.int64]:
-        """Return the count of each cell."""
+        """Return the count of each cell.
+
+        Parameters
+        ----------
+        data : array of shape (n,)
+            A number for each record.
+
+        Returns
+        -------
+        array of int64, shape (entries,)
+            In steps of `step`; private.
+        """
         cells = self.cells(data)
         return np.bincount(cells[cells >= 0], minlength=self.entries).astype(np.int64)
 
     def cells(self, data: Any) -> NDArray[np.int64]:
-        """Return each record's cell, -1 for none; private."""
+        """Return each record's cell, -1 for none; private.
+
+        Parameters
+        ----------
+        data : array of shape (n,)
+            A number for each record.
+
+        Returns
+        -------
+        array of int64, shape (n,)
+            Index of the cell of each record; private.
+        """
         if self.edges is not None:
             return _between(as_numbers(data, integral=False), self.edges)
         records = as_records(data)
@@ -147,7 +191,18 @@ class Histogram(Query):
         return np.fromiter((_cell(cell_of, record) for record in records.tolist()), np.int64, len(records))
 
     def shift(self, neighboring: Neighboring) -> Shift:
-        """Return one entry by one, or two under replace-one."""
+        """Return one entry by one, or two under replace-one.
+
+        Parameters
+        ----------
+        neighboring : Neighboring
+            Who may change, and how.
+
+        Returns
+        -------
+        Shift
+            In steps of `step`, in every norm.
+        """
         return Shift.entries(min(2, self.entries) if neighboring is Neighboring.REPLACE_ONE else 1, 1)
 
 

@@ -60,6 +60,7 @@ class LinearWorkload(Query):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sfumato.mechanisms import Norm
     >>> prefixes = LinearWorkload(matrix=np.tril(np.ones((4, 4))))
     >>> prefixes(np.array([0, 1, 1, 3])).tolist()
@@ -117,15 +118,43 @@ class LinearWorkload(Query):
         return int(np.asarray(self.matrix).shape[0])
 
     def weights(self) -> NDArray[np.int64]:
-        """Return the matrix in whole steps."""
+        """Return the matrix in whole steps.
+
+        Returns
+        -------
+        array of int64, shape (queries, cells)
+            In steps of `grid`.
+        """
         return np.asarray(self.grid.round(np.asarray(self.matrix)), dtype=np.int64)
 
     def steps(self, data: Any) -> NDArray[np.int64]:
-        """Return the exact product of matrix and histogram, in steps."""
+        """Return the exact product of matrix and histogram, in steps.
+
+        Parameters
+        ----------
+        data : array of shape (n,)
+            A number for each record.
+
+        Returns
+        -------
+        array of int64, shape (entries,)
+            In steps of `step`; private.
+        """
         return exact_products(self.weights(), self.histogram.steps(data))
 
     def shift(self, neighboring: Neighboring) -> Shift:
-        """Return the largest norms of a column, or of a difference of two under replace-one."""
+        """Return the largest norms of a column, or of a difference of two under replace-one.
+
+        Parameters
+        ----------
+        neighboring : Neighboring
+            Who may change, and how.
+
+        Returns
+        -------
+        Shift
+            In steps of `step`, in every norm.
+        """
         weights = self.weights()
         if neighboring is not Neighboring.REPLACE_ONE:
             return _largest(weights)

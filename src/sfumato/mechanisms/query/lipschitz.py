@@ -112,7 +112,18 @@ class LipschitzMap(Query):
         return self.size
 
     def steps(self, data: Any) -> int | NDArray[np.int64]:
-        """Return the function of the query's exact answer, rounded to steps."""
+        """Return the function of the query's exact answer, rounded to steps.
+
+        Parameters
+        ----------
+        data : array
+            One record in each entry of the first axis.
+
+        Returns
+        -------
+        int, or array of int64 of shape (entries,)
+            In steps of `step`; private.
+        """
         result = np.asarray(self.function(self.query(data)), dtype=np.float64)
         if result.size != self.size:
             _check.refuse("size", "be how many numbers the function returns", self.size, "pass that number")
@@ -120,7 +131,18 @@ class LipschitzMap(Query):
         return int(rounded.item()) if isinstance(rounded, np.ndarray) and self.size == 1 else rounded
 
     def shift(self, neighboring: Neighboring) -> Shift:
-        """Return the query's bound times the constant, with float error and rounding counted."""
+        """Return the query's bound times the constant, with float error and rounding counted.
+
+        Parameters
+        ----------
+        neighboring : Neighboring
+            Who may change, and how.
+
+        Returns
+        -------
+        Shift
+            In steps of `step`, in every norm.
+        """
         step = self.query.step
         moved = Fraction(self.constant) * self.query.shift(neighboring).norm(self.norm) * step
         error = 2 * Fraction(self.error)

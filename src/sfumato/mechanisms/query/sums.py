@@ -95,7 +95,18 @@ class BoundedSum(Query):
         return self.grid.exponent == 0 and all(isinstance(bound, int) for bound in self.bounds)
 
     def steps(self, data: Any) -> int:
-        """Return the exact sum in steps."""
+        """Return the exact sum in steps.
+
+        Parameters
+        ----------
+        data : array of shape (n,)
+            A number for each record.
+
+        Returns
+        -------
+        int
+            In steps of `step`; private.
+        """
         array = as_numbers(data, integral=self._integral)
         if self._integral:
             return exact_sum(np.clip(whole(array.astype(np.int64) if not array.size else array), *self._ends))
@@ -107,7 +118,18 @@ class BoundedSum(Query):
         return int(lower), int(upper)
 
     def shift(self, neighboring: Neighboring) -> Shift:
-        """Return the larger bound, or under replace-one their difference."""
+        """Return the larger bound, or under replace-one their difference.
+
+        Parameters
+        ----------
+        neighboring : Neighboring
+            Who may change, and how.
+
+        Returns
+        -------
+        Shift
+            In steps of `step`, in every norm.
+        """
         lower, upper = self._ends
         if neighboring is Neighboring.REPLACE_ONE:
             return Shift.entries(1, upper - lower)
@@ -190,7 +212,18 @@ class Mean(Query):
         return BoundedSum(bounds=self.bounds)
 
     def steps(self, data: Any) -> int | NDArray[np.int64]:
-        """Return the exact sum, or the two sums, in steps."""
+        """Return the exact sum, or the two sums, in steps.
+
+        Parameters
+        ----------
+        data : array of shape (n,)
+            A number for each record.
+
+        Returns
+        -------
+        int, or array of int64 of shape (2,)
+            In steps of `step`; private.
+        """
         if self.n is not None:
             return self._sum.steps(data)
         one = 1 << _BITS
@@ -201,7 +234,18 @@ class Mean(Query):
         return np.array([exact_sum(steps), exact_sum(one - steps)], dtype=np.int64)
 
     def shift(self, neighboring: Neighboring) -> Shift:
-        """Return the bound of the sum, or of the two sums."""
+        """Return the bound of the sum, or of the two sums.
+
+        Parameters
+        ----------
+        neighboring : Neighboring
+            Who may change, and how.
+
+        Returns
+        -------
+        Shift
+            In steps of `step`, in every norm.
+        """
         if self.n is not None:
             check_public_size(neighboring, "leave n out")
             return self._sum.shift(neighboring)
@@ -211,7 +255,18 @@ class Mean(Query):
         return Shift(l0=2, l1=one, l2_squared=one**2, linf=one)
 
     def estimate(self, release: LatticeRelease) -> float:
-        """Return the mean, within its bounds; where no record seems to be left, the middle of the bounds."""
+        """Return the mean, within its bounds; where no record seems to be left, the middle of the bounds.
+
+        Parameters
+        ----------
+        release : Release
+            Of this query.
+
+        Returns
+        -------
+        float
+            In the unit of the data.
+        """
         if self.n is not None:
             return float(np.clip(release.value, *self.bounds))
         high, low = np.asarray(release.value, dtype=np.float64)

@@ -133,7 +133,22 @@ class GaussianNoisyMax(Mechanism):
         )
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
-        """Draw many choices at once; see `Mechanism.outputs`."""
+        """Draw many choices at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        array or list of length size
+            Candidates, or their indices.
+        """
         size = _check.integer("size", size, minimum=1)
         noise, source = self.mechanism, random_source(rng)
         steps = score_steps(Lattice(noise.grid, noise.integral), value, self.candidates)

@@ -35,6 +35,18 @@ class BestRun(NamedTuple):
         What the run returned.
     candidate
         What it was run with, where candidates were given.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import Laplace
+    >>> from sfumato.privacy import RandomStopping
+    >>> noisy = Laplace(sensitivity=1, scale=10)
+    >>> best = PrivateCandidates(
+    ...     run=lambda counts, source: (noisy.release(max(counts), rng=source).value, "a model"),
+    ...     loss=RandomStopping(noisy.privacy_loss, 1.0, 0.1),
+    ... )
+    >>> isinstance(best.release([5, 900], rng=1).value, BestRun)
+    True
     """
 
     score: Any

@@ -80,6 +80,13 @@ class Selection(Mechanism):
     One fixed rule covers odd scores: NaN is the worst score of all, infinities and what lies beyond 2^61
     steps count as 2^61 steps. The stated sensitivity must hold for scores after that rule. Rounding to the
     grid is monotone, so what moves in one direction still does, by at most ``Grid.shift``.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import Exponential
+    >>> choice = Exponential.calibrated(sensitivity=1, epsilon=1.0, candidates=("red", "green"))
+    >>> isinstance(choice, Selection), choice.release([5, 900], rng=1).value
+    (True, 'green')
     """
 
     sensitivity: Number
@@ -193,7 +200,22 @@ class Selection(Mechanism):
 
     @final
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
-        """Draw many choices at once; see `Mechanism.outputs`."""
+        """Draw many choices at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        array or list of length size
+            Candidates, or their indices.
+        """
         return self._released(
             self._draw(self._steps(value), _check.integer("size", size, minimum=1), random_source(rng))
         )

@@ -161,7 +161,22 @@ class StabilityHistogram(Mechanism):
         )
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> list[dict[Hashable, int]]:
-        """Draw many histograms at once; see `Mechanism.outputs`."""
+        """Draw many histograms at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        list of dict
+            Noisy counts by key, for each release.
+        """
         size = _check.integer("size", size, minimum=1)
         keys, counts = positive_counts(value)
         source = random_source(rng)

@@ -186,7 +186,22 @@ class SparseVector(AboveThreshold):
         return comparisons + number * self.positives
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
-        """Draw the answers of many runs at once; see `Mechanism.outputs`."""
+        """Draw the answers of many runs at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        array of shape (size, queries), or list of arrays
+            The answers of each run.
+        """
         size, steps, source = (
             _check.integer("size", size, minimum=1),
             self._queries(value),

@@ -45,6 +45,14 @@ class MeanRelease(Release):
         Its coverage, if the conditions of the mechanism hold.
     loss, neighboring, receipt, simulated
         As in `Release`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> mechanism = CoinPress.calibrated(epsilon=1.0, delta=1e-6, bounds=(-1e6, 1e6), stddev=10.0)
+    >>> release = mechanism.release(np.random.default_rng(0).normal(170, 10, 20_000), rng=1)
+    >>> isinstance(release, MeanRelease), release.interval.lower < 170 < release.interval.upper
+    (True, True)
     """
 
     interval: Interval
@@ -95,6 +103,7 @@ class CoinPress(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> mechanism = CoinPress.calibrated(epsilon=1.0, delta=1e-6, bounds=(-1e6, 1e6), stddev=10.0)
     >>> heights = np.random.default_rng(0).normal(170, 10, 20_000)
     >>> release = mechanism.release(heights, rng=1)
@@ -149,6 +158,10 @@ class CoinPress(Mechanism):
             Delta must be positive.
         bounds, stddev, steps, level, neighboring
             As in the class.
+
+        Returns
+        -------
+        CoinPress
         """
         request = PrivacyTarget(epsilon=epsilon, delta=_check.unit_interval("delta", delta))
 

@@ -64,6 +64,7 @@ class Variance(_Shares):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sfumato.mechanisms import Laplace
     >>> variance = Laplace.for_query(Variance(bounds=(0.0, 10.0)), epsilon=1.0)
     >>> release = variance.release(np.tile([2.0, 6.0], 50_000), rng=1)
@@ -82,14 +83,36 @@ class Variance(_Shares):
         return 3
 
     def steps(self, data: Any) -> _Steps:
-        """Return the exact sums in steps."""
+        """Return the exact sums in steps.
+
+        Parameters
+        ----------
+        data : array of shape (n,)
+            A number for each record.
+
+        Returns
+        -------
+        array of int64, shape (entries,)
+            In steps of `step`; private.
+        """
         position = relative_positions(as_numbers(data, integral=False), self.bounds)
         squares, rests = _rounded(position**2), _rounded((1 - position) ** 2)
         between = np.maximum(_ONE - squares - rests, 0)
         return np.array([exact_sum(part) for part in (squares, between, _ONE - squares - between)])
 
     def estimate(self, release: LatticeRelease) -> float:
-        """Return the variance; where the noise leaves no data, that of evenly spread data."""
+        """Return the variance; where the noise leaves no data, that of evenly spread data.
+
+        Parameters
+        ----------
+        release : Release
+            Of this query.
+
+        Returns
+        -------
+        float
+            In the squared unit of the data.
+        """
         high, cross, low = (max(0.0, float(entry)) for entry in release.value)
         width = self.bounds[1] - self.bounds[0]
         found = _variance(high, cross, low)
@@ -187,6 +210,7 @@ class Covariance(_Shares):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sfumato.mechanisms import Laplace
     >>> query = Covariance(bounds=((0.0, 1.0), (0.0, 2.0)))
     >>> covariance = Laplace.for_query(query, epsilon=1.0)
@@ -209,7 +233,18 @@ class Covariance(_Shares):
         return 4
 
     def steps(self, data: Any) -> _Steps:
-        """Return the exact sums in steps, of an array of shape (n, 2)."""
+        """Return the exact sums in steps, of an array of shape (n, 2).
+
+        Parameters
+        ----------
+        data : array of shape (n, 2)
+            Two numbers for each record.
+
+        Returns
+        -------
+        array of int64, shape (entries,)
+            In steps of `step`; private.
+        """
         array = as_table(data, 2)
         s, t = (relative_positions(array[:, column], self.bounds[column]) for column in (0, 1))
         both, first, second = _rounded(s * t), _rounded(s * (1 - t)), _rounded((1 - s) * t)
@@ -220,7 +255,18 @@ class Covariance(_Shares):
         return np.array([exact_sum(part) for part in parts])
 
     def estimate(self, release: LatticeRelease) -> float:
-        """Return the covariance, with divisor n; 0 where the noise leaves no data."""
+        """Return the covariance, with divisor n; 0 where the noise leaves no data.
+
+        Parameters
+        ----------
+        release : Release
+            Of this query.
+
+        Returns
+        -------
+        float
+            In the product of both units.
+        """
         both, first, second, none = np.maximum(np.asarray(release.value, dtype=np.float64), 0.0)
         total = both + first + second + none
         scale = math.prod(upper - lower for lower, upper in self.bounds)

@@ -71,6 +71,7 @@ class HeavyTailedMean(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> data = 40 + np.random.default_rng(0).standard_t(3, 50_000)
     >>> mechanism = HeavyTailedMean(
     ...     bounds=(-1e6, 1e6), deviation=2.0, expected_records=50_000, epsilon=1.0

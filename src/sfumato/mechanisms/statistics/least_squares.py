@@ -32,6 +32,13 @@ class LinearFit(NamedTuple):
     ----------
     intercept : float
     slopes : float64 array of shape (d,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> fit = LinearFit(intercept=3.0, slopes=np.array([0.5]))
+    >>> fit.intercept + fit.slopes @ [10.0]
+    np.float64(8.0)
     """
 
     intercept: float
@@ -64,6 +71,7 @@ class LeastSquares(Query):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sfumato.mechanisms import Gaussian
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(0, 10, 50_000)
@@ -95,7 +103,18 @@ class LeastSquares(Query):
         return size * (size + 1) // 2
 
     def steps(self, data: Any) -> NDArray[np.int64]:
-        """Return the exact sums in steps, of an array of shape (n, d + 1), the response last."""
+        """Return the exact sums in steps, of an array of shape (n, d + 1), the response last.
+
+        Parameters
+        ----------
+        data : array of shape (n, d + 1)
+            The features of each record, then its response.
+
+        Returns
+        -------
+        array of int64, shape (entries,)
+            In steps of `step`; private.
+        """
         width = len(self.bounds)
         array = as_table(data, width)
         lower, upper = np.array(self.bounds).T
@@ -111,7 +130,18 @@ class LeastSquares(Query):
         )
 
     def shift(self, neighboring: Neighboring) -> Shift:
-        """Return the bound of one record, or under replace-one of the difference of two."""
+        """Return the bound of one record, or under replace-one of the difference of two.
+
+        Parameters
+        ----------
+        neighboring : Neighboring
+            Who may change, and how.
+
+        Returns
+        -------
+        Shift
+            In steps of `step`, in every norm.
+        """
         size = len(self.bounds) + 1
         two = neighboring is Neighboring.REPLACE_ONE
         most = Fraction(_ONE) * size * (Fraction(math.sqrt(2) * (1 + 2.0**-50)) if two else 1)

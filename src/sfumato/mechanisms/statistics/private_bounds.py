@@ -53,6 +53,7 @@ class PrivateBounds(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> found = PrivateBounds.calibrated(epsilon=0.5)
     >>> found.release(np.linspace(20, 900, 10_000), rng=1).value
     (16.0, 1024.0)
@@ -91,6 +92,10 @@ class PrivateBounds(Mechanism):
         epsilon : float
         exponents, beta, neighboring
             As in the class.
+
+        Returns
+        -------
+        PrivateBounds
         """
         noise = Laplace.calibrated(
             sensitivity=1, l0=_bins_moved(neighboring), epsilon=epsilon, neighboring=neighboring

@@ -57,6 +57,7 @@ class TheilSen(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(0, 10, 5000)
     >>> y = np.where(rng.random(5000) < 0.1, 1e6, 3 + 0.5 * x + rng.normal(0, 0.1, 5000))

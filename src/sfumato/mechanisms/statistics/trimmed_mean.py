@@ -52,6 +52,7 @@ class TrimmedMean(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> mechanism = TrimmedMean(trim=0.05, bounds=(-1e6, 1e6), epsilon=2.0)
     >>> data = np.append(np.random.default_rng(0).normal(50, 1, 20_000), np.full(300, 9e5))
     >>> round(mechanism.release(data, rng=1).value, 1)

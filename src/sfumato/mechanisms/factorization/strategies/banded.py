@@ -57,7 +57,13 @@ class BandedToeplitz(ToeplitzStrategy):
         object.__setattr__(self, "bands", bands)
 
     def coefficients(self) -> Array:
-        """Return the bands."""
+        """Return the bands.
+
+        Returns
+        -------
+        array of shape (steps,) or shorter
+            The first is 1; those that are left out are 0.
+        """
         return np.asarray(self.bands)
 
     @classmethod

@@ -75,7 +75,12 @@ class BinaryTree(Strategy):
         return sum(self.steps >> height for height in range(self.heights))
 
     def matrix(self) -> Array:
-        """Return C, shape (entries, steps); blocks in the order in which they end, the smaller first."""
+        """Return C, shape (entries, steps); blocks in the order in which they end, the smaller first.
+
+        Returns
+        -------
+        array of shape (entries, steps)
+        """
         rows = []
         for end in range(1, self.steps + 1):
             for height in range(completed_blocks(end)):
@@ -85,7 +90,18 @@ class BinaryTree(Strategy):
         return np.array(rows)
 
     def sensitivity(self, participation: Participation = ONCE) -> Interval:
-        """Bound how far one unit moves C x: from below by the earliest pattern."""
+        """Bound how far one unit moves C x: from below by the earliest pattern.
+
+        Parameters
+        ----------
+        participation : Participation
+            In how many steps one unit takes part, and how far apart.
+
+        Returns
+        -------
+        Interval
+            L2 sensitivity to a move of one step's input by 1.
+        """
         bound = block_squares(self.steps, participation)
         steps = participation.first(self.steps)
         found = 0
@@ -95,7 +111,18 @@ class BinaryTree(Strategy):
         return Interval(sqrt_down(float(found)), sqrt_up(float(bound)))
 
     def variances(self, workload: ArrayLike | None = None) -> Array:
-        """Return the variance of each prefix sum's noise; other workloads have no estimate here."""
+        """Return the variance of each prefix sum's noise; other workloads have no estimate here.
+
+        Parameters
+        ----------
+        workload : array of shape (steps,), optional
+            Weights by age, the newest first; of prefix sums unless given.
+
+        Returns
+        -------
+        array of shape (steps,)
+            That of one measurement being 1.
+        """
         if workload is not None:
             _check.refuse(
                 "workload", "be left out for a tree", type(workload).__name__, "pass a Toeplitz strategy"
@@ -107,11 +134,26 @@ class BinaryTree(Strategy):
         return total
 
     def code(self, bits: int) -> IntegerTree:
-        """Return the tree in multiples of ``2**-bits``."""
+        """Return the tree in multiples of ``2**-bits``.
+
+        Parameters
+        ----------
+        bits : int
+            Entries are rounded to multiples of ``2**-bits``.
+
+        Returns
+        -------
+        IntegerTree
+        """
         return IntegerTree(self.steps, bits)
 
     def noise(self) -> NoiseStream:
-        """Return a fresh stream: what the prefix sum's noise changes by, with memory for a block a height."""
+        """Return a fresh stream: what the prefix sum's noise changes by, with memory for a block a height.
+
+        Returns
+        -------
+        NoiseStream
+        """
         return _Differences(self)
 
 

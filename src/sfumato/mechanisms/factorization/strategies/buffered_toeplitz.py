@@ -81,14 +81,25 @@ class BufferedToeplitz(ToeplitzStrategy):
         object.__setattr__(self, "weights", weights)
 
     def coefficients(self) -> Array:
-        """Return c, shape (steps,), made to fall where rounding would not let it."""
+        """Return c, shape (steps,), made to fall where rounding would not let it.
+
+        Returns
+        -------
+        array of shape (steps,) or shorter
+            The first is 1; those that are left out are 0.
+        """
         powers = np.arange(self.steps - 1)
         with np.errstate(under="ignore"):
             tail = sum(w * np.power(d, powers) for w, d in zip(self.weights, self.decays, strict=True))
         return np.minimum.accumulate(np.concatenate([[1.0], np.asarray(tail)]))
 
     def noise(self) -> NoiseStream:
-        """Return a fresh stream of ``C^-1 z``: memory for one array for each buffer."""
+        """Return a fresh stream of ``C^-1 z``: memory for one array for each buffer.
+
+        Returns
+        -------
+        NoiseStream
+        """
         return _Buffers(self)
 
     @classmethod

@@ -113,11 +113,27 @@ class LowerTriangular(Strategy):
         return len(self.rows)
 
     def matrix(self) -> Array:
-        """Return C, shape (steps, steps)."""
+        """Return C, shape (steps, steps).
+
+        Returns
+        -------
+        array of shape (entries, steps)
+        """
         return np.array(self.rows)
 
     def sensitivity(self, participation: Participation = ONCE) -> Interval:
-        """Bound how far one unit moves C x; see the class's notes."""
+        """Bound how far one unit moves C x; see the class's notes.
+
+        Parameters
+        ----------
+        participation : Participation
+            In how many steps one unit takes part, and how far apart.
+
+        Returns
+        -------
+        Interval
+            L2 sensitivity to a move of one step's input by 1.
+        """
         return participation_sensitivity(
             self.rows,
             separation=participation.separation,
@@ -126,16 +142,42 @@ class LowerTriangular(Strategy):
         )
 
     def variances(self, workload: ArrayLike | None = None) -> Array:
-        """Return the variance of each answer's noise."""
+        """Return the variance of each answer's noise.
+
+        Parameters
+        ----------
+        workload : array of shape (steps,), optional
+            Weights by age, the newest first; of prefix sums unless given.
+
+        Returns
+        -------
+        array of shape (steps,)
+            That of one measurement being 1.
+        """
         answers = toeplitz_matrix(prefix_weights(workload, self.steps), self.steps)
         return np.asarray(np.square(np.linalg.solve(self.rows.T, answers.T)).sum(axis=0))
 
     def code(self, bits: int) -> IntegerTriangular:
-        """Return the strategy with its entries rounded to multiples of ``2**-bits``."""
+        """Return the strategy with its entries rounded to multiples of ``2**-bits``.
+
+        Parameters
+        ----------
+        bits : int
+            Entries are rounded to multiples of ``2**-bits``.
+
+        Returns
+        -------
+        IntegerTriangular
+        """
         return IntegerTriangular(self.rows, bits)
 
     def noise(self) -> NoiseStream:
-        """Return a fresh stream of ``C^-1 z``: memory for all steps."""
+        """Return a fresh stream of ``C^-1 z``: memory for all steps.
+
+        Returns
+        -------
+        NoiseStream
+        """
         return _Substitution(self.rows)
 
 

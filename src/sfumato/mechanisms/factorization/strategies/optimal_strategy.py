@@ -81,6 +81,7 @@ def optimal_strategy(workload: ArrayLike, *, tolerance: float = 1e-4) -> Optimal
 
     Examples
     --------
+    >>> import numpy as np
     >>> found = optimal_strategy(np.tril(np.ones((64, 64))))
     >>> 1 <= found.error / found.bound < 1.0002, round(found.bound / svd_bound(np.tril(np.ones((64, 64)))), 2)
     (True, 1.06)
@@ -155,6 +156,10 @@ def svd_bound(workload: ArrayLike) -> float:
     ----------
     workload : array of shape (queries, cells)
 
+    Returns
+    -------
+    float
+
     Notes
     -----
     The square of the sum of the singular values, over the number of cells. It is attained where the square
@@ -166,6 +171,7 @@ def svd_bound(workload: ArrayLike) -> float:
 
     Examples
     --------
+    >>> import numpy as np
     >>> round(svd_bound(np.eye(8)), 9)
     8.0
     """

@@ -47,6 +47,7 @@ def p_identity(workload: ArrayLike, *, rows: int | None = None, seed: int = 0) -
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sfumato.mechanisms.factorization.strategies.optimal_strategy import total_squared_error
     >>> prefixes = np.tril(np.ones((64, 64)))
     >>> total_squared_error(prefixes, p_identity(prefixes)) < 0.5 * total_squared_error(prefixes, np.eye(64))

@@ -50,12 +50,33 @@ class Participation:
             )
 
     def most(self, steps: int) -> int:
-        """Return the most steps that one unit takes part in, of ``steps``."""
+        """Return the most steps that one unit takes part in, of ``steps``.
+
+        Parameters
+        ----------
+        steps : int
+            Length of the stream.
+
+        Returns
+        -------
+        int
+        """
         fitting = -(-steps // self.separation)
         return fitting if self.max_participations is None else min(fitting, self.max_participations)
 
     def first(self, steps: int) -> NDArray[np.intp]:
-        """Return the earliest pattern with the most steps: 0, and on by the separation."""
+        """Return the earliest pattern with the most steps: 0, and on by the separation.
+
+        Parameters
+        ----------
+        steps : int
+            Length of the stream.
+
+        Returns
+        -------
+        array of ints
+            Indices of steps, from 0.
+        """
         return np.arange(self.most(steps), dtype=np.intp) * self.separation
 
 

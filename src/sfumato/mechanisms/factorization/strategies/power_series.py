@@ -112,6 +112,7 @@ def exact_product(weights: NDArray[np.int64], values: NDArray[np.int64]) -> NDAr
 
     Examples
     --------
+    >>> import numpy as np
     >>> exact_product(np.array([3, 1]), np.array([2**40 + 1, 5, 7])).tolist()
     [3298534883331, 1099511627792, 26]
     """

@@ -51,6 +51,12 @@ class SquareRoot(ToeplitzStrategy):
         check_steps(self.steps)
 
     def coefficients(self) -> Array:
-        """Return c, shape (steps,)."""
+        """Return c, shape (steps,).
+
+        Returns
+        -------
+        array of shape (steps,) or shorter
+            The first is 1; those that are left out are 0.
+        """
         i = np.arange(1, self.steps)
         return np.concatenate([[1.0], np.cumprod((2 * i - 1) / (2 * i))])

@@ -30,6 +30,15 @@ class NoiseStream(ABC):
     -----
     If every step's noise is added to its input, then the sum over the steps so far has the noise of the
     prefix sums: ``B z`` for the strategy's B and the fresh ``z``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.mechanisms import SquareRoot
+    >>> stream = SquareRoot(steps=4).noise()
+    >>> generator = np.random.default_rng(7)
+    >>> stream.send(lambda: generator.normal(size=3)).shape
+    (3,)
     """
 
     @property
@@ -45,6 +54,11 @@ class NoiseStream(ABC):
         ----------
         draw : callable
             Called once for each row of the strategy that the step completes; the result is not changed.
+
+        Returns
+        -------
+        array
+            Of the shape that ``draw`` returns.
 
         Raises
         ------
@@ -62,6 +76,12 @@ class Strategy(ABC):
 
     Noise on a grid, with everything around it: see `ContinualSum`. For training, where float noise is
     accepted: `noise` and `loss`.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import BinaryTree, SquareRoot
+    >>> [round(strategy.max_error(), 2) for strategy in (SquareRoot(steps=64), BinaryTree(steps=64))]
+    [2.39, 5.15]
     """
 
     __slots__ = ()
@@ -75,7 +95,12 @@ class Strategy(ABC):
 
     @abstractmethod
     def matrix(self) -> Array:
-        """Return C, shape (entries, steps); row by row as they are completed."""
+        """Return C, shape (entries, steps); row by row as they are completed.
+
+        Returns
+        -------
+        array of shape (entries, steps)
+        """
 
     @abstractmethod
     def sensitivity(self, participation: Participation = ONCE) -> Interval:
@@ -109,7 +134,12 @@ class Strategy(ABC):
 
     @abstractmethod
     def noise(self) -> NoiseStream:
-        """Return a fresh stream of correlated noise, for training where float noise is accepted."""
+        """Return a fresh stream of correlated noise, for training where float noise is accepted.
+
+        Returns
+        -------
+        NoiseStream
+        """
 
     def loss(
         self,
@@ -147,7 +177,17 @@ class Strategy(ABC):
 
     @abstractmethod
     def code(self, bits: int) -> IntegerStrategy:
-        """Return the strategy in whole multiples of ``2**-bits``, as exact noise needs it."""
+        """Return the strategy in whole multiples of ``2**-bits``, as exact noise needs it.
+
+        Parameters
+        ----------
+        bits : int
+            Entries are rounded to multiples of ``2**-bits``.
+
+        Returns
+        -------
+        IntegerStrategy
+        """
 
     def max_error(self, participation: Participation = ONCE, *, workload: ArrayLike | None = None) -> float:
         """Return the greatest standard error of an answer at a noise multiplier of 1.
@@ -166,5 +206,18 @@ class Strategy(ABC):
         return self.sensitivity(participation).upper * float(np.sqrt(self.variances(workload).max()))
 
     def mean_error(self, participation: Participation = ONCE, *, workload: ArrayLike | None = None) -> float:
-        """Return the root of the mean expected squared error of all answers at a noise multiplier of 1."""
+        """Return the root of the mean expected squared error of all answers at a noise multiplier of 1.
+
+        Parameters
+        ----------
+        participation : Participation
+            In how many steps one unit takes part, and how far apart.
+        workload : array of shape (steps,), optional
+            Weights by age, the newest first; of prefix sums unless given.
+
+        Returns
+        -------
+        float
+            In the unit of one step's sensitivity.
+        """
         return self.sensitivity(participation).upper * float(np.sqrt(self.variances(workload).mean()))

@@ -81,6 +81,7 @@ def goodness_of_fit(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sfumato.mechanisms import Histogram, Laplace
     >>> from sfumato.privacy import Neighboring
     >>> faces = Histogram(categories=(1, 2, 3, 4, 5, 6))
@@ -151,6 +152,7 @@ def independence_test(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sfumato.mechanisms import Laplace
     >>> from sfumato.privacy import Neighboring
     >>> even, skewed = np.array([[200, 300], [202, 298]]), np.array([[200, 300], [300, 200]])

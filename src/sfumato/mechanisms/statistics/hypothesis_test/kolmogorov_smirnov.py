@@ -58,6 +58,7 @@ class KolmogorovSmirnov(Query):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sfumato.mechanisms import Laplace
     >>> from sfumato.privacy import Neighboring
     >>> query = KolmogorovSmirnov(cdf=lambda x: np.clip(x, 0, 1), n=1000)
@@ -88,7 +89,18 @@ class KolmogorovSmirnov(Query):
         return 1
 
     def steps(self, data: Any) -> int:
-        """Return the statistic in steps."""
+        """Return the statistic in steps.
+
+        Parameters
+        ----------
+        data : array of shape (n,)
+            A number for each record.
+
+        Returns
+        -------
+        int
+            In steps of `step`; private.
+        """
         array = as_numbers(data, integral=False)[: self.n]
         with np.errstate(all="ignore"):
             chances = np.asarray(self.cdf(np.nan_to_num(array.astype(np.float64), nan=0.0)), dtype=np.float64)
@@ -108,7 +120,18 @@ class KolmogorovSmirnov(Query):
         return int(max(np.max(ranks - self.n * positions), np.max(self.n * positions - (ranks - _ONE))))
 
     def shift(self, neighboring: Neighboring) -> Shift:
-        """Return the bound for a replaced record."""
+        """Return the bound for a replaced record.
+
+        Parameters
+        ----------
+        neighboring : Neighboring
+            Who may change, and how.
+
+        Returns
+        -------
+        Shift
+            In steps of `step`, in every norm.
+        """
         check_public_size(neighboring)
         return Shift.entries(1, _ONE)
 

@@ -47,6 +47,15 @@ class HypothesisTestResult(NamedTuple):
     p_value : float
         Rounded up: under the null hypothesis it is at most x with probability at most x, over sampling and
         noise, for every x.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.mechanisms import Count, Laplace, binomial_test
+    >>> measured = Laplace.for_query(Count(), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE)
+    >>> result = binomial_test(measured.release(np.ones(580), rng=1), n=1000, share=0.5)
+    >>> result.p_value < 0.001
+    True
     """
 
     statistic: float

@@ -71,6 +71,7 @@ def t_test(
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sfumato.mechanisms import Laplace
     >>> query = Variance(bounds=(0.0, 100.0))
     >>> noisy = Laplace.for_query(query, epsilon=1.0)

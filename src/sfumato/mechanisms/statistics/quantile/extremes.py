@@ -94,7 +94,21 @@ class Extreme(RankMechanism):
         return self._released(self.outputs(value, 1, source)[0], source)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
-        """Draw many answers at once; see `Mechanism.outputs`."""
+        """Draw many answers at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        array of shape (size,)
+        """
         size = _check.integer("size", size, minimum=1)
         lower, upper = self._ends()
         top = self.side == "max"

@@ -77,6 +77,7 @@ class JointQuantiles(RankMechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> quartiles = JointQuantiles(quantiles=(0.25, 0.5, 0.75), bounds=(0.0, 1.0), epsilon=1.0)
     >>> quartiles.release(np.linspace(0, 1, 1001), rng=2).value.round(2).tolist()
     [0.25, 0.5, 0.75]

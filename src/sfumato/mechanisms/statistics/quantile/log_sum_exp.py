@@ -51,6 +51,7 @@ class LogSumExpBounds:
 
     Examples
     --------
+    >>> import numpy as np
     >>> logs = LogSumExpBounds(20, 52)
     >>> int(logs.add(np.array([0]), np.array([0]))[0]) / 2**20  # log(2) = 0.69314718
     0.6931476593017578

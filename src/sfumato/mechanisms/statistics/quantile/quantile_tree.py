@@ -48,6 +48,15 @@ class QuantilesRelease(Release):
         What no quantile is beyond.
     loss, neighboring, receipt, simulated
         As in `Release`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> tree = QuantileTree.calibrated(quantiles=(0.25, 0.5, 0.75), bounds=(0, 120), epsilon=1.0)
+    >>> release = tree.release(np.arange(91_000) % 91, rng=1)
+    >>> lower, upper, _ = release.interval(0.95)
+    >>> bool(((lower <= release.value) & (release.value <= upper)).all())
+    True
     """
 
     lower: NDArray[Any]
@@ -65,6 +74,11 @@ class QuantilesRelease(Release):
         ----------
         level : float
             Strictly between 0 and 1; above 0.99 the interval is all between the bounds.
+
+        Returns
+        -------
+        Interval of arrays of shape (quantiles,)
+            In the unit of the data.
 
         Notes
         -----
@@ -122,6 +136,7 @@ class QuantileTree(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> tree = QuantileTree.calibrated(quantiles=(0.25, 0.5, 0.75), bounds=(0, 120), epsilon=1.0)
     >>> release = tree.release(np.arange(91_000) % 91, rng=1)
     >>> release.value.tolist(), release.loss.epsilon()
@@ -168,6 +183,10 @@ class QuantileTree(Mechanism):
         records : int
             The most records of one unit; that it has no more is the caller's to see to.
         neighboring : Neighboring
+
+        Returns
+        -------
+        QuantileTree
         """
         two = _two(bounds)
         shape = _shape(_settled(grid, two), two)
@@ -235,7 +254,21 @@ class QuantileTree(Mechanism):
         )
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> NDArray[Any]:
-        """Draw many answers at once, as the trees of so many groups; see `Mechanism.outputs`."""
+        """Draw many answers at once, as the trees of so many groups; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        array of shape (size, quantiles)
+        """
         source, size = random_source(rng), _check.integer("size", size, minimum=1)
         exact, many = self._counts(value), len(self._orders)
         bins = len(exact.leaves)

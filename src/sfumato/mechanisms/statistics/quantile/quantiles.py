@@ -141,6 +141,7 @@ class Quantile(RankMechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> ages = np.arange(1000) % 90
     >>> median = Quantile(quantile=0.5, bounds=(0, 120), epsilon=0.5)
     >>> median.release(ages, rng=1).value, median.rank_bound(0.05)
@@ -182,7 +183,21 @@ class Quantile(RankMechanism):
         return self._released(self.outputs(value, 1, source)[0], source)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
-        """Draw many answers at once; see `Mechanism.outputs`."""
+        """Draw many answers at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        array of shape (size,)
+        """
         size = _check.integer("size", size, minimum=1)
         lower, upper = self._ends()
         ranks = PartitionedNumbers(without_nan(value), self.grid, lower, upper)
@@ -243,6 +258,7 @@ class Quantiles(RankMechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> deciles = Quantiles(quantiles=[k / 10 for k in range(1, 10)], bounds=(0.0, 1.0), epsilon=1.0)
     >>> deciles.release(np.linspace(0, 1, 10_001), rng=2).value.round(2).tolist()
     [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
