@@ -1,4 +1,4 @@
-"""Attacks: how well someone could tell who was in the training of a model.
+"""Attacks: membership inference against trained models, with certified error rates.
 
 :func:`lira`, :func:`rmia` and :func:`loss_threshold` score examples; :func:`membership_report` says how well
 scores tell members from others, with exact intervals, and what that proves of the epsilon that was claimed.

@@ -1,4 +1,4 @@
-"""The audit: black-box and exact tests of what a mechanism claims, ours or anybody's.
+"""Auditing: black-box and exact tests of what a mechanism claims, ours or anybody's.
 
 :func:`audit` runs a mechanism many times on neighboring inputs and certifies a lower bound on its epsilon,
 with the event that shows it; :func:`exact_audit` computes it where the distribution is known;
@@ -18,7 +18,7 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato.audit.blackbox import Audit, audit
     from sfumato.audit.events import Event
-    from sfumato.audit.exact_audit import ExactAudit, exact_audit
+    from sfumato.audit.exact_probabilities import ExactAudit, exact_audit
     from sfumato.audit.floating_point import PrecisionAudit, audit_precision
     from sfumato.audit.input_pairs import InputPair, array_pairs, score_pairs, vector_pairs
     from sfumato.audit.one_run import (
@@ -26,11 +26,10 @@ if TYPE_CHECKING:
         OneRunAudit,
         audit_one_run,
         best_guesses,
-        one_run_bound,
-        one_run_p_value,
     )
+    from sfumato.audit.one_run_bounds import one_run_bound, one_run_p_value
     from sfumato.audit.one_run_trade_off import one_run_trade_off_p_value
-    from sfumato.audit.sparse_vector_distribution import sparse_vector_distribution, sparse_vector_ratio
+    from sfumato.audit.sparse_vector_quadrature import sparse_vector_distribution, sparse_vector_ratio
     from sfumato.audit.timing import TimingAudit, audit_timing
 
 __all__ = [
@@ -63,7 +62,7 @@ __getattr__, __dir__ = attach(
     {
         "Audit": "sfumato.audit.blackbox",
         "Event": "sfumato.audit.events",
-        "ExactAudit": "sfumato.audit.exact_audit",
+        "ExactAudit": "sfumato.audit.exact_probabilities",
         "Guesses": "sfumato.audit.one_run",
         "InputPair": "sfumato.audit.input_pairs",
         "OneRunAudit": "sfumato.audit.one_run",
@@ -75,13 +74,13 @@ __getattr__, __dir__ = attach(
         "audit_precision": "sfumato.audit.floating_point",
         "audit_timing": "sfumato.audit.timing",
         "best_guesses": "sfumato.audit.one_run",
-        "exact_audit": "sfumato.audit.exact_audit",
-        "one_run_bound": "sfumato.audit.one_run",
+        "exact_audit": "sfumato.audit.exact_probabilities",
+        "one_run_bound": "sfumato.audit.one_run_bounds",
+        "one_run_p_value": "sfumato.audit.one_run_bounds",
         "one_run_trade_off_p_value": "sfumato.audit.one_run_trade_off",
-        "one_run_p_value": "sfumato.audit.one_run",
         "score_pairs": "sfumato.audit.input_pairs",
-        "sparse_vector_distribution": "sfumato.audit.sparse_vector_distribution",
-        "sparse_vector_ratio": "sfumato.audit.sparse_vector_distribution",
+        "sparse_vector_distribution": "sfumato.audit.sparse_vector_quadrature",
+        "sparse_vector_ratio": "sfumato.audit.sparse_vector_quadrature",
         "vector_pairs": "sfumato.audit.input_pairs",
     },
 )

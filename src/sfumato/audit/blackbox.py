@@ -1,4 +1,4 @@
-"""The audit: a certified lower bound on the epsilon of anything that can be run."""
+"""Black-box auditing: a certified lower bound on the epsilon of anything that can be run."""
 
 from __future__ import annotations
 

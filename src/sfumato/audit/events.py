@@ -1,4 +1,4 @@
-"""Events, and the choice of those that tell two inputs apart best."""
+"""Events (sets of outputs), and the choice of those that distinguish two inputs best."""
 
 from __future__ import annotations
 

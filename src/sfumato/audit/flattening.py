@@ -1,4 +1,4 @@
-"""Outputs of any kind, taken apart into the numbers and labels that they are made of."""
+"""Flattens outputs of any kind into the numbers and labels that they consist of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Impossible outputs: floats that one input can give and its neighbor never does, at full precision."""
+"""Floating-point auditing: outputs that one input can produce and its neighbor never does."""
 
 from __future__ import annotations
 

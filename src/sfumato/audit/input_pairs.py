@@ -1,4 +1,4 @@
-"""Pairs of neighboring inputs that an audit runs a mechanism on."""
+"""Pairs of neighboring inputs on which an audit runs a mechanism."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The JSON document of an audit, as ``sfumato audit --json`` prints it; frozen, field by field."""
+"""The JSON document that ``sfumato audit --json`` prints: a versioned format, field by field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a first sample of two inputs suggests to score: tails, single outcomes, and learned posteriors."""
+"""Scores learned from a first sample of two inputs: tails, single outputs, and posterior odds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What two probabilities prove: the epsilon and the mu that they force."""
+"""Lower bounds on epsilon and mu from bounds on two probabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One run against a whole trade-off curve: many (epsilon, delta) that hold together refute more than one."""
+"""Auditing a whole trade-off curve in one run: several (epsilon, delta) together refute more than one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.audit.one_run import checked_counts
+from sfumato.audit.one_run_bounds import checked_counts
 
 __all__ = ["one_run_trade_off_p_value"]
 

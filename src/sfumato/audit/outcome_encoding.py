@@ -1,4 +1,4 @@
-"""What a mechanism gave, as numbers: columns rounded at a resolution, and a key for each distinct outcome."""
+"""Encodes outputs as numbers: columns rounded at a resolution, and a key for each distinct output."""
 
 from __future__ import annotations
 

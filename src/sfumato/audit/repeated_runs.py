@@ -1,4 +1,4 @@
-"""How a mechanism of ours, or any callable, is run many times on one input."""
+"""Runs a mechanism of ours, or any callable, many times on one input."""
 
 from __future__ import annotations
 

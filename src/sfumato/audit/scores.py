@@ -1,4 +1,4 @@
-"""Scores: functions of an outcome whose thresholds are the events that an audit tries."""
+"""Scores of outputs, whose thresholds define the events that an audit tries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the time of a release tells its noise."""
+"""Timing side channels: tests whether the time of a release correlates with its noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pairs that try each kind of our own mechanisms hardest, as far as public parameters tell."""
+"""The neighboring inputs on which each of our own mechanisms comes closest to its claim."""
 
 from __future__ import annotations
 

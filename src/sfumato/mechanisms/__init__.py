@@ -1,4 +1,4 @@
-"""Mechanisms: exact answers in, noisy releases out, with a loss derived from the parameters that ran.
+"""Mechanisms: a query's exact answer in, a noisy release out, and the privacy loss of what was run.
 
 A :class:`Query` knows how far one unit moves it; a mechanism (:class:`Laplace`, :class:`Gaussian`) adds exact
 noise to hide that much; a :class:`Release` carries the value with its error and its loss. These are the raw
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.base.release import Release
     from sfumato.mechanisms.base.sensitivity import Norm, Shift, Stability
     from sfumato.mechanisms.factorization.continual_sum import ContinualSum
-    from sfumato.mechanisms.factorization.k_norm import KNorm, KNormRelease
+    from sfumato.mechanisms.factorization.k_norm import KNorm
+    from sfumato.mechanisms.factorization.k_norm_release import KNormRelease
     from sfumato.mechanisms.factorization.kronecker_mechanism import KroneckerMechanism
     from sfumato.mechanisms.factorization.linear_release import LinearRelease
     from sfumato.mechanisms.factorization.matrix_mechanism import MatrixMechanism
@@ -207,7 +208,7 @@ __getattr__, __dir__ = attach(
         "ContributionBound": "sfumato.mechanisms.query.contribution_bound",
         "Count": "sfumato.mechanisms.query.counts",
         "Covariance": "sfumato.mechanisms.statistics.covariance",
-        "KNormRelease": "sfumato.mechanisms.factorization.k_norm",
+        "KNormRelease": "sfumato.mechanisms.factorization.k_norm_release",
         "Exponential": "sfumato.mechanisms.selection.exponential",
         "Extreme": "sfumato.mechanisms.statistics.quantile.extremes",
         "Gaussian": "sfumato.mechanisms.noise.gaussian",

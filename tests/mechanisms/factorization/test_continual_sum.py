@@ -54,9 +54,9 @@ def test_sensitivity_covers_every_pattern_of_whole_moves(
 ) -> None:
     """All patterns, all moves of -2 to 2 in each of their steps: the claimed square is never exceeded."""
     mechanism = ContinualSum(strategy=strategy, sensitivity=2, stddev=5, participation=participation, bits=6)
-    matrix = whole_matrix(strategy.code(6), 11).astype(object)
+    matrix = whole_matrix(strategy.in_integers(6), 11).astype(object)
     greatest = 0
-    for count in range(1, participation.most(11) + 1):
+    for count in range(1, participation.max_steps(11) + 1):
         for pattern in itertools.combinations(range(11), count):
             if (np.diff(pattern) < participation.separation).any():
                 continue
@@ -81,7 +81,7 @@ def test_replacement_may_move_a_unit_to_other_steps(strategy: Strategy) -> None:
         neighboring=Neighboring.REPLACE_ONE,
         bits=6,
     )
-    matrix = whole_matrix(strategy.code(6), 11)
+    matrix = whole_matrix(strategy.in_integers(6), 11)
     units = [steps for count in (1, 2) for steps in itertools.combinations(range(11), count)]
     moved = np.zeros((2 * len(units), 11), dtype=np.int64)
     for row, steps in enumerate(units):
@@ -109,11 +109,11 @@ def test_the_loss_covers_the_exact_distribution_of_what_is_measured(
     moves = [
         u
         for u in itertools.product((-1, 0, 1), repeat=2)
-        if 0 < abs(u[0]) + abs(u[1]) <= participation.most(2)
+        if 0 < abs(u[0]) + abs(u[1]) <= participation.max_steps(2)
     ]
     greatest = 0.0
     for move in moves:
-        a, b = (strategy.code(0).measure(np.array(move))).tolist()
+        a, b = (strategy.in_integers(0).measure(np.array(move))).tolist()
         truth = math.fsum(
             max(0.0, mass[i] * mass[j] - math.exp(epsilon) * mass[i - a] * mass[j - b]) / total**2
             for i, j in itertools.product(reach, repeat=2)
@@ -125,7 +125,7 @@ def test_the_loss_covers_the_exact_distribution_of_what_is_measured(
 @cases("strategy", [*STRATEGIES, SquareRoot(steps=700), BinaryTree(steps=700)], ids=repr)
 def test_streamed_measurements_equal_the_dense_product_to_the_bit(strategy: Strategy) -> None:
     steps = strategy.steps
-    code = strategy.code(12)
+    code = strategy.in_integers(12)
     values = np.random.default_rng(1).integers(-(10**9), 10**9, (steps, 2))
     whole = np.rint(strategy.matrix() * 2**12).astype(np.int64).astype(object)
     dense = whole @ values.astype(object)
@@ -142,7 +142,7 @@ def test_streamed_measurements_equal_the_dense_product_to_the_bit(strategy: Stra
 @cases("steps", [1, 2, 6, 11])
 def test_estimates_are_exact_without_noise(strategy: Strategy, steps: int) -> None:
     values = np.random.default_rng(2).integers(-1000, 1000, (steps, 3))
-    code = strategy.code(20)
+    code = strategy.in_integers(20)
     np.testing.assert_allclose(
         code.estimate(code.measure(values), steps), np.cumsum(values, axis=0), atol=1e-8
     )
@@ -157,7 +157,7 @@ def test_estimates_are_exact_without_noise(strategy: Strategy, steps: int) -> No
     ids=lambda strategy: type(strategy).__name__,
 )
 def test_floats_lose_less_than_is_allowed(strategy: Strategy) -> None:
-    code = strategy.code(16)
+    code = strategy.in_integers(16)
     generator = np.random.default_rng(3)
     for values in (np.full(20_000, 10**6), generator.integers(-(10**6), 10**6, 20_000)):
         measured = code.measure(values)
@@ -169,7 +169,7 @@ def test_floats_lose_less_than_is_allowed(strategy: Strategy) -> None:
 @cases("strategy", STRATEGIES, ids=repr)
 def test_stated_errors_are_those_of_the_weights(strategy: Strategy) -> None:
     """Variances, magnitudes and numbers of draws, from the estimates of each measurement alone."""
-    code = strategy.code(16)
+    code = strategy.in_integers(16)
     entries = len(code.measure(np.zeros(11, dtype=np.int64)))
     weights = np.array([code.estimate(row << 16, 11) for row in np.eye(entries, dtype=np.int64)]).T
     np.testing.assert_allclose(code.variances, np.square(weights).sum(axis=1), rtol=1e-9)
@@ -193,7 +193,7 @@ def test_noise_has_the_stated_covariance_and_coverage(strategy: Strategy) -> Non
         narrower=(0, variance / 1.1),
         one_step_late=(0, np.roll(variance, 1)),
     )
-    code = strategy.code(mechanism.bits)
+    code = strategy.in_integers(mechanism.bits)
     entries = len(code.measure(np.zeros(64, dtype=np.int64)))
     weights = code.estimate(np.eye(entries, dtype=np.int64) << mechanism.bits, 64)
     truth = 9 * weights @ weights.T
@@ -406,7 +406,7 @@ def test_noise_of_so_few_steps_that_entries_are_not_multiplied_exactly_is_refuse
             made()
         return
     values = np.random.default_rng(1).integers(0, 1000, 300)
-    code = made()._code
+    code = made()._integers
     assert isinstance(code, IntegerToeplitz)
     weights = [int(weight) for weight in code.weights]
     exact = [sum(weights[t - i] * int(values[i]) for i in range(t + 1)) for t in range(300)]

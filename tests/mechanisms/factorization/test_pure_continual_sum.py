@@ -35,7 +35,7 @@ def test_no_pattern_moves_more_than_is_paid_for(
         neighboring=neighboring,
     )
     units = [np.zeros(steps, dtype=np.int64)]
-    for count in range(1, participation.most(steps) + 1):
+    for count in range(1, participation.max_steps(steps) + 1):
         for pattern in itertools.combinations(range(steps), count):
             if (np.diff(pattern) >= participation.separation).all():
                 for signs in itertools.product((-2, 2), repeat=count):

@@ -1,4 +1,4 @@
-"""LiRA: how an example's confidence is spread over shadow models that saw it, and that did not."""
+"""LiRA, the likelihood ratio attack: compares shadow models trained with and without an example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an attack on membership achieves, with intervals, beside what the claimed privacy allows."""
+"""The report on a membership attack: error rates with intervals, beside what the claimed privacy allows."""
 
 from __future__ import annotations
 

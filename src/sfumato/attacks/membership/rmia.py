@@ -1,4 +1,4 @@
-"""RMIA: how often an example speaks more for the model than others of its population do."""
+"""RMIA, the robust membership inference attack: compares an example's likelihood ratio to a population."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model says of an example, as one number that membership shows in."""
+"""Attack signals: losses and confidences of a model, as one number for each example."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Thresholds on scores: chosen on one half, counted on the other."""
+"""Decision thresholds for attack scores: chosen on one half of the scores, evaluated on the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Additive noise gone wrong: the wrong sensitivity, and floats whose low bits tell the answer."""
+"""Broken additive noise: a wrong sensitivity, and floats whose low bits reveal the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters that were read off the data without paying: where to clamp, and how many there are."""
+"""Parameters computed from the data without a privacy cost: clamping bounds, and the number of records."""
 
 from __future__ import annotations
 

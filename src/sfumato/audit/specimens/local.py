@@ -1,4 +1,4 @@
-"""Reports of single people that give too much away: bits that are always true, and an order that tells."""
+"""Broken local randomizers: bits that are never flipped, and an order that reveals the true value."""
 
 from __future__ import annotations
 

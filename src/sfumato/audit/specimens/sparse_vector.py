@@ -1,4 +1,4 @@
-"""Sparse vector algorithms that were published with a proof and are not private as claimed.
+"""Sparse vector algorithms that were published with a wrong privacy proof.
 
 Numbered as in Lyu, Su, Li (2017), "Understanding the sparse vector technique for differential privacy", PVLDB
 10(6), Figure 1, where each is analysed. The right one is `sfumato.mechanisms.SparseVector`.

@@ -1,4 +1,4 @@
-"""What every specimen is: a broken algorithm, what it claims, and inputs that show it up."""
+"""The base class of all specimens: a broken algorithm, its false claim, and inputs that expose it."""
 
 from __future__ import annotations
 

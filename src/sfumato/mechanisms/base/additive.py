@@ -1,4 +1,4 @@
-"""What the additive mechanisms share: whole numbers in, noise on whole numbers, whole numbers out."""
+"""The base class of mechanisms that add integer noise to integers, or to reals rounded to a grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The least noise whose loss meets a request: searched over the loss of the distribution that is sampled."""
+"""Calibration: the least noise whose privacy loss meets a target (epsilon, delta)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The power-of-two grid: real values become whole numbers of steps, and the rounding is in the sensitivity.
+"""The power-of-two grid to which real values are rounded; the rounding is counted in the sensitivity.
 
 Noise on a float lattice that depends on the value leaks it (I. Mironov, "On significance of the least
 significant bits for differential privacy", CCS 2012). Here every value is rounded to a multiple of one public

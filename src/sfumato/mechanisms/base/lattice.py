@@ -1,4 +1,4 @@
-"""What values are before noise or a comparison: whole numbers as they are, or reals rounded to a grid."""
+"""The lattice of values that a mechanism works on: integers, or reals rounded to a grid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A noisy number on a lattice, with the error that the public distribution of its noise tells."""
+"""A noisy number on a lattice, with its standard error and confidence interval."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A query and a mechanism joined: exact answer, noise, release."""
+"""A measurement: a query and a mechanism joined, from data to release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every mechanism is: frozen parameters, a loss derived from them, and a release drawn with them."""
+"""The base class of all mechanisms: frozen parameters, a privacy loss, and a release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mechanisms on disjoint parts of the units, for the price of the dearest one."""
+"""Parallel composition: mechanisms on disjoint parts of the units cost as much as the worst part."""
 
 from __future__ import annotations
 

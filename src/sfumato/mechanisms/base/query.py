@@ -1,4 +1,4 @@
-"""Queries: exact functions of the data that know how far one unit moves them."""
+"""The base class of queries: exact functions of the data with a proven sensitivity."""
 
 from __future__ import annotations
 

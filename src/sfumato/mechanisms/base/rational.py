@@ -1,4 +1,4 @@
-"""Exact arithmetic on rationals: logarithms to base two, square roots rounded up, the simplest fraction."""
+"""Exact rational arithmetic: logarithms to base two, square roots rounded up, simplest fractions."""
 
 from __future__ import annotations
 

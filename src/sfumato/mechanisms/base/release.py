@@ -1,4 +1,4 @@
-"""What leaves a mechanism: a value, what it cost, who is protected, and the receipt of the charge."""
+"""A release: a value that may be shown, its privacy loss, its neighboring relation and its receipt."""
 
 from __future__ import annotations
 

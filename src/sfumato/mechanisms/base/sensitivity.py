@@ -1,4 +1,4 @@
-"""How far one unit moves an answer: exact integer bounds, in grid steps, in several norms at once."""
+"""Sensitivity: exact integer bounds on how far one unit moves an answer, in several norms at once."""
 
 from __future__ import annotations
 

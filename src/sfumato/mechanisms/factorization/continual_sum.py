@@ -1,4 +1,4 @@
-"""Sums so far, released step after step: noise is correlated so that no sum has much of it."""
+"""Continual counting: running sums with correlated Gaussian noise, so that each has a small error."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class ContinualSum(StreamMechanism):
     integral: bool = field(default=None, repr=False)  # type: ignore[assignment]  # settled in __post_init__
     neighboring: Neighboring = Neighboring.ADD_REMOVE
     bits: int = field(default=None, repr=False)  # type: ignore[assignment]  # settled in __post_init__
-    _code: IntegerStrategy = field(init=False, repr=False, compare=False)
+    _integers: IntegerStrategy = field(init=False, repr=False, compare=False)
     _squares: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -133,10 +133,10 @@ class ContinualSum(StreamMechanism):
         if not 1 <= self._noise() <= _WIDEST:
             rule = f"be from 1 to 2**40 steps of 2**-{self.bits} of {self.grid}"
             _check.refuse("stddev", rule, self.stddev, "pass another grid, or values in other units")
-        put("_code", self.strategy.code(self.bits))
-        if self._code.limit < 1:
+        put("_integers", self.strategy.in_integers(self.bits))
+        if self._integers.limit < 1:
             _check.refuse("bits", "leave room for values", self.bits, "pass fewer, or a coarser grid")
-        put("_squares", self._code.squared_sensitivity(self.participation))
+        put("_squares", self._integers.squared_sensitivity(self.participation))
 
     @classmethod
     def calibrated(
@@ -205,7 +205,7 @@ class ContinualSum(StreamMechanism):
     @property
     def stddevs(self) -> Array:
         """Standard deviation of each sum's noise, shape (steps,), in the unit of the values."""
-        return np.sqrt(self._code.variances) * float(self.stddev)
+        return np.sqrt(self._integers.variances) * float(self.stddev)
 
     def _price(self, noise: Fraction) -> PrivacyLoss:
         return DiscreteGaussianVector(noise, self.l2_squared, neighboring=self.neighboring)
@@ -214,8 +214,8 @@ class ContinualSum(StreamMechanism):
         """Return the noise's standard deviation in its own steps."""
         return Fraction(self.stddev) / self.grid.step * (1 << self.bits)
 
-    def _coded(self) -> IntegerStrategy:
-        return self._code
+    def _integer_strategy(self) -> IntegerStrategy:
+        return self._integers
 
     def _draw(self, size: tuple[int, ...], source: RandomSource) -> NDArray[np.int64]:
         return discrete_gaussian(self._noise(), size, source)
@@ -223,9 +223,9 @@ class ContinualSum(StreamMechanism):
     def _error(self, released: int | slice, greatest: float) -> NormalError:
         unit = float(self.grid.step * power_of_two(-self.bits))
         errors = (
-            np.sqrt(self._code.variances[released]) * float(self.stddev),
-            unit * (0.5 * self._code.spreads[released] + self._code.floats * greatest),
-            self._code.draws[released] * (0.125 / float(self._noise()) ** 2),
+            np.sqrt(self._integers.variances[released]) * float(self.stddev),
+            unit * (0.5 * self._integers.spreads[released] + self._integers.floats * greatest),
+            self._integers.draws[released] * (0.125 / float(self._noise()) ** 2),
         )
         stddev, slack, missed = (float(e) if isinstance(released, int) else e for e in errors)
         return NormalError(stddev=stddev, slack=slack, missed=missed)

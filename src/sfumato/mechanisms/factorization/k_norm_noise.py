@@ -1,4 +1,4 @@
-r"""Exact noise whose chance falls with the largest of its entries, and other polytopes by rejection.
+r"""Exact samplers for K-norm noise: the cube, the Euclidean ball, and polytopes by rejection.
 
 Throughout :math:`q = e^{-1/s}` for a scale s in steps.
 """

@@ -1,4 +1,4 @@
-"""The matrix mechanism on a table of counts, for a workload that is a product over the table's axes."""
+"""The matrix mechanism for a contingency table and a workload that is a Kronecker product over its axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far weighted sums of independent Laplace variables reach, from their characteristic function."""
+"""Tail bounds for weighted sums of independent Laplace variables, from their characteristic function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The error of weighted sums of exact noise: how far they reach, with a proven chance."""
+"""The error of weighted sums of exact noise: standard errors, and bounds with a proven probability."""
 
 from __future__ import annotations
 

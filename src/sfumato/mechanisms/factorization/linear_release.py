@@ -1,4 +1,4 @@
-"""Answers that are linear in exact noise, with their errors."""
+"""Releases of answers that are linear in exact noise, with their standard errors and intervals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The matrix mechanism: measure what answers a workload best, and answer by least squares."""
+"""The matrix mechanism: measure a strategy, and answer a workload by least squares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private multiplicative weights: a synthetic histogram that learns from the worst-answered queries."""
+"""MWEM: a synthetic histogram that learns from the queries it answers worst."""
 
 from __future__ import annotations
 

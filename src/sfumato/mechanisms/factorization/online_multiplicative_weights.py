@@ -1,4 +1,4 @@
-"""Private multiplicative weights online: queries come one by one, and only surprises are paid for."""
+"""Online private multiplicative weights: queries arrive one by one; only surprising answers cost privacy."""
 
 from __future__ import annotations
 

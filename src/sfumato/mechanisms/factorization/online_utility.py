@@ -1,4 +1,4 @@
-"""How far online multiplicative weights may be off, and the threshold that keeps them within it."""
+"""The error bound of online multiplicative weights, and the threshold that ensures it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Symmetric bodies given by facets or by points, in whole numbers."""
+"""Symmetric polytopes given by facets or by points, in exact integers."""
 
 from __future__ import annotations
 

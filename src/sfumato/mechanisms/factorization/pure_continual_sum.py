@@ -1,4 +1,4 @@
-"""Sums so far under pure DP: a tree of sums, each with Laplace noise."""
+"""Continual counting under pure DP: a binary tree of sums with Laplace noise."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class PureContinualSum(StreamMechanism):
     grid: Grid = None  # type: ignore[assignment]  # settled in __post_init__
     integral: bool = field(default=None, repr=False)  # type: ignore[assignment]  # settled in __post_init__
     neighboring: Neighboring = Neighboring.ADD_REMOVE
-    _code: IntegerStrategy = field(init=False, repr=False, compare=False)
+    _integers: IntegerStrategy = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         check_kind("strategy", self.strategy, BinaryTree, "others have a larger L1 sensitivity")
@@ -98,7 +98,7 @@ class PureContinualSum(StreamMechanism):
         if not 1 / Fraction(_WIDEST) <= self._noise() <= _WIDEST:
             rule = f"be from 2**-40 to 2**40 steps of 2**-{_BITS} of {self.grid}"
             _check.refuse("scale", rule, self.scale, "pass another grid, or values in other units")
-        object.__setattr__(self, "_code", self.strategy.code(_BITS))
+        object.__setattr__(self, "_integers", self.strategy.in_integers(_BITS))
 
     @classmethod
     def calibrated(
@@ -132,7 +132,7 @@ class PureContinualSum(StreamMechanism):
         request = PrivacyTarget(epsilon=epsilon, delta=delta)
         check_kind("strategy", strategy, BinaryTree, "others have a larger L1 sensitivity")
 
-        blocks = strategy.heights * participation.most(strategy.steps)
+        blocks = strategy.heights * participation.max_steps(strategy.steps)
         start = Fraction(as_bound("sensitivity", sensitivity)) * blocks / request.exact_epsilon
         template = cls(
             strategy=strategy,
@@ -150,7 +150,7 @@ class PureContinualSum(StreamMechanism):
     @property
     def l1(self) -> int:
         """The L1 norm by which one unit moves what is measured, in steps of the noise."""
-        blocks = self.strategy.heights * self.participation.most(self.strategy.steps)
+        blocks = self.strategy.heights * self.participation.max_steps(self.strategy.steps)
         return blocks * self._shift() * (2 if self.neighboring is Neighboring.REPLACE_ONE else 1)
 
     @property
@@ -161,7 +161,7 @@ class PureContinualSum(StreamMechanism):
     @property
     def stddevs(self) -> Array:
         """Standard deviation of each sum's noise, shape (steps,), in the unit of the values."""
-        return np.sqrt(2 * self._code.variances) * float(self.scale)
+        return np.sqrt(2 * self._integers.variances) * float(self.scale)
 
     def _noise(self) -> Fraction:
         """Return the scale in the noise's own steps."""
@@ -178,13 +178,13 @@ class PureContinualSum(StreamMechanism):
         return steps << _BITS
 
     def _price(self, scale: Fraction) -> PrivacyLoss:
-        once = self.participation.most(self.strategy.steps) == 1
+        once = self.participation.max_steps(self.strategy.steps) == 1
         if once and self.l0 == 1 and self.neighboring is not Neighboring.REPLACE_ONE:
             return DiscreteLaplace(scale, self._shift(), neighboring=self.neighboring) * self.strategy.heights
         return PureDP(fraction_up(self.l1 / scale), neighboring=self.neighboring)
 
-    def _coded(self) -> IntegerStrategy:
-        return self._code
+    def _integer_strategy(self) -> IntegerStrategy:
+        return self._integers
 
     def _draw(self, size: tuple[int, ...], source: RandomSource) -> NDArray[np.int64]:
         return discrete_laplace(self._noise(), size, source)
@@ -194,8 +194,8 @@ class PureContinualSum(StreamMechanism):
         return LaplaceError(
             terms=_PrefixTerms(np.atleast_1d(np.arange(1, self.strategy.steps + 1)[released])),
             scale=float(self.scale),
-            lattice=unit * self._code.spreads[released],
-            floats=np.full_like(self._code.spreads, unit * self._code.floats * greatest)[released],
+            lattice=unit * self._integers.spreads[released],
+            floats=np.full_like(self._integers.spreads, unit * self._integers.floats * greatest)[released],
         )
 
 

@@ -1,4 +1,4 @@
-"""A stream of linear queries under way, answered by a synthetic histogram that learns from surprises."""
+"""An open stream of linear queries, answered by a synthetic histogram that is updated after surprises."""
 
 from __future__ import annotations
 

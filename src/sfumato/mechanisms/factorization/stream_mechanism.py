@@ -1,4 +1,4 @@
-"""What mechanisms on streams share: whole measurements, step by step or at once, and sums so far."""
+"""The base class of mechanisms on streams: exact measurements, step by step or at once, and running sums."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _GRID_BITS = 8  # by so many bits the grid is coarser than that of a single rele
 class StreamMechanism(Mechanism):
     """Noise on a strategy's whole measurements of a stream, and sums so far computed from them.
 
-    A subclass is a frozen dataclass with the fields below, a noise parameter and a code.
+    A subclass is a frozen dataclass with the fields below, a noise parameter and a strategy.
     """
 
     __slots__ = ()
@@ -47,7 +47,7 @@ class StreamMechanism(Mechanism):
     neighboring: Neighboring
 
     @abstractmethod
-    def _coded(self) -> IntegerStrategy:
+    def _integer_strategy(self) -> IntegerStrategy:
         """Return the strategy in whole numbers."""
 
     @abstractmethod
@@ -61,7 +61,7 @@ class StreamMechanism(Mechanism):
     @property
     def limit(self) -> float:
         """The greatest magnitude of a step's value; beyond, it is clamped."""
-        return float(self._coded().limit * self.grid.step)
+        return float(self._integer_strategy().limit * self.grid.step)
 
     def release(self, value: Any, rng: Rng = None) -> LinearRelease:
         """Return all sums of a stream that is known as a whole.
@@ -88,10 +88,10 @@ class StreamMechanism(Mechanism):
             rule = f"have from 1 to {self.strategy.steps} steps along its first axis"
             _check.refuse("value", rule, values.shape, "send single values to a stream")
         source = random_source(rng)
-        code = self._coded()
-        measured = code.measure(values)
+        strategy = self._integer_strategy()
+        measured = strategy.measure(values)
         noisy = measured + self._draw(measured.shape, source)
-        sums = code.estimate(noisy, len(values))
+        sums = strategy.estimate(noisy, len(values))
         released = slice(0, len(values))
         greatest = float(np.abs(noisy).max())
         return self._released(sums, released, greatest, self.privacy_loss, simulated=source.simulated)
@@ -130,7 +130,7 @@ class StreamMechanism(Mechanism):
 
     def _steps(self, value: Any) -> Integers:
         steps = np.asarray(Lattice(self.grid, integral=self.integral).steps(value), dtype=np.int64)
-        limit = self._coded().limit
+        limit = self._integer_strategy().limit
         return np.clip(steps, -limit, limit)
 
     def _released(
@@ -174,7 +174,7 @@ class SumStream:
         self.mechanism = mechanism
         self._loss = mechanism.privacy_loss
         self._source = random_source(rng)
-        self._state = mechanism._coded().stream()  # noqa: SLF001
+        self._state = mechanism._integer_strategy().stream()  # noqa: SLF001
         self._noise: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._shape: tuple[int, ...] | None = None
         self._greatest = 0.0

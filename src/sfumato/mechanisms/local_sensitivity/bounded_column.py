@@ -1,4 +1,4 @@
-"""A column between public bounds, in whole steps of a grid, and the records around one of its ranks."""
+"""A column of numbers clamped to public bounds, in steps of a grid, and the records around a rank."""
 
 from __future__ import annotations
 

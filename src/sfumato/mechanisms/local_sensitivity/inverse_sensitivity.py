@@ -1,4 +1,4 @@
-"""An answer by how few records would have to change to make it the true one."""
+"""The inverse sensitivity mechanism: scores an answer by how few records must change to make it true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Propose a bound on how far a unit moves the answer, test that the data is far from breaking it, release."""
+"""Propose-test-release: propose a sensitivity, test privately that the data satisfies it, then release."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sample-and-aggregate: an estimator runs on random blocks, and a private median of its results is given."""
+"""Sample-and-aggregate: run an estimator on random blocks, and release a private median of its results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What smooth sensitivity needs of its noise: how it is drawn, what it costs, how it is calibrated."""
+"""Noise for smooth sensitivity: its distributions, privacy losses and calibration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One quantile of a column, with noise scaled to its smooth sensitivity."""
+"""A quantile of a column, with noise scaled to its smooth sensitivity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Laplace noise within bounds: what falls outside is drawn anew, which costs more than clamping."""
+"""The bounded Laplace mechanism: noise is redrawn until the answer lies within bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Gaussian mechanism: discrete Gaussian noise, priced as the discrete distribution it is."""
+"""The Gaussian mechanism: discrete Gaussian noise on integers or on a grid."""
 
 from __future__ import annotations
 

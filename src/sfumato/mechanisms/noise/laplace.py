@@ -1,4 +1,4 @@
-"""The Laplace mechanism: discrete Laplace noise, priced as the discrete distribution it is."""
+"""The Laplace mechanism: discrete Laplace noise on integers or on a grid."""
 
 from __future__ import annotations
 

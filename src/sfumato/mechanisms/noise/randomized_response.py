@@ -1,4 +1,4 @@
-"""Randomized response: each respondent reports the own category, or by chance another one."""
+"""Randomized response: each respondent reports the true category, or with some probability another one."""
 
 from __future__ import annotations
 

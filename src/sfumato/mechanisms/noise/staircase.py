@@ -1,4 +1,4 @@
-"""The staircase mechanism: the pure noise of least expected magnitude, on whole steps."""
+"""The staircase mechanism: pure DP with the smallest expected magnitude of the noise."""
 
 from __future__ import annotations
 

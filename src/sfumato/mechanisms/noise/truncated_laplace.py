@@ -1,4 +1,4 @@
-"""Laplace noise that never exceeds a limit; what it can no longer hide is a delta."""
+"""The truncated Laplace mechanism: noise never exceeds a limit, for a delta."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounding what one unit contributes: a few of its records, drawn by lot."""
+"""Contribution bounding: keeps at most so many records of each unit, chosen at random."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Linear workloads: a public matrix times the histogram of the data."""
+"""Workloads of linear queries: a public matrix times the histogram of the data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lipschitz maps of a query's answer."""
+"""Lipschitz functions of a query's answer, and their sensitivity."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Neighboring pairs of made-up data that try to move a function as far as they can."""
+"""Generates neighboring datasets that move a function as far as possible."""
 
 from __future__ import annotations
 

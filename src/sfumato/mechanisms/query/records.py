@@ -1,4 +1,4 @@
-"""Records as numpy arrays, and sums of integers that never overflow silently."""
+"""Checks records given as numpy arrays, and adds integers without overflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search for neighbors that refute a claimed sensitivity."""
+"""A randomized search for neighboring datasets that refute a claimed sensitivity."""
 
 from __future__ import annotations
 

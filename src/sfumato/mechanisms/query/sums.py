@@ -1,4 +1,4 @@
-"""Bounded sums and means: each record is clamped and rounded to whole steps, and whole steps are added."""
+"""Bounded sums and means: records are clamped, rounded to a grid and added exactly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exponential mechanism, drawn exactly."""
+"""The exponential mechanism, sampled exactly."""
 
 from __future__ import annotations
 

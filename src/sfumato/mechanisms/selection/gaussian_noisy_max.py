@@ -1,4 +1,4 @@
-"""Report-noisy-max with Gaussian noise, which costs what the whole noisy vector would."""
+"""Report-noisy-max with Gaussian noise, which costs as much as releasing the whole noisy vector."""
 
 from __future__ import annotations
 

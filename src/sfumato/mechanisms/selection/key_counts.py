@@ -1,4 +1,4 @@
-"""Counts of keys that nobody listed beforehand: which there are is private too."""
+"""Checks and orders counts of keys whose domain is unknown."""
 
 from __future__ import annotations
 

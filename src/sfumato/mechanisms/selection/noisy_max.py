@@ -1,4 +1,4 @@
-"""Report-noisy-max: noise on every score, and only the name of the largest is released."""
+"""Report-noisy-max: adds noise to every score and releases only the index of the largest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Permute-and-flip, drawn exactly: report-noisy-max with exponential noise."""
+"""Permute-and-flip, sampled exactly: report-noisy-max with exponential noise."""
 
 from __future__ import annotations
 

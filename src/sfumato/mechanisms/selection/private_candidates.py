@@ -1,4 +1,4 @@
-"""Private selection from private candidates: of a secret number of runs, only the best is released."""
+"""Private selection from private candidates: the best of a random number of private runs, for tuning."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the mechanisms share that choose among public candidates by private scores."""
+"""The base class of mechanisms that choose among public candidates by private scores."""
 
 from __future__ import annotations
 

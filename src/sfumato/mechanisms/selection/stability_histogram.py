@@ -1,4 +1,4 @@
-"""Counts of keys that nobody listed beforehand, shown where they are above a threshold."""
+"""Stability histograms: noisy counts of keys from an unknown domain, above a threshold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The best k candidates in order, by one round of Gumbel noise."""
+"""One-shot top-k selection with Gumbel noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The most frequent keys of a domain that nobody listed beforehand."""
+"""The most frequent keys of an unknown domain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all runs of the sparse vector technique share: "above" or "below", until so many were above."""
+"""The base class of sparse vector mechanisms: "above" or "below" for each query, until a limit is reached."""
 
 from __future__ import annotations
 

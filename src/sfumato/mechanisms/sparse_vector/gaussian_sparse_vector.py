@@ -1,4 +1,4 @@
-"""The sparse vector technique with Gaussian noise, for streams of a known greatest length."""
+"""The sparse vector technique with Gaussian noise, for streams of a known maximum length."""
 
 from __future__ import annotations
 

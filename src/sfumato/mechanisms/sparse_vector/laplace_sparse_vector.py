@@ -1,4 +1,4 @@
-"""The sparse vector technique: which of many queries are above a threshold, paid for by those that are."""
+"""The sparse vector technique with Laplace or exponential noise: only answers "above" cost privacy."""
 
 from __future__ import annotations
 

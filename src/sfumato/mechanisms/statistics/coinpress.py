@@ -1,4 +1,4 @@
-"""The mean of data that nearly all lies within a few standard deviations of it, wherever that is."""
+"""CoinPress: the mean of sub-Gaussian data from wide bounds, narrowed step by step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Variance and covariance: sums in which every record counts for exactly one, whatever it is."""
+"""Variance and covariance, from sums to which each record adds exactly one in total."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mean of data of which only a moment is bounded: found roughly first, then clamped around that."""
+"""The mean of heavy-tailed data with a bounded moment: a rough location first, then clamping around it."""
 
 from __future__ import annotations
 

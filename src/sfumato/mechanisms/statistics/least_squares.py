@@ -1,4 +1,4 @@
-"""Linear regression: from noisy second moments, or by the median of slopes."""
+"""Linear regression by least squares, from noisy second moments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds for data of unknown size, found privately: the powers of two between which there are records."""
+"""Approximate bounds of a column, found privately among signed powers of two."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The line through most of the data: the median of the slopes of pairs, and of what they leave."""
+"""Theil-Sen regression: the private median of pairwise slopes, robust to outliers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mean without the outermost records on either side."""
+"""The trimmed mean: the mean of the records between two private quantiles."""
 
 from __future__ import annotations
 

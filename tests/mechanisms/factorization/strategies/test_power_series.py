@@ -71,7 +71,7 @@ def test_worst_pattern(gap: int, most: int | None) -> None:
     weights = np.arange(9, 0, -1)
     participation = Participation(max_participations=most, separation=gap)
     expected = np.zeros(13, dtype=int)
-    for start in range(0, 13, gap)[: participation.most(13)]:
+    for start in range(0, 13, gap)[: participation.max_steps(13)]:
         expected[start : start + 9] += weights[: 13 - start]
     assert worst_participation(weights, participation, 13).tolist() == expected.tolist()
 

@@ -51,7 +51,7 @@ EVERY = [strategy for steps in STEPS for strategy in strategies(steps)]
 
 
 def patterns(steps: int, participation: Participation) -> Iterator[tuple[int, ...]]:
-    most = participation.most(steps)
+    most = participation.max_steps(steps)
     for count in range(1, most + 1):
         for pattern in itertools.combinations(range(steps), count):
             gaps = np.diff(pattern)

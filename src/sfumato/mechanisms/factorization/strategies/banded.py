@@ -1,4 +1,4 @@
-"""Toeplitz strategies of a few bands."""
+"""Banded Toeplitz strategies."""
 
 from __future__ import annotations
 

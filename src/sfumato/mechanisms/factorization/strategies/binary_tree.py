@@ -1,4 +1,4 @@
-"""The binary tree: every dyadic block of steps is measured when it ends."""
+"""The binary tree strategy: every dyadic block of steps is measured when it ends."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class BinaryTree(Strategy):
             L2 sensitivity to a move of one step's input by 1.
         """
         bound = block_squares(self.steps, participation)
-        steps = participation.first(self.steps)
+        steps = participation.earliest_steps(self.steps)
         found = 0
         for height in range(self.heights):
             blocks = steps[steps < (self.steps >> height) << height] >> height
@@ -133,7 +133,7 @@ class BinaryTree(Strategy):
             total += (lengths >> height & 1) * block_variance(height)
         return total
 
-    def code(self, bits: int) -> IntegerTree:
+    def in_integers(self, bits: int) -> IntegerTree:
         """Return the tree in multiples of ``2**-bits``.
 
         Parameters

@@ -1,4 +1,4 @@
-"""Estimates of dyadic blocks of a tree from their measurements, and of prefixes from blocks."""
+"""Estimates of the dyadic blocks of a binary tree, and of prefix sums from blocks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class PrefixEstimates:
 
 def block_squares(steps: int, participation: Participation) -> int:
     """Return a bound on the squared norm of the sum of a pattern's columns; see the notes of `BinaryTree`."""
-    most, gap = participation.most(steps), participation.separation
+    most, gap = participation.max_steps(steps), participation.separation
     return sum(most * min(most, -(-(1 << height) // gap)) for height in range(steps.bit_length()))
 
 

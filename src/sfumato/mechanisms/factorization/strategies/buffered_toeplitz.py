@@ -1,4 +1,4 @@
-"""Buffered linear Toeplitz strategies: the square root's error, with a handful of buffers for memory."""
+"""Buffered linear Toeplitz (BLT) strategies: nearly the square root's error with a few buffers of memory."""
 
 from __future__ import annotations
 

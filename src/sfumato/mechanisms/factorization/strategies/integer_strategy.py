@@ -1,4 +1,4 @@
-"""Strategies in whole numbers: measurements are exact, and estimates are computed from noisy ones."""
+"""The base class of strategies in integers: exact measurements, and estimates from noisy ones."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class IntegerStrategy(ABC):
 
 
 class IntegerStrategyStream(ABC):
-    """A code's exact measurements and estimates, for one step after the other."""
+    """An integer strategy's exact measurements and estimates, for one step after the other."""
 
     @abstractmethod
     def measure(self, value: Integers) -> Integers:

@@ -1,4 +1,4 @@
-"""A Toeplitz strategy in whole numbers."""
+"""Toeplitz strategies in integers."""
 
 from __future__ import annotations
 
@@ -94,18 +94,18 @@ class IntegerToeplitz(IntegerStrategy):
 
 
 class _ToeplitzStream(IntegerStrategyStream):
-    def __init__(self, code: IntegerToeplitz) -> None:
-        self._code = code
-        self._backward = code.weights[::-1].copy()
-        self._decoder = code.decoder[::-1].copy()
+    def __init__(self, strategy: IntegerToeplitz) -> None:
+        self._integers = strategy
+        self._backward = strategy.weights[::-1].copy()
+        self._decoder = strategy.decoder[::-1].copy()
         self._values: Any = None
         self._measured: Any = None
         self._time = 0
 
     def measure(self, value: Integers) -> Integers:
         if self._values is None:
-            self._values = np.zeros((self._code.steps, *value.shape), dtype=np.int64)
-            self._measured = np.zeros((self._code.steps, *value.shape))
+            self._values = np.zeros((self._integers.steps, *value.shape), dtype=np.int64)
+            self._measured = np.zeros((self._integers.steps, *value.shape))
         self._values[self._time] = value
         self._time += 1
         reach = min(self._time, len(self._backward))
@@ -113,6 +113,6 @@ class _ToeplitzStream(IntegerStrategyStream):
         return np.asarray(np.tensordot(self._backward[-reach:], past, 1), dtype=np.int64)[np.newaxis]
 
     def estimate(self, measured: Integers) -> Array:
-        self._measured[self._time - 1] = np.ldexp(measured[0].astype(np.float64), -self._code.bits)
+        self._measured[self._time - 1] = np.ldexp(measured[0].astype(np.float64), -self._integers.bits)
         past = self._measured[: self._time]
         return np.asarray(np.tensordot(self._decoder[-self._time :], past, 1))

@@ -1,4 +1,4 @@
-"""The binary tree in whole numbers."""
+"""The binary tree strategy in integers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lower triangular strategy in whole numbers."""
+"""Lower triangular strategies in integers."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class IntegerTriangular(IntegerStrategy):
 
     def squared_sensitivity(self, participation: Participation) -> int:
         """Return the exact square for one participation, else the square of a bound that is rounded up."""
-        if participation.most(self.steps) == 1:
+        if participation.max_steps(self.steps) == 1:
             return int(max(sum(entry * entry for entry in column) for column in self.rows.T.tolist()))
         bound = participation_sensitivity(
             self.rows,
@@ -76,17 +76,17 @@ class IntegerTriangular(IntegerStrategy):
 
 
 class _DenseStream(IntegerStrategyStream):
-    def __init__(self, code: IntegerTriangular) -> None:
-        self._code = code
+    def __init__(self, strategy: IntegerTriangular) -> None:
+        self._integers = strategy
         self._values: list[Any] = []
         self._measured: list[Any] = []
 
     def measure(self, value: Integers) -> Integers:
         self._values.append(value)
-        row = self._code.rows[len(self._values) - 1, : len(self._values)]
+        row = self._integers.rows[len(self._values) - 1, : len(self._values)]
         return np.asarray(np.tensordot(row, np.stack(self._values), 1), dtype=np.int64)[np.newaxis]
 
     def estimate(self, measured: Integers) -> Array:
-        self._measured.append(np.ldexp(measured[0].astype(np.float64), -self._code.bits))
-        row = self._code.decoder[len(self._measured) - 1, : len(self._measured)]
+        self._measured.append(np.ldexp(measured[0].astype(np.float64), -self._integers.bits))
+        row = self._integers.decoder[len(self._measured) - 1, : len(self._measured)]
         return np.asarray(np.tensordot(row, np.stack(self._measured), 1))

@@ -1,4 +1,4 @@
-"""Any lower triangular strategy, and the best one of all for a short stream."""
+"""Lower triangular strategies, and the optimal one for a short stream."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class LowerTriangular(Strategy):
         answers = toeplitz_matrix(prefix_weights(workload, self.steps), self.steps)
         return np.asarray(np.square(np.linalg.solve(self.rows.T, answers.T)).sum(axis=0))
 
-    def code(self, bits: int) -> IntegerTriangular:
+    def in_integers(self, bits: int) -> IntegerTriangular:
         """Return the strategy with its entries rounded to multiples of ``2**-bits``.
 
         Parameters

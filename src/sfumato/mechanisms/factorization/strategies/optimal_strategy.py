@@ -1,4 +1,4 @@
-"""The strategy with the least total squared error for a workload, with a proof of how near it is."""
+"""The strategy with the smallest total squared error for a workload, with a certified optimality gap."""
 
 from __future__ import annotations
 

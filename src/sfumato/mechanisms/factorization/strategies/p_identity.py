@@ -1,4 +1,4 @@
-"""Strategies for Laplace noise: every cell by itself, and a few weighted sums of cells."""
+"""p-Identity strategies for Laplace noise: every cell by itself, and p weighted sums of cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In how many steps of a stream one unit takes part, and how far apart."""
+"""Participation: in how many steps of a stream one unit takes part, and how far apart."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Participation:
 
     Examples
     --------
-    >>> Participation(max_participations=None, separation=4).most(10)
+    >>> Participation(max_participations=None, separation=4).max_steps(10)
     3
     """
 
@@ -49,7 +49,7 @@ class Participation:
                 "max_participations", "be None with fixed_order", self.max_participations, "leave it out"
             )
 
-    def most(self, steps: int) -> int:
+    def max_steps(self, steps: int) -> int:
         """Return the most steps that one unit takes part in, of ``steps``.
 
         Parameters
@@ -64,7 +64,7 @@ class Participation:
         fitting = -(-steps // self.separation)
         return fitting if self.max_participations is None else min(fitting, self.max_participations)
 
-    def first(self, steps: int) -> NDArray[np.intp]:
+    def earliest_steps(self, steps: int) -> NDArray[np.intp]:
         """Return the earliest pattern with the most steps: 0, and on by the separation.
 
         Parameters
@@ -77,7 +77,7 @@ class Participation:
         array of ints
             Indices of steps, from 0.
         """
-        return np.arange(self.most(steps), dtype=np.intp) * self.separation
+        return np.arange(self.max_steps(steps), dtype=np.intp) * self.separation
 
 
 ONCE = Participation()

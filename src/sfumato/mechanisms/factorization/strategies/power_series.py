@@ -1,4 +1,4 @@
-"""Power series cut after n terms: what lower triangular Toeplitz matrices are, and their exact products."""
+"""Truncated power series: lower triangular Toeplitz matrices and their exact products."""
 
 from __future__ import annotations
 
@@ -167,14 +167,14 @@ def is_decreasing(coefficients: NDArray[Any]) -> bool:
 
 def worst_participation(coefficients: NDArray[Any], participation: Participation, steps: int) -> NDArray[Any]:
     """Return the sum of the columns of the earliest pattern; whole numbers stay whole."""
-    gap, most = participation.separation, participation.most(steps)
+    gap, most = participation.separation, participation.max_steps(steps)
     if most * gap >= steps:
         # Every column from 0 on by the separation: sums within each residue.
         rows = np.zeros((-(-steps // gap), gap), dtype=coefficients.dtype)
         rows.reshape(-1)[: len(coefficients)] = coefficients[: rows.size]
         return np.cumsum(rows, axis=0).reshape(-1)[:steps]
     column = np.zeros(steps, dtype=coefficients.dtype)
-    for start in participation.first(steps).tolist():
+    for start in participation.earliest_steps(steps).tolist():
         reach = min(len(coefficients), steps - start)
         column[start : start + reach] += coefficients[:reach]
     return column

@@ -1,4 +1,4 @@
-"""The square root of the prefix sums."""
+"""The square root factorization of prefix sums."""
 
 from __future__ import annotations
 

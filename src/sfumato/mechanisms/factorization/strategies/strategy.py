@@ -1,4 +1,4 @@
-"""What a factorization of a stream's answers is: noise is drawn for C x, then spread by B = A C^-1."""
+"""The base class of strategies for streams: noise is drawn for C x and mapped to answers by B = A C^-1."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Strategy(ABC):
         return Gaussian(div_down(noise, self.sensitivity(participation).upper), neighboring=neighboring)
 
     @abstractmethod
-    def code(self, bits: int) -> IntegerStrategy:
+    def in_integers(self, bits: int) -> IntegerStrategy:
         """Return the strategy in whole multiples of ``2**-bits``, as exact noise needs it.
 
         Parameters

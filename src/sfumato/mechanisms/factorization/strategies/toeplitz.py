@@ -1,4 +1,4 @@
-"""Lower triangular Toeplitz strategies: every step's input counts with a weight that falls with its age."""
+"""The base class of Toeplitz strategies: an input's weight depends on its age only."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class ToeplitzStrategy(Strategy):
         column = worst_participation(c, participation, self.steps)
         squares = float(np.square(column).sum())
         # Sums of non-negative floats err by one rounding for each addition, and squares by twice that.
-        slack = 2 * _UNIT * (2 * participation.most(self.steps) + self.steps + 8)
+        slack = 2 * _UNIT * (2 * participation.max_steps(self.steps) + self.steps + 8)
         return Interval(sqrt_down(mul_down(squares, 1 - slack)), sqrt_up(mul_up(squares, 1 + slack)))
 
     def variances(self, workload: ArrayLike | None = None) -> Array:
@@ -92,7 +92,7 @@ class ToeplitzStrategy(Strategy):
         weights = prefix_weights(workload, self.steps)
         return product(weights, inverse(self.coefficients(), self.steps), self.steps)
 
-    def code(self, bits: int) -> IntegerToeplitz:
+    def in_integers(self, bits: int) -> IntegerToeplitz:
         """Return the strategy with its coefficients rounded to multiples of ``2**-bits``."""
         return IntegerToeplitz(self.coefficients(), self.steps, bits)
 

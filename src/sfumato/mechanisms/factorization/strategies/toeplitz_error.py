@@ -1,4 +1,4 @@
-"""The expected squared error of a Toeplitz strategy as a function of its coefficients, and its least."""
+"""The expected squared error of a Toeplitz strategy as a function of its coefficients, and its minimum."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class ToeplitzError:
         column = worst_participation(c, self._participation, n)
         squares = float(column @ column)
         moved = np.zeros(len(c))
-        for start in self._participation.first(n).tolist():
+        for start in self._participation.earliest_steps(n).tolist():
             reach = min(len(c), n - start)
             moved[:reach] += 2 * column[start : start + reach]
         return float(np.log(error) + np.log(squares)), moved / squares - correlated / error

@@ -1,4 +1,4 @@
-"""Tests and intervals for a share, from a noisy count among a public number of records."""
+"""The binomial test, and confidence intervals for a proportion, from a noisy count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chi-square tests on noisy tables, against draws of what the null hypothesis and the noise give together."""
+"""Chi-square tests of goodness of fit and independence on noisy tables, by Monte Carlo."""
 
 from __future__ import annotations
 

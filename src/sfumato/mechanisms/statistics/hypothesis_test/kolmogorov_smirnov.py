@@ -1,4 +1,4 @@
-"""The Kolmogorov-Smirnov test: whether records are independent draws from a given continuous distribution."""
+"""The Kolmogorov-Smirnov test: whether records follow a given continuous distribution."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tail of a statistic with public noise on top, bounded from both sides."""
+"""Test results, and bounds on the tail probability of a statistic with noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The t-test on noisy moments, against draws of what a normal population and the noise give together."""
+"""The t-test on noisy moments, by a parametric bootstrap that includes the noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The smallest and the largest value of a column, up to a few records."""
+"""The approximate minimum and maximum of a column."""
 
 from __future__ import annotations
 

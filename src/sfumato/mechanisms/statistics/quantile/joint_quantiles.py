@@ -1,4 +1,4 @@
-"""Several private quantiles by one choice: the exponential mechanism over all of them together."""
+"""Joint quantiles: the exponential mechanism chooses several quantiles together."""
 
 from __future__ import annotations
 

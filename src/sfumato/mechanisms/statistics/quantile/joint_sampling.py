@@ -1,4 +1,4 @@
-"""One exact draw of many points at once: how many records lie between neighbors, against their shares."""
+"""The exact sampler of joint quantiles, over all increasing tuples of grid points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Upper bounds on logarithms of sums of exponentials, in whole numbers only."""
+"""Upper bounds on log-sum-exp, in integers only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quantiles read off a noisy tree of counts: one budget for any number of them."""
+"""Quantiles from a noisy tree of counts: one budget for any number of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private quantiles: one by the exponential mechanism over ranks, many by halving the data."""
+"""Private quantiles by the exponential mechanism over ranks, and many at once by recursive halving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One exact draw by rank: a lattice point, by how far its rank is from a target."""
+"""The exact sampler of one quantile: grid points weighted by how far their rank is from the target."""
 
 from __future__ import annotations
 

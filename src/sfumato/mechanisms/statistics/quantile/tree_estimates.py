@@ -1,4 +1,4 @@
-"""Quantiles read off noisy trees of counts, and intervals for them: post-processing."""
+"""Estimates quantiles and their intervals from noisy trees of counts, as post-processing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exact audit: the smallest epsilon of two distributions whose probabilities are known."""
+"""Exact auditing: the smallest epsilon of two output distributions whose probabilities are known."""
 
 from __future__ import annotations
 
