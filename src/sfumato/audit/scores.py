@@ -26,7 +26,7 @@ __all__ = [
 ]
 
 MAX_LISTED = 6
-"""EncodedOutcomes of an event are listed up to so many."""
+"""Outcomes of an event are listed up to so many."""
 
 
 class Score(Protocol):

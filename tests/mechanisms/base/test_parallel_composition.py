@@ -1,4 +1,4 @@
-"""ParallelComposition parts and bounded contributions: what they cost, what they keep, what they refuse."""
+"""Parallel composition and contribution bounds: what they cost, what they preserve, what they refuse."""
 
 from __future__ import annotations
 

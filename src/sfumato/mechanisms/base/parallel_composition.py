@@ -1,4 +1,4 @@
-"""Parallel composition: mechanisms on disjoint parts of the units cost as much as the worst part."""
+"""Mechanisms on disjoint parts of the units: parallel composition costs as much as the worst part."""
 
 from __future__ import annotations
 
