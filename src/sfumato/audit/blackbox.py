@@ -22,10 +22,10 @@ from sfumato.privacy.conversion import gdp_epsilon
 
 __all__ = ["Audit", "audit"]
 
-_LEAST_TRIALS = 200
+_MIN_TRIALS = 200
 _FINALISTS = 6
 _CHUNK = 1 << 18
-_MOST_LEARNED = _MOST_CHOSEN = 1 << 17
+_MAX_LEARNED = _MAX_CHOSEN = 1 << 17
 _RESOLUTION = 2.0**-20
 
 
@@ -88,9 +88,9 @@ class Audit:
 
     def __str__(self) -> str:
         verdict = "VIOLATED" if self.violated else "not refuted"
-        least = text_below(self.epsilon_lower, 4)
+        minimum = text_below(self.epsilon_lower, 4)
         return (
-            f"epsilon {self.epsilon:g} at delta {self.delta:g}: {verdict}; at least {least} "
+            f"epsilon {self.epsilon:g} at delta {self.delta:g}: {verdict}; at least {minimum} "
             f"with confidence {self.confidence:.12g}, by {{{self.event}}} seen {self.hits[0]} and "
             f"{self.hits[1]} times in {self.tested} runs on {self.pair}"
         )
@@ -177,7 +177,7 @@ def audit(
     if epsilon != math.inf:
         epsilon = _check.non_negative("epsilon", epsilon)
     delta = _check.probability("delta", delta)
-    trials = _check.integer("trials", trials, minimum=_LEAST_TRIALS)
+    trials = _check.integer("trials", trials, minimum=_MIN_TRIALS)
     risk = 1 - _check.unit_interval("confidence", confidence)
     resolution = _check.positive("resolution", resolution)
     run = runner(mechanism, batch=batch, rng=rng)
@@ -214,7 +214,7 @@ def _choose(
 
 def _shares(trials: int) -> tuple[int, int]:
     """Return how many runs learn scores, and how many choose their thresholds; the rest test."""
-    return min(trials // 4, _MOST_LEARNED), min(trials // 4, _MOST_CHOSEN)
+    return min(trials // 4, _MAX_LEARNED), min(trials // 4, _MAX_CHOSEN)
 
 
 def _verdict(
@@ -242,7 +242,7 @@ def _verdict(
         (float(least_probability(likely, tested, risk)), float(most_probability(rare, tested, risk)))
         for likely, rare in counts
     ]
-    proved = [certified_epsilon(least, most, delta) for least, most in bounds[:_FINALISTS]]
+    proved = [certified_epsilon(minimum, maximum, delta) for minimum, maximum in bounds[:_FINALISTS]]
     best = max(range(len(proved)), key=lambda k: (proved[k], -k))
     mu = certified_mu(*bounds[-1])
     pair, candidate = finalists[best]

@@ -154,9 +154,9 @@ def candidate_events(
             trials = [len(outcomes) for outcomes in choosing]
             for swapped in (False, True):
                 likely, rare = (1, 0) if swapped else (0, 1)
-                least = least_probability(_foreseen(hits[likely], trials[likely], tested, -1), tested, risk)
-                most = most_probability(_foreseen(hits[rare], trials[rare], tested, 1), tested, risk)
-                epsilons, mus = forced_epsilon(least, most, delta), forced_mu(least, most)
+                minimum = least_probability(_foreseen(hits[likely], trials[likely], tested, -1), tested, risk)
+                maximum = most_probability(_foreseen(hits[rare], trials[rare], tested, 1), tested, risk)
+                epsilons, mus = forced_epsilon(minimum, maximum, delta), forced_mu(minimum, maximum)
                 for best in {int(np.argmax(epsilons)), int(np.argmax(mus))}:
                     event = Event(
                         encoder=encoder, score=score, threshold=float(thresholds[best]), above=above

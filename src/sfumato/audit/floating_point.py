@@ -24,7 +24,7 @@ from sfumato.numerics.source import Rng
 __all__ = ["PrecisionAudit", "audit_precision"]
 
 _CHUNK = 1 << 18
-_LEAST_TRIALS = 1000
+_MIN_TRIALS = 1000
 _EXPECTED = 40.0  # a class that the claim leaves a chance of at most exp(-40) to stay away by accident
 _EXPONENTS = 2200  # from that of the smallest float to that of the largest, and the end of a mantissa
 _PLACES = 16
@@ -135,8 +135,8 @@ def audit_precision(
     References
     ----------
     Haney, Desfontaines, Hartman, Shrestha, Hay (2022), "Precision-based attacks and interval refining: how to
-    break, then fix, differential privacy on finite computers"; Mironov (2012), "On significance of the least
-    significant bits for differential privacy".
+    break, then fix, differential privacy on finite computers"; Mironov (2012), "On significance of the
+    smallest significant bits for differential privacy".
 
     Examples
     --------
@@ -150,7 +150,7 @@ def audit_precision(
     """
     epsilon = _check.non_negative("epsilon", epsilon)
     delta = _check.probability("delta", delta)
-    trials = _check.integer("trials", trials, minimum=_LEAST_TRIALS)
+    trials = _check.integer("trials", trials, minimum=_MIN_TRIALS)
     risk = 1 - _check.unit_interval("confidence", confidence)
     run = runner(mechanism, batch=batch, rng=rng)
     inputs = as_pairs(default_pairs(mechanism) if pairs is None else pairs)
@@ -159,10 +159,10 @@ def audit_precision(
     found = []
     for pair in inputs:
         for turned, mine, theirs in _directions(run, pair, trials, epsilon, delta):
-            least, most = least_probability(mine, tested, each), most_probability(theirs, tested, each)
+            minimum, maximum = least_probability(mine, tested, each), most_probability(theirs, tested, each)
             # What the other input gave after all is unlikely there, not impossible.
             impossible = 0 if theirs else mine
-            found.append((impossible, certified_epsilon(float(least), float(most), delta), turned))
+            found.append((impossible, certified_epsilon(float(minimum), float(maximum), delta), turned))
     impossible, forced, pair = max(found, key=lambda entry: entry[:2])
     return PrecisionAudit(
         impossible=impossible,

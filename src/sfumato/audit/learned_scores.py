@@ -39,8 +39,8 @@ def learned_scores(
 ) -> Iterator[Score]:
     """Yield the scores that a sample of each input suggests."""
     width = first.columns.shape[1]
-    most = _BINS if width == 1 else _BINS_OF_MANY
-    bins = [_binned(encoder.names[j], j, first, second, most) for j in range(width)]
+    maximum = _BINS if width == 1 else _BINS_OF_MANY
+    bins = [_binned(encoder.names[j], j, first, second, maximum) for j in range(width)]
     telling = sorted(range(width), key=lambda j: -_distance(bins[j], first, second))[:_COLUMNS]
     yield from _atoms(encoder, first, second)
     for j in telling:
@@ -61,15 +61,15 @@ def learned_scores(
 
 
 def _binned(
-    name: str, index: int, first: EncodedOutcomes, second: EncodedOutcomes, most: int
+    name: str, index: int, first: EncodedOutcomes, second: EncodedOutcomes, maximum: int
 ) -> BinnedRatioScore:
     both = np.concatenate([first.columns[:, index], second.columns[:, index]])
     values = np.sort(both[~np.isnan(both)])
     edges = np.unique(values)
     if len(edges) > _BINS:
         # Even shares, and ever smaller ones at both ends.
-        ends = np.geomspace(1e-4, 1 / most, 8)
-        levels = np.concatenate([ends, np.linspace(0, 1, most), 1 - ends])
+        ends = np.geomspace(1e-4, 1 / maximum, 8)
+        levels = np.concatenate([ends, np.linspace(0, 1, maximum), 1 - ends])
         edges = np.unique(values[(levels * (len(values) - 1)).astype(np.intp)])
     counts = [
         np.bincount(bin_indices(outcomes.columns[:, index], edges), minlength=len(edges) + 2)

@@ -171,9 +171,9 @@ class OneRunAudit:
 
     def __str__(self) -> str:
         verdict = "VIOLATED" if self.violated else "not refuted"
-        least = text_below(self.epsilon_lower, 4)
+        minimum = text_below(self.epsilon_lower, 4)
         return (
-            f"epsilon {self.epsilon:g} at delta {self.delta:g}: {verdict}; at least {least} "
+            f"epsilon {self.epsilon:g} at delta {self.delta:g}: {verdict}; at least {minimum} "
             f"with confidence {self.confidence:.12g}, by {self.correct} of {self.guesses} coins guessed "
             f"rightly, of {self.canaries}"
         )

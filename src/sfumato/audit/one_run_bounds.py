@@ -101,8 +101,8 @@ def one_run_bound(
     -----
     Guarantee: *Proof.* Let the mechanism be (e, delta)-DP; then it is so for every larger epsilon too. Each
     of these is refuted for counts of at least some v with a p-value of at most the risk, by a test whose
-    p-value bounds the chance of such counts. The least of these v over all epsilon of at least e refutes one
-    of them, so its chance is at most the risk; and a bound above e needs a count that reaches it.
+    p-value bounds the chance of such counts. The smallest of these v over all epsilon of at least e refutes
+    one of them, so its chance is at most the risk; and a bound above e needs a count that reaches it.
 
     Examples
     --------

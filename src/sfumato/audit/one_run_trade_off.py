@@ -36,7 +36,7 @@ def one_run_trade_off_p_value(
 
     Notes
     -----
-    Guarantee: let g be the least of all :math:`\delta_j + e^{\epsilon_j} x` and :math:`1 - e^{-\epsilon_j}
+    Guarantee: let g be the smallest of all :math:`\delta_j + e^{\epsilon_j} x` and :math:`1 - e^{-\epsilon_j}
     (1 - \delta_j - x)`: then :math:`P(E) \le g(Q(E))` for every event and both orders of the distributions P
     and Q with one canary in and out. Of V, the number of right guesses of r, let :math:`p_k` be the chance of
     k. For each v
@@ -50,7 +50,7 @@ def one_run_trade_off_p_value(
     one, as g is concave. Right, V is v at least; wrong, v - 1. Average over the coins: g is concave.
 
     Of the counts from v up let :math:`T_v` and :math:`U_v` be the sums of :math:`k p_k` and :math:`(r - k)
-    p_k`, and suppose that V is at least ``correct`` = c with probability :math:`\tau`. The least total of
+    p_k`, and suppose that V is at least ``correct`` = c with probability :math:`\tau`. The smallest total of
     all :math:`p_k` is then reached by putting :math:`\tau` on c, and going down, at each v - 1 as little as
     the inequality asks. *Proof.* Mark that solution by a circle, and let :math:`\lambda_v = v / (r - v)`.
     For every other, at c and then at each v down: :math:`T \ge T^\circ`, the total is as large at least,
@@ -105,7 +105,7 @@ def _points(points: Sequence[tuple[float, float]]) -> NDArray[np.float64]:
 
 
 def _total(chance: float, correct: int, guesses: int, canaries: int, held: NDArray[np.float64]) -> float:
-    """Return the least mass of all counts where ``correct`` or more have that chance."""
+    """Return the smallest mass of all counts where ``correct`` or more have that chance."""
     deltas, down = held[1], np.exp(-held[0])
     up = np.exp(np.minimum(held[0], 600.0))
     right, wrong = chance * correct / canaries, chance * (guesses - correct) / canaries

@@ -15,7 +15,7 @@ __all__ = ["sparse_vector_distribution", "sparse_vector_ratio"]
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
 _REACH = 80.0  # scales of the threshold's noise beyond the outermost query: all but e**-80
-_MOST_PATTERNS = 1 << 12
+_MAX_PATTERNS = 1 << 12
 _STEEP = 8.0  # the integrand changes by at most a factor of e**8 within a piece
 
 
@@ -126,8 +126,8 @@ def sparse_vector_ratio(
 
 def _runs(length: int, positives: int | None) -> list[tuple[bool, ...]]:
     if positives is None:
-        if 2**length > _MOST_PATTERNS:
-            _check.refuse("queries", f"allow at most {_MOST_PATTERNS} runs", length, "pass fewer queries")
+        if 2**length > _MAX_PATTERNS:
+            _check.refuse("queries", f"allow at most {_MAX_PATTERNS} runs", length, "pass fewer queries")
         return list(product((False, True), repeat=length))
     runs: list[tuple[bool, ...]] = []
     open_runs: list[tuple[bool, ...]] = [()]
@@ -135,8 +135,8 @@ def _runs(length: int, positives: int | None) -> list[tuple[bool, ...]]:
         longer = [(*run, answer) for run in open_runs for answer in (False, True)]
         runs += [run for run in longer if sum(run) == positives]
         open_runs = [run for run in longer if sum(run) < positives]
-        if len(runs) + len(open_runs) > _MOST_PATTERNS:
-            _check.refuse("queries", f"allow at most {_MOST_PATTERNS} runs", length, "pass fewer queries")
+        if len(runs) + len(open_runs) > _MAX_PATTERNS:
+            _check.refuse("queries", f"allow at most {_MAX_PATTERNS} runs", length, "pass fewer queries")
     return runs + open_runs
 
 
@@ -149,12 +149,12 @@ def _log_probability(
     z = middle[:, None] + half[:, None] * _NODES
     total = np.log(half[:, None] * _WEIGHTS) - np.abs(z) / width - math.log(2 * width)
     for above, gap in zip(answers, gaps, strict=False):
-        total = total + _log_at_most(gap - z if above else z - gap, noise)
+        total = total + _log_distribution_function(gap - z if above else z - gap, noise)
     peak = float(total.max())
     return peak + math.log(float(np.exp(total - peak).sum())) if peak > -math.inf else -math.inf
 
 
-def _log_at_most(x: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
+def _log_distribution_function(x: NDArray[np.float64], scale: float) -> NDArray[np.float64]:
     """Return the log of the probability that Laplace noise is at most x."""
     if not scale:
         return np.where(x >= 0, 0.0, -np.inf)

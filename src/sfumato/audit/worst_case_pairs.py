@@ -179,8 +179,8 @@ def _(mechanism: ProposeTestRelease) -> list[InputPair]:
 
 @default_pairs.register
 def _(mechanism: PrivateBounds) -> list[InputPair]:
-    least, most = (2.0 ** min(exponent, 1000) for exponent in mechanism.exponents)
-    return column_pairs((least, most), mechanism.neighboring)
+    minimum, maximum = (2.0 ** min(exponent, 1000) for exponent in mechanism.exponents)
+    return column_pairs((minimum, maximum), mechanism.neighboring)
 
 
 @default_pairs.register

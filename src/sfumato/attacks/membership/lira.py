@@ -14,7 +14,7 @@ from sfumato.attacks.membership.signals import as_finite_array, as_shadow_scores
 
 __all__ = ["lira"]
 
-_LEAST_STDDEV = 1e-9
+_MIN_STDDEV = 1e-9
 
 
 def lira(
@@ -91,10 +91,10 @@ def _normal(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return mean and standard deviation of each example over the chosen models."""
     counts = chosen.sum(axis=0)
-    least = 2 if variance == "example" else 1
-    if counts.min() < least:
-        remedy = "train more shadow models, or use variance='global'" if least == 2 else "train more"
-        rule = f"have at least {least} shadow models with each example {side}"
+    minimum = 2 if variance == "example" else 1
+    if counts.min() < minimum:
+        remedy = "train more shadow models, or use variance='global'" if minimum == 2 else "train more"
+        rule = f"have at least {minimum} shadow models with each example {side}"
         _check.refuse("included", rule, int(counts.min()), remedy)
     weights = chosen[:, :, None]
     mean = np.where(weights, values, 0.0).sum(axis=0) / counts[:, None]
@@ -111,4 +111,4 @@ def _normal(
                 "train shadow models with and without each example",
             )
         spread = np.sqrt(squares.sum(axis=0, keepdims=True) / free)
-    return mean, np.maximum(spread, _LEAST_STDDEV * max(1.0, math.sqrt(float((mean**2).mean()))))
+    return mean, np.maximum(spread, _MIN_STDDEV * max(1.0, math.sqrt(float((mean**2).mean()))))

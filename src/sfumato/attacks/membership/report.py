@@ -118,10 +118,10 @@ class MembershipReport:
             f"advantage {_released(self.advantage)}, area {self.area:.3f}, confidence {self.confidence:g}"
         ]
         for rate, point in self.points.items():
-            most = "" if point.allowed is None else f"; the claim allows {point.allowed:.4f}"
+            maximum = "" if point.allowed is None else f"; the claim allows {point.allowed:.4f}"
             lines.append(
                 f"aimed at {rate:g}: false positives {_released(point.false_positive_rate)}, "
-                f"true positives {_released(point.true_positive_rate)}{most}"
+                f"true positives {_released(point.true_positive_rate)}{maximum}"
             )
         if self.epsilon_lower is None:
             lines.append("nothing is proved of epsilon: these are scores of one model, not of coins or runs")

@@ -10,7 +10,7 @@ from sfumato.attacks.membership.signals import as_finite_array, as_shadow_scores
 
 __all__ = ["rmia"]
 
-_LEAST = np.finfo(np.float64).tiny
+_MINIMUM = np.finfo(np.float64).tiny
 
 
 def rmia(
@@ -89,8 +89,8 @@ def rmia(
         usual = (without + _mean(known, held, "with")) / 2
     else:
         usual = ((1 + offline_scale) * without + (1 - offline_scale)) / 2
-    ratios = np.log(np.maximum(seen, _LEAST)) - np.log(np.maximum(usual, _LEAST))
-    rivals = np.log(np.maximum(others, _LEAST)) - np.log(np.maximum(calm.mean(axis=0), _LEAST))
+    ratios = np.log(np.maximum(seen, _MINIMUM)) - np.log(np.maximum(usual, _MINIMUM))
+    rivals = np.log(np.maximum(others, _MINIMUM)) - np.log(np.maximum(calm.mean(axis=0), _MINIMUM))
     beaten = np.searchsorted(np.sort(rivals), ratios - np.log(gamma), side="right")
     return np.asarray(beaten / len(others), dtype=np.float64)
 

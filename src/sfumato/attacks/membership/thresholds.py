@@ -34,7 +34,7 @@ def split_halves(scores: Scores, rng: np.random.Generator) -> tuple[Scores, Scor
 
 
 def threshold_at_rate(others: Scores, rate: float) -> float:
-    """Return the least threshold that at most so large a part of the others exceeds."""
+    """Return the smallest threshold that at most so large a part of the others exceeds."""
     retained = math.floor(rate * len(others))
     return float(np.sort(others)[len(others) - 1 - retained])
 
@@ -58,8 +58,8 @@ def rates_at_threshold(
 
 
 def _rate(hits: int, trials: int, risk: float) -> Interval:
-    least, most = least_probability(hits, trials, risk), most_probability(hits, trials, risk)
-    return Interval(float(least), float(most))
+    minimum, maximum = least_probability(hits, trials, risk), most_probability(hits, trials, risk)
+    return Interval(float(minimum), float(maximum))
 
 
 @final
@@ -82,9 +82,9 @@ class BestEvent:
         """Return the epsilon that fresh scores prove by this event; too large with twice the risk at most."""
         likely, rare = (members, others) if self.above else (others, members)
         hits = [int(((side > self.threshold) == self.above).sum()) for side in (likely, rare)]
-        least = float(least_probability(hits[0], len(likely), risk))
-        most = float(most_probability(hits[1], len(rare), risk))
-        return certified_epsilon(least, most, delta)
+        minimum = float(least_probability(hits[0], len(likely), risk))
+        maximum = float(most_probability(hits[1], len(rare), risk))
+        return certified_epsilon(minimum, maximum, delta)
 
 
 def best_event(
@@ -96,9 +96,9 @@ def best_event(
     found = []
     for above in (True, False):
         (likely, rare), (many, few) = (parts, sizes) if above else ((1 - parts[1], 1 - parts[0]), sizes[::-1])
-        least = least_probability(np.floor(likely * many), many, risk)
-        most = most_probability(np.ceil(rare * few), few, risk)
-        worth = forced_epsilon(least, most, delta)
+        minimum = least_probability(np.floor(likely * many), many, risk)
+        maximum = most_probability(np.ceil(rare * few), few, risk)
+        worth = forced_epsilon(minimum, maximum, delta)
         best = int(np.argmax(worth))
         found.append((float(worth[best]), BestEvent(threshold=float(cuts[best]), above=above)))
     return max(found, key=lambda entry: entry[0])[1]

@@ -50,7 +50,7 @@ class FloatLaplace(Specimen):
     """A number with float Laplace noise: private for real numbers, not for floats.
 
     The sum is rounded to the precision of the larger term, so that its low bits tell where the noise was
-    added: some outputs are possible on one input only (Mironov 2012, "On significance of the least
+    added: some outputs are possible on one input only (Mironov 2012, "On significance of the smallest
     significant bits for differential privacy"; Haney, Desfontaines, Hartman, Shrestha, Hay 2022,
     "Precision-based attacks and interval refining"). `audit` judges values as real numbers and passes it;
     `audit_precision` does not.

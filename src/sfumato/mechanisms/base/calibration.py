@@ -1,4 +1,4 @@
-"""Calibration: the least noise whose privacy loss meets a target (epsilon, delta)."""
+"""Calibration: the smallest noise whose privacy loss meets a target (epsilon, delta)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["PrivacyTarget", "cheapest_noise", "minimum_noise", "minimum_pure_noi
 _PURE_SLACK = Fraction(1, 1 << 30)
 _SLACK = Fraction(1, 1 << 21)
 _FIRST_RATIO = 1 + Fraction(1, 1 << 16)
-_LEAST = Fraction(1, 1 << 64)
+_MINIMUM = Fraction(1, 1 << 64)
 _WORTH = 1 - Fraction(1, 1 << 10)
 
 
@@ -46,7 +46,7 @@ Price = Callable[[Fraction], PrivacyLoss]
 
 
 def minimum_pure_noise(price: Price, request: PrivacyTarget, exact: Fraction) -> Fraction:
-    """Return the simplest noise just above ``exact``, the least that is epsilon-DP.
+    """Return the simplest noise just above ``exact``, the smallest that is epsilon-DP.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def minimum_pure_noise(price: Price, request: PrivacyTarget, exact: Fraction) ->
 
 
 def minimum_noise(price: Price, request: PrivacyTarget, start: Fraction) -> Fraction:
-    """Return the least noise that meets the request, to one part in a million, never below it.
+    """Return the smallest noise that meets the request, to one part in a million, never below it.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def _bracket(meets: Callable[[Fraction], bool], start: Fraction) -> tuple[Fracti
     """Return noise that fails and noise that meets, in steps that grow away from the guess."""
     ratio, noise = _FIRST_RATIO, start
     if meets(start):
-        while noise > start * _LEAST:
+        while noise > start * _MINIMUM:
             last, noise = noise, _short(noise / ratio)
             if not meets(noise):
                 return noise, last

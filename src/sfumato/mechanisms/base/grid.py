@@ -1,6 +1,6 @@
 """The power-of-two grid to which real values are rounded; the rounding is counted in the sensitivity.
 
-Noise on a float lattice that depends on the value leaks it (I. Mironov, "On significance of the least
+Noise on a float lattice that depends on the value leaks it (I. Mironov, "On significance of the smallest
 significant bits for differential privacy", CCS 2012). Here every value is rounded to a multiple of one public
 step first, the noise is a whole number of steps, and so is the sensitivity: what neighboring inputs can
 produce is the same set.
@@ -121,7 +121,7 @@ class Grid:
         return int(steps) if steps.ndim == 0 else steps
 
     def inside(self, bounds: tuple[Number, Number]) -> tuple[int, int]:
-        """Return the least and the greatest whole number of steps between two bounds, in range.
+        """Return the smallest and the largest whole number of steps between two bounds, in range.
 
         Parameters
         ----------

@@ -126,7 +126,7 @@ class MeasuringMechanism(AdditiveMechanism):
     @classmethod
     @abstractmethod
     def _for_shift(cls, shift: Shift, **request: Any) -> Self:
-        """Return the mechanism with the least noise for a whole number, or an array, that moves so far.
+        """Return the mechanism with the smallest noise for a whole number, or an array, that moves so far.
 
         ``request`` holds ``epsilon``, ``delta`` and ``neighboring``.
         """
@@ -140,7 +140,7 @@ class MeasuringMechanism(AdditiveMechanism):
         delta: float = 0.0,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> Measurement:
-        """Return the measurement of a query with the least noise of this kind that meets (epsilon, delta).
+        """Return the measurement of a query with the smallest noise of this kind that meets (epsilon, delta).
 
         Parameters
         ----------

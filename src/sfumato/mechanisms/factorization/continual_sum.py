@@ -152,7 +152,7 @@ class ContinualSum(StreamMechanism):
         integral: bool | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> ContinualSum:
-        """Return the mechanism with the least noise whose loss meets (epsilon, delta).
+        """Return the mechanism with the smallest noise whose loss meets (epsilon, delta).
 
         Parameters
         ----------

@@ -33,8 +33,8 @@ from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["KNorm"]
 
-_MOST: Final = 1024
-_MOST_ROUND: Final = 8
+_MAXIMUM: Final = 1024
+_MAX_ROUND: Final = 8
 
 
 @final
@@ -107,8 +107,10 @@ class KNorm(Mechanism):
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        if _check.integer("dimension", self.dimension, minimum=1) > _MOST:
-            _check.refuse("dimension", f"be at most {_MOST}", self.dimension, "release fewer entries at once")
+        if _check.integer("dimension", self.dimension, minimum=1) > _MAXIMUM:
+            _check.refuse(
+                "dimension", f"be at most {_MAXIMUM}", self.dimension, "release fewer entries at once"
+            )
         put("sensitivity", as_bound("sensitivity", self.sensitivity))
         put("scale", as_number("scale", self.scale, "pass epsilon= to KNorm.calibrated to have it chosen"))
         lattice = Lattice.settle(
@@ -127,8 +129,8 @@ class KNorm(Mechanism):
             )
         put("_body", None)
         put("_stretch", Fraction(1))
-        if self.euclidean and (self.facets is not None or self.dimension > _MOST_ROUND):
-            rule = f"have no facets, and at most {_MOST_ROUND} dimensions"
+        if self.euclidean and (self.facets is not None or self.dimension > _MAX_ROUND):
+            rule = f"have no facets, and at most {_MAX_ROUND} dimensions"
             _check.refuse("euclidean", rule, self.dimension, "leave out one of them")
         if self.facets is not None:
             rows, divisor, off = whole_facets(self.facets)
@@ -160,7 +162,7 @@ class KNorm(Mechanism):
         integral: bool | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> KNorm:
-        """Return the mechanism with the least noise that is epsilon-DP.
+        """Return the mechanism with the smallest noise that is epsilon-DP.
 
         Parameters
         ----------
@@ -183,8 +185,8 @@ class KNorm(Mechanism):
             integral=integral,  # type: ignore[arg-type]
             neighboring=neighboring,
         )
-        least = template.shift / request.exact_epsilon
-        steps = minimum_pure_noise(template._price, request, least)
+        minimum = template.shift / request.exact_epsilon
+        steps = minimum_pure_noise(template._price, request, minimum)
         return replace(template, scale=plain(steps * template.grid.step))
 
     @property

@@ -60,13 +60,14 @@ class KroneckerMechanism(Mechanism):
     Guarantee: ``DiscreteGaussianVector(stddev, S)`` in steps, under ``neighboring``. The rounded strategies
     hold whole numbers, so do their product and what is measured. S is exact under add/remove and zero-out:
     the squared norm of a column of a product is the product of those of its factors. Under replace-one it is
-    twice that, less twice the least inner product of two columns, which is bounded factor by factor.
+    twice that, less twice the smallest inner product of two columns, which is bounded factor by factor.
     Measurements are taken modulo 2**64, before and after the noise alike, which is post-processing; nothing
     wraps below 2**36 records.
 
-    *The least error.* The bound of `optimal_strategy` holds for every positive :math:`\lambda`; for a product
-    of such :math:`\lambda_i` it is the product of the factors' bounds. So if each factor's strategy is within
-    its tolerance, no strategy for the whole product is better than the product by more than all of them.
+    *The smallest error.* The bound of `optimal_strategy` holds for every positive :math:`\lambda`; for a
+    product of such :math:`\lambda_i` it is the product of the factors' bounds. So if each factor's strategy
+    is within its tolerance, no strategy for the whole product is better than the product by more than all of
+    them.
 
     References
     ----------
@@ -144,7 +145,7 @@ class KroneckerMechanism(Mechanism):
         strategies: Sequence[ArrayLike] | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> KroneckerMechanism:
-        """Return the mechanism with the least noise that meets (epsilon, delta).
+        """Return the mechanism with the smallest noise that meets (epsilon, delta).
 
         Parameters
         ----------
@@ -174,9 +175,9 @@ class KroneckerMechanism(Mechanism):
         if self.neighboring is not Neighboring.REPLACE_ONE:
             return largest
         ends = [(int(gram.min()), int(gram.max())) for gram in grams]
-        least = min(math.prod(choice) for choice in product(*ends))
+        minimum = min(math.prod(choice) for choice in product(*ends))
         # A record may also come from no cell, which moves one column alone.
-        return max(largest, 2 * largest - 2 * least)
+        return max(largest, 2 * largest - 2 * minimum)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

@@ -11,9 +11,9 @@ from sfumato.mechanisms.factorization.strategies.integer_strategy import Array
 
 __all__ = ["chernoff_reach", "laplace_reach"]
 
-_MOST: Final = 4096
+_MAXIMUM: Final = 4096
 _SPARE: Final = 1e-4
-_LEAST: Final = 1e-9
+_MINIMUM: Final = 1e-9
 _ROUNDING: Final = 1e-13
 _STEPS: Final = 40
 _TILTS: Final = np.concatenate([np.geomspace(0.01, 0.2, 12), np.linspace(0.22, 0.998, 40)])
@@ -62,10 +62,10 @@ def laplace_reach(sizes: Array, counts: Array, outside: float) -> float:
     if counts.sum() == 1:
         return -math.log(outside) * largest * (1 + 1e-12)
     top = chernoff_reach(scaled, counts, outside)
-    if outside < _LEAST:
+    if outside < _MINIMUM:
         return top * largest * (1 + 1e-9)
     h = 2 * math.pi / (top + chernoff_reach(scaled, counts, outside * _SPARE))
-    multiples = np.arange(1, _MOST + 1)
+    multiples = np.arange(1, _MAXIMUM + 1)
     logs = -(np.log1p(np.square(np.multiply.outer(multiples * h, scaled))) @ counts)
     retained = int(np.searchsorted(-logs, -math.log(_ROUNDING * _SPARE))) + 1
     multiples, values = multiples[:retained], np.exp(logs[:retained]) / multiples[:retained]

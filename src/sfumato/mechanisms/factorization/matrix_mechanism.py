@@ -105,7 +105,7 @@ class MatrixMechanism(Mechanism):
         strategy: ArrayLike | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> MatrixMechanism:
-        """Return the mechanism with the least noise that meets (epsilon, delta).
+        """Return the mechanism with the smallest noise that meets (epsilon, delta).
 
         Parameters
         ----------

@@ -150,7 +150,7 @@ class MultiplicativeWeights(Mechanism):
         delta: float = 0.0,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> MultiplicativeWeights:
-        """Return the mechanism with the least noise that meets (epsilon, delta).
+        """Return the mechanism with the smallest noise that meets (epsilon, delta).
 
         Parameters
         ----------

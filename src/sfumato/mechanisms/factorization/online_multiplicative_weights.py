@@ -147,7 +147,7 @@ class OnlineMultiplicativeWeights(Mechanism):
         grid: Grid = _GRID,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> OnlineMultiplicativeWeights:
-        """Return the mechanism that meets (epsilon, delta) with about the least bound on its errors.
+        """Return the mechanism that meets (epsilon, delta) with about the smallest bound on its errors.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ class OnlineMultiplicativeWeights(Mechanism):
         delta : float
             With one, the measurements' composition takes less noise.
         beta : float
-            The chance for which `utility_bound` is the least.
+            The chance for which `utility_bound` is the smallest.
         updates : int, optional
             The best of some numbers unless given.
         histogram, grid, neighboring

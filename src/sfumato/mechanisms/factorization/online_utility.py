@@ -68,7 +68,7 @@ class OnlineUtility(NamedTuple):
         )
 
     def threshold(self, *, cells: int, updates: int, records: int) -> Fraction:
-        """Return about the least threshold at which so many updates suffice."""
+        """Return about the smallest threshold at which so many updates suffice."""
         low, high = float(self.total), float(2 * self.total + self.number) + 2.0 * records + 1
         while high - low > 1e-6 * high:
             middle = (low + high) / 2
@@ -78,8 +78,8 @@ class OnlineUtility(NamedTuple):
 
     def bound(self, threshold: Fraction, *, cells: int, updates: int, records: int) -> float:
         """Return how far any answer is off at most; infinite where the updates may not suffice."""
-        least = float(threshold - self.comparison - self.rounding - self.total)
-        if not self._enough(least, cells=cells, updates=updates, records=records):
+        minimum = float(threshold - self.comparison - self.rounding - self.total)
+        if not self._enough(minimum, cells=cells, updates=updates, records=records):
             return math.inf
         return fraction_up(max(threshold + self.comparison, self.number) + self.rounding)
 

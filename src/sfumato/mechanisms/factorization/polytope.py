@@ -16,7 +16,7 @@ from sfumato.numerics.rounding import fraction_up
 __all__ = ["facets_around", "reach_of", "whole_facets"]
 
 _BITS: Final = 20
-_MOST: Final = 8
+_MAXIMUM: Final = 8
 
 
 def whole_facets(facets: ArrayLike) -> tuple[NDArray[Any], int, Fraction]:
@@ -33,8 +33,8 @@ def whole_facets(facets: ArrayLike) -> tuple[NDArray[Any], int, Fraction]:
         Object array of ints, what they are divided by, and by how much any of them is off at most.
     """
     rows = np.array(facets, dtype=np.float64)
-    if rows.ndim != 2 or not np.isfinite(rows).all() or not 0 < rows.shape[1] <= _MOST:
-        rule = f"be a finite matrix with one column for each of at most {_MOST} entries"
+    if rows.ndim != 2 or not np.isfinite(rows).all() or not 0 < rows.shape[1] <= _MAXIMUM:
+        rule = f"be a finite matrix with one column for each of at most {_MAXIMUM} entries"
         _check.refuse("facets", rule, rows.shape, "pass an array of finite numbers")
     largest = float(np.abs(rows).max(initial=0.0))
     exponent = max(0, _BITS - int(np.frexp(largest)[1]))
@@ -91,8 +91,8 @@ def facets_around(points: ArrayLike) -> NDArray[np.float64]:
            [ 1.,  1.]])
     """
     given = np.array(points, dtype=np.float64)
-    if given.ndim != 2 or not np.isfinite(given).all() or not 0 < given.shape[1] <= _MOST:
-        rule = f"be a finite matrix with one column for each of at most {_MOST} entries"
+    if given.ndim != 2 or not np.isfinite(given).all() or not 0 < given.shape[1] <= _MAXIMUM:
+        rule = f"be a finite matrix with one column for each of at most {_MAXIMUM} entries"
         _check.refuse("points", rule, given.shape, "pass an array of finite numbers, a row for each point")
     if given.shape[1] == 1:
         reach = float(np.abs(given).max(initial=0.0))

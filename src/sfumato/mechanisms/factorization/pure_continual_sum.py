@@ -114,7 +114,7 @@ class PureContinualSum(StreamMechanism):
         integral: bool | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> PureContinualSum:
-        """Return the mechanism with the least noise whose loss meets (epsilon, delta).
+        """Return the mechanism with the smallest noise whose loss meets (epsilon, delta).
 
         Parameters
         ----------

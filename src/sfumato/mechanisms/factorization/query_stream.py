@@ -19,7 +19,7 @@ from sfumato.privacy.loss import PrivacyLoss
 __all__ = ["LinearQueryStream", "StreamAnswer", "query_steps"]
 
 _CLAMP: Final = 2.0**61
-_LEAST_SHARE: Final = 1e-200
+_MIN_SHARE: Final = 1e-200
 
 
 class StreamAnswer(NamedTuple):
@@ -153,7 +153,7 @@ class LinearQueryStream:
         # An answer far out of range counts as one at the border.
         off = min(1.0, max(-1.0, (noisy - synthetic) * step / self._total))
         shares = self._shares * np.exp(4 * off * step * weights)
-        self._shares = np.maximum(shares / shares.sum(), _LEAST_SHARE)
+        self._shares = np.maximum(shares / shares.sum(), _MIN_SHARE)
         return StreamAnswer(noisy * step, measured=True, checked=True)
 
 

@@ -28,7 +28,7 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["InverseSensitivity"]
 
 _MEAN_BITS: Final = 30
-_LEAST_EPSILON: Final = Fraction(1, 1 << 30)
+_MIN_EPSILON: Final = Fraction(1, 1 << 30)
 
 
 class _Runs(NamedTuple):
@@ -44,7 +44,7 @@ class _Runs(NamedTuple):
 class InverseSensitivity(Mechanism):
     r"""A quantile or a mean, by the exponential mechanism over the inverse sensitivity.
 
-    An answer's *length* is the least number of records that must be replaced until it is the true one; its
+    An answer's *length* is the smallest number of records that must be replaced until it is the true one; its
     probability is proportional to ``exp(-epsilon length / 2)``. That is nearly the best that can be done for
     the data at hand.
 
@@ -69,7 +69,7 @@ class InverseSensitivity(Mechanism):
     Notes
     -----
     Guarantee: epsilon-DP, of bounded range. The length is a Hamming distance to a set of datasets, so one
-    replaced (or zeroed) record moves it by at most 1; and so it moves the least length within the radius.
+    replaced (or zeroed) record moves it by at most 1; and so it moves the smallest length within the radius.
 
     *Quantile.* Let r be the rank, L values below t and G above it. The value at rank r is t after as many
     values as needed were made t: :math:`\max(0, L - r + 1, G - n + r)`, and no fewer will do. *Mean.* With k
@@ -108,7 +108,7 @@ class InverseSensitivity(Mechanism):
         object.__setattr__(self, "bounds", column.bounds)
         object.__setattr__(self, "grid", column.grid)
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
-        if Fraction(self.epsilon) < _LEAST_EPSILON:
+        if Fraction(self.epsilon) < _MIN_EPSILON:
             _check.refuse("epsilon", "be at least 2**-30", self.epsilon, "such an answer tells nothing")
         object.__setattr__(self, "quantile", as_proportion("quantile", self.quantile))
         _check.non_negative("radius", self.radius)
@@ -212,7 +212,7 @@ class InverseSensitivity(Mechanism):
 
 
 def _reached(steps: NDArray[np.int64], top: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the least and the greatest whole mean after 0, 1, ... replacements of records from 0 to top."""
+    """Return the least and the largest whole mean after 0, 1, ... replacements of records from 0 to top."""
     size = len(steps)
     if not size:
         return np.array([0]), np.array([0, top])

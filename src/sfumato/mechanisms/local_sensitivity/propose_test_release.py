@@ -60,7 +60,7 @@ class Statistic(Protocol):
         """Return how far the data is from where one unit moves the value by more than ``bound``.
 
         An int, or infinity: one unit moves it by at most 1, and it is 0 (or less) for both of two neighbors
-        whenever their values differ by more than the bound. The least number of units to change until the
+        whenever their values differ by more than the bound. The smallest number of units to change until the
         local sensitivity exceeds the bound is such a number.
 
         Parameters
@@ -94,7 +94,7 @@ class StableQuantile:
 
     Notes
     -----
-    The distance is the least depth of spans that are wider than the bound; that it fits under each of the
+    The distance is the smallest depth of spans that are wider than the bound; that it fits under each of the
     relations is proven in the notes of `sfumato.mechanisms.local_sensitivity.smooth_sensitivity`. Where n is
     public it is the number of records to replace until the local sensitivity exceeds the bound.
 
@@ -133,7 +133,7 @@ class StableQuantile:
         return column.value(int(column.around(column.ranks(data), Fraction(self.quantile), 1).left[0]))
 
     def distance(self, data: Any, bound: Fraction) -> int:
-        """Return the least depth of wider spans: private. Time: that of sorting.
+        """Return the smallest depth of wider spans: private. Time: that of sorting.
 
         Parameters
         ----------

@@ -30,7 +30,7 @@ from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["SampleAndAggregate"]
 
-_MOST_BLOCKS: Final = 1 << 24
+_MAX_BLOCKS: Final = 1 << 24
 
 
 @final
@@ -103,7 +103,7 @@ class SampleAndAggregate(Mechanism):
         if not callable(self.estimator):
             _check.refuse("estimator", "be callable", type(self.estimator), "pass a function of an array")
         blocks = _check.integer("blocks", self.blocks, minimum=2)
-        if blocks > _MOST_BLOCKS:
+        if blocks > _MAX_BLOCKS:
             _check.refuse(
                 "blocks",
                 "be at most 2**24",

@@ -38,7 +38,7 @@ _DRAWS: Final[dict[str, Draw]] = {
     "laplace": exponential,
     "gaussian": normal,
 }
-_MOST_SMOOTHNESS: Final = 64
+_MAX_SMOOTHNESS: Final = 64
 _ENOUGH: Final = 1 << 30
 
 
@@ -63,7 +63,7 @@ class SmoothStatistic(Mechanism):
         for name in ("noise_multiplier", "smoothness"):
             remedy = f"pass epsilon= to {type(self).__name__}.calibrated to have it chosen"
             object.__setattr__(self, name, as_number(name, getattr(self, name), remedy))
-        if not MINIMUM_SMOOTHNESS <= Fraction(self.smoothness) <= _MOST_SMOOTHNESS:
+        if not MINIMUM_SMOOTHNESS <= Fraction(self.smoothness) <= _MAX_SMOOTHNESS:
             _check.refuse(
                 "smoothness",
                 "be from 2**-20 to 64",
@@ -98,7 +98,7 @@ class SmoothStatistic(Mechanism):
         smoothness: Number | None = None,
         **parameters: Any,
     ) -> Self:
-        """Return the mechanism with the least noise multiplier whose loss meets (epsilon, delta).
+        """Return the mechanism with the smallest noise multiplier whose loss meets (epsilon, delta).
 
         Parameters
         ----------

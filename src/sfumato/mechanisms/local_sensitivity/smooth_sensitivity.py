@@ -14,8 +14,8 @@ removed (y has n - 1): then :math:`x_i \le y_i \le x_{i+1}` and :math:`r' \in \{
 record that is zeroed is replaced.
 
 Hence the greatest of width times :math:`e^{-\beta\,\text{depth}}` is a beta-smooth bound on the local
-sensitivity; where n is public it is the least one (Nissim, Raskhodnikova, Smith 2007, Proposition 3.4). And
-the least depth of spans wider than a number moves by at most 1, and is 0 for both of two neighbors
+sensitivity; where n is public it is the smallest one (Nissim, Raskhodnikova, Smith 2007, Proposition 3.4).
+And the smallest depth of spans wider than a number moves by at most 1, and is 0 for both of two neighbors
 whose values are further apart than that. The same holds of two ranks :math:`l \le h`, :math:`i \le l`,
 :math:`h \le j`, of depth :math:`(l - i) + (j - h) - 1 \ge 0`, where n is public.
 """
@@ -115,18 +115,18 @@ def _greatest(left: NDArray[np.int64], right: NDArray[np.int64], weights: NDArra
     return best
 
 
-def stable_depth(around: RankNeighborhood, bound: int, most: int) -> int:
-    """Return the least depth of a span that is wider than a bound, or ``most`` where none is less deep.
+def stable_depth(around: RankNeighborhood, bound: int, maximum: int) -> int:
+    """Return the smallest depth of a span that is wider than a bound, or ``maximum`` where none is less deep.
 
     Parameters
     ----------
     around : Around
-        All records on either side, or ``most`` of them.
+        All records on either side, or ``maximum`` of them.
     bound : int
         In steps, at least the distance of the two ranks.
-    most : int
+    maximum : int
     """
     left, right = around
     columns = np.searchsorted(right, left + bound, side="right")
     found = (np.arange(len(left)) + columns - 1)[columns < len(right)]
-    return int(min(most, found.min(initial=most)))
+    return int(min(maximum, found.min(initial=maximum)))

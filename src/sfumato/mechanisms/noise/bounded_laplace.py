@@ -106,7 +106,7 @@ class BoundedLaplace(Mechanism):
         integral: bool | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> BoundedLaplace:
-        """Return the mechanism with the least scale, to one part in a million, that is epsilon-DP.
+        """Return the mechanism with the smallest scale, to one part in a million, that is epsilon-DP.
 
         Parameters
         ----------
@@ -144,9 +144,9 @@ class BoundedLaplace(Mechanism):
         reach = upper - lower
         shift = min(lattice.shift(self.sensitivity), reach)
         near, far = power_sum(steps, 1, shift).upper, power_sum(steps, 1, reach - shift).upper
-        most = add_up(1.0, add_up(near, far))
-        least = add_down(1.0, power_sum(steps, 1, reach).lower)
-        epsilon = add_up(fraction_up(shift / steps), log_up(div_up(most, least)))
+        maximum = add_up(1.0, add_up(near, far))
+        minimum = add_down(1.0, power_sum(steps, 1, reach).lower)
+        epsilon = add_up(fraction_up(shift / steps), log_up(div_up(maximum, minimum)))
         return PureDP(epsilon, neighboring=self.neighboring)
 
     def release(self, value: Any, rng: Rng = None) -> Release:

@@ -107,7 +107,7 @@ class Gaussian(MeasuringMechanism):
         integral: bool | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> Gaussian:
-        """Return the mechanism with the least noise whose discrete loss meets (epsilon, delta).
+        """Return the mechanism with the smallest noise whose discrete loss meets (epsilon, delta).
 
         Parameters
         ----------
@@ -119,8 +119,8 @@ class Gaussian(MeasuringMechanism):
         Returns
         -------
         Gaussian
-            Its stddev is the least, to one part in a million, at which ``privacy_loss.quick_epsilon(delta)``,
-            which is what a ledger charges, is at most epsilon.
+            Its stddev is the smallest, to one part in a million, at which
+            ``privacy_loss.quick_epsilon(delta)``, which is what a ledger charges, is at most epsilon.
         """
         request = PrivacyTarget(
             epsilon=epsilon, delta=_check.unit_interval("delta", delta, "use Laplace for delta 0")

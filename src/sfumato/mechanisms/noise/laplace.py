@@ -106,7 +106,7 @@ class Laplace(MeasuringMechanism):
         integral: bool | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> Laplace:
-        """Return the mechanism with the least noise whose loss meets (epsilon, delta).
+        """Return the mechanism with the smallest noise whose loss meets (epsilon, delta).
 
         Parameters
         ----------
@@ -120,14 +120,14 @@ class Laplace(MeasuringMechanism):
         -------
         Laplace
             At ``delta=0`` the scale is ``s * l0 / epsilon`` (``l1 / epsilon``), rounded up by less than 1e-9
-            to a fraction with a small denominator; at ``delta > 0`` the least that the loss proves, to 1e-6,
-            where that is less by a thousandth or more.
+            to a fraction with a small denominator; at ``delta > 0`` the smallest that the loss proves, to
+            1e-6, where that is less by a thousandth or more.
         """
         request = PrivacyTarget(epsilon=epsilon, delta=delta)
-        most = as_bound("sensitivity", sensitivity) * as_entries(l0) if l1 is None else as_bound("l1", l1)
+        maximum = as_bound("sensitivity", sensitivity) * as_entries(l0) if l1 is None else as_bound("l1", l1)
         template = cls(
             sensitivity=sensitivity,
-            scale=Fraction(most) / request.exact_epsilon,
+            scale=Fraction(maximum) / request.exact_epsilon,
             l0=l0,  # type: ignore[arg-type]
             l1=l1,
             grid=grid,  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["RandomizedResponse", "ResponseRelease"]
 
 _BITS: Final = 60
-_MOST: Final = 1 << 62
+_MAXIMUM: Final = 1 << 62
 
 
 @final
@@ -160,7 +160,7 @@ class RandomizedResponse(Mechanism):
         if not Fraction(1, count) < truth < 1:
             remedy = "a report that is never false hides nothing, one that is as often false tells nothing"
             _check.refuse("truth", f"be above 1/{count} and below 1", self.truth, remedy)
-        if truth.denominator > _MOST:
+        if truth.denominator > _MAXIMUM:
             _check.refuse("truth", "have a denominator of at most 2**62", self.truth, "round it")
         object.__setattr__(self, "truth", plain(truth))
         if self.neighboring is Neighboring.ADD_REMOVE:

@@ -35,7 +35,7 @@ class Staircase(AdditiveMechanism):
         Of each entry; taken as the exact rational.
     gamma : float, optional
         Where the first step ends, in sensitivities, above 0 and at most 1; rounded to whole lattice steps.
-        By default :math:`1/(1 + e^{\epsilon/2})`, which has the least expected magnitude.
+        By default :math:`1/(1 + e^{\epsilon/2})`, which has the smallest expected magnitude.
     l0 : int, optional
         The most entries of an array that one unit moves; 1 unless given.
     grid : Grid, optional

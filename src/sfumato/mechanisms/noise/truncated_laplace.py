@@ -99,7 +99,7 @@ class TruncatedLaplace(AdditiveMechanism):
         integral: bool | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> TruncatedLaplace:
-        """Return the mechanism with the least limit at the scale that epsilon allows.
+        """Return the mechanism with the smallest limit at the scale that epsilon allows.
 
         Parameters
         ----------

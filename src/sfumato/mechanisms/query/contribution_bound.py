@@ -35,9 +35,9 @@ class ContributionBound:
     -----
     Stability: adding or removing a unit adds or removes at most ``limit`` records of the result, and zeroing
     its records zeroes at most ``limit``. Proof: each record draws a number of its own, and those of a unit
-    with the least numbers are retained. For one and the same draw, what is retained of the other units does
-    not depend on this one; so the two results are coupled, at most ``limit`` records apart, and a mechanism's
-    guarantee for that distance holds for the mixture over the draw (joint convexity).
+    with the smallest numbers are retained. For one and the same draw, what is retained of the other units
+    does not depend on this one; so the two results are coupled, at most ``limit`` records apart, and a
+    mechanism's guarantee for that distance holds for the mixture over the draw (joint convexity).
 
     Examples
     --------

@@ -292,10 +292,10 @@ class Mean(Query):
             return Interval(
                 float(np.clip(lower - half, *self.bounds)), float(np.clip(upper + half, *self.bounds))
             )
-        least, most = (np.asarray(end) for end in release.interval((1 + level) / 2)[:2])
+        minimum, maximum = (np.asarray(end) for end in release.interval((1 + level) / 2)[:2])
         return Interval(
-            self._between(max(0.0, float(least[0])), max(0.0, float(most[1])), empty=0.0, wider=-_HALF),
-            self._between(max(0.0, float(most[0])), max(0.0, float(least[1])), empty=1.0, wider=_HALF),
+            self._between(max(0.0, float(minimum[0])), max(0.0, float(maximum[1])), empty=0.0, wider=-_HALF),
+            self._between(max(0.0, float(maximum[0])), max(0.0, float(minimum[1])), empty=1.0, wider=_HALF),
         )
 
     def _between(self, high: float, low: float, *, empty: float = 0.5, wider: float = 0.0) -> float:

@@ -83,7 +83,7 @@ class GaussianNoisyMax(Mechanism):
     def calibrated(
         cls, *, epsilon: float, delta: float, candidates: Sequence[Any] | None = None, **parameters: Any
     ) -> GaussianNoisyMax:
-        """Return the mechanism with the least noise whose loss meets (epsilon, delta).
+        """Return the mechanism with the smallest noise whose loss meets (epsilon, delta).
 
         Parameters
         ----------

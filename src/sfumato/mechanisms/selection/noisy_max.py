@@ -30,7 +30,7 @@ class NoisyMax(Selection):
     sensitivity, scale, candidates, monotone, grid, neighboring, integral
         As in `Selection`; ``scale`` is that of the noise.
     noise : {"laplace", "exponential", "gumbel"}
-        Exponential noise is permute-and-flip and the least in error, Gumbel noise is the exponential
+        Exponential noise is permute-and-flip and the smallest in error, Gumbel noise is the exponential
         mechanism and composes best; Laplace noise is the textbook's. `GaussianNoisyMax` is apart.
 
     Notes

@@ -115,7 +115,7 @@ def permute_and_flip_shortfall(beta: float, candidates: int, scale: Fraction) ->
         stays = -math.expm1(candidates * math.log1p(-p)) / (candidates * p)
         return min((candidates - 1) * p / 2, 1 - stays + 1e-12)
 
-    # The least gap that is too far falls with the chance; the exponential mechanism's is one.
+    # The smallest gap that is too far falls with the chance; the exponential mechanism's is one.
     low, high = 0, steps_of_log_odds(scale, (candidates - 1) * (1 - beta) / beta) + 1
     if candidates == 1:
         return 0

@@ -133,7 +133,7 @@ class Selection(Mechanism):
     def calibrated(
         cls, *, sensitivity: Number, epsilon: float, delta: float = 0.0, **parameters: Any
     ) -> Self:
-        """Return the mechanism with the least scale whose loss meets (epsilon, delta).
+        """Return the mechanism with the smallest scale whose loss meets (epsilon, delta).
 
         Parameters
         ----------
@@ -356,7 +356,7 @@ def require_candidates(candidates: int) -> None:
 
 
 def steps_of_log_odds(scale: Fraction, odds: float) -> int:
-    """Return the least whole g of at least 0 with ``exp(-(g + 1) / scale) <= 1 / odds``, or one more."""
+    """Return the smallest whole g of at least 0 with ``exp(-(g + 1) / scale) <= 1 / odds``, or one more."""
     if odds <= 1:
         return 0
     # The odds are right to a few units of 2^-53, and so is the log of what they are.

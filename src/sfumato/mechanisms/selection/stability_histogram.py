@@ -39,7 +39,7 @@ class StabilityHistogram(Mechanism):
         On each count, of sensitivity 1 on whole numbers; its ``l0`` is the most keys whose count one unit
         moves (under replace-one twice as many as a unit may have), its relation the mechanism's.
     threshold : int
-        The least noisy count that is shown.
+        The smallest noisy count that is shown.
 
     Notes
     -----
@@ -79,7 +79,7 @@ class StabilityHistogram(Mechanism):
         distribution: Literal["laplace", "gaussian"] = "laplace",
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> StabilityHistogram:
-        """Return the mechanism with the least threshold for noise that meets (epsilon, delta).
+        """Return the mechanism with the smallest threshold for noise that meets (epsilon, delta).
 
         Parameters
         ----------
@@ -88,8 +88,8 @@ class StabilityHistogram(Mechanism):
         l0 : int
             The most keys whose count one unit moves.
         distribution : {"laplace", "gaussian"}
-            Laplace noise is pure, and all of delta goes into the threshold. Gaussian noise is the least that
-            meets half of delta; it is less where one unit moves many keys.
+            Laplace noise is pure, and all of delta goes into the threshold. Gaussian noise is the smallest
+            that meets half of delta; it is less where one unit moves many keys.
         neighboring : Neighboring
 
         Returns
@@ -119,7 +119,7 @@ class StabilityHistogram(Mechanism):
             )
         start = 1 + noise.distribution.quantile_above(request.delta / (4 * count))
         return cls(
-            noise=noise, threshold=_least(lambda threshold: request.met_by(_loss(noise, threshold)), start)
+            noise=noise, threshold=_minimum(lambda threshold: request.met_by(_loss(noise, threshold)), start)
         )
 
     @property
@@ -208,8 +208,8 @@ def _loss(noise: Noise, threshold: int) -> PrivacyLoss:
     return ThresholdedSelection(one, threshold) * count
 
 
-def _least(enough: Callable[[int], bool], start: int) -> int:
-    """Return the least threshold that is enough, where all above it are."""
+def _minimum(enough: Callable[[int], bool], start: int) -> int:
+    """Return the smallest threshold that is enough, where all above it are."""
     high, step = max(1, start), 1
     while not enough(high):
         high += step

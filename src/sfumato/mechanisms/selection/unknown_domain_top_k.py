@@ -30,7 +30,7 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["UnknownDomainTopK"]
 
 _DOMAIN = 10
-_MOST = 1 << 60  # counts of at most 2**61 with it on top fit into int64
+_MAXIMUM = 1 << 60  # counts of at most 2**61 with it on top fit into int64
 
 
 @final
@@ -63,7 +63,7 @@ class UnknownDomainTopK(Mechanism):
     Notes
     -----
     Guarantee: ``Exponential(1 / scale) * count`` and a mass :math:`\delta = mx/(1 + mx)`, :math:`x =
-    e^{-(\tau - 1)/b}`, m the least of ``l0`` and ``domain``, :math:`\tau` the threshold and b the scale.
+    e^{-(\tau - 1)/b}`, m the smallest of ``l0`` and ``domain``, :math:`\tau` the threshold and b the scale.
     Condition: a count is that of distinct units.
 
     *Proof.* Let counts go from h to h' by one unit's arrival. Pad the keys with blank ones of count 0, whose
@@ -106,14 +106,14 @@ class UnknownDomainTopK(Mechanism):
         remedy = "pass epsilon= and delta= to UnknownDomainTopK.calibrated to have it chosen"
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
         Lattice.settle(1, noise=Fraction(self.scale)).check_noise("scale", Fraction(self.scale))
-        if _check.integer("threshold", self.threshold, minimum=1, remedy=remedy) > _MOST:
+        if _check.integer("threshold", self.threshold, minimum=1, remedy=remedy) > _MAXIMUM:
             _check.refuse("threshold", "be at most 2**60", self.threshold, remedy)
         count = _check.integer("count", self.count, minimum=1)
         given: int | None = self.domain
         if given is None:
             object.__setattr__(self, "domain", _DOMAIN * count)
         remedy = "look at no fewer than are released"
-        if _check.integer("domain", self.domain, minimum=count, remedy=remedy) > _MOST:
+        if _check.integer("domain", self.domain, minimum=count, remedy=remedy) > _MAXIMUM:
             _check.refuse("domain", "be at most 2**60", self.domain, "no data has so many keys")
         if self.l0 is not None:
             _check.integer("l0", self.l0, minimum=1)
@@ -132,7 +132,7 @@ class UnknownDomainTopK(Mechanism):
         l0: int | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> UnknownDomainTopK:
-        """Return the mechanism with the least noise whose loss meets (epsilon, delta).
+        """Return the mechanism with the smallest noise whose loss meets (epsilon, delta).
 
         Parameters
         ----------
@@ -145,7 +145,7 @@ class UnknownDomainTopK(Mechanism):
         -------
         UnknownDomainTopK
             Half of delta goes into composition where that buys a smaller scale, else all of it into the
-            threshold, which is the least that fits.
+            threshold, which is the smallest that fits.
         """
         request = PrivacyTarget(
             epsilon=epsilon, delta=_check.unit_interval("delta", delta, "use TopK with listed keys")

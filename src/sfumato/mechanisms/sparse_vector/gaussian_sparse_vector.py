@@ -97,7 +97,7 @@ class GaussianSparseVector(AboveThreshold):
         integral: bool | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> GaussianSparseVector:
-        """Return the mechanism with the least noise that meets (epsilon, delta).
+        """Return the mechanism with the smallest noise that meets (epsilon, delta).
 
         Parameters
         ----------
@@ -192,13 +192,13 @@ class _Run:
     def above(self, steps: Any) -> Any:
         """Return whether queries with fresh noise are at least the threshold."""
         queries = np.atleast_1d(np.asarray(steps, np.int64))
-        while (least := self._bounds())[1] - least[0] > _FINE * self.query_stddev:
+        while (minimum := self._bounds())[1] - minimum[0] > _FINE * self.query_stddev:
             self.magnitude.extend()
         # From the nearest whole number: a small distance is then as precise as a large one.
-        whole = round(least[0])
+        whole = round(minimum[0])
         # Threshold and queries are at most 2^62 in size, and noise 2^44: half of their difference fits.
         halves = (whole >> 1) - (queries >> 1)
-        distances = 2.0 * halves + ((whole & 1) - (queries & 1)) + float(least[0] - whole)
+        distances = 2.0 * halves + ((whole & 1) - (queries & 1)) + float(minimum[0] - whole)
 
         def exact(at: int) -> tuple[Fraction, Fraction]:
             low, high = self._bounds()

@@ -120,7 +120,7 @@ class SparseVector(AboveThreshold):
         integral: bool | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> SparseVector:
-        """Return the mechanism with the least noise in its comparisons that is epsilon-DP.
+        """Return the mechanism with the smallest noise in its comparisons that is epsilon-DP.
 
         Parameters
         ----------
@@ -224,8 +224,8 @@ class SparseVector(AboveThreshold):
         step = self.grid.step
         draw = _SAMPLERS[self.noise]
         threshold = clamp(math.ceil(Fraction(self.threshold) / step))
-        least = threshold + draw(Fraction(self.threshold_scale) / step, shape, source)
-        return _Run(least, partial(draw, Fraction(self.query_scale) / step, rng=source))
+        minimum = threshold + draw(Fraction(self.threshold_scale) / step, shape, source)
+        return _Run(minimum, partial(draw, Fraction(self.query_scale) / step, rng=source))
 
     def _number(self, steps: int, source: RandomSource) -> int:
         scale = Fraction(self.answer_scale or 0) / self.grid.step
@@ -237,9 +237,9 @@ class SparseVector(AboveThreshold):
 class _Run:
     """A noisy threshold in whole steps, or one for each of many runs, and how queries' noise is drawn."""
 
-    least: Any
+    minimum: Any
     draw: Callable[..., Any]
 
     def above(self, steps: Any) -> Any:
         """Return whether queries with fresh noise are at least the threshold."""
-        return steps + self.draw(size=None if isinstance(steps, int) else steps.shape) >= self.least
+        return steps + self.draw(size=None if isinstance(steps, int) else steps.shape) >= self.minimum

@@ -150,7 +150,7 @@ class CoinPress(Mechanism):
         level: float = 0.95,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> CoinPress:
-        """Return the mechanism with the least noise that meets (epsilon, delta).
+        """Return the mechanism with the smallest noise that meets (epsilon, delta).
 
         Parameters
         ----------
@@ -229,23 +229,23 @@ class CoinPress(Mechanism):
         release = self._measurement(query, last=last).release(data, source)
         noisy = query.estimate_interval(release, 1 - beta)
         ends = release.interval(1 - beta / 2)
-        least, greatest = (max(0.0, float(np.sum(end))) for end in ends[:2])
-        least = max(least, size.lower)
-        spread = self.stddev * math.sqrt(2 * math.log(2 / beta) / max(1.0, least))
+        minimum, greatest = (max(0.0, float(np.sum(end))) for end in ends[:2])
+        minimum = max(minimum, size.lower)
+        spread = self.stddev * math.sqrt(2 * math.log(2 / beta) / max(1.0, minimum))
         lower, upper = max(where.lower, noisy.lower - spread), min(where.upper, noisy.upper + spread)
         if lower >= upper:  # only where a condition does not hold, or the noise was unlikely
             lower, upper = where.lower, where.upper
         mean = min(max(query.estimate(release), lower), upper)
-        return _Estimate(mean, Interval(lower, upper)), Interval(least, min(greatest, size.upper))
+        return _Estimate(mean, Interval(lower, upper)), Interval(minimum, min(greatest, size.upper))
 
     @property
     def _risk(self) -> float:
         """A quarter of a step's error: each for clamping, for noise on mean and count, and for sampling."""
         return (1 - self.level) / (4 * self.steps)
 
-    def _reach(self, most: float) -> float:
+    def _reach(self, maximum: float) -> float:
         """Return how far beyond the mean so many records lie at most, but with the chance of a risk."""
-        return self.stddev * math.sqrt(2 * math.log(2 * max(1.0, most) / self._risk))
+        return self.stddev * math.sqrt(2 * math.log(2 * max(1.0, maximum) / self._risk))
 
     def _measurement(self, query: Mean, *, last: bool) -> Measurement:
         noise = Fraction(self.noise)

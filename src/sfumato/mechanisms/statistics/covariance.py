@@ -140,10 +140,10 @@ class Variance(_Shares):
         variance by three halves of a step.
         """
         error = (1 - _check.unit_interval("level", level)) / 3
-        least, most = (np.maximum(np.asarray(end), 0.0) for end in release.interval(1 - error)[:2])
-        ends = ((float(least[0]), float(most[0])), (float(least[2]), float(most[2])))
-        low = min(_variance(a, float(most[1]), c) for a in ends[0] for c in ends[1])
-        cross = float(least[1])
+        minimum, maximum = (np.maximum(np.asarray(end), 0.0) for end in release.interval(1 - error)[:2])
+        ends = ((float(minimum[0]), float(maximum[0])), (float(minimum[2]), float(maximum[2])))
+        low = min(_variance(a, float(maximum[1]), c) for a in ends[0] for c in ends[1])
+        cross = float(minimum[1])
         candidates = [(a, c) for a in ends[0] for c in ends[1]]
         candidates += [(_turn(cross, c, ends[0]), c) for c in ends[1]]
         candidates += [(a, _turn(cross, a, ends[1])) for a in ends[0]]
@@ -179,16 +179,16 @@ class Variance(_Shares):
         Maurer, Pontil, "Empirical Bernstein bounds and sample variance penalization" (COLT 2009), Theorem 4.
         """
         error = (1 - _check.unit_interval("level", level)) / 2
-        least, most = (np.maximum(np.asarray(end), 0.0) for end in release.interval(1 - error / 3)[:2])
-        count = math.floor(float(least.sum()))
+        minimum, maximum = (np.maximum(np.asarray(end), 0.0) for end in release.interval(1 - error / 3)[:2])
+        count = math.floor(float(minimum.sum()))
         if count < 2:
             return Interval(*self.bounds)
         spread = self.estimate_interval(release, 1 - error).upper / (self.bounds[1] - self.bounds[0]) ** 2
         odds = math.log(4 / error)
         reach = math.sqrt(2 * spread * count / (count - 1) * odds / count) + 7 * odds / (3 * (count - 1))
         lower, upper = self.bounds
-        low = _least_position(least, most) - reach - _ROUNDING
-        high = 1 - _least_position(least[::-1], most[::-1]) + reach + _ROUNDING
+        low = _minimum_position(minimum, maximum) - reach - _ROUNDING
+        high = 1 - _minimum_position(minimum[::-1], maximum[::-1]) + reach + _ROUNDING
         width = upper - lower
         return Interval(lower + width * max(low, 0.0), min(upper, lower + width * min(high, 1.0)))
 
@@ -288,14 +288,14 @@ def _rounded(share: NDArray[np.float64]) -> _Steps:
     return np.asarray(np.rint(share * _ONE), dtype=np.int64)
 
 
-def _least_position(least: NDArray[np.float64], most: NDArray[np.float64]) -> float:
-    """Return the least mean position that sums within their ends allow.
+def _minimum_position(minimum: NDArray[np.float64], maximum: NDArray[np.float64]) -> float:
+    """Return the smallest mean position that sums within their ends allow.
 
     It is the mean of 1, 1/2 and 0 weighted by the sums: least for few of the first and many of the last, and
     for the middle one at either end.
     """
-    a, c = float(least[0]), float(most[2])
-    return min((a + b / 2) / (a + b + c) for b in (float(least[1]), float(most[1])) if a + b + c > 0)
+    a, c = float(minimum[0]), float(maximum[2])
+    return min((a + b / 2) / (a + b + c) for b in (float(minimum[1]), float(maximum[1])) if a + b + c > 0)
 
 
 def _variance(high: float, cross: float, low: float) -> float:

@@ -138,8 +138,8 @@ class HeavyTailedMean(Mechanism):
         release = self._mean(clamped).release(data, source)
         error = (1 - self.level) / 3
         noisy = query.estimate_interval(release, 1 - error / 2)
-        least = float(np.maximum(np.asarray(release.interval(1 - error / 4).lower), 0.0).sum())
-        around = self._around(noisy, median, least, error)
+        minimum = float(np.maximum(np.asarray(release.interval(1 - error / 4).lower), 0.0).sum())
+        around = self._around(noisy, median, minimum, error)
         mean = min(max(query.estimate(release), around.lower), around.upper)
         return MeanRelease(
             value=mean,
@@ -150,17 +150,17 @@ class HeavyTailedMean(Mechanism):
             simulated=source.simulated,
         )
 
-    def _around(self, noisy: Interval, median: float, least: float, error: float) -> Interval:
+    def _around(self, noisy: Interval, median: float, minimum: float, error: float) -> Interval:
         """Return where the population's mean can be, for so many records at least."""
         whole = Interval(*self.bounds)
-        if least < 1:
+        if minimum < 1:
             return whole
-        beyond = 0.5 - (self._median.rank_bound(error / 2) + 1) / least
-        beyond -= math.sqrt(math.log(4 / error) / (2 * least))
+        beyond = 0.5 - (self._median.rank_bound(error / 2) + 1) / minimum
+        beyond -= math.sqrt(math.log(4 / error) / (2 * minimum))
         if beyond <= 0:
             return whole
         odds = math.log(2 / error)
-        spread = math.sqrt(2 * self.deviation**2 * odds / least) + 4 * self.reach * odds / (3 * least)
+        spread = math.sqrt(2 * self.deviation**2 * odds / minimum) + 4 * self.reach * odds / (3 * minimum)
         lower, upper = noisy.lower - spread, noisy.upper + spread
         off = max(abs(lower - median), abs(upper - median))
         far = self.deviation * beyond ** (-1 / self.order)
@@ -172,8 +172,10 @@ class HeavyTailedMean(Mechanism):
 
     def _bias(self, far: float) -> float:
         """Return how far clamping moves the mean at most, around a point that is so far from it."""
-        order, most = self.order, self.deviation + far
-        return float(((order - 1) / order) ** (order - 1) / order * most * (most / self.reach) ** (order - 1))
+        order, maximum = self.order, self.deviation + far
+        return float(
+            ((order - 1) / order) ** (order - 1) / order * maximum * (maximum / self.reach) ** (order - 1)
+        )
 
     @property
     def _median(self) -> Quantile:

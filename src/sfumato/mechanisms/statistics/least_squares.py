@@ -144,9 +144,9 @@ class LeastSquares(Query):
         """
         size = len(self.bounds) + 1
         two = neighboring is Neighboring.REPLACE_ONE
-        most = Fraction(_ONE) * size * (Fraction(math.sqrt(2) * (1 + 2.0**-50)) if two else 1)
+        maximum = Fraction(_ONE) * size * (Fraction(math.sqrt(2) * (1 + 2.0**-50)) if two else 1)
         rounding = Fraction(math.isqrt(self.entries) + 1) * (1 if two else Fraction(1, 2))
-        l2 = most + rounding
+        l2 = maximum + rounding
         linf = math.ceil(_ONE * math.sqrt(2) * (2 if two else 1)) + 1
         l1 = math.ceil(l2 * (math.isqrt(self.entries) + 1))
         return Shift(

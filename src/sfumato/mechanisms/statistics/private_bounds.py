@@ -85,7 +85,7 @@ class PrivateBounds(Mechanism):
         beta: float = 1e-6,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> PrivateBounds:
-        """Return the mechanism with the least noise that is epsilon-DP.
+        """Return the mechanism with the smallest noise that is epsilon-DP.
 
         Parameters
         ----------

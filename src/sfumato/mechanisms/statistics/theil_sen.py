@@ -108,8 +108,8 @@ class TheilSen(Mechanism):
         """
         array = as_table(value, 2, name="value")
         source = random_source(rng)
-        most = np.finfo(np.float64).max / 4
-        real = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=most, neginf=-most)
+        maximum = np.finfo(np.float64).max / 4
+        real = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=maximum, neginf=-maximum)
         slopes = [np.zeros(0)]
         for _ in range(self.matchings):
             order = np.argsort(source.words(len(real)), kind="stable")

@@ -76,7 +76,7 @@ class BandedToeplitz(ToeplitzStrategy):
         workload: ArrayLike | None = None,
         objective: str = "mean",
     ) -> BandedToeplitz:
-        """Return bands with nearly the least error.
+        """Return bands with nearly the smallest error.
 
         Parameters
         ----------

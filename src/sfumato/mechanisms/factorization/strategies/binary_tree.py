@@ -28,7 +28,7 @@ __all__ = ["BinaryTree"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BinaryTree(Strategy):
-    r"""Sums over dyadic blocks, combined with the least variance that the blocks so far allow.
+    r"""Sums over dyadic blocks, combined with the smallest variance that the blocks so far allow.
 
     Parameters
     ----------

@@ -36,8 +36,8 @@ class PrefixEstimates:
 
 def block_squares(steps: int, participation: Participation) -> int:
     """Return a bound on the squared norm of the sum of a pattern's columns; see the notes of `BinaryTree`."""
-    most, gap = participation.max_steps(steps), participation.separation
-    return sum(most * min(most, -(-(1 << height) // gap)) for height in range(steps.bit_length()))
+    maximum, gap = participation.max_steps(steps), participation.separation
+    return sum(maximum * min(maximum, -(-(1 << height) // gap)) for height in range(steps.bit_length()))
 
 
 def completed_blocks(end: int) -> int:

@@ -112,7 +112,7 @@ class BufferedToeplitz(ToeplitzStrategy):
         workload: ArrayLike | None = None,
         objective: str = "max",
     ) -> BufferedToeplitz:
-        """Return decays and weights with nearly the least error.
+        """Return decays and weights with nearly the smallest error.
 
         Parameters
         ----------

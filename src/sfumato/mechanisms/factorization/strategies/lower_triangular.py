@@ -20,7 +20,7 @@ from sfumato.privacy.participation import participation_sensitivity
 
 __all__ = ["LowerTriangular"]
 
-_MOST = 2048
+_MAXIMUM = 2048
 
 
 @final
@@ -50,10 +50,10 @@ class LowerTriangular(Strategy):
 
     def __post_init__(self) -> None:
         rows = np.array(self.rows, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or not 0 < len(rows) <= _MOST:
+        if rows.ndim != 2 or rows.shape[0] != rows.shape[1] or not 0 < len(rows) <= _MAXIMUM:
             _check.refuse(
                 "rows",
-                f"be square, for at most {_MOST} steps",
+                f"be square, for at most {_MAXIMUM} steps",
                 rows.shape,
                 "take a Toeplitz strategy for longer streams",
             )
@@ -76,7 +76,7 @@ class LowerTriangular(Strategy):
     def optimal(
         cls, *, steps: int, workload: ArrayLike | None = None, tolerance: float = 1e-4
     ) -> LowerTriangular:
-        """Return the strategy with the least mean squared error for one participation.
+        """Return the strategy with the smallest mean squared error for one participation.
 
         Parameters
         ----------
@@ -85,7 +85,7 @@ class LowerTriangular(Strategy):
         workload : array, optional
             Weights by age; prefix sums unless given.
         tolerance : float
-            The mean squared error is at most this much above the least, relatively.
+            The mean squared error is at most this much above the smallest, relatively.
 
         Returns
         -------
@@ -93,7 +93,7 @@ class LowerTriangular(Strategy):
 
         Notes
         -----
-        `optimal_strategy` finds the least error of all strategies, whatever their order: it depends on
+        `optimal_strategy` finds the smallest error of all strategies, whatever their order: it depends on
         :math:`X = C^T C` alone, and every positive definite X has a lower triangular factor C.
         """
         weights = prefix_weights(workload, _check.integer("steps", steps, minimum=1))

@@ -15,7 +15,7 @@ from sfumato.mechanisms.factorization.strategies.integer_strategy import Array
 
 __all__ = ["OptimalStrategy", "as_workload", "optimal_strategy", "svd_bound", "total_squared_error"]
 
-_MOST_CELLS: Final = 2048
+_MAX_CELLS: Final = 2048
 _ROUNDS: Final = 500
 _REST: Final = 1e-6
 _WIDEST: Final = 18.0  # logs of weights: beyond, rounding says more than they do
@@ -46,7 +46,7 @@ class OptimalStrategy:
 
 
 def optimal_strategy(workload: ArrayLike, *, tolerance: float = 1e-4) -> OptimalStrategy:
-    r"""Return a strategy :math:`C` with nearly the least :math:`\operatorname{tr}(W (C^T C)^{-1} W^T)`.
+    r"""Return a strategy :math:`C` with nearly the smallest :math:`\operatorname{tr}(W (C^T C)^{-1} W^T)`.
 
     Parameters
     ----------
@@ -207,7 +207,7 @@ def as_workload(workload: ArrayLike) -> NDArray[np.float64]:
             matrix.shape,
             "pass a row for each query, a column for each cell",
         )
-    if matrix.shape[1] > _MOST_CELLS:
+    if matrix.shape[1] > _MAX_CELLS:
         remedy = "join cells, or answer factors of the workload"
-        _check.refuse("workload", f"have at most {_MOST_CELLS} cells", matrix.shape[1], remedy)
+        _check.refuse("workload", f"have at most {_MAX_CELLS} cells", matrix.shape[1], remedy)
     return matrix

@@ -167,8 +167,8 @@ def is_decreasing(coefficients: NDArray[Any]) -> bool:
 
 def worst_participation(coefficients: NDArray[Any], participation: Participation, steps: int) -> NDArray[Any]:
     """Return the sum of the columns of the earliest pattern; whole numbers stay whole."""
-    gap, most = participation.separation, participation.max_steps(steps)
-    if most * gap >= steps:
+    gap, maximum = participation.separation, participation.max_steps(steps)
+    if maximum * gap >= steps:
         # Every column from 0 on by the separation: sums within each residue.
         rows = np.zeros((-(-steps // gap), gap), dtype=coefficients.dtype)
         rows.reshape(-1)[: len(coefficients)] = coefficients[: rows.size]

@@ -66,7 +66,7 @@ class ToeplitzError:
 
 
 def optimal_coefficients(start: Array, criterion: ToeplitzError) -> Array:
-    """Return coefficients that fall from 1, with no more error than ``start`` and nearly the least.
+    """Return coefficients that fall from 1, with no more error than ``start`` and nearly the smallest.
 
     Parameters
     ----------

@@ -125,12 +125,12 @@ def proportion_interval(release: LatticeRelease, *, n: int, level: float = 0.95)
     """
     seen, size = _seen(release, n)
     risk = (1 - _check.unit_interval("level", level)) / 2
-    lower = _least_share(release, seen, size, risk)
-    return Interval(lower, 1 - _least_share(release, size - seen, size, risk))
+    lower = _minimum_proportion(release, seen, size, risk)
+    return Interval(lower, 1 - _minimum_proportion(release, size - seen, size, risk))
 
 
-def _least_share(release: LatticeRelease, seen: int, size: int, risk: float) -> float:
-    """Return a share at or below the least one at which so many are no surprise."""
+def _minimum_proportion(release: LatticeRelease, seen: int, size: int, risk: float) -> float:
+    """Return a share at or below the smallest one at which so many are no surprise."""
     low, high = 0.0, 1.0
     if noisy_tail_probability(_tail(size, low), release.distribution, seen).upper > risk:
         return 0.0

@@ -201,7 +201,7 @@ def _ranked(
     draws: int,
     rng: int | np.random.Generator | None,
 ) -> HypothesisTestResult:
-    number, generator = _drawing(draws, rng, least=19)
+    number, generator = _drawing(draws, rng, minimum=19)
     drawn = generator.multinomial(size, shares.ravel(), number).reshape(number, *counts.shape)
     value = float(statistic(counts))
     found = statistic(drawn + _noise(release, drawn.shape, generator))
@@ -231,7 +231,7 @@ def _ranked_over_totals(
     = j it is that of a sum of j differences of a unit vector and a distribution. A run is as long as costs
     ``_GIVEN_AWAY``, or longer where there would be more than ``_AT_ONCE`` of them.
     """
-    number, generator = _drawing(draws, rng, least=39)
+    number, generator = _drawing(draws, rng, minimum=39)
     noise = _noise(release, (number, counts.size), generator)
     reach, total = float(np.abs(noise.sum(axis=-1)).max()), float(counts.sum())
     first = min(LARGEST, max(0, math.floor(total - reach)))
@@ -247,9 +247,9 @@ def _ranked_over_totals(
 
 
 def _drawing(
-    draws: int, rng: int | np.random.Generator | None, *, least: int
+    draws: int, rng: int | np.random.Generator | None, *, minimum: int
 ) -> tuple[int, np.random.Generator]:
-    number = _check.integer("draws", draws, minimum=least, remedy="fewer can refuse nothing at 0.05")
+    number = _check.integer("draws", draws, minimum=minimum, remedy="fewer can refuse nothing at 0.05")
     if rng is not None and not isinstance(rng, np.random.Generator):
         _check.integer("rng", rng)
     return number, np.random.default_rng(rng)

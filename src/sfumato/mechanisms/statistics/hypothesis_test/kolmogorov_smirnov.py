@@ -176,12 +176,12 @@ class KolmogorovSmirnov(Query):
 
 def _distance_tail(n: int, distance: NDArray[np.float64]) -> NDArray[np.float64]:
     """Bound the probability of at least such distances from above."""
-    most = np.minimum(1.0, 2 * np.exp(-2 * n * distance**2))
+    maximum = np.minimum(1.0, 2 * np.exp(-2 * n * distance**2))
     if n > _EXACT:
-        return np.asarray(most)
+        return np.asarray(maximum)
     # The tail falls: it is at most what it is at the next mark below.
     mark = np.minimum(distance * math.sqrt(n) / _MARK, _MARKS - 1).astype(np.int64)
-    return np.asarray(np.minimum(most, _marks(n)[mark]))
+    return np.asarray(np.minimum(maximum, _marks(n)[mark]))
 
 
 @lru_cache(maxsize=16)

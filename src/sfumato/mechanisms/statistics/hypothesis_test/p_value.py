@@ -67,8 +67,8 @@ class _Cells(NamedTuple):
 
     first: _Array
     last: _Array
-    least: _Array
-    most: _Array
+    minimum: _Array
+    maximum: _Array
 
 
 def public_size(n: object) -> int:
@@ -130,9 +130,9 @@ def noisy_tail_probability(tail: Tail, distribution: SymmetricLaw, x: int) -> In
         cells allow: exact, but for rounding, where the noise has fewer values.
     """
     cells = _cells(distribution)
-    least = float((cells.least * tail(x - cells.first)).sum()) * (1 - _SLACK)
-    most = float((cells.most * tail(x - cells.last)).sum()) * (1 + _SLACK)
-    return Interval(max(0.0, least), min(1.0, most))
+    minimum = float((cells.minimum * tail(x - cells.first)).sum()) * (1 - _SLACK)
+    maximum = float((cells.maximum * tail(x - cells.last)).sum()) * (1 + _SLACK)
+    return Interval(max(0.0, minimum), min(1.0, maximum))
 
 
 @lru_cache(maxsize=16)
@@ -142,7 +142,7 @@ def _cells(distribution: SymmetricLaw) -> _Cells:
     first = np.arange(-reach, reach + 1, width)
     tails = [distribution.upper_tail(int(index)) for index in [*first.tolist(), int(first[-1]) + width]]
     above = np.array([[bounds.lower, bounds.upper] for bounds in tails])
-    least, most = above[:-1, 0] - above[1:, 1], above[:-1, 1] - above[1:, 0]
+    minimum, maximum = above[:-1, 0] - above[1:, 1], above[:-1, 1] - above[1:, 0]
     # What lies further out than all cells: below them it helps nothing, above them it always passes.
     begin = np.concatenate([first.astype(float), [float(first[-1]) + width]])
     end = np.concatenate([first + width - 1.0, [math.inf]])
@@ -150,6 +150,6 @@ def _cells(distribution: SymmetricLaw) -> _Cells:
     return _Cells(
         np.append(begin, -math.inf),
         np.append(end, float(first[0]) - 1),
-        np.append(np.append(np.maximum(least, 0.0), above[-1, 0]), 0.0),
-        np.append(np.append(most, above[-1, 1]), below),
+        np.append(np.append(np.maximum(minimum, 0.0), above[-1, 0]), 0.0),
+        np.append(np.append(maximum, above[-1, 1]), below),
     )

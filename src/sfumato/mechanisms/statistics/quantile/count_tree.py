@@ -19,7 +19,7 @@ from sfumato.numerics.source import RandomSource
 __all__ = ["CountTree", "NoisyNodes", "TreeCounts", "TreeShape"]
 
 _WIDEST: Final = 16
-_MOST_LEAVES: Final = 1 << 20
+_MAX_LEAVES: Final = 1 << 20
 
 Integers = NDArray[np.int64]
 
@@ -53,7 +53,7 @@ TreeShape(leaves=2, branching=2, height=1))
         _check.integer("leaves", self.leaves, minimum=1)
         _check.integer("branching", self.branching, minimum=2)
         _check.integer("height", self.height, minimum=1)
-        if self.leaves > min(_MOST_LEAVES, self.branching**self.height):
+        if self.leaves > min(_MAX_LEAVES, self.branching**self.height):
             rule = "be at most 2**20, and at most branching**height"
             _check.refuse("leaves", rule, self.leaves, "use TreeShape.of, or a coarser grid")
 

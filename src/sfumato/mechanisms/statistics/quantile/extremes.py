@@ -18,7 +18,7 @@ from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["Extreme"]
 
-_MOST: Final = 1 << 48
+_MAXIMUM: Final = 1 << 48
 
 
 @final
@@ -66,7 +66,7 @@ class Extreme(RankMechanism):
             lower, upper = self._ends()
             odds = math.log(20 * (upper - lower + 1))
             given = math.ceil(Fraction(odds) / self._rate)
-        if _check.integer("left_out", given) > _MOST:
+        if _check.integer("left_out", given) > _MAXIMUM:
             _check.refuse("left_out", "be at most 2**48", given, "no data has so many records")
         object.__setattr__(self, "left_out", int(given))
 

@@ -23,10 +23,10 @@ from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["JointQuantiles"]
 
-_MOST: Final = 32
-_MOST_EPSILON: Final = 1 << 16
+_MAXIMUM: Final = 32
+_MAX_EPSILON: Final = 1 << 16
 _PLACES: Final = 1 << 14
-_MOST_PLACES: Final = 1 << 62
+_MAX_PLACES: Final = 1 << 62
 
 
 @final
@@ -88,14 +88,14 @@ class JointQuantiles(RankMechanism):
 
     def _check_rates(self) -> None:
         object.__setattr__(self, "quantiles", as_quantiles(self.quantiles))
-        if len(self.quantiles) > _MOST:
-            _check.refuse("quantiles", f"be at most {_MOST}", len(self.quantiles), "use Quantiles")
-        if self.epsilon > _MOST_EPSILON:
+        if len(self.quantiles) > _MAXIMUM:
+            _check.refuse("quantiles", f"be at most {_MAXIMUM}", len(self.quantiles), "use Quantiles")
+        if self.epsilon > _MAX_EPSILON:
             _check.refuse("epsilon", "be at most 2**16", self.epsilon, "larger ones protect nobody")
         lower, upper = self._ends()
         points, given = upper - lower + 1, cast("int | None", self.parts)
         parts = max(1, _PLACES // points) if given is None else _check.integer("parts", given, minimum=1)
-        if parts * points > _MOST_PLACES:
+        if parts * points > _MAX_PLACES:
             _check.refuse(
                 "parts",
                 "make up at most 2**62 parts between the bounds",

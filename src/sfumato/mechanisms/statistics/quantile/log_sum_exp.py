@@ -101,8 +101,8 @@ class LogSumExpBounds:
     def windows(self, summands: _Steps, first: _Steps, last: _Steps) -> _Steps:
         """Bound the sums from ``first`` to before ``last``, adding up to 64 partial ones each."""
         total, at, left = np.full(first.size, NOTHING), first.copy(), last - first
-        most, table, step = int(left.max(initial=0)), summands, 1
-        while step <= most:
+        maximum, table, step = int(left.max(initial=0)), summands, 1
+        while step <= maximum:
             chosen = np.flatnonzero(left & step)
             total[chosen] = self.add(total[chosen], table[at[chosen]])
             at[chosen] += step

@@ -68,7 +68,7 @@ class QuantilesRelease(Release):
             object.__setattr__(self, name, read_only(getattr(self, name)))
 
     def interval(self, level: float = 0.95) -> Interval[NDArray[Any]]:
-        """Return an interval for each quantile: the found one of the least level that is high enough.
+        """Return an interval for each quantile: the found one of the smallest level that is high enough.
 
         Parameters
         ----------
@@ -172,7 +172,7 @@ class QuantileTree(Mechanism):
         grid: Grid | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> Self:
-        """Return the tree with the least noise that meets (epsilon, delta): Laplace, or Gaussian noise.
+        """Return the tree with the smallest noise that meets (epsilon, delta): Laplace, or Gaussian noise.
 
         Parameters
         ----------

@@ -121,7 +121,7 @@ def uniform_below_each(bounds: _Steps, source: RandomSource) -> _Steps:
 
 
 class _Entries(NamedTuple):
-    """Runs of points, each with its gap; of the lumped ones it is the least."""
+    """Runs of points, each with its gap; of the lumped ones it is the smallest."""
 
     starts: _Steps
     ends: _Steps
