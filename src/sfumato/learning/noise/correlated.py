@@ -29,7 +29,7 @@ class CorrelatedNoise(Noise):
     Parameters
     ----------
     strategy : Strategy
-        Of `sfumato.mechanisms`: `BinaryTree` is DP-FTRL, `BandedToeplitz`, `BufferedToeplitz` and `SquareRoot`
+        `BinaryTree` of `sfumato.mechanisms` is DP-FTRL, `BandedToeplitz`, `BufferedToeplitz` and `SquareRoot`
         have less error; see `sfumato.learning.noise.strategies.choose_strategy`.
     participation : Participation
         In which steps one unit's examples may be: the sampler must keep to it.

@@ -65,17 +65,18 @@ def test_tails_hold_the_sum(distribution: SymmetricLaw, x: int) -> None:
     assert upper - lower <= 0.02 * truth + 1e-18
 
 
-@cases("share", [0.0, 0.1, 0.5, 0.97])
+@cases("proportion", [0.0, 0.1, 0.5, 0.97])
 @cases("alternative", ["greater", "less", "two-sided"])
-def test_a_true_hypothesis_is_refused_as_rarely_as_promised(share: float, alternative: Any) -> None:
-    distribution = masses(share)
+def test_a_true_hypothesis_is_refused_as_rarely_as_promised(proportion: float, alternative: Any) -> None:
+    distribution = masses(proportion)
     values = {
-        x: binomial_test(released(x), n=N, share=share, alternative=alternative).p_value for x in distribution
+        x: binomial_test(released(x), n=N, proportion=proportion, alternative=alternative).p_value
+        for x in distribution
     }
     for level in (0.001, 0.05, 0.3):
         size = sum(p for x, p in distribution.items() if values[x] <= level)
         assert size <= level * (1 + 1e-6)
-    if alternative != "two-sided" and 0 < share < 1:
+    if alternative != "two-sided" and 0 < proportion < 1:
         for x in (-3, 2, 6, 11, 15):
             size = sum(p for y, p in distribution.items() if values[y] <= values[x])
             assert size == pytest.approx(values[x], rel=1e-6)
@@ -108,7 +109,7 @@ def test_a_public_number_of_records_is_refused_under_add_remove() -> None:
     joining = released(3, Laplace(sensitivity=1, scale=1.5))
     query = KolmogorovSmirnov(cdf=lambda x: np.clip(x, 0, 1), n=5)
     calls: list[Callable[[], object]] = [
-        lambda: binomial_test(joining, n=5, share=0.5),
+        lambda: binomial_test(joining, n=5, proportion=0.5),
         lambda: proportion_interval(joining, n=5),
         lambda: query.test(joining),
     ]
@@ -117,7 +118,7 @@ def test_a_public_number_of_records_is_refused_under_add_remove() -> None:
             call()
     zeroed = released(3, Laplace(sensitivity=1, scale=1.5, neighboring=Neighboring.ZERO_OUT))
     assert proportion_interval(zeroed, n=5) == proportion_interval(released(3), n=5)
-    assert binomial_test(zeroed, n=5, share=0.5) == binomial_test(released(3), n=5, share=0.5)
+    assert binomial_test(zeroed, n=5, proportion=0.5) == binomial_test(released(3), n=5, proportion=0.5)
 
 
 @pytest.mark.parametrize("n", [1, 60, 5000])
@@ -161,11 +162,11 @@ def test_odd_data_and_wrong_arguments() -> None:
     with pytest.raises(ParameterError, match="n must"):
         KolmogorovSmirnov(cdf=np.tanh, n=0)
     for arguments, message in (
-        ({"n": 0, "share": 0.5}, "n must"),
-        ({"n": 10**400, "share": 0.5}, "n must be at most"),
-        ({"n": 5, "share": 1.5}, "share must"),
-        ({"n": 5, "share": 0.5, "alternative": "more"}, "alternative must"),
-        ({"n": 5, "share": 0.5, "alternative": ["less"]}, "alternative must"),
+        ({"n": 0, "proportion": 0.5}, "n must"),
+        ({"n": 10**400, "proportion": 0.5}, "n must be at most"),
+        ({"n": 5, "proportion": 1.5}, "proportion must"),
+        ({"n": 5, "proportion": 0.5, "alternative": "more"}, "alternative must"),
+        ({"n": 5, "proportion": 0.5, "alternative": ["less"]}, "alternative must"),
     ):
         with pytest.raises(ParameterError, match=message):
             binomial_test(released(3), **arguments)

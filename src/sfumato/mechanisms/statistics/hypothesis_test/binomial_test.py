@@ -26,9 +26,9 @@ _Alternative = Literal["greater", "less", "two-sided"]
 
 
 def binomial_test(
-    release: LatticeRelease, *, n: int, share: float, alternative: _Alternative = "two-sided"
+    release: LatticeRelease, *, n: int, proportion: float, alternative: _Alternative = "two-sided"
 ) -> HypothesisTestResult:
-    """Test whether a population's share is a given one.
+    """Test whether a population's proportion is a given one.
 
     Parameters
     ----------
@@ -36,11 +36,11 @@ def binomial_test(
         Of the number of records with the property: one whole number, under replace-one or zero-out.
     n : int
         How many records there are, public.
-    share : float
+    proportion : float
         Of the null hypothesis, from 0 to 1.
     alternative : {"greater", "less", "two-sided"}
-        On which side the share is larger or smaller; the null hypothesis of a one-sided test is the other
-        side with ``share`` itself.
+        On which side the proportion is larger or smaller; the null hypothesis of a one-sided test is the
+        other side with ``proportion`` itself.
 
     Returns
     -------
@@ -68,14 +68,16 @@ def binomial_test(
     >>> from sfumato.mechanisms import Laplace
     >>> from sfumato.privacy import Neighboring
     >>> count = Laplace.calibrated(sensitivity=1, epsilon=1.0, neighboring=Neighboring.REPLACE_ONE)
-    >>> test = binomial_test(count.release(580, rng=1), n=1000, share=0.5)
+    >>> test = binomial_test(count.release(580, rng=1), n=1000, proportion=0.5)
     >>> test.p_value < 1e-4
     True
     """
     seen, size = _seen(release, n)
-    share = _check.finite("share", share)
-    if not 0 <= share <= 1:
-        _check.refuse("share", "be from 0 to 1", share, "pass the proportion of the null hypothesis")
+    proportion = _check.finite("proportion", proportion)
+    if not 0 <= proportion <= 1:
+        _check.refuse(
+            "proportion", "be from 0 to 1", proportion, "pass the proportion of the null hypothesis"
+        )
     sides = {"greater": (True,), "less": (False,), "two-sided": (True, False)}.get(str(alternative))
     if sides is None:
         _check.refuse(
@@ -84,7 +86,9 @@ def binomial_test(
     # To be few is to be many among those without the property.
     values = [
         noisy_tail_probability(
-            _tail(size, share if many else 1 - share), release.distribution, seen if many else size - seen
+            _tail(size, proportion if many else 1 - proportion),
+            release.distribution,
+            seen if many else size - seen,
         ).upper
         for many in sides
     ]
@@ -92,7 +96,7 @@ def binomial_test(
 
 
 def proportion_interval(release: LatticeRelease, *, n: int, level: float = 0.95) -> Interval:
-    """Return an interval for a population's share: sampling and noise are inside.
+    """Return an interval for a population's proportion: sampling and noise are inside.
 
     Parameters
     ----------
@@ -106,8 +110,8 @@ def proportion_interval(release: LatticeRelease, *, n: int, level: float = 0.95)
     Returns
     -------
     Interval
-        The shares that neither one-sided test refuses at half the error: Clopper and Pearson's interval, with
-        the noise in the tails. It covers with at least the level, for every share.
+        The proportions that neither one-sided test refuses at half the error: Clopper and Pearson's interval,
+        with the noise in the tails. It covers with at least the level, for every proportion.
 
     Raises
     ------
@@ -130,7 +134,7 @@ def proportion_interval(release: LatticeRelease, *, n: int, level: float = 0.95)
 
 
 def _minimum_proportion(release: LatticeRelease, seen: int, size: int, risk: float) -> float:
-    """Return a share at or below the smallest one at which so many are no surprise."""
+    """Return a proportion at or below the smallest one at which so many are no surprise."""
     low, high = 0.0, 1.0
     if noisy_tail_probability(_tail(size, low), release.distribution, seen).upper > risk:
         return 0.0
@@ -143,10 +147,10 @@ def _minimum_proportion(release: LatticeRelease, seen: int, size: int, risk: flo
     return low
 
 
-def _tail(size: int, share: float) -> Tail:
+def _tail(size: int, proportion: float) -> Tail:
     def tail(x: Any) -> Any:
         inside = np.clip(x, 1, size)
-        found = betainc(inside, size - inside + 1, share)
+        found = betainc(inside, size - inside + 1, proportion)
         return np.where(x <= 0, 1.0, np.where(x > size, 0.0, found))
 
     return tail

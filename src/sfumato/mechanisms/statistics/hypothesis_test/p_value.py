@@ -53,7 +53,7 @@ class HypothesisTestResult(NamedTuple):
     >>> import numpy as np
     >>> from sfumato.mechanisms import Count, Laplace, binomial_test
     >>> measured = Laplace.for_query(Count(), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE)
-    >>> result = binomial_test(measured.release(np.ones(580), rng=1), n=1000, share=0.5)
+    >>> result = binomial_test(measured.release(np.ones(580), rng=1), n=1000, proportion=0.5)
     >>> result.p_value < 0.001
     True
     """
