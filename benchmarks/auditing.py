@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from sfumato.audit import audit, audit_precision, audit_timing
-from sfumato.audit.pairs import as_pairs
-from sfumato.audit.running import runner
+from sfumato.audit.input_pairs import as_pairs
+from sfumato.audit.repeated_runs import runner
 from sfumato.audit.specimens import ChenSparseVector
 from sfumato.mechanisms import Gaussian, Histogram, Laplace
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from sfumato.mechanisms import (
     BandedToeplitz,
+    BinaryTree,
     BufferedToeplitz,
     ContinualSum,
     Exponential,
@@ -26,7 +27,6 @@ from sfumato.mechanisms import (
     SquareRoot,
     Strategy,
     TopK,
-    Tree,
 )
 
 __all__ = ["ROWS", "Measured", "main", "row"]
@@ -174,7 +174,7 @@ def sums_so_far(strategy: Strategy) -> Measured:
 @row("1e5 sums so far, tree")
 def tree() -> Measured:
     """Exact noise on 2e5 blocks, refined."""
-    return sums_so_far(Tree(steps=STEPS))
+    return sums_so_far(BinaryTree(steps=STEPS))
 
 
 @row("1e5 sums so far, square root")
@@ -192,7 +192,7 @@ def bands() -> Measured:
 @row("1e4 sums so far, one by one, tree")
 def one_by_one() -> Measured:
     """As a stream: a release with its error for every step."""
-    mechanism = ContinualSum(strategy=Tree(steps=STEPS), sensitivity=1, stddev=20)
+    mechanism = ContinualSum(strategy=BinaryTree(steps=STEPS), sensitivity=1, stddev=20)
     generator = np.random.default_rng(2)
 
     def work() -> None:

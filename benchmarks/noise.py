@@ -24,7 +24,7 @@ from sfumato.numerics.sampling.plans import gaussian_plan, laplace_plan
 __all__ = ["main", "measure_speed", "measure_timing", "measure_training"]
 
 SCALES = (1, 1_000, 1_000_000)
-LAWS: dict[str, tuple[Callable[..., Any], Callable[[Fraction], object]]] = {
+DISTRIBUTIONS: dict[str, tuple[Callable[..., Any], Callable[[Fraction], object]]] = {
     "laplace": (discrete_laplace, laplace_plan),
     "gaussian": (discrete_gaussian, gaussian_plan),
 }
@@ -41,7 +41,7 @@ def best_seconds(work: Callable[[], object], runs: int) -> float:
 
 
 def measure_speed(count: int, runs: int) -> None:
-    """Print speeds, by law, scale and instruction set, as multiples of numpy's."""
+    """Print speeds, by distribution, scale and instruction set, as multiples of numpy's."""
     generator = np.random.default_rng(1)
     floors = {
         "laplace": best_seconds(lambda: generator.laplace(size=count), runs),
@@ -49,16 +49,16 @@ def measure_speed(count: int, runs: int) -> None:
     }
     print(f"numpy {np.__version__} Generator, one core, million draws/s (not private):")
     print(f"laplace {count / floors['laplace'] / 1e6:.0f}, normal {count / floors['gaussian'] / 1e6:.0f}\n")
-    print(f"{'exact law':<12}{'scale':>9}{'kernel':>11}{'M/s':>7}{'x numpy':>9}{'table, ms':>11}")
-    for law, (sample, plan) in LAWS.items():
+    print(f"{'exact distribution':<12}{'scale':>9}{'kernel':>11}{'M/s':>7}{'x numpy':>9}{'table, ms':>11}")
+    for distribution, (sample, plan) in DISTRIBUTIONS.items():
         for scale in SCALES:
             # Unwrapped, the plan is built without its cache: what a first call pays.
             table = best_seconds(partial(inspect.unwrap(plan), Fraction(scale)), 5)
             for variant in _kernels.variants():
                 _kernels.use(variant)
                 seconds = best_seconds(partial(sample, scale, count), runs)
-                line = f"{law:<12}{scale:>9}{variant:>11}{count / seconds / 1e6:>7.0f}"
-                print(f"{line}{floors[law] / seconds:>9.2f}{1e3 * table:>11.1f}", flush=True)
+                line = f"{distribution:<12}{scale:>9}{variant:>11}{count / seconds / 1e6:>7.0f}"
+                print(f"{line}{floors[distribution] / seconds:>9.2f}{1e3 * table:>11.1f}", flush=True)
 
 
 def ranks(values: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -73,8 +73,8 @@ def measure_timing(releases: int) -> None:
     print(
         f"\nTime of one release against |noise|, {releases} releases each; chance alone: {releases**-0.5:.3f}"
     )
-    print(f"{'exact law':<12}{'scale':>9}{'median, us':>12}{'Spearman':>10}")
-    for law, (sample, _) in LAWS.items():
+    print(f"{'exact distribution':<12}{'scale':>9}{'median, us':>12}{'Spearman':>10}")
+    for distribution, (sample, _) in DISTRIBUTIONS.items():
         for scale in SCALES:
             times, values = np.empty(releases, np.int64), np.empty(releases, np.int64)
             sample(scale)
@@ -84,7 +84,7 @@ def measure_timing(releases: int) -> None:
                 times[i] = time.perf_counter_ns() - start
                 values[i] = value
             spearman = float(np.corrcoef(ranks(times), ranks(np.abs(values)))[0, 1])
-            print(f"{law:<12}{scale:>9}{np.median(times) / 1e3:>12.1f}{spearman:>10.3f}", flush=True)
+            print(f"{distribution:<12}{scale:>9}{np.median(times) / 1e3:>12.1f}{spearman:>10.3f}", flush=True)
 
 
 def measure_training(count: int, runs: int) -> None:

@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks.environments import interpreter, script, title
-from benchmarks.noise import LAWS, SCALES, best_seconds
+from benchmarks.noise import DISTRIBUTIONS, SCALES, best_seconds
 
 __all__ = ["main"]
 
@@ -34,8 +34,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     generator = np.random.default_rng(1)
     rows: dict[str, dict[str, list[float | None]]] = {
         "sfumato (exact)": {
-            law: [count / best_seconds(partial(sample, scale, count), 5) / 1e6 for scale in SCALES]
-            for law, (sample, _) in LAWS.items()
+            distribution: [count / best_seconds(partial(sample, scale, count), 5) / 1e6 for scale in SCALES]
+            for distribution, (sample, _) in DISTRIBUTIONS.items()
         },
         f"numpy {np.__version__} (float, not private)": {
             "laplace": [count / best_seconds(lambda: generator.laplace(size=count), 5) / 1e6] * 3,
@@ -43,10 +43,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         },
     }
     rows |= {title(peer): _peer_speeds(peer) for peer in _PEERS}
-    for law in LAWS:
-        print(f"{law + ', million draws/s':<40}" + "".join(f"{scale:>12}" for scale in SCALES))
+    for distribution in DISTRIBUTIONS:
+        print(f"{distribution + ', million draws/s':<40}" + "".join(f"{scale:>12}" for scale in SCALES))
         for name, speeds in rows.items():
-            cells = ("-" if speed is None else f"{speed:.3g}" for speed in speeds[law])
+            cells = ("-" if speed is None else f"{speed:.3g}" for speed in speeds[distribution])
             print(f"{name:<40}" + "".join(f"{cell:>12}" for cell in cells))
     return 0
 

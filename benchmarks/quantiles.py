@@ -66,8 +66,8 @@ def _errors(releases: int) -> None:
             off = []
             for column in columns:
                 runs = releases if name != "JointQuantiles" else max(1, releases // 10)
-                told = (np.atleast_1d(column[name].release(data, rng).value) for _ in range(runs))
-                off.append(np.mean([np.abs(values - orders).mean() for values in told]) * (_RECORDS - 1))
+                released = (np.atleast_1d(column[name].release(data, rng).value) for _ in range(runs))
+                off.append(np.mean([np.abs(values - orders).mean() for values in released]) * (_RECORDS - 1))
             print(f"{f'{many} by {name}':<46}{off[0]:>14.2f}{off[1]:>14.2f}")
 
 

@@ -143,24 +143,24 @@ def test_the_stated_confidence_holds(columns: int, values: int, confidence: floa
     on each bound, errs more often.
     """
     generator = np.random.default_rng(7)
-    told: dict[int, list[Any]] = {}
+    released: dict[int, list[Any]] = {}
 
     def tell(data: int, size: int) -> Any:
         drawn = generator.integers(0, values, (size, columns))
-        told.setdefault(data, []).append(drawn)
+        released.setdefault(data, []).append(drawn)
         return drawn if columns > 1 else drawn[:, 0]
 
     def careless() -> bool:
-        runs = (np.concatenate(told[data]) for data in (0, 1))
+        runs = (np.concatenate(released[data]) for data in (0, 1))
         hits = [(drawn[:, :, None] == np.arange(values)).sum(axis=0).ravel() for drawn in runs]
         likely, rare = np.concatenate(hits), np.concatenate(hits[::-1])
-        size = sum(map(len, told[0]))
+        size = sum(map(len, released[0]))
         least = betaincinv(likely, size - likely + 1, 1 - confidence)
         return bool((least > betainccinv(rare + 1, size - rare, 1 - confidence)).any())
 
     verdicts = []
     for _ in range(audits):
-        told.clear()
+        released.clear()
         found = audit(tell, epsilon=0.0, pairs=[(0, 1)], trials=1000, confidence=confidence)
         verdicts.append((found.violated, careless()))
 
@@ -277,6 +277,6 @@ def test_bad_input_is_refused_in_one_shape(bad: Callable[[], Any]) -> None:
         bad()
 
 
-def test_what_a_callable_raises_is_told() -> None:
+def test_what_a_callable_raises_is_released() -> None:
     with pytest.raises(ParameterError, match="LookupError: there is no such thing"):
         audit(fails, epsilon=1.0, pairs=PAIR, trials=2000)

@@ -17,8 +17,8 @@ from sfumato.audit import (
     audit_one_run,
     best_guesses,
     one_run_bound,
-    one_run_curve_p_value,
     one_run_p_value,
+    one_run_trade_off_p_value,
 )
 from sfumato.errors import ParameterError
 from sfumato.privacy.conversion import gdp_delta
@@ -31,15 +31,15 @@ Bits = tuple[int, ...]
 def worst_chance(coins: int, guesses: int, correct: int, *points: tuple[float, float]) -> float:
     """The greatest chance of so many right guesses over all mechanisms with these points: a linear program.
 
-    A mechanism is a law of the guesses for each outcome of the coins. (epsilon, delta)-DP for neighbors s, s'
-    is: the sum over t of the excess of M(t | s) over e^epsilon M(t | s') is at most delta.
+    A mechanism is a distribution of the guesses for each outcome of the coins. (epsilon, delta)-DP for
+    neighbors s, s' is: the sum over t of the excess of M(t | s) over e^epsilon M(t | s') is at most delta.
     """
     worlds: list[Bits] = list(itertools.product((-1, 1), repeat=coins))
-    told = [t for t in itertools.product((-1, 0, 1), repeat=coins) if sum(map(abs, t)) == guesses]
-    place = {(s, t): k for k, (s, t) in enumerate(itertools.product(worlds, told))}
+    released = [t for t in itertools.product((-1, 0, 1), repeat=coins) if sum(map(abs, t)) == guesses]
+    place = {(s, t): k for k, (s, t) in enumerate(itertools.product(worlds, released))}
     pairs = [(s, u) for s in worlds for u in worlds if sum(x != y for x, y in zip(s, u, strict=True)) == 1]
     claims = list(itertools.product(range(len(pairs)), points))
-    excess = {key: len(place) + k for k, key in enumerate(itertools.product(range(len(claims)), told))}
+    excess = {key: len(place) + k for k, key in enumerate(itertools.product(range(len(claims)), released))}
     size = len(place) + len(excess)
     upper = lil_matrix((len(excess) + len(claims), size))
     bounds = np.zeros(len(excess) + len(claims))
@@ -83,7 +83,7 @@ def test_no_mechanism_with_all_points_of_a_claim_guesses_better(
 ) -> None:
     for correct in range(1, guesses + 1):
         worst = worst_chance(coins, guesses, correct, *points)
-        bound = one_run_curve_p_value(correct, guesses, canaries=coins, points=points)
+        bound = one_run_trade_off_p_value(correct, guesses, canaries=coins, points=points)
         assert worst <= bound + 1e-7
         if correct == guesses == coins == 1:
             assert worst == pytest.approx(bound, rel=1e-5)
@@ -91,14 +91,14 @@ def test_no_mechanism_with_all_points_of_a_claim_guesses_better(
 
 def test_a_whole_curve_refutes_what_none_of_its_points_does() -> None:
     points = [(k / 4, gdp_delta(0.5, k / 4)) for k in range(30)]
-    chance = one_run_curve_p_value(785, 1000, canaries=1000, points=points)
+    chance = one_run_trade_off_p_value(785, 1000, canaries=1000, points=points)
     single = min(one_run_p_value(785, 1000, canaries=1000, epsilon=e, delta=d) for e, d in points)
     assert chance < 0.05 < single
     # Independent guesses, each as good as 1/2-GDP allows, are within it at every count.
     for correct in range(500, 1000, 100):
         truth = binom(1000, norm.cdf(0.25)).sf(correct - 1)
-        assert truth <= one_run_curve_p_value(correct, 1000, canaries=1000, points=points)
-    assert one_run_curve_p_value(0, 5, canaries=5, points=points) == 1.0
+        assert truth <= one_run_trade_off_p_value(correct, 1000, canaries=1000, points=points)
+    assert one_run_trade_off_p_value(0, 5, canaries=5, points=points) == 1.0
 
 
 def test_delta_is_dearer_than_the_published_bound_says() -> None:
@@ -109,13 +109,23 @@ def test_delta_is_dearer_than_the_published_bound_says() -> None:
     """
     delta = Fraction(1, 100)
     moved = delta / 8
-    law = {0: Fraction(49, 64) + moved, 1: Fraction(7, 64), 2: Fraction(1, 64) - moved}  # by wrong guesses
-    told = list(itertools.product((0, 1), repeat=2))
-    wrong = {(s, t): sum(x != y for x, y in zip(s, t, strict=True)) for s in told for t in told}
-    for s, u in itertools.product(told, repeat=2):
+    distribution = {
+        0: Fraction(49, 64) + moved,
+        1: Fraction(7, 64),
+        2: Fraction(1, 64) - moved,
+    }  # by wrong guesses
+    released = list(itertools.product((0, 1), repeat=2))
+    wrong = {(s, t): sum(x != y for x, y in zip(s, t, strict=True)) for s in released for t in released}
+    for s, u in itertools.product(released, repeat=2):
         if wrong[s, u] == 1:
-            assert sum(max(Fraction(0), law[wrong[s, t]] - 7 * law[wrong[u, t]]) for t in told) == delta
-    chance = 1 - law[2]
+            assert (
+                sum(
+                    max(Fraction(0), distribution[wrong[s, t]] - 7 * distribution[wrong[u, t]])
+                    for t in released
+                )
+                == delta
+            )
+    chance = 1 - distribution[2]
     assert chance == Fraction(63, 64) + delta / 8
     assert chance > Fraction(63, 64) + 2 * 2 * delta * Fraction(1, 64)
     found = one_run_p_value(1, 2, canaries=2, epsilon=math.log(7), delta=float(delta))
@@ -146,7 +156,7 @@ def test_the_bound_is_where_the_p_value_is_the_risk() -> None:
 
 
 def response(epsilon: float, delta: float, seed: int) -> Any:
-    """Each coin is told with delta, else by randomized response: (epsilon, delta)-DP, and little less."""
+    """Each coin is released with delta, else by randomized response: (epsilon, delta)-DP, and little less."""
     generator = np.random.default_rng(seed)
 
     def train(included: np.ndarray) -> np.ndarray:
@@ -226,9 +236,9 @@ def train_none(included: np.ndarray) -> np.ndarray:
 @cases(
     ("call", "says"),
     [
-        (lambda: one_run_curve_p_value(1, 2, canaries=4, points=[]), "points must be one or more"),
+        (lambda: one_run_trade_off_p_value(1, 2, canaries=4, points=[]), "points must be one or more"),
         (
-            lambda: one_run_curve_p_value(1, 2, canaries=4, points=[(-1.0, 0.1)]),
+            lambda: one_run_trade_off_p_value(1, 2, canaries=4, points=[(-1.0, 0.1)]),
             "points must be non-negative",
         ),
         (lambda: one_run_p_value(3, 2, canaries=4, epsilon=1.0), "correct must be at most the 2 guesses"),
@@ -246,6 +256,6 @@ def train_none(included: np.ndarray) -> np.ndarray:
         (lambda: audit_one_run(train_none, canaries=9, epsilon=math.nan), "epsilon must be"),
     ],
 )
-def test_bad_input_is_told(call: Any, says: str) -> None:
+def test_bad_input_is_released(call: Any, says: str) -> None:
     with pytest.raises(ParameterError, match=says):
         call()

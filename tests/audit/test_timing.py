@@ -42,14 +42,14 @@ def test_it_times_single_calls(monkeypatch: pytest.MonkeyPatch) -> None:
         clock[0] += 700
         return data + generator.laplace()
 
-    told = audit_timing(slow_for_large, 5.0, answer=5.0, calls=300)
-    assert told.spearman == pytest.approx(1.0)
-    assert told.calls == 300
-    assert 0 < told.median_seconds < 1e-5
+    released = audit_timing(slow_for_large, 5.0, answer=5.0, calls=300)
+    assert released.spearman == pytest.approx(1.0)
+    assert released.calls == 300
+    assert 0 < released.median_seconds < 1e-5
     assert audit_timing(even, 5.0, calls=300).spearman == 0.0
     ours = audit_timing(Laplace(sensitivity=1, scale=2), 10, calls=100, rng=1)
     assert ours.spearman == 0.0, "nothing moved the clock"
-    assert "rank correlation" in str(told)
+    assert "rank correlation" in str(released)
 
 
 def test_bad_input() -> None:

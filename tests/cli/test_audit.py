@@ -86,7 +86,8 @@ def test_json_tells_what_the_library_tells() -> None:
     assert facts["hits"][0] > facts["hits"][1]
     assert facts["trials"] == 20_000
     assert facts["epsilon_if_gaussian"] is None
-    assert {"impossible", "violated", "pair", "tested", "epsilon_lower"} == set(facts["precision"])
+    assert {"impossible", "violated", "pair", "tested", "epsilon_lower"} == set(facts["floating_point"])
+    assert (facts["format"], facts["version"]) == ("sfumato.audit-report", 1)
 
 
 def test_low_bits_alone_make_a_violation() -> None:

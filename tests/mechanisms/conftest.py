@@ -1,4 +1,4 @@
-"""Exact laws by enumeration: the mechanisms' claims are compared with these, not with the library's tails."""
+"""Exact distributions by enumeration: the mechanisms' claims are compared with these."""
 
 from __future__ import annotations
 

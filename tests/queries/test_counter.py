@@ -15,7 +15,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import BudgetExceeded, LedgerMismatch, ParameterError, SourceError, UnsupportedSql
-from sfumato.mechanisms import Tree
+from sfumato.mechanisms import BinaryTree
 from sfumato.queries.counter import Counter
 from tests.chance import accepts_only
 
@@ -200,7 +200,7 @@ def test_each_row_may_be_a_unit_and_groups_may_be_none() -> None:
             steps=2,
             epsilon=1,
             delta=1e-7,
-            strategy=Tree(steps=2),
+            strategy=BinaryTree(steps=2),
         )
         made = counter.refresh(dt.date(2026, 3, 1)).to_arrow()
     inside = sum(day is not None and START <= day < dt.date(2026, 3, 1) for day in table["day"].to_pylist())
@@ -216,8 +216,8 @@ def test_each_row_may_be_a_unit_and_groups_may_be_none() -> None:
         ({"epsilon": 0}, ParameterError, "epsilon"),
         ({"delta": 0}, ParameterError, "delta"),
         ({"steps": 0}, ParameterError, "steps"),
-        ({"strategy": Tree(steps=5)}, ParameterError, "12 steps"),
-        ({"strategy": "Tree"}, ParameterError, "be a Strategy"),
+        ({"strategy": BinaryTree(steps=5)}, ParameterError, "12 steps"),
+        ({"strategy": "BinaryTree"}, ParameterError, "be a Strategy"),
         ({"moment": "place"}, sf.errors.SchemaError, "moment must be a column of type DATE .* got 'place'"),
         (
             {"moment": "nothing"},

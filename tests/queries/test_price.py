@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sfumato.errors import OptionError
-from sfumato.mechanisms.laplace import Laplace
+from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.queries.catalog import Catalog
 from sfumato.queries.front import read
@@ -82,7 +82,7 @@ def test_no_more_is_proven_of_the_loss_than_what_is_charged(
 def test_the_threshold_hides_one_unit_with_the_probability_that_delta_allows() -> None:
     priced = _priced("COUNT(*) AS n", "epsilon=1, delta=1e-8, max_groups_contributed=4")
     assert priced.threshold is not None
-    law = priced.mechanisms[0].law
+    law = priced.mechanisms[0].distribution
     assert 4 * law.upper_tail(priced.threshold - 1).upper <= 1e-8
     assert 4 * law.upper_tail(priced.threshold - 2).lower > 1e-8
 
@@ -247,7 +247,7 @@ def test_unknown_groups_never_go_without_a_threshold(delta: str, strategy: str) 
     except OptionError:
         return
     assert priced.threshold is not None
-    assert 30 * priced.mechanisms[0].law.upper_tail(priced.threshold - 1).upper <= float(delta)
+    assert 30 * priced.mechanisms[0].distribution.upper_tail(priced.threshold - 1).upper <= float(delta)
 
 
 def test_laplace_answers_where_no_gaussian_can() -> None:

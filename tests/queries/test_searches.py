@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import sfumato as sf
 from sfumato.errors import BudgetExceeded, OptionError, ParameterError, UnsupportedSql
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.laplace import Laplace
+from sfumato.mechanisms.noise.gaussian import Gaussian
+from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
 from sfumato.queries import render_sql
 from sfumato.queries.catalog import Catalog
@@ -315,7 +315,7 @@ def test_by_enumeration_the_bounds_tell_no_more_than_epsilon(counts: tuple[int, 
     epsilon, least = noise.privacy_loss.epsilon(), 3
 
     def chances(bins: tuple[int, ...]) -> dict[tuple[float, float] | None, float]:
-        passes = [noise.law.upper_tail(least - count).upper for count in bins]
+        passes = [noise.distribution.upper_tail(least - count).upper for count in bins]
         told: dict[tuple[float, float] | None, float] = {}
         for out in itertools.product([0, 1], repeat=len(bins)):
             chance = math.prod(p if shown else 1 - p for p, shown in zip(passes, out, strict=True))
@@ -371,8 +371,8 @@ def test_the_whole_loss_meets_options(strategy: str, epsilon: float) -> None:
 def test_empty_bins_stand_out_with_the_chance_that_is_said(noise: Any) -> None:
     priced = PricedSearch(Search(_X), noise)
     least = threshold(priced)
-    assert REAL.many * noise.law.upper_tail(least).upper <= BETA
-    assert REAL.many * noise.law.upper_tail(least - 1).lower > BETA
+    assert REAL.many * noise.distribution.upper_tail(least).upper <= BETA
+    assert REAL.many * noise.distribution.upper_tail(least - 1).lower > BETA
 
 
 def _people(many: int, scale: float = 1.0) -> pa.Table:

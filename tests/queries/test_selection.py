@@ -10,7 +10,7 @@ import pytest
 
 import sfumato as sf
 from sfumato.errors import OptionError
-from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
+from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
 from sfumato.numerics.distributions.discrete import SymmetricDistribution
 from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
 from sfumato.queries.front import read
@@ -51,7 +51,7 @@ def test_one_unit_changes_what_is_told_of_a_group_by_epsilon_and_delta_only(
 ) -> None:
     delta = 1e-4
     priced = _counts(strategy, epsilon, delta, f", min_privacy_units_per_group={least}")
-    law, threshold = priced.mechanisms[0].law, priced.threshold
+    law, threshold = priced.mechanisms[0].distribution, priced.threshold
     assert threshold is not None
     pairs = [
         [_answers(law, n, threshold, least) for n in (count, count - 1)] for count in range(1, threshold + 5)
@@ -72,7 +72,7 @@ def test_truncated_noise_shows_a_group_as_often_as_any_private_choice_can(
     epsilon: float, delta: float
 ) -> None:
     priced = _counts("TRUNCATED_GEOMETRIC", epsilon, delta)
-    law, threshold = priced.mechanisms[0].law, priced.threshold
+    law, threshold = priced.mechanisms[0].distribution, priced.threshold
     assert threshold is not None
     # Desfontaines, Voss, Gipson, Mandayam (2022), theorem 1: the most that any (epsilon, delta) rule can show
     mass, best = law.upper_tail(threshold - 1).upper, 0.0
@@ -101,7 +101,7 @@ def test_the_limit_of_the_noise_is_the_least_that_delta_allows() -> None:
     mechanism = priced.mechanisms[0]
     assert isinstance(mechanism, TruncatedLaplace)
     limit = int(mechanism.limit)
-    assert mechanism.law.pmf(limit).upper <= 1e-6
+    assert mechanism.distribution.pmf(limit).upper <= 1e-6
     shorter = TruncatedLaplaceDistribution(mechanism.scale, limit - 1)
     assert shorter.pmf(limit - 1).lower > 1e-6
 
@@ -129,7 +129,7 @@ def test_groups_below_the_least_number_of_units_are_never_shown() -> None:
         release = session.sql(text)
     # Whether a group is shown is hardly left to chance: so many units are above the threshold by far.
     priced = _counts("LAPLACE_THRESHOLD", 9, 0.2, ", min_privacy_units_per_group=10")
-    law, threshold = priced.mechanisms[0].law, priced.threshold
+    law, threshold = priced.mechanisms[0].distribution, priced.threshold
     assert threshold is not None
     shown = {units: 1 - _answers(law, units, threshold, 10)[None] for units in (3, 9, 14, 60)}
     assert shown == pytest.approx({3: 0.0, 9: 0.0, 14: 1.0, 60: 1.0}, abs=1e-9)

@@ -1,10 +1,10 @@
-"""The audit: black-box and exact tests of what a mechanism claims, ours or anybody's.
+"""Auditing: black-box and exact tests of what a mechanism claims, ours or anybody's.
 
 :func:`audit` runs a mechanism many times on neighboring inputs and certifies a lower bound on its epsilon,
-with the event that shows it; :func:`exact_audit` computes it where the law is known; :func:`audit_precision`
-looks at the low bits of floats, :func:`audit_timing` at the clock; :func:`audit_one_run` tests a training by
-one run. Known-broken algorithms to try them on are
-in `sfumato.audit.specimens`, and nowhere else.
+with the event that shows it; :func:`exact_audit` computes it where the distribution is known;
+:func:`audit_precision` looks at the low bits of floats, :func:`audit_timing` at the clock;
+:func:`audit_one_run` tests a training by one run. Known-broken algorithms to try them on are in
+`sfumato.audit.specimens`, and nowhere else.
 
 What an audit tells of real data is the curator's: run it on made-up inputs.
 """
@@ -18,19 +18,18 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato.audit.blackbox import Audit, audit
     from sfumato.audit.events import Event
-    from sfumato.audit.exact import ExactAudit, exact_audit
+    from sfumato.audit.exact_probabilities import ExactAudit, exact_audit
+    from sfumato.audit.floating_point import PrecisionAudit, audit_precision
+    from sfumato.audit.input_pairs import InputPair, array_pairs, score_pairs, vector_pairs
     from sfumato.audit.one_run import (
         Guesses,
         OneRunAudit,
         audit_one_run,
         best_guesses,
-        one_run_bound,
-        one_run_p_value,
     )
-    from sfumato.audit.one_run_curve import one_run_curve_p_value
-    from sfumato.audit.pairs import InputPair, array_pairs, score_pairs, vector_pairs
-    from sfumato.audit.precision import PrecisionAudit, audit_precision
-    from sfumato.audit.quadrature import sparse_vector_law, sparse_vector_ratio
+    from sfumato.audit.one_run_bounds import one_run_bound, one_run_p_value
+    from sfumato.audit.one_run_trade_off import one_run_trade_off_p_value
+    from sfumato.audit.sparse_vector_quadrature import sparse_vector_distribution, sparse_vector_ratio
     from sfumato.audit.timing import TimingAudit, audit_timing
 
 __all__ = [
@@ -50,10 +49,10 @@ __all__ = [
     "best_guesses",
     "exact_audit",
     "one_run_bound",
-    "one_run_curve_p_value",
     "one_run_p_value",
+    "one_run_trade_off_p_value",
     "score_pairs",
-    "sparse_vector_law",
+    "sparse_vector_distribution",
     "sparse_vector_ratio",
     "vector_pairs",
 ]
@@ -63,25 +62,25 @@ __getattr__, __dir__ = attach(
     {
         "Audit": "sfumato.audit.blackbox",
         "Event": "sfumato.audit.events",
-        "ExactAudit": "sfumato.audit.exact",
+        "ExactAudit": "sfumato.audit.exact_probabilities",
         "Guesses": "sfumato.audit.one_run",
-        "InputPair": "sfumato.audit.pairs",
+        "InputPair": "sfumato.audit.input_pairs",
         "OneRunAudit": "sfumato.audit.one_run",
-        "PrecisionAudit": "sfumato.audit.precision",
+        "PrecisionAudit": "sfumato.audit.floating_point",
         "TimingAudit": "sfumato.audit.timing",
-        "array_pairs": "sfumato.audit.pairs",
+        "array_pairs": "sfumato.audit.input_pairs",
         "audit": "sfumato.audit.blackbox",
         "audit_one_run": "sfumato.audit.one_run",
-        "audit_precision": "sfumato.audit.precision",
+        "audit_precision": "sfumato.audit.floating_point",
         "audit_timing": "sfumato.audit.timing",
         "best_guesses": "sfumato.audit.one_run",
-        "exact_audit": "sfumato.audit.exact",
-        "one_run_bound": "sfumato.audit.one_run",
-        "one_run_curve_p_value": "sfumato.audit.one_run_curve",
-        "one_run_p_value": "sfumato.audit.one_run",
-        "score_pairs": "sfumato.audit.pairs",
-        "sparse_vector_law": "sfumato.audit.quadrature",
-        "sparse_vector_ratio": "sfumato.audit.quadrature",
-        "vector_pairs": "sfumato.audit.pairs",
+        "exact_audit": "sfumato.audit.exact_probabilities",
+        "one_run_bound": "sfumato.audit.one_run_bounds",
+        "one_run_p_value": "sfumato.audit.one_run_bounds",
+        "one_run_trade_off_p_value": "sfumato.audit.one_run_trade_off",
+        "score_pairs": "sfumato.audit.input_pairs",
+        "sparse_vector_distribution": "sfumato.audit.sparse_vector_quadrature",
+        "sparse_vector_ratio": "sfumato.audit.sparse_vector_quadrature",
+        "vector_pairs": "sfumato.audit.input_pairs",
     },
 )

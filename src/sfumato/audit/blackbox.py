@@ -1,4 +1,4 @@
-"""The audit: a certified lower bound on the epsilon of anything that can be run."""
+"""Black-box auditing: a certified lower bound on the epsilon of anything that can be run."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from typing import Any, final
 
 from sfumato import _check
-from sfumato.audit.bounds import certified_epsilon, certified_mu
-from sfumato.audit.events import Candidate, Event, candidates
-from sfumato.audit.outcomes import Encoder
-from sfumato.audit.own_pairs import default_pairs
-from sfumato.audit.pairs import InputPair, as_pairs
-from sfumato.audit.running import Run, runner
-from sfumato.mechanisms.mechanism import Mechanism
+from sfumato.audit.events import CandidateEvent, Event, candidate_events
+from sfumato.audit.input_pairs import InputPair, as_pairs
+from sfumato.audit.lower_bounds import certified_epsilon, certified_mu
+from sfumato.audit.outcome_encoding import OutcomeEncoder
+from sfumato.audit.repeated_runs import Run, runner
+from sfumato.audit.worst_case_pairs import default_pairs
+from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
 from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy._outward import text_below
@@ -22,10 +22,10 @@ from sfumato.privacy.conversion import gdp_epsilon
 
 __all__ = ["Audit", "audit"]
 
-_LEAST_TRIALS = 200
+_MIN_TRIALS = 200
 _FINALISTS = 6
 _CHUNK = 1 << 18
-_MOST_LEARNED = _MOST_CHOSEN = 1 << 17
+_MAX_LEARNED = _MAX_CHOSEN = 1 << 17
 _RESOLUTION = 2.0**-20
 
 
@@ -61,6 +61,16 @@ class Audit:
         that the mechanism is Gaussian. None at delta 0, where it is infinite.
     trials : int
         Runs on each input of each pair.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> noise = np.random.default_rng(1)
+    >>> def count(data, size):
+    ...     return len(data) + noise.laplace(0.0, 1.0, size)
+    >>> found = audit(count, epsilon=0.5, pairs=[([1] * 5, [1] * 6)], trials=20_000)
+    >>> found.violated, found.hits[0] > found.hits[1]
+    (True, True)
     """
 
     epsilon_lower: float
@@ -78,9 +88,9 @@ class Audit:
 
     def __str__(self) -> str:
         verdict = "VIOLATED" if self.violated else "not refuted"
-        least = text_below(self.epsilon_lower, 4)
+        minimum = text_below(self.epsilon_lower, 4)
         return (
-            f"epsilon {self.epsilon:g} at delta {self.delta:g}: {verdict}; at least {least} "
+            f"epsilon {self.epsilon:g} at delta {self.delta:g}: {verdict}; at least {minimum} "
             f"with confidence {self.confidence:.12g}, by {{{self.event}}} seen {self.hits[0]} and "
             f"{self.hits[1]} times in {self.tested} runs on {self.pair}"
         )
@@ -167,7 +177,7 @@ def audit(
     if epsilon != math.inf:
         epsilon = _check.non_negative("epsilon", epsilon)
     delta = _check.probability("delta", delta)
-    trials = _check.integer("trials", trials, minimum=_LEAST_TRIALS)
+    trials = _check.integer("trials", trials, minimum=_MIN_TRIALS)
     risk = 1 - _check.unit_interval("confidence", confidence)
     resolution = _check.positive("resolution", resolution)
     run = runner(mechanism, batch=batch, rng=rng)
@@ -184,15 +194,15 @@ def audit(
 
 def _choose(
     run: Run, pair: InputPair, trials: int, *, delta: float, risk: float, resolution: float
-) -> list[Candidate]:
+) -> list[CandidateEvent]:
     """Return the best events of one pair, of each kind."""
-    encoder = Encoder(resolution)
+    encoder = OutcomeEncoder(resolution)
     learned, chosen = _shares(trials)
     learning = encoder.learn(run(pair.first, learned), run(pair.second, learned))
     choosing = (encoder(run(pair.first, chosen)), encoder(run(pair.second, chosen)))
-    best: dict[tuple[str, str], Candidate] = {}
+    best: dict[tuple[str, str], CandidateEvent] = {}
     tested = trials - learned - chosen
-    for candidate in candidates(encoder, learning, choosing, tested=tested, delta=delta, risk=risk):
+    for candidate in candidate_events(encoder, learning, choosing, tested=tested, delta=delta, risk=risk):
         for kind, value in ((candidate.event.family, candidate.epsilon), ("mu", candidate.mu)):
             key = (kind, candidate.event.score.name if kind != "mu" else "")
             rival = best.get(key)
@@ -204,12 +214,12 @@ def _choose(
 
 def _shares(trials: int) -> tuple[int, int]:
     """Return how many runs learn scores, and how many choose their thresholds; the rest test."""
-    return min(trials // 4, _MOST_LEARNED), min(trials // 4, _MOST_CHOSEN)
+    return min(trials // 4, _MAX_LEARNED), min(trials // 4, _MAX_CHOSEN)
 
 
 def _verdict(
     run: Run,
-    chosen: list[tuple[InputPair, Candidate]],
+    chosen: list[tuple[InputPair, CandidateEvent]],
     trials: int,
     *,
     epsilon: float,
@@ -235,7 +245,7 @@ def _verdict(
         )
         for likely, rare in counts
     ]
-    proved = [certified_epsilon(least, most, delta) for least, most in bounds[:_FINALISTS]]
+    proved = [certified_epsilon(minimum, maximum, delta) for minimum, maximum in bounds[:_FINALISTS]]
     best = max(range(len(proved)), key=lambda k: (proved[k], -k))
     mu = certified_mu(*bounds[-1])
     pair, candidate = finalists[best]

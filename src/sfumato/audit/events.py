@@ -1,4 +1,4 @@
-"""Events, and the choice of those that tell two inputs apart best."""
+"""Events (sets of outputs), and the choice of those that distinguish two inputs best."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.bounds import forced_epsilon, forced_mu
-from sfumato.audit.learning import learned_scores
-from sfumato.audit.outcomes import Encoder, Outcomes
-from sfumato.audit.outputs import as_raw
-from sfumato.audit.scores import Counted, Score
+from sfumato.audit.flattening import as_output_array
+from sfumato.audit.learned_scores import learned_scores
+from sfumato.audit.lower_bounds import forced_epsilon, forced_mu
+from sfumato.audit.outcome_encoding import EncodedOutcomes, OutcomeEncoder
+from sfumato.audit.scores import FrequencyRatioScore, Score
 from sfumato.numerics.confidence_bounds import lower_confidence_bound, upper_confidence_bound
 
-__all__ = ["Candidate", "Event", "candidates"]
+__all__ = ["CandidateEvent", "Event", "candidate_events"]
 
 _THRESHOLDS = 160
 _CAUTION = 2.0  # the best of many events did not get there by its merits alone
@@ -36,9 +36,20 @@ class Event:
     threshold : float
     above : bool
         Whether scores of at least the threshold are in the event, or those of at most it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.audit import audit
+    >>> noise = np.random.default_rng(1)
+    >>> def count(data, size):
+    ...     return len(data) + noise.laplace(0.0, 1.0, size)
+    >>> event = audit(count, epsilon=0.5, pairs=[([], [1])], trials=20_000).event
+    >>> int(event.holds(np.array([-50.0, 50.0])).sum())
+    1
     """
 
-    encoder: Encoder
+    encoder: OutcomeEncoder
     score: Score
     threshold: float
     above: bool
@@ -51,7 +62,7 @@ class Event:
     def __str__(self) -> str:
         if self.family == "atom":
             return self.score.name if self.above else f"not {self.score.name}"
-        if isinstance(self.score, Counted):
+        if isinstance(self.score, FrequencyRatioScore):
             named = self.score.members(self.threshold, above=self.above)
             if named is not None and not named[1]:
                 return "any output" if named[0] else "no output"
@@ -74,17 +85,27 @@ class Event:
         -------
         bool array
         """
-        return self.within(self.score(self.encoder(as_raw(outputs))))
+        return self.within(self.score(self.encoder(as_output_array(outputs))))
 
     def within(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Tell of each score whether it is in the event."""
+        """Tell of each score whether it is in the event.
+
+        Parameters
+        ----------
+        scores : array of shape (n,)
+            A score of each output.
+
+        Returns
+        -------
+        bool array of shape (n,)
+        """
         with np.errstate(invalid="ignore"):
             return np.asarray(scores >= self.threshold if self.above else scores <= self.threshold)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Candidate:
+class CandidateEvent:
     """An event with what a first sample makes of it.
 
     Parameters
@@ -102,15 +123,15 @@ class Candidate:
     mu: float
 
 
-def candidates(
-    encoder: Encoder,
-    learning: tuple[Outcomes, Outcomes],
-    choosing: tuple[Outcomes, Outcomes],
+def candidate_events(
+    encoder: OutcomeEncoder,
+    learning: tuple[EncodedOutcomes, EncodedOutcomes],
+    choosing: tuple[EncodedOutcomes, EncodedOutcomes],
     *,
     tested: int,
     delta: float,
     risk: float,
-) -> Iterator[Candidate]:
+) -> Iterator[CandidateEvent]:
     """Yield for each score its best events: learned on one sample, thresholds chosen on another.
 
     Parameters
@@ -133,16 +154,16 @@ def candidates(
             trials = [len(outcomes) for outcomes in choosing]
             for swapped in (False, True):
                 likely, rare = (1, 0) if swapped else (0, 1)
-                least = lower_confidence_bound(
+                minimum = lower_confidence_bound(
                     _foreseen(hits[likely], trials[likely], tested, -1), tested, risk
                 )
-                most = upper_confidence_bound(_foreseen(hits[rare], trials[rare], tested, 1), tested, risk)
-                epsilons, mus = forced_epsilon(least, most, delta), forced_mu(least, most)
+                maximum = upper_confidence_bound(_foreseen(hits[rare], trials[rare], tested, 1), tested, risk)
+                epsilons, mus = forced_epsilon(minimum, maximum, delta), forced_mu(minimum, maximum)
                 for best in {int(np.argmax(epsilons)), int(np.argmax(mus))}:
                     event = Event(
                         encoder=encoder, score=score, threshold=float(thresholds[best]), above=above
                     )
-                    yield Candidate(
+                    yield CandidateEvent(
                         event=event, swapped=swapped, epsilon=float(epsilons[best]), mu=float(mus[best])
                     )
 

@@ -1,4 +1,4 @@
-"""One run instead of many: canaries put in or left out by coins, and guesses of the coins."""
+"""Auditing in one run: canaries are included or left out at random, and the auditor guesses which."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincc, expit, gammaln
 
 from sfumato import _check
+from sfumato.audit.one_run_bounds import one_run_bound
 from sfumato.privacy._outward import text_below
 
 __all__ = [
@@ -19,150 +19,10 @@ __all__ = [
     "OneRunAudit",
     "audit_one_run",
     "best_guesses",
-    "counted",
-    "one_run_bound",
-    "one_run_p_value",
 ]
 
-# The incomplete beta function and the peaks below are good to about 1e-8 of their value.
-_ALLOWANCE = 1e-6
-_LARGEST = 700.0
 _SHARES = (0.05, 0.2, 1.0)
 _TIES = 0x74696573
-
-
-def one_run_p_value(
-    correct: int, guesses: int, *, canaries: int, epsilon: float, delta: float = 0.0
-) -> float:
-    """Return the greatest chance that so many coins are guessed if a claim holds.
-
-    Parameters
-    ----------
-    correct : int
-        How many of the guesses were right.
-    guesses : int
-        For how many canaries a guess was made: a number fixed before the run. The others abstain.
-    canaries : int
-        How many independent fair coins were tossed.
-    epsilon, delta : float
-        The claim, for one canary put in or left out.
-
-    Returns
-    -------
-    float
-        An upper bound on the probability of at least ``correct`` right guesses, at most 1.
-
-    Notes
-    -----
-    Guarantee: let q be ``e^epsilon / (1 + e^epsilon)``, and W(k) binomial of k trials that succeed with
-    probability q. The chance of v right guesses of r is at most ``P[W(r) >= v] + delta (1 - q) (m - r + H)``,
-    where H is the sum over k < r of the greatest ``P[W(k) = j]`` for j from ``v - r + k`` to ``v - 1``.
-    Conditions: (epsilon, delta)-DP when one canary is put in or left out; coins fair, independent of one
-    another and of everything else; guesses that follow from what the mechanism gave out.
-
-    *Proof.* Open the coins one by one. Before coin i is opened, let k be the number of guesses after it, and
-    a the right ones that are still needed; take the expectation of ``P[W(k or k + 1) >= a]`` as its value,
-    k + 1 where i is guessed. It starts at ``P[W(r) >= v]`` and ends at what is asked. Opening coin i changes
-    it by the expectation of ``h (c - q)`` where i is guessed, c telling whether rightly, with ``h = P[W(k) =
-    a - 1]``, a function of the guesses and the coins before. Given these coins, let P and Q be the laws of
-    the guesses for both sides of coin i, others averaged; they are (epsilon, delta)-close. Where the guess is
-    "in" that expectation is half of ``(1 - q) (int h dP - e^epsilon int h dQ)``, at most ``(1 - q) delta max
-    h / 2``, and so where it is "out". Of coin i, k is ``r - i`` at least, and the greatest h falls with k, as
-    each h is a mean of two of one trial less; so the sum over coins is at most H, and 1 for each of m - r.
-
-    For delta 0 this is Theorem 5.1 of Steinke, Nasr and Jagielski, which randomized response attains. For
-    delta above 0 it is not their Theorem 5.2, but a bound of our own, which linear programs over all
-    mechanisms confirm for few coins.
-
-    References
-    ----------
-    Steinke, Nasr, Jagielski (2023), "Privacy auditing with one (1) training run".
-
-    Examples
-    --------
-    >>> round(one_run_p_value(9, 10, canaries=10, epsilon=0.0), 4)  # 11 / 1024
-    0.0107
-    """
-    correct, guesses, canaries = counted(correct, guesses, canaries)
-    epsilon = _check.non_negative("epsilon", epsilon)
-    delta = _check.probability("delta", delta)
-    if correct == 0:
-        return 1.0
-    tail = float(betaincc(guesses - correct + 1, correct, expit(-epsilon)))
-    if delta:
-        edges = canaries - guesses + float(_peaks(correct, guesses, epsilon).sum())
-        tail += delta * float(expit(-epsilon)) * edges
-    return min(1.0, tail * (1 + _ALLOWANCE))
-
-
-def one_run_bound(
-    correct: int, guesses: int, *, canaries: int, delta: float = 0.0, confidence: float = 0.95
-) -> float:
-    """Return the epsilon below which a claim is refuted by so many right guesses.
-
-    Parameters
-    ----------
-    correct, guesses, canaries, delta
-        As in `one_run_p_value`.
-    confidence : float
-        Probability that the bound holds.
-
-    Returns
-    -------
-    float
-        With probability ``confidence``, the mechanism is not (epsilon, delta)-DP for any smaller epsilon.
-
-    Notes
-    -----
-    Guarantee: *Proof.* Let the mechanism be (e, delta)-DP; then it is so for every larger epsilon too. Each
-    of these is refuted for counts of at least some v with a p-value of at most the risk, by a test whose
-    p-value bounds the chance of such counts. The least of these v over all epsilon of at least e refutes one
-    of them, so its chance is at most the risk; and a bound above e needs a count that reaches it.
-
-    Examples
-    --------
-    >>> round(one_run_bound(100, 100, canaries=100), 3)
-    3.493
-    """
-    correct, guesses, canaries = counted(correct, guesses, canaries)
-    risk = 1 - _check.unit_interval("confidence", confidence)
-
-    def refuted(epsilon: float) -> bool:
-        found = one_run_p_value(correct, guesses, canaries=canaries, epsilon=epsilon, delta=delta)
-        return found <= risk
-
-    if not refuted(0.0):
-        return 0.0
-    low, high = 0.0, 1.0
-    while high < _LARGEST and refuted(high):
-        low, high = high, 2 * high
-    while high - low > 1e-9 * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if refuted(middle) else (low, middle)
-    return low
-
-
-def counted(correct: int, guesses: int, canaries: int) -> tuple[int, int, int]:
-    """Return numbers of right guesses, of guesses and of coins, or refuse them."""
-    canaries = _check.integer("canaries", canaries, minimum=1)
-    guesses = _check.integer("guesses", guesses, minimum=1)
-    correct = _check.integer("correct", correct)
-    if guesses > canaries:
-        _check.refuse("guesses", f"be at most the {canaries} canaries", guesses, "guess each coin once")
-    if correct > guesses:
-        _check.refuse("correct", f"be at most the {guesses} guesses", correct)
-    return correct, guesses, canaries
-
-
-def _peaks(correct: int, guesses: int, epsilon: float) -> NDArray[np.float64]:
-    """Return the greatest P[W(k) = j] for each k below ``guesses``, over the j that v can still turn on."""
-    trials = np.arange(float(guesses))
-    mode = np.floor((trials + 1) * expit(epsilon))
-    # A binomial law rises up to its mode, and falls from there.
-    right = np.clip(mode, np.maximum(0, correct - guesses + trials), np.minimum(correct - 1, trials))
-    ways = gammaln(trials + 1) - gammaln(right + 1) - gammaln(trials - right + 1)
-    failing = -np.logaddexp(0.0, epsilon)
-    return np.asarray(np.exp(ways + right * epsilon + trials * failing), dtype=np.float64)
 
 
 @final
@@ -176,6 +36,12 @@ class Guesses:
         The best bound of all numbers of guesses that were tried.
     guesses, correct : int
         With how many guesses, and how many of them right.
+
+    Examples
+    --------
+    >>> found = best_guesses([3.0, 2.0, -2.0, -3.0], [True, True, False, False], guesses=4)
+    >>> found.guesses, found.correct
+    (4, 4)
     """
 
     epsilon_lower: float
@@ -207,10 +73,22 @@ def best_guesses(
     Returns
     -------
     Guesses
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.concatenate([np.ones(100), -np.ones(100)])
+    >>> round(best_guesses(scores, scores > 0, guesses=200).epsilon_lower, 2)
+    4.19
     """
     values, coins = _scores(scores), np.asarray(included)
     if coins.dtype != np.bool_ or coins.shape != values.shape:
-        _check.refuse("included", "be one bool for each score", f"{coins.dtype} of shape {coins.shape}")
+        _check.refuse(
+            "included",
+            "be one bool for each score",
+            (coins.shape, coins.dtype),
+            "pass a bool array, True for canaries that were put in",
+        )
     count = len(values)
     tried = _numbers(guesses, count)
     # Ties are broken by lot, not by places: who lists the included ones last would have them guessed rightly.
@@ -229,7 +107,12 @@ def best_guesses(
 def _scores(scores: ArrayLike) -> NDArray[np.float64]:
     values = np.asarray(scores, dtype=np.float64)
     if values.ndim != 1 or not len(values) or np.isnan(values).any():
-        _check.refuse("scores", "be one number for each canary, none of them NaN", f"shape {values.shape}")
+        _check.refuse(
+            "scores",
+            "be one number for each canary, none of them NaN",
+            values.shape,
+            "pass them in the order of the canaries",
+        )
     return values
 
 
@@ -238,10 +121,17 @@ def _numbers(guesses: int | Sequence[int] | None, canaries: int) -> list[int]:
         return sorted({max(1, math.ceil(share * canaries)) for share in _SHARES})
     several = list(guesses) if isinstance(guesses, Sequence) else [guesses]
     if not several:
-        _check.refuse("guesses", "name at least one number", guesses)
+        _check.refuse(
+            "guesses",
+            "name at least one number",
+            guesses,
+            "pass numbers of guesses to try, such as [100, 1000]",
+        )
     for number in several:
         if _check.integer("guesses", number, minimum=1) > canaries:
-            _check.refuse("guesses", f"be at most the {canaries} canaries", number)
+            _check.refuse(
+                "guesses", f"be at most the {canaries} canaries", number, "guess each canary once at most"
+            )
     return sorted(set(several))
 
 
@@ -262,6 +152,12 @@ class OneRunAudit:
         The coins, how many were guessed, and how many of those rightly.
     confidence : float
         Of the bound.
+
+    Examples
+    --------
+    >>> found = audit_one_run(lambda included: included * 1.0, canaries=100, epsilon=1.0, rng=1)
+    >>> found.violated, found.canaries
+    (True, 100)
     """
 
     epsilon_lower: float
@@ -275,9 +171,9 @@ class OneRunAudit:
 
     def __str__(self) -> str:
         verdict = "VIOLATED" if self.violated else "not refuted"
-        least = text_below(self.epsilon_lower, 4)
+        minimum = text_below(self.epsilon_lower, 4)
         return (
-            f"epsilon {self.epsilon:g} at delta {self.delta:g}: {verdict}; at least {least} "
+            f"epsilon {self.epsilon:g} at delta {self.delta:g}: {verdict}; at least {minimum} "
             f"with confidence {self.confidence:.12g}, by {self.correct} of {self.guesses} coins guessed "
             f"rightly, of {self.canaries}"
         )
@@ -354,7 +250,12 @@ def audit_one_run(
     coins = np.random.default_rng(seed).random(canaries) < 0.5
     scores = _scores(train(coins.copy()))
     if len(scores) != canaries:
-        _check.refuse("train", f"return {canaries} scores, one for each canary", f"{len(scores)}")
+        _check.refuse(
+            "train",
+            f"return {canaries} scores, one for each canary",
+            len(scores),
+            "return them in the order of the canaries",
+        )
     found = best_guesses(scores, coins, guesses=guesses, delta=delta, confidence=level)
     return OneRunAudit(
         epsilon_lower=found.epsilon_lower,

@@ -1,4 +1,4 @@
-"""Scores: functions of an outcome whose thresholds are the events that an audit tries."""
+"""Scores of outputs, whose thresholds define the events that an audit tries."""
 
 from __future__ import annotations
 
@@ -9,23 +9,23 @@ from typing import Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.outcomes import Outcomes
+from sfumato.audit.outcome_encoding import EncodedOutcomes
 
 __all__ = [
-    "SHOWN",
+    "MAX_LISTED",
     "SUMMARIES",
-    "Atom",
-    "Binned",
-    "Column",
-    "Counted",
-    "Linear",
-    "Missing",
+    "BinnedRatioScore",
+    "ColumnScore",
+    "FrequencyRatioScore",
+    "LogisticScore",
+    "MissingScore",
+    "OutcomeScore",
     "Score",
-    "Summary",
-    "bins_of",
+    "SummaryScore",
+    "bin_indices",
 ]
 
-SHOWN = 6
+MAX_LISTED = 6
 """Outcomes of an event are listed up to so many."""
 
 
@@ -40,33 +40,33 @@ class Score(Protocol):
     def name(self) -> str:
         """What is compared with the threshold."""
 
-    def __call__(self, outcomes: Outcomes) -> NDArray[np.float64]:
+    def __call__(self, outcomes: EncodedOutcomes) -> NDArray[np.float64]:
         """Return the scores; NaN is in no event."""
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Column:
+class ColumnScore:
     """A column itself: its events are tails."""
 
     name: str
     index: int
     family: str = "tail"
 
-    def __call__(self, outcomes: Outcomes) -> NDArray[np.float64]:
+    def __call__(self, outcomes: EncodedOutcomes) -> NDArray[np.float64]:
         """Return the column."""
         return outcomes.columns[:, self.index]
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Summary:
+class SummaryScore:
     """A number made of all columns, such as their sum; columns without a number are left out."""
 
     name: str
     family: str = "tail"
 
-    def __call__(self, outcomes: Outcomes) -> NDArray[np.float64]:
+    def __call__(self, outcomes: EncodedOutcomes) -> NDArray[np.float64]:
         """Return the numbers."""
         columns = outcomes.columns
         given = ~np.isnan(columns)
@@ -74,10 +74,10 @@ class Summary:
         with np.errstate(invalid="ignore", over="ignore"):
             if self.name == "sum":
                 values = np.where(given, columns, 0.0).sum(axis=1)
-            elif self.name in {"largest", "place of the largest"}:
+            elif self.name in {"largest", "index of the largest"}:
                 filled = np.where(given, columns, -np.inf)
                 values = filled.max(axis=1) if self.name == "largest" else filled.argmax(axis=1)
-            elif self.name in {"smallest", "place of the smallest"}:
+            elif self.name in {"smallest", "index of the smallest"}:
                 filled = np.where(given, columns, np.inf)
                 values = filled.min(axis=1) if self.name == "smallest" else filled.argmin(axis=1)
             else:
@@ -85,40 +85,40 @@ class Summary:
         return np.asarray(np.where(some, values, np.nan), dtype=np.float64)
 
 
-SUMMARIES = ("sum", "sum of squares", "largest", "smallest", "place of the largest", "place of the smallest")
+SUMMARIES = ("sum", "sum of squares", "largest", "smallest", "index of the largest", "index of the smallest")
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Atom:
+class OutcomeScore:
     """Whether it is one certain outcome."""
 
     name: str
     key: np.uint64
     family: str = "atom"
 
-    def __call__(self, outcomes: Outcomes) -> NDArray[np.float64]:
+    def __call__(self, outcomes: EncodedOutcomes) -> NDArray[np.float64]:
         """Return 1 for that outcome, else 0."""
         return np.asarray(outcomes.keys == self.key, dtype=np.float64)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Missing:
+class MissingScore:
     """Whether a column holds no number."""
 
     name: str
     index: int
     family: str = "atom"
 
-    def __call__(self, outcomes: Outcomes) -> NDArray[np.float64]:
+    def __call__(self, outcomes: EncodedOutcomes) -> NDArray[np.float64]:
         """Return 1 where there is none, else 0."""
         return np.isnan(outcomes.columns[:, self.index]).astype(np.float64)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Counted:
+class FrequencyRatioScore:
     """The log of the ratio in which an outcome was counted; outcomes that were rare share one."""
 
     keys: NDArray[np.uint64]
@@ -128,10 +128,10 @@ class Counted:
     name: str = "log-odds of the outcome"
     family: str = "posterior"
 
-    def __call__(self, outcomes: Outcomes) -> NDArray[np.float64]:
+    def __call__(self, outcomes: EncodedOutcomes) -> NDArray[np.float64]:
         """Return the log of each outcome's ratio."""
-        place = np.minimum(np.searchsorted(self.keys, outcomes.keys), len(self.keys) - 1)
-        return np.where(self.keys[place] == outcomes.keys, self.ratios[place], self.rare)
+        index = np.minimum(np.searchsorted(self.keys, outcomes.keys), len(self.keys) - 1)
+        return np.where(self.keys[index] == outcomes.keys, self.ratios[index], self.rare)
 
     def members(self, threshold: float, *, above: bool) -> tuple[bool, tuple[str, ...]] | None:
         """Return whether the event is named by what it lacks, and those outcomes; None if they are many."""
@@ -139,14 +139,14 @@ class Counted:
         inside = sign * self.ratios >= sign * threshold
         rest = bool(sign * self.rare >= sign * threshold)
         listed = np.flatnonzero(inside != rest)
-        if len(listed) > SHOWN or listed.max(initial=-1) >= len(self.shown):
+        if len(listed) > MAX_LISTED or listed.max(initial=-1) >= len(self.shown):
             return None
         return rest, tuple(self.shown[k] for k in listed)
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Binned:
+class BinnedRatioScore:
     """The sum over some columns of the log of the ratio in which their bins were counted."""
 
     name: str
@@ -155,17 +155,17 @@ class Binned:
     tables: tuple[NDArray[np.float64], ...]
     family: str = "posterior"
 
-    def __call__(self, outcomes: Outcomes) -> NDArray[np.float64]:
+    def __call__(self, outcomes: EncodedOutcomes) -> NDArray[np.float64]:
         """Return the sums."""
         total = np.zeros(len(outcomes))
         for index, edges, table in zip(self.indices, self.edges, self.tables, strict=True):
-            total += table[bins_of(outcomes.columns[:, index], edges)]
+            total += table[bin_indices(outcomes.columns[:, index], edges)]
         return total
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LogisticScore:
     """A logistic regression on columns, distances from their middle, squares, and what is missing."""
 
     weights: NDArray[np.float64]
@@ -174,7 +174,7 @@ class Linear:
     name: str = "log-odds by regression"
     family: str = "posterior"
 
-    def __call__(self, outcomes: Outcomes) -> NDArray[np.float64]:
+    def __call__(self, outcomes: EncodedOutcomes) -> NDArray[np.float64]:
         """Return the weighted sums."""
         total = np.zeros(len(outcomes))
         for j, weights in enumerate(self.weights.reshape(-1, len(self.middle)).T):
@@ -194,7 +194,7 @@ class Linear:
         yield missing.astype(np.float64)
 
 
-def bins_of(column: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.intp]:
+def bin_indices(column: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.intp]:
     """Return the bin of each value: below the first edge, between edges, above the last, NaN."""
     # searchsorted puts NaN behind every edge, with what is above the last; it gets a bin of its own.
     return np.where(np.isnan(column), len(edges) + 1, np.searchsorted(edges, column, side="right"))

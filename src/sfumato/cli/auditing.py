@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-import math
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from sfumato import _check
-from sfumato.audit.blackbox import Audit
 from sfumato.audit.blackbox import audit as search
-from sfumato.audit.pairs import InputPair
-from sfumato.audit.precision import PrecisionAudit, audit_precision
+from sfumato.audit.floating_point import audit_precision
+from sfumato.audit.input_pairs import InputPair
+from sfumato.audit.json_report import json_report
 from sfumato.cli.naming import named
 
 __all__ = ["VIOLATED", "audit"]
@@ -68,7 +67,7 @@ def audit(
             batch=batch,
         )
     if as_json:
-        typer.echo(json.dumps(_facts(found, bits), default=str))
+        typer.echo(json_report(found, bits))
     else:
         typer.echo(str(found))
         if bits is not None:
@@ -94,33 +93,3 @@ def _array(value: Any) -> Any:
         return np.asarray(value) if isinstance(value, list) else value
     except ValueError:  # rows of several lengths
         return value
-
-
-def _facts(found: Audit, bits: PrecisionAudit | None) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "epsilon_lower": _finite(found.epsilon_lower),
-        "epsilon": _finite(found.epsilon),
-        "delta": found.delta,
-        "violated": found.violated,
-        "event": str(found.event),
-        "pair": str(found.pair),
-        "hits": list(found.hits),
-        "tested": found.tested,
-        "trials": found.trials,
-        "confidence": found.confidence,
-        "mu_lower": _finite(found.mu_lower),
-        "epsilon_if_gaussian": _finite(found.epsilon_if_gaussian),
-    }
-    if bits is not None:
-        facts["precision"] = {
-            "impossible": bits.impossible,
-            "tested": bits.tested,
-            "epsilon_lower": _finite(bits.epsilon_lower),
-            "violated": bits.violated,
-            "pair": str(bits.pair),
-        }
-    return facts
-
-
-def _finite(value: float | None) -> float | None:
-    return value if value is not None and math.isfinite(value) else None

@@ -1,4 +1,4 @@
-"""Mechanisms: exact answers in, noisy releases out, with a loss derived from the parameters that ran.
+"""Mechanisms: a query's exact answer in, a noisy release out, and the privacy loss of what was run.
 
 A :class:`Query` knows how far one unit moves it; a mechanism (:class:`Laplace`, :class:`Gaussian`) adds exact
 noise to hide that much; a :class:`Release` carries the value with its error and its loss. These are the raw
@@ -12,38 +12,39 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
-    from sfumato.mechanisms.additive import AdditiveMechanism
-    from sfumato.mechanisms.bounded_laplace import BoundedLaplace
-    from sfumato.mechanisms.contributions import ContributionBound
-    from sfumato.mechanisms.counting import Count
-    from sfumato.mechanisms.factorization.banded import BandedToeplitz
-    from sfumato.mechanisms.factorization.blt import BufferedToeplitz
-    from sfumato.mechanisms.factorization.continual import ContinualSum
-    from sfumato.mechanisms.factorization.k_norm import CubeRelease, KNorm
-    from sfumato.mechanisms.factorization.kronecker import KroneckerMechanism
+    from sfumato.mechanisms.base.additive import AdditiveMechanism
+    from sfumato.mechanisms.base.grid import Grid
+    from sfumato.mechanisms.base.lattice_release import LatticeRelease
+    from sfumato.mechanisms.base.measurement import Measurement
+    from sfumato.mechanisms.base.mechanism import Mechanism
+    from sfumato.mechanisms.base.parallel_composition import ParallelComposition, ParallelRelease
+    from sfumato.mechanisms.base.query import Query, TransformedQuery
+    from sfumato.mechanisms.base.release import Release
+    from sfumato.mechanisms.base.sensitivity import Norm, Shift, Stability
+    from sfumato.mechanisms.factorization.continual_sum import ContinualSum
+    from sfumato.mechanisms.factorization.k_norm import KNorm
+    from sfumato.mechanisms.factorization.k_norm_release import KNormRelease
+    from sfumato.mechanisms.factorization.kronecker_mechanism import KroneckerMechanism
     from sfumato.mechanisms.factorization.linear_release import LinearRelease
-    from sfumato.mechanisms.factorization.lower_triangular import LowerTriangular
     from sfumato.mechanisms.factorization.matrix_mechanism import MatrixMechanism
-    from sfumato.mechanisms.factorization.multiplicative_weights import MultiplicativeWeights, WeightsRelease
-    from sfumato.mechanisms.factorization.online_weights import OnlineMultiplicativeWeights
-    from sfumato.mechanisms.factorization.optimal import optimal_strategy, svd_bound
-    from sfumato.mechanisms.factorization.p_identity import p_identity
-    from sfumato.mechanisms.factorization.participation import Participation
+    from sfumato.mechanisms.factorization.multiplicative_weights import (
+        MultiplicativeWeights,
+        MultiplicativeWeightsRelease,
+    )
+    from sfumato.mechanisms.factorization.online_multiplicative_weights import OnlineMultiplicativeWeights
     from sfumato.mechanisms.factorization.polytope import facets_around
-    from sfumato.mechanisms.factorization.pure_continual import PureContinualSum
-    from sfumato.mechanisms.factorization.square_root import SquareRoot
-    from sfumato.mechanisms.factorization.strategy import NoiseStream, Strategy
+    from sfumato.mechanisms.factorization.pure_continual_sum import PureContinualSum
+    from sfumato.mechanisms.factorization.query_stream import LinearQueryStream, StreamAnswer
+    from sfumato.mechanisms.factorization.strategies.banded import BandedToeplitz
+    from sfumato.mechanisms.factorization.strategies.binary_tree import BinaryTree
+    from sfumato.mechanisms.factorization.strategies.buffered_toeplitz import BufferedToeplitz
+    from sfumato.mechanisms.factorization.strategies.lower_triangular import LowerTriangular
+    from sfumato.mechanisms.factorization.strategies.optimal_strategy import optimal_strategy, svd_bound
+    from sfumato.mechanisms.factorization.strategies.p_identity import p_identity
+    from sfumato.mechanisms.factorization.strategies.participation import Participation
+    from sfumato.mechanisms.factorization.strategies.square_root import SquareRoot
+    from sfumato.mechanisms.factorization.strategies.strategy import NoiseStream, Strategy
     from sfumato.mechanisms.factorization.stream_mechanism import SumStream
-    from sfumato.mechanisms.factorization.tree import Tree
-    from sfumato.mechanisms.factorization.weights_stream import LearnedAnswer, WeightsStream
-    from sfumato.mechanisms.gaussian import Gaussian
-    from sfumato.mechanisms.gaussian_sparse_vector import GaussianSparseVector
-    from sfumato.mechanisms.grid import Grid
-    from sfumato.mechanisms.histogram import Histogram
-    from sfumato.mechanisms.laplace import Laplace
-    from sfumato.mechanisms.lattice_release import LatticeRelease
-    from sfumato.mechanisms.linear import LinearWorkload
-    from sfumato.mechanisms.lipschitz import LipschitzMap
     from sfumato.mechanisms.local_sensitivity.inverse_sensitivity import InverseSensitivity
     from sfumato.mechanisms.local_sensitivity.propose_test_release import (
         ProposeTestRelease,
@@ -53,12 +54,18 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.local_sensitivity.sample_and_aggregate import SampleAndAggregate
     from sfumato.mechanisms.local_sensitivity.smooth_quantile import SmoothQuantile
     from sfumato.mechanisms.local_sensitivity.smooth_trimmed_mean import SmoothTrimmedMean
-    from sfumato.mechanisms.measurement import Measurement
-    from sfumato.mechanisms.mechanism import Mechanism
-    from sfumato.mechanisms.parallel import Parallel, ParallelRelease
-    from sfumato.mechanisms.query import Query, TransformedQuery
-    from sfumato.mechanisms.randomized_response import RandomizedResponse, ResponseRelease
-    from sfumato.mechanisms.release import Release
+    from sfumato.mechanisms.noise.bounded_laplace import BoundedLaplace
+    from sfumato.mechanisms.noise.gaussian import Gaussian
+    from sfumato.mechanisms.noise.laplace import Laplace
+    from sfumato.mechanisms.noise.randomized_response import RandomizedResponse, ResponseRelease
+    from sfumato.mechanisms.noise.staircase import Staircase
+    from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
+    from sfumato.mechanisms.query.contribution_bound import ContributionBound
+    from sfumato.mechanisms.query.counts import Count, Histogram
+    from sfumato.mechanisms.query.linear_workload import LinearWorkload
+    from sfumato.mechanisms.query.lipschitz import LipschitzMap
+    from sfumato.mechanisms.query.sensitivity_check import SensitivityReport, Witness, check_sensitivity
+    from sfumato.mechanisms.query.sums import BoundedSum, Mean
     from sfumato.mechanisms.selection.exponential import Exponential
     from sfumato.mechanisms.selection.gaussian_noisy_max import GaussianNoisyMax
     from sfumato.mechanisms.selection.noisy_max import NoisyMax
@@ -68,33 +75,30 @@ if TYPE_CHECKING:
     from sfumato.mechanisms.selection.stability_histogram import StabilityHistogram
     from sfumato.mechanisms.selection.top_k import TopK
     from sfumato.mechanisms.selection.unknown_domain_top_k import UnknownDomainTopK
-    from sfumato.mechanisms.sensitivity_check import SensitivityReport, Witness, check_sensitivity
-    from sfumato.mechanisms.shift import Norm, Shift, Stability
-    from sfumato.mechanisms.sparse_vector import SparseVector
-    from sfumato.mechanisms.staircase import Staircase
-    from sfumato.mechanisms.statistics.binomial_test import binomial_test, share_interval
-    from sfumato.mechanisms.statistics.chi_square import goodness_of_fit, independence_test
-    from sfumato.mechanisms.statistics.coin_press import CoinPress, MeanRelease
-    from sfumato.mechanisms.statistics.extremes import Extreme
-    from sfumato.mechanisms.statistics.heavy_tails import HeavyTailedMean
-    from sfumato.mechanisms.statistics.joint_quantiles import JointQuantiles
-    from sfumato.mechanisms.statistics.kolmogorov_smirnov import KolmogorovSmirnov
-    from sfumato.mechanisms.statistics.moments import Covariance, Variance
-    from sfumato.mechanisms.statistics.noisy_tail import Significance
+    from sfumato.mechanisms.sparse_vector.gaussian_sparse_vector import GaussianSparseVector
+    from sfumato.mechanisms.sparse_vector.laplace_sparse_vector import SparseVector
+    from sfumato.mechanisms.statistics.coinpress import CoinPress, MeanRelease
+    from sfumato.mechanisms.statistics.covariance import Covariance, Variance
+    from sfumato.mechanisms.statistics.heavy_tailed_mean import HeavyTailedMean
+    from sfumato.mechanisms.statistics.hypothesis_test.binomial_test import binomial_test, proportion_interval
+    from sfumato.mechanisms.statistics.hypothesis_test.chi_square import goodness_of_fit, independence_test
+    from sfumato.mechanisms.statistics.hypothesis_test.kolmogorov_smirnov import KolmogorovSmirnov
+    from sfumato.mechanisms.statistics.hypothesis_test.p_value import HypothesisTestResult
+    from sfumato.mechanisms.statistics.hypothesis_test.t_test import t_test
+    from sfumato.mechanisms.statistics.least_squares import LeastSquares, LinearFit
     from sfumato.mechanisms.statistics.private_bounds import PrivateBounds
-    from sfumato.mechanisms.statistics.quantile_tree import QuantilesRelease, QuantileTree
-    from sfumato.mechanisms.statistics.quantiles import Quantile, Quantiles
-    from sfumato.mechanisms.statistics.regression import LeastSquares, Line
-    from sfumato.mechanisms.statistics.t_test import t_test
+    from sfumato.mechanisms.statistics.quantile.extremes import Extreme
+    from sfumato.mechanisms.statistics.quantile.joint_quantiles import JointQuantiles
+    from sfumato.mechanisms.statistics.quantile.quantile_tree import QuantilesRelease, QuantileTree
+    from sfumato.mechanisms.statistics.quantile.quantiles import Quantile, Quantiles
     from sfumato.mechanisms.statistics.theil_sen import TheilSen
     from sfumato.mechanisms.statistics.trimmed_mean import TrimmedMean
-    from sfumato.mechanisms.sums import BoundedSum, Mean
-    from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
 
 __all__ = [
     "AdditiveMechanism",
     "BandedToeplitz",
     "BestRun",
+    "BinaryTree",
     "BoundedLaplace",
     "BoundedSum",
     "BufferedToeplitz",
@@ -103,7 +107,6 @@ __all__ = [
     "ContributionBound",
     "Count",
     "Covariance",
-    "CubeRelease",
     "Exponential",
     "Extreme",
     "Gaussian",
@@ -112,16 +115,18 @@ __all__ = [
     "Grid",
     "HeavyTailedMean",
     "Histogram",
+    "HypothesisTestResult",
     "InverseSensitivity",
     "JointQuantiles",
     "KNorm",
+    "KNormRelease",
     "KolmogorovSmirnov",
     "KroneckerMechanism",
     "Laplace",
     "LatticeRelease",
-    "LearnedAnswer",
     "LeastSquares",
-    "Line",
+    "LinearFit",
+    "LinearQueryStream",
     "LinearRelease",
     "LinearWorkload",
     "LipschitzMap",
@@ -132,11 +137,12 @@ __all__ = [
     "Measurement",
     "Mechanism",
     "MultiplicativeWeights",
+    "MultiplicativeWeightsRelease",
     "NoiseStream",
     "NoisyMax",
     "Norm",
     "OnlineMultiplicativeWeights",
-    "Parallel",
+    "ParallelComposition",
     "ParallelRelease",
     "Participation",
     "PermuteAndFlip",
@@ -156,7 +162,6 @@ __all__ = [
     "Selection",
     "SensitivityReport",
     "Shift",
-    "Significance",
     "SmoothQuantile",
     "SmoothTrimmedMean",
     "SparseVector",
@@ -167,17 +172,15 @@ __all__ = [
     "Staircase",
     "Statistic",
     "Strategy",
+    "StreamAnswer",
     "SumStream",
     "TheilSen",
     "TopK",
     "TransformedQuery",
-    "Tree",
     "TrimmedMean",
     "TruncatedLaplace",
     "UnknownDomainTopK",
     "Variance",
-    "WeightsRelease",
-    "WeightsStream",
     "Witness",
     "binomial_test",
     "check_sensitivity",
@@ -186,7 +189,7 @@ __all__ = [
     "independence_test",
     "optimal_strategy",
     "p_identity",
-    "share_interval",
+    "proportion_interval",
     "svd_bound",
     "t_test",
 ]
@@ -194,102 +197,102 @@ __all__ = [
 __getattr__, __dir__ = attach(
     __name__,
     {
-        "AdditiveMechanism": "sfumato.mechanisms.additive",
-        "BandedToeplitz": "sfumato.mechanisms.factorization.banded",
+        "AdditiveMechanism": "sfumato.mechanisms.base.additive",
+        "BandedToeplitz": "sfumato.mechanisms.factorization.strategies.banded",
         "BestRun": "sfumato.mechanisms.selection.private_candidates",
-        "BoundedLaplace": "sfumato.mechanisms.bounded_laplace",
-        "BoundedSum": "sfumato.mechanisms.sums",
-        "BufferedToeplitz": "sfumato.mechanisms.factorization.blt",
-        "CoinPress": "sfumato.mechanisms.statistics.coin_press",
-        "ContinualSum": "sfumato.mechanisms.factorization.continual",
-        "ContributionBound": "sfumato.mechanisms.contributions",
-        "Count": "sfumato.mechanisms.counting",
-        "Covariance": "sfumato.mechanisms.statistics.moments",
-        "CubeRelease": "sfumato.mechanisms.factorization.k_norm",
+        "BoundedLaplace": "sfumato.mechanisms.noise.bounded_laplace",
+        "BoundedSum": "sfumato.mechanisms.query.sums",
+        "BufferedToeplitz": "sfumato.mechanisms.factorization.strategies.buffered_toeplitz",
+        "CoinPress": "sfumato.mechanisms.statistics.coinpress",
+        "ContinualSum": "sfumato.mechanisms.factorization.continual_sum",
+        "ContributionBound": "sfumato.mechanisms.query.contribution_bound",
+        "Count": "sfumato.mechanisms.query.counts",
+        "Covariance": "sfumato.mechanisms.statistics.covariance",
+        "KNormRelease": "sfumato.mechanisms.factorization.k_norm_release",
         "Exponential": "sfumato.mechanisms.selection.exponential",
-        "Extreme": "sfumato.mechanisms.statistics.extremes",
-        "Gaussian": "sfumato.mechanisms.gaussian",
+        "Extreme": "sfumato.mechanisms.statistics.quantile.extremes",
+        "Gaussian": "sfumato.mechanisms.noise.gaussian",
         "GaussianNoisyMax": "sfumato.mechanisms.selection.gaussian_noisy_max",
-        "GaussianSparseVector": "sfumato.mechanisms.gaussian_sparse_vector",
-        "Grid": "sfumato.mechanisms.grid",
-        "HeavyTailedMean": "sfumato.mechanisms.statistics.heavy_tails",
-        "Histogram": "sfumato.mechanisms.histogram",
+        "GaussianSparseVector": "sfumato.mechanisms.sparse_vector.gaussian_sparse_vector",
+        "Grid": "sfumato.mechanisms.base.grid",
+        "HeavyTailedMean": "sfumato.mechanisms.statistics.heavy_tailed_mean",
+        "Histogram": "sfumato.mechanisms.query.counts",
         "InverseSensitivity": "sfumato.mechanisms.local_sensitivity.inverse_sensitivity",
-        "JointQuantiles": "sfumato.mechanisms.statistics.joint_quantiles",
+        "JointQuantiles": "sfumato.mechanisms.statistics.quantile.joint_quantiles",
         "KNorm": "sfumato.mechanisms.factorization.k_norm",
-        "KolmogorovSmirnov": "sfumato.mechanisms.statistics.kolmogorov_smirnov",
-        "KroneckerMechanism": "sfumato.mechanisms.factorization.kronecker",
-        "Laplace": "sfumato.mechanisms.laplace",
-        "LatticeRelease": "sfumato.mechanisms.lattice_release",
-        "LearnedAnswer": "sfumato.mechanisms.factorization.weights_stream",
-        "LeastSquares": "sfumato.mechanisms.statistics.regression",
-        "Line": "sfumato.mechanisms.statistics.regression",
+        "KolmogorovSmirnov": "sfumato.mechanisms.statistics.hypothesis_test.kolmogorov_smirnov",
+        "KroneckerMechanism": "sfumato.mechanisms.factorization.kronecker_mechanism",
+        "Laplace": "sfumato.mechanisms.noise.laplace",
+        "LatticeRelease": "sfumato.mechanisms.base.lattice_release",
+        "StreamAnswer": "sfumato.mechanisms.factorization.query_stream",
+        "LeastSquares": "sfumato.mechanisms.statistics.least_squares",
+        "LinearFit": "sfumato.mechanisms.statistics.least_squares",
         "LinearRelease": "sfumato.mechanisms.factorization.linear_release",
-        "LinearWorkload": "sfumato.mechanisms.linear",
-        "LipschitzMap": "sfumato.mechanisms.lipschitz",
-        "LowerTriangular": "sfumato.mechanisms.factorization.lower_triangular",
+        "LinearWorkload": "sfumato.mechanisms.query.linear_workload",
+        "LipschitzMap": "sfumato.mechanisms.query.lipschitz",
+        "LowerTriangular": "sfumato.mechanisms.factorization.strategies.lower_triangular",
         "MatrixMechanism": "sfumato.mechanisms.factorization.matrix_mechanism",
-        "Mean": "sfumato.mechanisms.sums",
-        "MeanRelease": "sfumato.mechanisms.statistics.coin_press",
-        "Measurement": "sfumato.mechanisms.measurement",
-        "Mechanism": "sfumato.mechanisms.mechanism",
+        "Mean": "sfumato.mechanisms.query.sums",
+        "MeanRelease": "sfumato.mechanisms.statistics.coinpress",
+        "Measurement": "sfumato.mechanisms.base.measurement",
+        "Mechanism": "sfumato.mechanisms.base.mechanism",
         "MultiplicativeWeights": "sfumato.mechanisms.factorization.multiplicative_weights",
-        "NoiseStream": "sfumato.mechanisms.factorization.strategy",
+        "NoiseStream": "sfumato.mechanisms.factorization.strategies.strategy",
         "NoisyMax": "sfumato.mechanisms.selection.noisy_max",
-        "Norm": "sfumato.mechanisms.shift",
-        "OnlineMultiplicativeWeights": "sfumato.mechanisms.factorization.online_weights",
-        "Parallel": "sfumato.mechanisms.parallel",
-        "ParallelRelease": "sfumato.mechanisms.parallel",
-        "Participation": "sfumato.mechanisms.factorization.participation",
+        "Norm": "sfumato.mechanisms.base.sensitivity",
+        "OnlineMultiplicativeWeights": "sfumato.mechanisms.factorization.online_multiplicative_weights",
+        "ParallelComposition": "sfumato.mechanisms.base.parallel_composition",
+        "ParallelRelease": "sfumato.mechanisms.base.parallel_composition",
+        "Participation": "sfumato.mechanisms.factorization.strategies.participation",
         "PermuteAndFlip": "sfumato.mechanisms.selection.permute_and_flip",
         "PrivateBounds": "sfumato.mechanisms.statistics.private_bounds",
         "PrivateCandidates": "sfumato.mechanisms.selection.private_candidates",
         "ProposeTestRelease": "sfumato.mechanisms.local_sensitivity.propose_test_release",
-        "PureContinualSum": "sfumato.mechanisms.factorization.pure_continual",
-        "Quantile": "sfumato.mechanisms.statistics.quantiles",
-        "QuantileTree": "sfumato.mechanisms.statistics.quantile_tree",
-        "Quantiles": "sfumato.mechanisms.statistics.quantiles",
-        "QuantilesRelease": "sfumato.mechanisms.statistics.quantile_tree",
-        "Query": "sfumato.mechanisms.query",
-        "RandomizedResponse": "sfumato.mechanisms.randomized_response",
-        "Release": "sfumato.mechanisms.release",
-        "ResponseRelease": "sfumato.mechanisms.randomized_response",
+        "PureContinualSum": "sfumato.mechanisms.factorization.pure_continual_sum",
+        "Quantile": "sfumato.mechanisms.statistics.quantile.quantiles",
+        "QuantileTree": "sfumato.mechanisms.statistics.quantile.quantile_tree",
+        "Quantiles": "sfumato.mechanisms.statistics.quantile.quantiles",
+        "QuantilesRelease": "sfumato.mechanisms.statistics.quantile.quantile_tree",
+        "Query": "sfumato.mechanisms.base.query",
+        "RandomizedResponse": "sfumato.mechanisms.noise.randomized_response",
+        "Release": "sfumato.mechanisms.base.release",
+        "ResponseRelease": "sfumato.mechanisms.noise.randomized_response",
         "SampleAndAggregate": "sfumato.mechanisms.local_sensitivity.sample_and_aggregate",
         "Selection": "sfumato.mechanisms.selection.selection",
-        "SensitivityReport": "sfumato.mechanisms.sensitivity_check",
-        "Shift": "sfumato.mechanisms.shift",
-        "Significance": "sfumato.mechanisms.statistics.noisy_tail",
+        "SensitivityReport": "sfumato.mechanisms.query.sensitivity_check",
+        "Shift": "sfumato.mechanisms.base.sensitivity",
+        "HypothesisTestResult": "sfumato.mechanisms.statistics.hypothesis_test.p_value",
         "SmoothQuantile": "sfumato.mechanisms.local_sensitivity.smooth_quantile",
         "SmoothTrimmedMean": "sfumato.mechanisms.local_sensitivity.smooth_trimmed_mean",
-        "SparseVector": "sfumato.mechanisms.sparse_vector",
-        "SquareRoot": "sfumato.mechanisms.factorization.square_root",
-        "Stability": "sfumato.mechanisms.shift",
+        "SparseVector": "sfumato.mechanisms.sparse_vector.laplace_sparse_vector",
+        "SquareRoot": "sfumato.mechanisms.factorization.strategies.square_root",
+        "Stability": "sfumato.mechanisms.base.sensitivity",
         "StabilityHistogram": "sfumato.mechanisms.selection.stability_histogram",
         "StableQuantile": "sfumato.mechanisms.local_sensitivity.propose_test_release",
-        "Staircase": "sfumato.mechanisms.staircase",
+        "Staircase": "sfumato.mechanisms.noise.staircase",
         "Statistic": "sfumato.mechanisms.local_sensitivity.propose_test_release",
-        "Strategy": "sfumato.mechanisms.factorization.strategy",
+        "Strategy": "sfumato.mechanisms.factorization.strategies.strategy",
         "SumStream": "sfumato.mechanisms.factorization.stream_mechanism",
         "TheilSen": "sfumato.mechanisms.statistics.theil_sen",
         "TopK": "sfumato.mechanisms.selection.top_k",
-        "TransformedQuery": "sfumato.mechanisms.query",
-        "Tree": "sfumato.mechanisms.factorization.tree",
+        "TransformedQuery": "sfumato.mechanisms.base.query",
+        "BinaryTree": "sfumato.mechanisms.factorization.strategies.binary_tree",
         "TrimmedMean": "sfumato.mechanisms.statistics.trimmed_mean",
-        "TruncatedLaplace": "sfumato.mechanisms.truncated_laplace",
+        "TruncatedLaplace": "sfumato.mechanisms.noise.truncated_laplace",
         "UnknownDomainTopK": "sfumato.mechanisms.selection.unknown_domain_top_k",
-        "Variance": "sfumato.mechanisms.statistics.moments",
-        "WeightsRelease": "sfumato.mechanisms.factorization.multiplicative_weights",
-        "WeightsStream": "sfumato.mechanisms.factorization.weights_stream",
-        "Witness": "sfumato.mechanisms.sensitivity_check",
-        "binomial_test": "sfumato.mechanisms.statistics.binomial_test",
-        "check_sensitivity": "sfumato.mechanisms.sensitivity_check",
+        "Variance": "sfumato.mechanisms.statistics.covariance",
+        "MultiplicativeWeightsRelease": "sfumato.mechanisms.factorization.multiplicative_weights",
+        "LinearQueryStream": "sfumato.mechanisms.factorization.query_stream",
+        "Witness": "sfumato.mechanisms.query.sensitivity_check",
+        "binomial_test": "sfumato.mechanisms.statistics.hypothesis_test.binomial_test",
+        "check_sensitivity": "sfumato.mechanisms.query.sensitivity_check",
         "facets_around": "sfumato.mechanisms.factorization.polytope",
-        "goodness_of_fit": "sfumato.mechanisms.statistics.chi_square",
-        "independence_test": "sfumato.mechanisms.statistics.chi_square",
-        "optimal_strategy": "sfumato.mechanisms.factorization.optimal",
-        "p_identity": "sfumato.mechanisms.factorization.p_identity",
-        "share_interval": "sfumato.mechanisms.statistics.binomial_test",
-        "svd_bound": "sfumato.mechanisms.factorization.optimal",
-        "t_test": "sfumato.mechanisms.statistics.t_test",
+        "goodness_of_fit": "sfumato.mechanisms.statistics.hypothesis_test.chi_square",
+        "independence_test": "sfumato.mechanisms.statistics.hypothesis_test.chi_square",
+        "optimal_strategy": "sfumato.mechanisms.factorization.strategies.optimal_strategy",
+        "p_identity": "sfumato.mechanisms.factorization.strategies.p_identity",
+        "proportion_interval": "sfumato.mechanisms.statistics.hypothesis_test.binomial_test",
+        "svd_bound": "sfumato.mechanisms.factorization.strategies.optimal_strategy",
+        "t_test": "sfumato.mechanisms.statistics.hypothesis_test.t_test",
     },
 )

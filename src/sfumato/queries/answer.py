@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
+from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.queries.noise import law_of
 from sfumato.queries.plan import Measure, MeasureKind
@@ -59,7 +59,7 @@ def add_noise(
     columns |= {f"m{i}": pa.array(values[shown]) for i, values in noisy.items()}
     orders = _orders(priced)
     for index, wanted in orders.items():
-        of_shown, law = exact[f"m{index}"].take(selection), priced.mechanisms[index].law
+        of_shown, law = exact[f"m{index}"].take(selection), priced.mechanisms[index].distribution
         lists = noisy_quantiles(of_shown, priced.measures[index], law, wanted, source)
         columns |= {f"{letter}{index}": each for letter, each in zip("mlu", lists, strict=True)}
     record = ReleaseRecord(

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.errors import SchemaError, SourceError
 from sfumato.ledger.view import LedgerView
-from sfumato.mechanisms.factorization.continual import ContinualSum
+from sfumato.mechanisms.base.rational import sqrt_up
+from sfumato.mechanisms.factorization.continual_sum import ContinualSum
 from sfumato.mechanisms.factorization.linear_release import LinearRelease
-from sfumato.mechanisms.factorization.participation import Participation
-from sfumato.mechanisms.factorization.square_root import SquareRoot
+from sfumato.mechanisms.factorization.strategies.participation import Participation
+from sfumato.mechanisms.factorization.strategies.square_root import SquareRoot
 from sfumato.mechanisms.factorization.stream_mechanism import SumStream
-from sfumato.mechanisms.rational import sqrt_up
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.builder import PrivateQuery

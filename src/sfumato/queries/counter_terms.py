@@ -8,8 +8,8 @@ from typing import final
 
 from sfumato import _check
 from sfumato.errors import OptionError, UnsupportedSql
-from sfumato.mechanisms.factorization.participation import Participation
-from sfumato.mechanisms.factorization.strategy import Strategy
+from sfumato.mechanisms.factorization.strategies.participation import Participation
+from sfumato.mechanisms.factorization.strategies.strategy import Strategy
 from sfumato.queries.plan import Query
 from sfumato.queries.price import PricedQuery
 from sfumato.queries.schedule import Schedule
@@ -46,7 +46,7 @@ class Terms:
                 "strategy",
                 "be a Strategy",
                 strategy,
-                "write sfumato.mechanisms.Tree(steps=...), or leave it out",
+                "write sfumato.mechanisms.BinaryTree(steps=...), or leave it out",
             )
         if self.strategy is not None and self.strategy.steps != self.schedule.steps:
             _check.refuse(

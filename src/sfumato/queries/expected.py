@@ -14,7 +14,7 @@ and the variance v is from 0 to ``h**2 - m**2``. A covariance c moves by
 ``(Z_products - m_y Z_x - m_x Z_y + (m_x m_y - c) Z_n) / n``, and ``|m_x m_y| + |c| <= h_x h_y`` by the
 inequality of Cauchy and Schwarz. The rank of a border of a tree of h levels and b children is a linear form
 of the noise with the squared weight ``b (max(p, 1 - p)**2 + (h - 1) / 4)`` at most
-(`sfumato.mechanisms.statistics.tree_quantiles`); that counts are not negative makes it less.
+(`sfumato.mechanisms.statistics.quantile.tree_estimates`); that counts are not negative makes it less.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from sfumato.mechanisms.statistics.count_tree import TreeShape
+from sfumato.mechanisms.statistics.quantile.count_tree import TreeShape
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.queries.measures import Reading
 from sfumato.queries.moment_readings import MOMENT_KINDS
@@ -89,7 +89,7 @@ def expected_error(priced: PricedQuery, reading: Reading, *, level: float = 0.95
     stddev = float(priced.mechanisms[reading.total].stddev)
     step = 2.0**total.exponent
     if reading.kind in ADDITIVE:
-        width = priced.mechanisms[reading.total].law.half_width(level)[0] * step
+        width = priced.mechanisms[reading.total].distribution.half_width(level)[0] * step
         return ExpectedError(stddev * step, width, unit="times the larger bound" if pending else "")
     if total.kind is MeasureKind.LEAVES:
         weight = _rank_weight(_tree(total, pending=pending), reading.quantiles)

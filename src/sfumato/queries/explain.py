@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sfumato.ledger.budget.budget import Budget
-from sfumato.mechanisms.statistics.count_tree import TreeShape
+from sfumato.mechanisms.statistics.quantile.count_tree import TreeShape
 from sfumato.queries.expected import cost_alone, expected_error, loss_alone
 from sfumato.queries.measures import Reading
 from sfumato.queries.noise import AnyMechanism, law_of

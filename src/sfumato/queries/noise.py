@@ -26,10 +26,10 @@ from typing import TypeAlias
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.laplace import Laplace
-from sfumato.mechanisms.rational import sqrt_up
-from sfumato.mechanisms.truncated_laplace import TruncatedLaplace
+from sfumato.mechanisms.base.rational import sqrt_up
+from sfumato.mechanisms.noise.gaussian import Gaussian
+from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.mechanisms.noise.truncated_laplace import TruncatedLaplace
 from sfumato.numerics.distributions.truncated_laplace import TruncatedLaplaceDistribution
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.conversion import rho_for
@@ -244,7 +244,7 @@ def _with_factor(law: Law, demand: Demand, factor: Fraction, selection_delta: fl
             mechanisms[0] = limited = _truncated(units[0] * entries[0], entries[0], per_group)
             threshold = demand.least_units + int(limited.limit)
         else:
-            threshold = demand.least_units + mechanisms[0].law.quantile_above(per_group)
+            threshold = demand.least_units + mechanisms[0].distribution.quantile_above(per_group)
             selection = [ApproximateDP(0.0, selection_delta)]
     losses = [*(mechanism.privacy_loss for mechanism in mechanisms), *selection]
     return NoisePlan(law, factor, selection_delta, measures, tuple(mechanisms), threshold, compose(losses))

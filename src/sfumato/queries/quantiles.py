@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import OptionError
-from sfumato.mechanisms.rational import ceil_log2, power_of_two
-from sfumato.mechanisms.statistics.count_tree import TreeShape
-from sfumato.mechanisms.statistics.tree_quantiles import LEVELS, find_quantiles
+from sfumato.mechanisms.base.rational import ceil_log2, power_of_two
+from sfumato.mechanisms.statistics.quantile.count_tree import TreeShape
+from sfumato.mechanisms.statistics.quantile.tree_estimates import LEVELS, estimate_quantiles
 from sfumato.numerics.distributions.discrete import (
     DiscreteGaussianDistribution,
     DiscreteLaplaceDistribution,
@@ -123,7 +123,7 @@ def noisy_quantiles(
     lower, upper = _row_bounds(measure)
     if not isinstance(law, DiscreteLaplaceDistribution | DiscreteGaussianDistribution):
         _check.refuse("law", "be discrete Laplace or Gaussian", law)
-    found = find_quantiles(
+    found = estimate_quantiles(
         TreeShape.of(upper - lower + 1),
         law,
         leaf_counts(column),

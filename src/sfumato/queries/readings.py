@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.statistics.tree_quantiles import LEVELS
+from sfumato.mechanisms.statistics.quantile.tree_estimates import LEVELS
 from sfumato.queries.intervals import central_interval, mean_interval, thresholded_interval
 from sfumato.queries.moment_readings import MOMENT_KINDS, MomentSum, moment_ends, moment_values
 from sfumato.queries.plan import AggregateKind

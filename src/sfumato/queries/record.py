@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from sfumato.errors import LedgerUnavailable
-from sfumato.mechanisms.gaussian import Gaussian
+from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.numerics.distributions.discrete import (
     DiscreteGaussianDistribution,
     DiscreteLaplaceDistribution,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, final
 from sfumato.errors import BudgetExceeded, SourceError
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
-from sfumato.mechanisms.factorization.strategy import Strategy
+from sfumato.mechanisms.factorization.strategies.strategy import Strategy
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.queries.answer import add_noise
 from sfumato.queries.builder import Door, PrivateQuery, Table, begin

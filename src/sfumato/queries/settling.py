@@ -65,7 +65,7 @@ def settle(
 
 def threshold(priced: PricedSearch) -> int:
     """Return the noisy count from which on a bin stands out."""
-    return max(1, priced.mechanism.law.quantile_above(BETA / priced.search.bins.many))
+    return max(1, priced.mechanism.distribution.quantile_above(BETA / priced.search.bins.many))
 
 
 def find(priced: PricedSearch, exact: pa.Table, source: RandomSource) -> FoundBounds:

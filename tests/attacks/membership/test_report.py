@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 
 from sfumato.attacks import membership_report
-from sfumato.attacks.membership.operating import Best, best_event, roc, strict_threshold
+from sfumato.attacks.membership.thresholds import BestEvent, best_event, roc, threshold_at_rate
 from sfumato.errors import ParameterError
 from sfumato.privacy import ApproximateDP, GaussianDP, PureDP
 from tests.cases import cases
@@ -27,9 +27,9 @@ def gaussian(mu: float, count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def test_intervals_enclose_the_rates_of_the_thresholds() -> None:
     found = membership_report(*gaussian(1.5, 20_000, 1), confidence=SURE)
 
-    def check(law: tuple[float, float]) -> None:
-        """Members score by a normal law of that mean, others of this one."""
-        members, others = law
+    def check(distribution: tuple[float, float]) -> None:
+        """Members score by a normal distribution of that mean, others of this one."""
+        members, others = distribution
         for point in found.points.values():
             false, true = norm.sf(point.threshold - others), norm.sf(point.threshold - members)
             assert point.false_positive_rate.lower < false < point.false_positive_rate.upper
@@ -53,8 +53,8 @@ def test_all_intervals_hold_together_as_often_as_they_say() -> None:
         )
         points.append(found.points[0.1])
 
-    def check(law: tuple[float, float]) -> None:
-        members, others = law
+    def check(distribution: tuple[float, float]) -> None:
+        members, others = distribution
         held = 0
         for point in points:
             false, true = norm.sf(point.threshold - others), norm.sf(point.threshold - members)
@@ -102,9 +102,9 @@ def test_randomized_response_is_pinned_in_both_directions() -> None:
 
 def test_low_scores_are_an_event_too() -> None:
     members, others = np.ones(2000), (np.arange(2000) < 1000).astype(float)
-    assert best_event(members, others, 0.0, 0.01, (2000, 2000)) == Best(threshold=0.0, above=False)
-    assert Best(threshold=0.0, above=False).proved(members, others, 0.0, 0.01) > 4
-    assert Best(threshold=0.0, above=True).proved(members, others, 0.0, 0.01) < 0.8
+    assert best_event(members, others, 0.0, 0.01, (2000, 2000)) == BestEvent(threshold=0.0, above=False)
+    assert BestEvent(threshold=0.0, above=False).proved(members, others, 0.0, 0.01) > 4
+    assert BestEvent(threshold=0.0, above=True).proved(members, others, 0.0, 0.01) < 0.8
 
 
 def test_one_model_proves_nothing_of_epsilon() -> None:
@@ -122,9 +122,11 @@ def test_one_model_proves_nothing_of_epsilon() -> None:
 def test_coins_of_one_model_prove_what_the_theorem_gives() -> None:
     generator = np.random.default_rng(7)
     coins = generator.random(2000) < 0.5
-    told = np.where(generator.random(2000) < math.exp(2) / (1 + math.exp(2)), coins, ~coins)
+    released = np.where(generator.random(2000) < math.exp(2) / (1 + math.exp(2)), coins, ~coins)
     for claim, violated in ((PureDP(2.0), False), (PureDP(1.0), True)):
-        found = membership_report(told[coins], told[~coins], claim=claim, design="coins", confidence=0.999)
+        found = membership_report(
+            released[coins], released[~coins], claim=claim, design="coins", confidence=0.999
+        )
         assert found.violated is violated
         assert found.epsilon_lower is not None
         accepts_only(unrefuted(found.epsilon_lower), 2.0, part=1.5)
@@ -154,7 +156,7 @@ def test_the_curve_and_its_area_count_pairs() -> None:
 def test_the_threshold_lets_no_more_pass_than_asked() -> None:
     others = np.arange(1000.0)
     for rate in (0.0005, 0.001, 0.0123, 0.5):
-        passed = (others > strict_threshold(others, rate)).sum()
+        passed = (others > threshold_at_rate(others, rate)).sum()
         assert passed == math.floor(1000 * rate)
 
 
@@ -186,6 +188,6 @@ def test_the_same_seed_tells_the_same() -> None:
         ({"false_positive_rates": [0.0]}, "false_positive_rates must be strictly"),
     ],
 )
-def test_bad_input_is_told(changed: dict[str, Any], says: str) -> None:
+def test_bad_input_is_released(changed: dict[str, Any], says: str) -> None:
     with pytest.raises(ParameterError, match=says):
         membership_report(**({"members": np.arange(9.0), "others": np.arange(9.0)} | changed))

@@ -37,8 +37,8 @@ def test_the_ratio_is_that_of_the_two_densities() -> None:
         logs = []
         for side in (included[:, j], ~included[:, j]):
             seen = shadow[side, j]
-            law = multivariate_normal(seen.mean(0), np.diag(seen.var(0, ddof=1)))
-            logs.append(law.logpdf(observed[j]))
+            distribution = multivariate_normal(seen.mean(0), np.diag(seen.var(0, ddof=1)))
+            logs.append(distribution.logpdf(observed[j]))
         assert score == pytest.approx(logs[0] - logs[1], abs=1e-9)
 
 
@@ -145,6 +145,6 @@ HALF = np.array([[True] * 3, [False] * 3])
         (lambda: rmia([0.5], [[0.5]], [[False]], [0.5], [[0.5]], offline_scale=2), "offline_scale must be"),
     ],
 )
-def test_bad_input_is_told(call: Any, says: str) -> None:
+def test_bad_input_is_released(call: Any, says: str) -> None:
     with pytest.raises(ParameterError, match=says):
         call()

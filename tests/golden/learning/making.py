@@ -53,8 +53,8 @@ from sfumato.learning import (
 from sfumato.learning.training.checkpoint.sealing import RunSecrets, seal
 from sfumato.learning.training.identity import clipping_to_json, noise_to_json, sampler_to_json
 from sfumato.ledger import Budget, Dataset, Ledger
-from sfumato.mechanisms import BandedToeplitz, BufferedToeplitz, Participation, SquareRoot, Tree
-from sfumato.mechanisms.factorization.lower_triangular import LowerTriangular
+from sfumato.mechanisms import BandedToeplitz, BinaryTree, BufferedToeplitz, Participation, SquareRoot
+from sfumato.mechanisms.factorization.strategies.lower_triangular import LowerTriangular
 from sfumato.privacy import Gaussian, Neighboring
 
 KEY = bytes(range(32))
@@ -106,7 +106,7 @@ def noises() -> dict[str, Noise]:
     """Return one noise of each kind, and correlated noise of each strategy."""
     often = Participation(max_participations=None, separation=4)
     strategies = {
-        "tree": Tree(steps=8),
+        "tree": BinaryTree(steps=8),
         "square root": SquareRoot(steps=8),
         "banded": BandedToeplitz(steps=8, bands=[1.0, 0.5, 0.25]),
         "buffered": BufferedToeplitz(steps=8, decays=(0.5,), weights=(0.25,)),

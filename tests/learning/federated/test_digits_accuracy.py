@@ -13,7 +13,7 @@ from scipy.special import betainc
 from sfumato.learning.sampling.balls_in_bins import BallsInBinsSampler
 from sfumato.learning.sampling.full_batch import FullBatchSampler
 from sfumato.learning.sampling.poisson import PoissonSampler
-from sfumato.mechanisms.factorization.banded import BandedToeplitz
+from sfumato.mechanisms.factorization.strategies.banded import BandedToeplitz
 from tests.chance import accepts_only
 from tests.run_time import run_time
 

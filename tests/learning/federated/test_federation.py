@@ -21,9 +21,9 @@ from sfumato.learning.sampling.poisson import PoissonSampler
 from sfumato.learning.sampling.sampler import Sampler
 from sfumato.learning.sampling.users import UserSampler
 from sfumato.ledger import Budget, Dataset, Ledger
-from sfumato.mechanisms.factorization.banded import BandedToeplitz
-from sfumato.mechanisms.factorization.participation import Participation
-from sfumato.mechanisms.factorization.tree import Tree
+from sfumato.mechanisms.factorization.strategies.banded import BandedToeplitz
+from sfumato.mechanisms.factorization.strategies.binary_tree import BinaryTree
+from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.privacy import Gaussian, Neighboring, PoissonSubsampled
 from tests.cases import cases
 from tests.chance import accepts_only, moments
@@ -333,7 +333,7 @@ def test_correlated_noise_is_priced_for_the_participation(kind: str) -> None:
     assert training.epsilon(1e-5) == training.privacy_loss.epsilon(1e-5)
 
 
-@pytest.mark.parametrize("strategy", [Tree(steps=9), BandedToeplitz(steps=9, bands=[1.0, 0.5, 0.3])])
+@pytest.mark.parametrize("strategy", [BinaryTree(steps=9), BandedToeplitz(steps=9, bands=[1.0, 0.5, 0.3])])
 def test_correlated_noise_is_the_strategys_on_the_prefix_sums(strategy: Any) -> None:
     """With nothing to learn the module walks by noise alone."""
     module = nn.Linear(40, 5)
@@ -453,13 +453,13 @@ def test_wrong_use_is_refused() -> None:
         ({"ledger": "x.ledger", "delta": 1e-5}, "ledger must be an open ledger"),
         ({"noise_multiplier": 0.0}, "noise_multiplier must"),
         (
-            {"noise": CorrelatedNoise(Tree(steps=5), participation=EVERY)},
+            {"noise": CorrelatedNoise(BinaryTree(steps=5), participation=EVERY)},
             "noise must be for the sampler's 4 steps",
         ),
-        ({"noise": CorrelatedNoise(Tree(steps=4))}, "noise must be for Participation"),
+        ({"noise": CorrelatedNoise(BinaryTree(steps=4))}, "noise must be for Participation"),
         (
             {
-                "noise": CorrelatedNoise(Tree(steps=4), participation=EVERY),
+                "noise": CorrelatedNoise(BinaryTree(steps=4), participation=EVERY),
                 "clipping": AdaptiveQuantile(clip_norm=1.0, count_stddev=5.0),
             },
             "clipping must not adapt with correlated noise",

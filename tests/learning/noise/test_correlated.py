@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from sfumato.errors import ParameterError
-from sfumato.mechanisms import BandedToeplitz, BufferedToeplitz, Participation, SquareRoot, Tree
-from sfumato.mechanisms.factorization.strategy import Strategy
+from sfumato.mechanisms import BandedToeplitz, BinaryTree, BufferedToeplitz, Participation, SquareRoot
+from sfumato.mechanisms.factorization.strategies.strategy import Strategy
 from sfumato.numerics.randomness.keyed_normal import add_normals
 from sfumato.privacy.leaves.gaussian import Gaussian
 from tests.cases import cases
@@ -28,7 +28,7 @@ if run_time(__name__):
 
 STEPS = 12
 STRATEGIES: dict[str, Callable[[int], Strategy]] = {
-    "tree": lambda steps: Tree(steps=steps),
+    "tree": lambda steps: BinaryTree(steps=steps),
     "banded": lambda steps: BandedToeplitz(steps=steps, bands=[1.0, 0.6, 0.3]),
     "buffered": lambda steps: BufferedToeplitz(steps=steps, decays=(0.9, 0.4), weights=(0.3, 0.2)),
     "root": lambda steps: SquareRoot(steps=steps),
@@ -52,7 +52,7 @@ def run(noise: CorrelatedNoise, entries: int, steps: int = STEPS, stddev: float 
 def decoder(strategy: Strategy) -> np.ndarray:
     """B with prefix sums = B C; for the tree by least squares that use measurements so far only."""
     c = strategy.matrix()
-    if isinstance(strategy, Tree):
+    if isinstance(strategy, BinaryTree):
         return np.array([honaker(end, c) for end in range(1, STEPS + 1)])
     return np.tril(np.ones((STEPS, STEPS))) @ np.linalg.inv(c)
 
@@ -96,7 +96,7 @@ def test_the_noise_of_prefix_sums_has_the_strategys_covariance(kind: str) -> Non
 def test_the_tree_is_dp_ftrl_by_hand() -> None:
     """Noise of a prefix is the sum over its dyadic blocks of their own noise and that of their halves."""
     rows = iter(range(100))
-    noise = CorrelatedNoise(Tree(steps=4), seed=3)
+    noise = CorrelatedNoise(BinaryTree(steps=4), seed=3)
     prefixes = np.cumsum(run(noise, 5, 4), axis=0)
     single = CorrelatedNoise(BandedToeplitz(steps=100, bands=[1.0]), seed=3)
     z = [run_one(single, next(rows)) for _ in range(7)]

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from sfumato.mechanisms import Tree
+from sfumato.mechanisms import BinaryTree
 from tests.cases import cases
 from tests.run_time import run_time
 
@@ -22,7 +22,7 @@ if run_time(__name__):
 
 
 def tree() -> Noise:
-    return CorrelatedNoise(Tree(steps=4))
+    return CorrelatedNoise(BinaryTree(steps=4))
 
 
 @cases("make", lambda: [KeyedNoise, GridNoise, tree])

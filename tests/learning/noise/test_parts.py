@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.mechanisms.factorization.banded import BandedToeplitz
+from sfumato.mechanisms.factorization.strategies.banded import BandedToeplitz
 from tests.cases import cases
 from tests.run_time import run_time
 

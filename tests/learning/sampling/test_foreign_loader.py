@@ -24,7 +24,7 @@ def test_the_busiest_example_is_what_the_run_has_cost() -> None:
     assert loader.batches == 5
     assert loader.loss_so_far(1.5) == Gaussian(1.5, neighboring=ZERO) * 3
     assert loader.loss(1.5) == Gaussian(1.5, neighboring=ZERO) * 3
-    assert loader.participation.most(100) == 3
+    assert loader.participation.max_steps(100) == 3
 
 
 def test_nothing_is_amplified() -> None:

@@ -144,7 +144,7 @@ def test_the_loss_is_that_of_the_node() -> None:
     assert sampler.expected_batch_size == 20
     assert PoissonSampler.of_batch_size(population=300, batch_size=3, steps=1).sampling_probability == 0.01
     assert sampler.distinct
-    assert sampler.participation.most(500) == 500
+    assert sampler.participation.max_steps(500) == 500
 
 
 def test_bad_parameters_are_refused() -> None:

@@ -22,7 +22,7 @@ from sfumato.learning.sampling.separated import SeparatedSampler
 from sfumato.learning.sampling.shuffled import ShuffledSampler
 from sfumato.learning.sampling.truncated_poisson import TruncatedPoissonSampler
 from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
-from sfumato.mechanisms.factorization.banded import BandedToeplitz
+from sfumato.mechanisms.factorization.strategies.banded import BandedToeplitz
 from sfumato.privacy import (
     BallsInBins,
     FixedSizeSampled,
@@ -116,7 +116,7 @@ def test_units_keep_to_their_participation(name: str) -> None:
         for unit in np.unique(owner[batch]).tolist():
             steps.setdefault(unit, []).append(step)
     told = sampler.participation
-    assert max(map(len, steps.values())) <= told.most(STEPS)
+    assert max(map(len, steps.values())) <= told.max_steps(STEPS)
     gaps = {after - before for taken in steps.values() for before, after in pairwise(taken)}
     assert not gaps or min(gaps) >= told.separation
     if told.fixed_order:

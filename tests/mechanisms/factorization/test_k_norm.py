@@ -1,4 +1,4 @@
-"""K-norm noise: the exact law of what is drawn, its cost, bodies by facets and points, stated errors."""
+"""K-norm noise: the exact distribution of what is drawn, its cost, bodies by facets and points."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from scipy.special import gammaincc
 
 from sfumato.errors import ParameterError, UnboundedSensitivity
-from sfumato.mechanisms import CubeRelease, Grid, KNorm, Laplace, facets_around
-from sfumato.mechanisms.factorization.code import Array, Integers
-from sfumato.mechanisms.factorization.cube_noise import (
+from sfumato.mechanisms import Grid, KNorm, KNormRelease, Laplace, facets_around
+from sfumato.mechanisms.factorization.k_norm_noise import (
     _below_exp_of_root,
     ball_noise,
     cube_noise,
@@ -25,6 +24,7 @@ from sfumato.mechanisms.factorization.cube_noise import (
     polytope_noise,
 )
 from sfumato.mechanisms.factorization.polytope import reach_of, whole_facets
+from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, Integers
 from sfumato.numerics.randomness.source import SimulatedSource
 from sfumato.numerics.randomness.uniform import UniformBits
 from sfumato.privacy import Neighboring, PureDP
@@ -51,12 +51,12 @@ class Fixed:
 
 
 def chi_square(draws: Integers) -> Callable[[dict[tuple[int, ...], float]], None]:
-    """Return a check of draws against a law cut to a box; what is rarer than ten draws is put together."""
+    """Return a check of draws against a distribution cut to a box; rare points are put together."""
     counts = Counter(map(tuple, draws.tolist()))
 
-    def check(law: dict[tuple[int, ...], float]) -> None:
-        expected = np.array([law[point] * len(draws) for point in law])
-        observed = np.array([counts[point] for point in law])
+    def check(distribution: dict[tuple[int, ...], float]) -> None:
+        expected = np.array([distribution[point] * len(draws) for point in distribution])
+        observed = np.array([counts[point] for point in distribution])
         often = expected >= 10
         rest = len(draws) - expected[often].sum()
         statistic = float(((observed - expected)[often] ** 2 / expected[often]).sum())
@@ -86,24 +86,29 @@ def test_the_series_behind_the_radius(dimension: int, scale: float) -> None:
 
 @pytest.mark.parametrize(("dimension", "reach"), [(1, 40), (2, 18), (3, 9)])
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3, 2)])
-def test_cube_noise_follows_its_law(dimension: int, reach: int, scale: Fraction) -> None:
+def test_cube_noise_follows_its_distribution(dimension: int, reach: int, scale: Fraction) -> None:
     source = SimulatedSource(20261121)
     draws = np.array([cube_noise(dimension, scale, source) for _ in range(8_000)])
     box = list(itertools.product(range(-reach, reach + 1), repeat=dimension))
 
-    def law(scale: float) -> dict[tuple[int, ...], float]:
+    def distribution(scale: float) -> dict[tuple[int, ...], float]:
         layers = math.fsum((2 * r + 1) ** dimension * math.exp(-r / scale) for r in range(200))
         total = layers * -math.expm1(-1 / scale)
         return {point: math.exp(-max(map(abs, point)) / scale) / total for point in box}
 
     right = float(scale)
-    accepts_only(chi_square(draws), law(right), wider=law(1.25 * right), narrower=law(0.8 * right))
+    accepts_only(
+        chi_square(draws),
+        distribution(right),
+        wider=distribution(1.25 * right),
+        narrower=distribution(0.8 * right),
+    )
 
 
 @pytest.mark.parametrize(
     "facets", [HEXAGON, [[0.5, 0.5], [0.5, -0.5]], [[0.25, 0.75], [1.0, -0.5], [0.5, 0.5]]]
 )
-def test_polytope_noise_follows_its_law(facets: list[list[float]]) -> None:
+def test_polytope_noise_follows_its_distribution(facets: list[list[float]]) -> None:
     rows, divisor, off = whole_facets(facets)
     assert off == 0
     scale, reach = Fraction(3, 2), reach_of(rows, divisor)
@@ -112,17 +117,22 @@ def test_polytope_noise_follows_its_law(facets: list[list[float]]) -> None:
     side = range(-60, 61)
     norms = {p: max(abs(a * p[0] + b * p[1]) for a, b in facets) for p in itertools.product(side, repeat=2)}
 
-    def law(scale: float) -> dict[tuple[int, ...], float]:
+    def distribution(scale: float) -> dict[tuple[int, ...], float]:
         total = math.fsum(math.exp(-norm / scale) for norm in norms.values())
         return {p: math.exp(-norm / scale) / total for p, norm in norms.items() if max(map(abs, p)) <= 15}
 
     right = float(scale)
-    accepts_only(chi_square(draws), law(right), wider=law(1.25 * right), narrower=law(0.8 * right))
+    accepts_only(
+        chi_square(draws),
+        distribution(right),
+        wider=distribution(1.25 * right),
+        narrower=distribution(0.8 * right),
+    )
 
 
 @pytest.mark.parametrize(("dimension", "reach"), [(1, 40), (2, 16), (3, 8)])
 @pytest.mark.parametrize("scale", [Fraction(1, 2), Fraction(3, 2)])
-def test_ball_noise_follows_its_law(dimension: int, reach: int, scale: Fraction) -> None:
+def test_ball_noise_follows_its_distribution(dimension: int, reach: int, scale: Fraction) -> None:
     source = SimulatedSource(20261121)
     draws = np.array([ball_noise(dimension, scale, source) for _ in range(5_000)])
     far = {1: 80, 2: 60, 3: 28}[dimension]
@@ -130,12 +140,17 @@ def test_ball_noise_follows_its_law(dimension: int, reach: int, scale: Fraction)
     lengths = np.sqrt(sum(axis.astype(float) ** 2 for axis in axes))
     box = list(itertools.product(range(-reach, reach + 1), repeat=dimension))
 
-    def law(scale: float) -> dict[tuple[int, ...], float]:
+    def distribution(scale: float) -> dict[tuple[int, ...], float]:
         total = float(np.exp(-lengths / scale).sum())
         return {point: math.exp(-math.hypot(*point) / scale) / total for point in box}
 
     right = float(scale)
-    accepts_only(chi_square(draws), law(right), wider=law(1.25 * right), narrower=law(0.8 * right))
+    accepts_only(
+        chi_square(draws),
+        distribution(right),
+        wider=distribution(1.25 * right),
+        narrower=distribution(0.8 * right),
+    )
 
 
 def test_open_coins_are_decided_with_more_bits() -> None:
@@ -167,7 +182,7 @@ def test_the_exact_ratio_of_the_ball(epsilon: float) -> None:
     real = KNorm(dimension=2, sensitivity=3.0, scale=2, euclidean=True, grid=Grid(exponent=0))
     assert float(real.shift) ** 2 == pytest.approx(19)  # the floor of (3 + sqrt(2))^2
     assert real.norm((3, 4)) == 5
-    assert not isinstance(real.release(np.zeros(2), rng=1), CubeRelease)
+    assert not isinstance(real.release(np.zeros(2), rng=1), KNormRelease)
 
 
 @pytest.mark.parametrize("facets", [None, HEXAGON])
@@ -252,7 +267,7 @@ def test_stated_errors(dimension: int, scale: float) -> None:
         narrower=(0, variance / 2),
     )
     release = releases[0]
-    assert isinstance(release, CubeRelease)
+    assert isinstance(release, KNormRelease)
     for level in (0.5, 0.95):
         lower, upper, _ = release.interval(level)
         held = int((np.abs(first) <= (upper - lower)[0] / 2).sum())
@@ -270,9 +285,9 @@ def test_stated_errors(dimension: int, scale: float) -> None:
 def test_intervals_are_the_narrowest_of_whole_steps(
     dimension: int, scale: float, level: float, joint: bool
 ) -> None:
-    """By enumeration of the law on the points of a large cube."""
+    """By enumeration of the distribution on the points of a large cube."""
     release = KNorm(dimension=dimension, sensitivity=1, scale=scale).release(np.full(dimension, 7), rng=3)
-    assert isinstance(release, CubeRelease)
+    assert isinstance(release, KNormRelease)
     lower, upper, _ = release.interval(level, joint=joint)
     half = (upper - lower)[0] / 2
     assert half == int(half)
@@ -319,7 +334,10 @@ def test_edge_values_are_answered(value: float) -> None:
             lambda: KNorm(dimension=2, sensitivity=1, scale=1, facets=[[1.0, 0.0]]),
             "facets must bound the body",
         ),
-        (lambda: KNorm(dimension=3, sensitivity=1, scale=1, facets=HEXAGON), "facets must have 3 columns"),
+        (
+            lambda: KNorm(dimension=3, sensitivity=1, scale=1, facets=HEXAGON),
+            r"facets must have a shape of \(facets, 3\)",
+        ),
         (
             lambda: KNorm(dimension=2, sensitivity=1, scale=1, facets=[[math.inf, 0.0]]),
             "facets must be a finite",

@@ -23,10 +23,10 @@ from sfumato.mechanisms import (
     p_identity,
     svd_bound,
 )
-from sfumato.mechanisms.factorization.code import Array
-from sfumato.mechanisms.factorization.laplace_sums import chernoff_reach, laplace_reach
+from sfumato.mechanisms.factorization.laplace_sum_tail import chernoff_reach, laplace_reach
 from sfumato.mechanisms.factorization.linear_error import LaplaceError, NormalError
-from sfumato.mechanisms.factorization.optimal import error_of
+from sfumato.mechanisms.factorization.strategies.integer_strategy import Array
+from sfumato.mechanisms.factorization.strategies.optimal_strategy import total_squared_error
 from sfumato.numerics.distributions.discrete import DiscreteLaplaceDistribution
 from sfumato.privacy import Neighboring
 from tests.cases import cases
@@ -42,10 +42,10 @@ def ranges(cells: int) -> Array:
 
 def marginals(sizes: tuple[int, ...], order: int) -> Array:
     blocks = []
-    for kept in itertools.combinations(range(len(sizes)), order):
+    for retained in itertools.combinations(range(len(sizes)), order):
         block: Array = np.ones((1, 1))
         for attribute, size in enumerate(sizes):
-            factor = np.eye(size) if attribute in kept else np.ones((1, size))
+            factor = np.eye(size) if attribute in retained else np.ones((1, size))
             block = np.asarray(np.kron(block, factor), dtype=np.float64)
         blocks.append(block)
     return np.concatenate(blocks)
@@ -71,7 +71,7 @@ def test_strategies_meet_the_bound_that_is_proven_beside_them(name: str) -> None
     assert np.linalg.norm(found.strategy, axis=0).max() <= 1 + 1e-12
     assert found.bound * (1 - 1e-9) <= found.error <= found.bound * (1 + 3e-4)
     assert found.bound >= svd_bound(workload) * (1 - 1e-9)
-    assert found.error == pytest.approx(error_of(workload, found.strategy), rel=1e-9)
+    assert found.error == pytest.approx(total_squared_error(workload, found.strategy), rel=1e-9)
     np.testing.assert_allclose(
         np.linalg.pinv(found.strategy) @ found.strategy, np.eye(workload.shape[1]), atol=1e-7
     )
@@ -89,7 +89,7 @@ def test_no_other_strategy_is_better() -> None:
     def error(flat: Array) -> float:
         strategy = flat.reshape(3, 3)
         strategy = strategy / np.linalg.norm(strategy, axis=0)
-        return error_of(workload, strategy)
+        return total_squared_error(workload, strategy)
 
     generator = np.random.default_rng(3)
     least = min(
@@ -115,25 +115,25 @@ def test_p_identity_beats_the_cells_alone(name: str) -> None:
     workload = WORKLOADS[name]
     strategy = p_identity(workload)
     np.testing.assert_allclose(np.abs(strategy).sum(axis=0), 1, rtol=1e-12)
-    error = error_of(workload, strategy)
-    assert error <= error_of(workload, np.eye(workload.shape[1])) * (1 + 1e-9)
+    error = total_squared_error(workload, strategy)
+    assert error <= total_squared_error(workload, np.eye(workload.shape[1])) * (1 + 1e-9)
     if name == "total":
         assert error < 1.1
     if name == "prefixes":
-        assert error < 0.75 * error_of(workload, np.eye(24))
+        assert error < 0.75 * total_squared_error(workload, np.eye(24))
 
 
 def test_the_gradient_of_p_identity() -> None:
     """At the found place a small step in any direction that stays non-negative gains next to nothing."""
     workload = np.tril(np.ones((16, 16)))
     best = p_identity(workload, rows=2)
-    least = error_of(workload, best)
+    least = total_squared_error(workload, best)
     theta = best[16:] / np.diag(best[:16])
     generator = np.random.default_rng(4)
     for _ in range(30):
         moved = np.maximum(theta + 1e-3 * generator.normal(size=theta.shape), 0)
         other = np.concatenate([np.eye(16), moved])
-        assert error_of(workload, other / other.sum(axis=0)) >= least * (1 - 1e-6)
+        assert total_squared_error(workload, other / other.sum(axis=0)) >= least * (1 - 1e-6)
 
 
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
@@ -177,7 +177,7 @@ def test_less_noise_than_answering_directly() -> None:
     workload = LinearWorkload(matrix=ranges(16))
     for delta, kind in ((0.0, Laplace), (1e-6, Gaussian)):
         mechanism = MatrixMechanism.calibrated(workload=workload, epsilon=1.0, delta=delta)
-        plain = kind.for_query(workload, epsilon=1.0, delta=delta).mechanism.law.stddev
+        plain = kind.for_query(workload, epsilon=1.0, delta=delta).mechanism.distribution.stddev
         assert np.sqrt(np.square(mechanism.stddevs).mean()) < 0.6 * plain
 
 
@@ -235,7 +235,7 @@ def test_the_reach_of_laplace_sums() -> None:
 
 
 def test_the_reach_covers_discrete_noise() -> None:
-    """One weight: the exact tail of the discrete law at scales of a few steps."""
+    """One weight: the exact tail of the discrete distribution at scales of a few steps."""
     for scale in (0.4, 1.0, 5.0):
         error = LaplaceError(
             terms=[(np.ones(1), np.ones(1))], scale=scale, lattice=np.ones(1), floats=np.zeros(1)

@@ -11,7 +11,7 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import Histogram, Laplace, LinearWorkload, MultiplicativeWeights
-from sfumato.mechanisms.factorization.multiplicative_weights import WeightsRelease
+from sfumato.mechanisms.factorization.multiplicative_weights import MultiplicativeWeightsRelease
 from sfumato.privacy import DiscreteLaplace, Exponential, Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies
@@ -69,8 +69,8 @@ def test_a_unit_moves_no_score_and_no_answer_by_more_than_is_paid_for(
 
 
 @pytest.mark.parametrize("runs", [600, 3_000])
-def test_the_first_choice_follows_the_law_that_is_priced(runs: int) -> None:
-    """Given the totals that the runs told, which set the scores of each."""
+def test_the_first_choice_follows_the_distribution_that_is_priced(runs: int) -> None:
+    """Given the totals that the runs released, which set the scores of each."""
     workload = LinearWorkload(matrix=[[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     mechanism = MultiplicativeWeights(workload=workload, rounds=1, scale=3)
     data = np.array([0] * 9 + [1])
@@ -87,8 +87,8 @@ def test_the_first_choice_follows_the_law_that_is_priced(runs: int) -> None:
             expected[scale] += weights / weights.sum()
 
     # Counts of choices with unlike chances are nearer to their mean than those with their mean chance.
-    laws = {scale: dict(enumerate(counts / runs)) for scale, counts in expected.items()}
-    accepts_only(frequencies(found), laws[6], steeper=laws[1])
+    distributions = {scale: dict(enumerate(counts / runs)) for scale, counts in expected.items()}
+    accepts_only(frequencies(found), distributions[6], steeper=distributions[1])
 
 
 def test_it_learns_the_data() -> None:
@@ -97,7 +97,7 @@ def test_it_learns_the_data() -> None:
     mechanism = MultiplicativeWeights.calibrated(workload=RANGES, rounds=8, epsilon=2.0)
     uniform = 10_000 * RANGES.weights() @ np.full(16, 1 / 16)
     release = mechanism.release(data, rng=3)
-    assert isinstance(release, WeightsRelease)
+    assert isinstance(release, MultiplicativeWeightsRelease)
     assert np.abs(release.value - truth).mean() < 0.2 * np.abs(uniform - truth).mean()
     assert release.cells.sum() == pytest.approx(10_000, abs=200)
     np.testing.assert_allclose(RANGES.weights() @ release.cells, release.value)
@@ -114,7 +114,7 @@ def test_for_many_queries_on_few_records_it_beats_noise_on_each() -> None:
     data = np.clip(generator.normal(30, 5, 400).astype(int), 0, 63)
     mechanism = MultiplicativeWeights.calibrated(workload=workload, rounds=8, epsilon=1.0, delta=1e-6)
     release = mechanism.release(data, rng=1)
-    plain = Laplace.for_query(workload, epsilon=1.0, delta=1e-6).mechanism.law.stddev
+    plain = Laplace.for_query(workload, epsilon=1.0, delta=1e-6).mechanism.distribution.stddev
     assert np.abs(release.value - workload(data)).max() < plain
 
 

@@ -1,4 +1,4 @@
-"""Inverse sensitivity: lengths by brute force, the exact law against the loss, the sampler, edges."""
+"""Inverse sensitivity: lengths by brute force, the exact distribution against the loss, the sampler."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def lengths(mechanism: InverseSensitivity, data: Data) -> dict[int, int]:
     return dict(sorted(found.items()))
 
 
-def law(mechanism: InverseSensitivity, data: Data) -> np.ndarray:
+def distribution(mechanism: InverseSensitivity, data: Data) -> np.ndarray:
     weights = np.exp(-float(mechanism.epsilon) / 2 * np.array(list(lengths(mechanism, data).values())))
     return np.asarray(weights / weights.sum())
 
@@ -86,20 +86,20 @@ def test_losses_have_the_range_that_is_paid_for(kind: dict[str, Any], relation: 
             for new in range(TOP + 1 if relation is Neighboring.REPLACE_ONE else 1):
                 for i in range(size):
                     other = (*data[:i], new, *data[i + 1 :])
-                    losses = np.log(law(mechanism, data) / law(mechanism, other))
+                    losses = np.log(distribution(mechanism, data) / distribution(mechanism, other))
                     widest = max(widest, float(np.ptp(losses)))
     assert 0.45 < widest <= 1 + 1e-12
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_releases_follow_the_law(kind: dict[str, Any]) -> None:
+def test_releases_follow_the_distribution(kind: dict[str, Any]) -> None:
     mechanism = InverseSensitivity(bounds=(0, TOP), epsilon=2.0, **kind)
     data, count = (0, 1, 1, 3, 4, 4, 4), 3000
     rng = np.random.default_rng(3)
     seen = Counter(mechanism.release(np.array(data), rng).value for _ in range(count))
 
     def probabilities(epsilon: float) -> dict[int, float]:
-        return dict(enumerate(law(replace(mechanism, epsilon=epsilon), data)))
+        return dict(enumerate(distribution(replace(mechanism, epsilon=epsilon), data)))
 
     accepts_only(
         frequencies(seen), probabilities(2.0), flatter=probabilities(1.0), steeper=probabilities(4.0)

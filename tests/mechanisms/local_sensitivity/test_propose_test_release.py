@@ -1,4 +1,4 @@
-"""Propose-test-release: the exact law against the loss, the sampler against the law, edges."""
+"""Propose-test-release: the exact distribution against the loss, the sampler against the distribution."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TOP, REACH = 6, 90
 MEDIAN = StableQuantile(bounds=(0, TOP))
 
 
-def law(mechanism: ProposeTestRelease, data: tuple[int, ...]) -> np.ndarray:
+def distribution(mechanism: ProposeTestRelease, data: tuple[int, ...]) -> np.ndarray:
     """Probabilities of a refusal, and of the values from -REACH to REACH."""
     array = np.array(data, np.int64)
     q = math.exp(-1 / float(mechanism.test_scale))
@@ -34,7 +34,7 @@ def law(mechanism: ProposeTestRelease, data: tuple[int, ...]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("relation", list(Neighboring))
-def test_the_loss_covers_the_exact_law(relation: Neighboring) -> None:
+def test_the_loss_covers_the_exact_distribution(relation: Neighboring) -> None:
     mechanism = ProposeTestRelease(
         statistic=MEDIAN, bound=2, test_scale=2, threshold=3, scale=4, neighboring=relation
     )
@@ -47,13 +47,13 @@ def test_the_loss_covers_the_exact_law(relation: Neighboring) -> None:
                 for new in range(TOP + 1):
                     moved = (*one[1:], 0 if relation is Neighboring.ZERO_OUT else new) if one else one
                     other = (*one, new) if relation is Neighboring.ADD_REMOVE else moved
-                    here, there = law(mechanism, one), law(mechanism, other)
+                    here, there = distribution(mechanism, one), distribution(mechanism, other)
                     for a, b in ((here, there), (there, here)):
                         worst = max(worst, float(np.maximum(0, a - math.exp(epsilon) * b).sum()))
         assert 0.1 * claimed < worst <= claimed * (1 + 1e-9)
 
 
-def test_releases_follow_the_law() -> None:
+def test_releases_follow_the_distribution() -> None:
     mechanism = ProposeTestRelease(statistic=MEDIAN, bound=2, test_scale=2, threshold=3, scale=1)
     data, count = (3, 3, 4, 4, 5), 3000
     rng = np.random.default_rng(4)
@@ -62,7 +62,7 @@ def test_releases_follow_the_law() -> None:
 
     def probabilities(test_scale: Any, scale: Any) -> dict[int | None, float]:
         other = replace(mechanism, test_scale=test_scale, scale=scale)
-        return dict(zip(keys, law(other, data).tolist(), strict=True))
+        return dict(zip(keys, distribution(other, data).tolist(), strict=True))
 
     accepts_only(
         frequencies(seen),
@@ -126,8 +126,8 @@ class Own:
 def test_a_statistic_of_ones_own() -> None:
     parameters: dict[str, Any] = {"bound": 1.0, "epsilon": 1.0, "delta": 1e-6}
     for distance in (math.inf, 10**30, np.int64(1000)):
-        told = ProposeTestRelease.calibrated(statistic=Own(distance), **parameters).release(np.ones(3))
-        assert isinstance(told.value, float)
+        released = ProposeTestRelease.calibrated(statistic=Own(distance), **parameters).release(np.ones(3))
+        assert isinstance(released.value, float)
     for distance in (0, -(10**30)):
         assert (
             ProposeTestRelease.calibrated(statistic=Own(distance), **parameters).release(np.ones(3)).value

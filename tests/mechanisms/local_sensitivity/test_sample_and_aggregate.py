@@ -1,4 +1,4 @@
-"""Sample-and-aggregate: the exact law over all partitions against the loss, the sampler, odd estimators."""
+"""Sample-and-aggregate: the exact distribution over all partitions against the loss, the sampler."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def middle(results: list[int], epsilon: float) -> np.ndarray:
     return np.asarray(weights / weights.sum())
 
 
-def law(mechanism: SampleAndAggregate, data: tuple[int, ...]) -> np.ndarray:
+def distribution(mechanism: SampleAndAggregate, data: tuple[int, ...]) -> np.ndarray:
     """The mixture over all partitions."""
     partitions = list(itertools.product(range(mechanism.blocks), repeat=len(data)))
     total = np.zeros(TOP + 1)
@@ -47,7 +47,7 @@ def largest(**given: Any) -> SampleAndAggregate:
 
 @pytest.mark.parametrize("relation", list(Neighboring))
 @pytest.mark.parametrize("blocks", [2, 3])
-def test_the_loss_covers_the_exact_law(relation: Neighboring, blocks: int) -> None:
+def test_the_loss_covers_the_exact_distribution(relation: Neighboring, blocks: int) -> None:
     mechanism = largest(blocks=blocks, epsilon=1.0, neighboring=relation)
     loss = mechanism.privacy_loss
     assert loss.epsilon(0.0) == 1.0
@@ -58,7 +58,7 @@ def test_the_loss_covers_the_exact_law(relation: Neighboring, blocks: int) -> No
             for new in range(TOP + 1):
                 moved = (*one[1:], 0 if relation is Neighboring.ZERO_OUT else new) if one else one
                 other = (*one, new) if relation is Neighboring.ADD_REMOVE else moved
-                here, there = law(mechanism, one), law(mechanism, other)
+                here, there = distribution(mechanism, one), distribution(mechanism, other)
                 worst = max(worst, float(np.abs(np.log(here / there)).max()))
                 for epsilon in (0.1, 0.4):
                     gap = np.maximum(0, here - math.exp(epsilon) * there).sum()
@@ -66,15 +66,15 @@ def test_the_loss_covers_the_exact_law(relation: Neighboring, blocks: int) -> No
     assert 0.3 < worst <= 1
 
 
-def test_releases_follow_the_law() -> None:
+def test_releases_follow_the_distribution() -> None:
     mechanism, data, count = largest(blocks=3, epsilon=4.0), (1, 2, 4, 4), 3000
     rng = np.random.default_rng(6)
     seen = Counter(mechanism.release(np.array(data), rng).value for _ in range(count))
     accepts_only(
         frequencies(seen),
-        dict(enumerate(law(mechanism, data))),
-        less_noise=dict(enumerate(law(largest(blocks=3, epsilon=8.0), data))),
-        more_noise=dict(enumerate(law(largest(blocks=3, epsilon=2.0), data))),
+        dict(enumerate(distribution(mechanism, data))),
+        less_noise=dict(enumerate(distribution(largest(blocks=3, epsilon=8.0), data))),
+        more_noise=dict(enumerate(distribution(largest(blocks=3, epsilon=2.0), data))),
     )
 
 
@@ -84,8 +84,8 @@ def test_estimates_of_many_records_are_close(aggregate: Any) -> None:
         estimator=np.std, blocks=100, bounds=(0.0, 10.0), epsilon=1.0, aggregate=aggregate
     )
     data = np.random.default_rng(0).normal(0, 2, 50_000)
-    told = [mechanism.release(data, rng=seed).value for seed in range(20)]
-    assert np.abs(np.median(told) - 2) < 0.1
+    released = [mechanism.release(data, rng=seed).value for seed in range(20)]
+    assert np.abs(np.median(released) - 2) < 0.1
     assert mechanism.privacy_loss.epsilon(0.0) == pytest.approx(1.0, rel=1e-6)
     assert mechanism.privacy_loss.epsilon(0.0) <= 1.0
 

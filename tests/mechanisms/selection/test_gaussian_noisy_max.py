@@ -1,4 +1,4 @@
-"""Noisy maxima with Gaussian noise: their law against the price of the vector, and the utility bound."""
+"""Noisy maxima with Gaussian noise: their distribution against the price of the vector."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.mechanisms import Gaussian, GaussianNoisyMax, Laplace
 from tests.chance import accepts_only, frequencies
-from tests.mechanisms.selection import laws
+from tests.mechanisms.selection import distributions
 
 REACH = 60
 
 
 def gaussian_max(scores: list[int], sigma: float) -> np.ndarray:
-    """The law of the winner of three, by enumerating all noise."""
+    """The distribution of the winner of three, by enumerating all noise."""
     k = np.arange(-REACH, REACH + 1)
     pmf = np.exp(-(k**2) / (2 * sigma**2))
     pmf /= pmf.sum()
@@ -31,25 +31,27 @@ def gaussian_max(scores: list[int], sigma: float) -> np.ndarray:
     return np.asarray((wins / wins.sum(axis=0) * mass).sum(axis=(1, 2, 3)))
 
 
-def test_the_loss_covers_the_exact_law() -> None:
+def test_the_loss_covers_the_exact_distribution() -> None:
     mechanism = GaussianNoisyMax(mechanism=Gaussian(sensitivity=1, stddev=2, l0=3))
     for scores in ([0, 0, 0], [0, 2, 5]):
         here = gaussian_max(scores, 2.0)
         for move in ([1, -1, -1], [-1, 1, 0], [1, 1, -1]):
             there = gaussian_max([x + y for x, y in zip(scores, move, strict=True)], 2.0)
             for epsilon in (0.0, 0.3, 1.0):
-                assert laws.hockey_stick(here, there, epsilon) <= mechanism.privacy_loss.delta(epsilon)
+                assert distributions.hockey_stick(here, there, epsilon) <= mechanism.privacy_loss.delta(
+                    epsilon
+                )
 
 
-def test_choices_follow_the_law() -> None:
+def test_choices_follow_the_distribution() -> None:
     mechanism = GaussianNoisyMax(mechanism=Gaussian(sensitivity=1, stddev=2, l0=3))
     source = np.random.default_rng(3)
     draws = Counter(mechanism.release([0, 1, 2], rng=source).value for _ in range(6_000))
 
-    def law(sigma: float) -> dict[int, float]:
+    def distribution(sigma: float) -> dict[int, float]:
         return dict(enumerate(gaussian_max([0, 1, 2], sigma)))
 
-    accepts_only(frequencies(draws), law(2.0), flatter=law(2.8), steeper=law(1.5))
+    accepts_only(frequencies(draws), distribution(2.0), flatter=distribution(2.8), steeper=distribution(1.5))
 
 
 @pytest.mark.parametrize("beta", [0.5, 0.05, 1e-6])

@@ -1,4 +1,4 @@
-"""Private selection from private candidates: the exact law of the best run against the loss."""
+"""Private selection from private candidates: the exact distribution of the best run against the loss."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.sampling.choice import choose
 from sfumato.privacy import Gaussian, Neighboring, PoissonStopping, PureDP, RandomStopping
 from tests.cases import cases
-from tests.mechanisms.selection import laws
+from tests.mechanisms.selection import distributions
 from tests.numerics.enumeration import WORDS, enumerated, pieces, residues
 from tests.numerics.sources import ListedSource
 
@@ -24,7 +24,7 @@ Stopping = RandomStopping | PoissonStopping
 BASE = math.log(3)
 # One run of either dataset: scores 0, 1, 2 with these weights; no quotient is above 3.
 WEIGHTS = {"here": (6, 3, 1), "there": (5, 2, 3)}
-LAWS: list[Stopping] = [
+DISTRIBUTIONS: list[Stopping] = [
     RandomStopping(PureDP(BASE), 1.0, 0.2),
     RandomStopping(PureDP(BASE), 0.0, 0.05),
     RandomStopping(PureDP(BASE), -0.5, 0.1),
@@ -40,7 +40,7 @@ def run(value: str, source: RandomSource) -> tuple[float, str]:
 
 
 def number_of_runs(loss: Stopping) -> np.ndarray:
-    """The law of the number of runs from 0 on, by its definition."""
+    """The distribution of the number of runs from 0 on, by its definition."""
     k = np.arange(3_000)
     if isinstance(loss, PoissonStopping):
         logs = k * math.log(loss.mean) - loss.mean - np.array([math.lgamma(i + 1) for i in k])
@@ -52,26 +52,26 @@ def number_of_runs(loss: Stopping) -> np.ndarray:
 
 
 def best(one: np.ndarray, runs: np.ndarray) -> np.ndarray:
-    """The law of the best score, with that of no run in front."""
+    """The distribution of the best score, with that of no run in front."""
     reached = np.minimum(np.cumsum([0.0, *one]), 1.0)
     whole = np.array([(runs * x ** np.arange(runs.size)).sum() for x in reached])
     return np.append(runs[0], np.diff(whole))
 
 
-@cases("loss", LAWS, ids=repr)
-def test_the_loss_covers_the_exact_law(loss: Stopping) -> None:
+@cases("loss", DISTRIBUTIONS, ids=repr)
+def test_the_loss_covers_the_exact_distribution(loss: Stopping) -> None:
     runs = number_of_runs(loss)
     here, there = (best(np.array(WEIGHTS[name]) / 10, runs) for name in ("here", "there"))
     claimed = loss.epsilon(0.0)
-    kept = here > 0
-    assert float(np.abs(np.log(here[kept] / there[kept])).max()) <= claimed
+    retained = here > 0
+    assert float(np.abs(np.log(here[retained] / there[retained])).max()) <= claimed
     for epsilon in (0.0, 0.5, 1.0):
-        assert laws.hockey_stick(here, there, epsilon) <= loss.delta(epsilon)
-        assert laws.hockey_stick(there, here, epsilon) <= loss.delta(epsilon)
+        assert distributions.hockey_stick(here, there, epsilon) <= loss.delta(epsilon)
+        assert distributions.hockey_stick(there, here, epsilon) <= loss.delta(epsilon)
 
 
-@cases("loss", LAWS, ids=repr)
-def test_all_words_together_follow_the_law(loss: Stopping) -> None:
+@cases("loss", DISTRIBUTIONS, ids=repr)
+def test_all_words_together_follow_the_distribution(loss: Stopping) -> None:
     """The first word tells how often to run, and one each the score of a run: all of up to three runs."""
     mechanism = PrivateCandidates(run=run, loss=loss)
     score = [
@@ -81,7 +81,7 @@ def test_all_words_together_follow_the_law(loss: Stopping) -> None:
     score.append(((WORDS * 9 // 10 + 1, WORDS - 1), Fraction(1, 10)))
 
     def runs(word: int) -> int:
-        """How many words of scores are read before a result is told, at most 4."""
+        """How many words of scores are read before a result is released, at most 4."""
         source = ListedSource([word, *[1] * 3])
         try:
             mechanism.release("here", rng=source)
@@ -89,7 +89,7 @@ def test_all_words_together_follow_the_law(loss: Stopping) -> None:
             return 4
         return len(source.requests) - 1
 
-    law = number_of_runs(loss)
+    distribution = number_of_runs(loss)
     one = np.array(WEIGHTS["here"]) / 10
     found_pieces = pieces(runs)
     assert sum(share for _, share in found_pieces) == 1
@@ -97,20 +97,20 @@ def test_all_words_together_follow_the_law(loss: Stopping) -> None:
         count = runs(sum(ends) // 2)
         if count == 4:
             continue
-        assert float(share) == pytest.approx(law[count], rel=1e-9)
+        assert float(share) == pytest.approx(distribution[count], rel=1e-9)
 
-        def told(*words: int, first: int = sum(ends) // 2) -> int:
+        def released(*words: int, first: int = sum(ends) // 2) -> int:
             value = mechanism.release("here", rng=ListedSource([first, *words, *[1 << 63] * 4])).value
             assert value is None or value.output == "abc"[int(value.score)]
             return -1 if value is None else int(value.score)
 
-        found = enumerated(told, *[score] * count)
+        found = enumerated(released, *[score] * count)
         reached = np.cumsum([0.0, *one]) ** count
         expected = dict(enumerate(np.diff(reached))) if count else {-1: 1.0}
         assert {key: float(chance) for key, chance in found.items()} == pytest.approx(expected)
 
 
-@cases("loss", LAWS, ids=repr)
+@cases("loss", DISTRIBUTIONS, ids=repr)
 @cases("beta", [0.7, 0.1, 1e-3])
 def test_the_best_run_is_among_the_best_share(loss: Stopping, beta: float) -> None:
     share = PrivateCandidates(run=run, loss=loss).utility_bound(beta)
@@ -123,11 +123,11 @@ def test_the_best_run_is_among_the_best_share(loss: Stopping, beta: float) -> No
 
 
 def test_candidates_are_taken_at_random() -> None:
-    def told(value: int, candidate: str, source: RandomSource) -> tuple[int, str]:
+    def released(value: int, candidate: str, source: RandomSource) -> tuple[int, str]:
         return value, candidate
 
     mechanism = PrivateCandidates(
-        run=told, loss=RandomStopping(PureDP(0.1), 1.0, 0.5), candidates=["a", "b", "c"]
+        run=released, loss=RandomStopping(PureDP(0.1), 1.0, 0.5), candidates=["a", "b", "c"]
     )
     # All scores are equal: the first run wins, so that each candidate is as likely.
     for first in (0, WORDS // 2 + 5):  # one run, or two
@@ -135,10 +135,10 @@ def test_candidates_are_taken_at_random() -> None:
         def candidate(*words: int, first: int = first) -> str:
             return str(mechanism.release(7, rng=ListedSource([first, *words])).value.candidate)
 
-        law = enumerated(candidate, *[residues(3)] * (1 if not first else 2))
-        assert law == dict.fromkeys("abc", Fraction(1, 3))
+        distribution = enumerated(candidate, *[residues(3)] * (1 if not first else 2))
+        assert distribution == dict.fromkeys("abc", Fraction(1, 3))
     assert mechanism.mean_runs == pytest.approx(2, rel=1e-9)
-    assert PrivateCandidates(run=run, loss=LAWS[-1]).mean_runs == 3.0
+    assert PrivateCandidates(run=run, loss=DISTRIBUTIONS[-1]).mean_runs == 3.0
 
 
 def test_odd_scores_have_their_rank() -> None:
@@ -147,7 +147,7 @@ def test_odd_scores_have_their_rank() -> None:
         run=lambda value, source: (next(scores), "output"), loss=RandomStopping(PureDP(0.1), 200.0, 0.5)
     )
     assert mechanism.release(None, rng=1).value == BestRun(math.inf, "output")
-    lone = PrivateCandidates(run=lambda value, source: (math.nan, value), loss=LAWS[0])
+    lone = PrivateCandidates(run=lambda value, source: (math.nan, value), loss=DISTRIBUTIONS[0])
     assert lone.release("data", rng=1).value.output == "data"
 
 

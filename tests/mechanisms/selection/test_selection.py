@@ -1,4 +1,4 @@
-"""What holds for every choice among scored candidates: the exact law against the loss, and the edges."""
+"""What holds for every choice among scored candidates: the exact distribution against the loss."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from sfumato.privacy import loss_from_json
 from sfumato.privacy.neighboring import Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies
-from tests.mechanisms.selection import laws
+from tests.mechanisms.selection import distributions
 from tests.numerics.enumeration import WORDS, enumerated, pieces, residues
 from tests.numerics.sources import ListedSource
 
-KINDS: dict[str, tuple[Any, dict[str, Any], laws.Law]] = {
-    "exponential": (Exponential, {}, laws.exponential),
-    "permute-and-flip": (PermuteAndFlip, {}, laws.permute_and_flip),
-    "laplace": (NoisyMax, {"noise": "laplace"}, laws.laplace_max),
-    "exponential noise": (NoisyMax, {"noise": "exponential"}, laws.permute_and_flip),
-    "gumbel noise": (NoisyMax, {"noise": "gumbel"}, laws.exponential),
-    "top one": (TopK, {"count": 1}, laws.exponential),
+KINDS: dict[str, tuple[Any, dict[str, Any], distributions.Law]] = {
+    "exponential": (Exponential, {}, distributions.exponential),
+    "permute-and-flip": (PermuteAndFlip, {}, distributions.permute_and_flip),
+    "laplace": (NoisyMax, {"noise": "laplace"}, distributions.laplace_max),
+    "exponential noise": (NoisyMax, {"noise": "exponential"}, distributions.permute_and_flip),
+    "gumbel noise": (NoisyMax, {"noise": "gumbel"}, distributions.exponential),
+    "top one": (TopK, {"count": 1}, distributions.exponential),
 }
 SCORES = [0, 3, 1, 3, -4]
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -44,43 +44,47 @@ def index_of(release: Any) -> int:
 @each_kind
 @cases(("monotone", "sensitivity"), [(False, 1), (True, 1), (False, 2), (True, 2)])
 @cases("scale", [Fraction(3, 2), Fraction(5)])
-def test_the_loss_covers_the_exact_law(kind: str, monotone: bool, sensitivity: int, scale: Fraction) -> None:
-    make, parameters, law = KINDS[kind]
+def test_the_loss_covers_the_exact_distribution(
+    kind: str, monotone: bool, sensitivity: int, scale: Fraction
+) -> None:
+    make, parameters, distribution = KINDS[kind]
     mechanism = make(sensitivity=sensitivity, scale=scale, monotone=monotone, **parameters)
     loss, worst = mechanism.privacy_loss, 0.0
     claimed = loss.epsilon(0.0)
     for scores in ([0, 0, 0], [0, 2, 5], [0, 30, 30], [-1, 0, 40]):
-        here = law(scores, float(scale))
+        here = distribution(scores, float(scale))
         assert here.sum() == pytest.approx(1, abs=1e-12)
-        for move in laws.moves(3, monotone=monotone, sensitivity=sensitivity):
-            there = law([int(score) for score in scores + move], float(scale))
+        for move in distributions.moves(3, monotone=monotone, sensitivity=sensitivity):
+            there = distribution([int(score) for score in scores + move], float(scale))
             losses = np.log(here / there)
             worst = max(worst, float(np.abs(losses).max()))
             for epsilon in (0.0, 0.3 * claimed, 0.8 * claimed):
                 bound = loss.delta(epsilon)
-                assert laws.hockey_stick(here, there, epsilon) <= bound * (1 + 1e-9) + 1e-12
-                assert laws.hockey_stick(there, here, epsilon) <= bound * (1 + 1e-9) + 1e-12
+                assert distributions.hockey_stick(here, there, epsilon) <= bound * (1 + 1e-9) + 1e-12
+                assert distributions.hockey_stick(there, here, epsilon) <= bound * (1 + 1e-9) + 1e-12
     # What is claimed is needed: a tenth less would not do.
     assert 0.9 * claimed < worst <= claimed * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("kind", ["exponential", "gumbel noise"])
-def test_all_words_together_choose_by_the_law(kind: str) -> None:
+def test_all_words_together_choose_by_the_distribution(kind: str) -> None:
     """One word tells the choice; where it lies next to a border, further ones do."""
-    make, parameters, law = KINDS[kind]
+    make, parameters, distribution = KINDS[kind]
     mechanism = make(sensitivity=1, scale=Fraction(7, 4), **parameters)
 
     def chosen(word: int) -> int:
         return index_of(mechanism.release(SCORES, rng=ListedSource([word, *[1 << 63] * 4])))
 
     found = enumerated(chosen, pieces(chosen))
-    assert [float(found[i]) for i in range(5)] == pytest.approx(law(SCORES, 1.75).tolist(), rel=1e-12)
+    assert [float(found[i]) for i in range(5)] == pytest.approx(
+        distribution(SCORES, 1.75).tolist(), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("kind", ["permute-and-flip", "exponential noise"])
-def test_all_coins_together_choose_by_the_law(kind: str) -> None:
+def test_all_coins_together_choose_by_the_distribution(kind: str) -> None:
     """A word for each candidate's coin, and one for which of the heads."""
-    make, parameters, law = KINDS[kind]
+    make, parameters, distribution = KINDS[kind]
     mechanism, scale = make(sensitivity=1, scale=Fraction(7, 4), **parameters), Fraction(7, 4)
 
     def chosen(*words: int) -> int:
@@ -99,18 +103,20 @@ def test_all_coins_together_choose_by_the_law(kind: str) -> None:
         )
         coins.append([heads, tails] if gap else [((0, WORDS - 1), Fraction(1))])
     found = enumerated(chosen, *coins, residues(math.lcm(1, 2, 3, 4, 5)))
-    assert [float(found[i]) for i in range(5)] == pytest.approx(law(SCORES, 1.75).tolist(), rel=1e-12)
+    assert [float(found[i]) for i in range(5)] == pytest.approx(
+        distribution(SCORES, 1.75).tolist(), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("kind", ["top one", "laplace"])
-def test_choices_of_many_words_follow_the_law(kind: str) -> None:
-    make, parameters, law = KINDS[kind]
+def test_choices_of_many_words_follow_the_distribution(kind: str) -> None:
+    make, parameters, distribution = KINDS[kind]
     mechanism = make(sensitivity=1, scale=Fraction(7, 4), **parameters)
     source = np.random.default_rng(20261121)
     draws = Counter(index_of(mechanism.release(SCORES, rng=source)) for _ in range(8_000))
 
     def choices(scale: float) -> dict[int, float]:
-        return dict(enumerate(law(SCORES, scale)))
+        return dict(enumerate(distribution(SCORES, scale)))
 
     accepts_only(frequencies(draws), choices(1.75), flatter=choices(2.5), steeper=choices(1.25))
 
@@ -118,20 +124,20 @@ def test_choices_of_many_words_follow_the_law(kind: str) -> None:
 @each_kind
 @cases("beta", [0.5, 0.05, 1e-9])
 @cases("others", [1, 4])
-def test_the_utility_bound_holds_for_the_exact_law(kind: str, beta: float, others: int) -> None:
-    make, parameters, law = KINDS[kind]
+def test_the_utility_bound_holds_for_the_exact_distribution(kind: str, beta: float, others: int) -> None:
+    make, parameters, distribution = KINDS[kind]
     scale = Fraction(7, 4)
     mechanism = make(sensitivity=1, scale=scale, **parameters)
     bound = mechanism.utility_bound(beta, candidates=1 + others)
     assert bound == int(bound)
 
     def too_far(gap: int) -> float:
-        return float(law([0] * others + [gap], float(scale))[:-1].sum())
+        return float(distribution([0] * others + [gap], float(scale))[:-1].sum())
 
     assert too_far(int(bound) + 1) <= beta * (1 + 1e-9)
     if bound and kind != "laplace":  # a union bound is not sharp
         assert too_far(int(bound)) > beta * (1 - 1e-9)
-    near = law([0] * others + [int(bound) + 1, int(bound)], float(scale))
+    near = distribution([0] * others + [int(bound) + 1, int(bound)], float(scale))
     assert near[:others].sum() <= beta * (1 + 1e-9)
     assert mechanism.utility_bound(beta, candidates=1) == 0
 
@@ -139,7 +145,11 @@ def test_the_utility_bound_holds_for_the_exact_law(kind: str, beta: float, other
 @pytest.mark.parametrize("beta", [0.3, 0.02])
 def test_the_utility_bound_of_laplace_noise_is_nearly_sharp_for_two(beta: float) -> None:
     bound = int(NoisyMax(sensitivity=1, scale=15).utility_bound(beta, candidates=2))
-    assert laws.laplace_max([0, bound + 1], 15.0)[0] <= beta < laws.laplace_max([0, bound - 1], 15.0)[0]
+    assert (
+        distributions.laplace_max([0, bound + 1], 15.0)[0]
+        <= beta
+        < distributions.laplace_max([0, bound - 1], 15.0)[0]
+    )
 
 
 @cases("size", range(2, 9))
@@ -150,7 +160,10 @@ def test_permute_and_flip_errs_less_than_the_exponential_mechanism(size: int) ->
         for scale in (0.7, 3.0):
             listed = scores.tolist()
             gaps = max(listed) - np.array(listed)
-            flips, weights = laws.permute_and_flip(listed, scale), laws.exponential(listed, scale)
+            flips, weights = (
+                distributions.permute_and_flip(listed, scale),
+                distributions.exponential(listed, scale),
+            )
             assert (flips * gaps).sum() <= (weights * gaps).sum() * (1 + 1e-12) + 1e-15
             for far in range(1, gaps.max() + 1):
                 assert flips[gaps >= far].sum() <= weights[gaps >= far].sum() * (1 + 1e-12)
@@ -264,7 +277,7 @@ def test_bad_parameters_are_refused(kind: str) -> None:
         ([], "must"),
         ([1], "scores must be 2, one for each candidate"),
         ([[1, 2]], "scores must"),
-        (np.zeros((2, 2), int), "scores must be one-dimensional"),
+        (np.zeros((2, 2), int), "scores must have one axis, got 2"),
         ([1.5, 2.5], "scores must be an int .*float sensitivity"),
         (["secret", "x"], "scores must be an int"),
         (None, "scores must"),
@@ -317,10 +330,10 @@ def test_probabilities_are_exact(size: int) -> None:
     scores = np.random.default_rng(size).integers(0, 30, size)
     scale = Fraction(17, 5)
     found = Exponential(sensitivity=1, scale=scale).probabilities(scores)
-    np.testing.assert_allclose(found, laws.exponential(scores.tolist(), 3.4), rtol=1e-12)
+    np.testing.assert_allclose(found, distributions.exponential(scores.tolist(), 3.4), rtol=1e-12)
     if size <= 7:
         flips = PermuteAndFlip(sensitivity=1, scale=scale).probabilities(scores)
-        np.testing.assert_allclose(flips, laws.permute_and_flip(scores.tolist(), 3.4), rtol=1e-12)
+        np.testing.assert_allclose(flips, distributions.permute_and_flip(scores.tolist(), 3.4), rtol=1e-12)
     else:
         flips = PermuteAndFlip(sensitivity=1, scale=scale).probabilities(scores)
         assert flips.sum() == pytest.approx(1, abs=1e-12)

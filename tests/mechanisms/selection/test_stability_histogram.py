@@ -1,4 +1,4 @@
-"""Stability histograms: the exact law against the loss, the exact threshold, and what is never shown."""
+"""Stability histograms: the exact distribution against the loss, the exact threshold."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from tests.numerics.sources import ListedSource
 REACH = 120
 
 
-def pmf(law: str, width: float) -> np.ndarray:
+def pmf(distribution: str, width: float) -> np.ndarray:
     k = np.arange(-REACH, REACH + 1)
-    mass = np.exp(-np.abs(k) / width) if law == "laplace" else np.exp(-(k**2) / (2 * width**2))
+    mass = np.exp(-np.abs(k) / width) if distribution == "laplace" else np.exp(-(k**2) / (2 * width**2))
     return np.asarray(mass / mass.sum())
 
 
 def outcome(count: int, noise: np.ndarray, threshold: int) -> np.ndarray:
-    """The law of one key: hidden, or shown with a number."""
+    """The distribution of one key: hidden, or shown with a number."""
     if not count:
         return np.append(np.zeros(2 * REACH + 11), 1.0)
     shown = np.zeros(2 * REACH + 11)
@@ -41,11 +41,13 @@ NOISES: list[tuple[str, Laplace | Gaussian]] = [
 ]
 
 
-@cases(("law", "noise"), NOISES)
+@cases(("distribution", "noise"), NOISES)
 @cases("threshold", [2, 5, 9])
-def test_the_loss_covers_the_exact_law(law: str, noise: Laplace | Gaussian, threshold: int) -> None:
+def test_the_loss_covers_the_exact_distribution(
+    distribution: str, noise: Laplace | Gaussian, threshold: int
+) -> None:
     mechanism = StabilityHistogram(noise=noise, threshold=threshold)
-    mass = pmf(law, 1.5 if law == "laplace" else 2.0)
+    mass = pmf(distribution, 1.5 if distribution == "laplace" else 2.0)
     tail = mass[threshold - 1 + REACH :].sum()
     assert mechanism.privacy_loss.split()[0] == pytest.approx(tail, rel=1e-9)
     greatest = 0.0
@@ -60,14 +62,14 @@ def test_the_loss_covers_the_exact_law(law: str, noise: Laplace | Gaussian, thre
     assert greatest > 0.5
 
 
-@cases("law", ["laplace", "gaussian"])
+@cases("distribution", ["laplace", "gaussian"])
 @cases("l0", [1, 20])
 @cases("neighboring", list(Neighboring))
 def test_the_threshold_is_the_least_that_meets_the_request(
-    law: Any, l0: int, neighboring: Neighboring
+    distribution: Any, l0: int, neighboring: Neighboring
 ) -> None:
     mechanism = StabilityHistogram.calibrated(
-        epsilon=1.0, delta=1e-6, l0=l0, law=law, neighboring=neighboring
+        epsilon=1.0, delta=1e-6, l0=l0, distribution=distribution, neighboring=neighboring
     )
     assert mechanism.privacy_loss.epsilon(1e-6) <= 1.0
     lower = StabilityHistogram(noise=mechanism.noise, threshold=mechanism.threshold - 1)
@@ -89,7 +91,7 @@ def test_the_exact_threshold_for_one_key() -> None:
     assert math.exp(-14) / (1 + math.exp(-1)) <= 1e-6 < math.exp(-13) / (1 + math.exp(-1))
 
 
-def test_all_words_together_show_a_key_by_the_law() -> None:
+def test_all_words_together_show_a_key_by_the_distribution() -> None:
     mechanism = StabilityHistogram(noise=Laplace(sensitivity=1, scale=1), threshold=8)
 
     def shown(word: int, sign: int) -> int:
@@ -97,14 +99,14 @@ def test_all_words_together_show_a_key_by_the_law() -> None:
         source = ListedSource([word << 1 | sign, *[1 << 63] * 600])
         return int(min(12, mechanism.release({"a": 6}, rng=source).value.get("a", 0)))
 
-    law = pmf("laplace", 1.0)
+    distribution = pmf("laplace", 1.0)
     found: dict[int, Fraction] = {}
     for sign in (0, 1):
         part = pieces(lambda word, sign=sign: shown(word, sign), end=1 << 63)  # type: ignore[misc]
         for value, share in enumerated(lambda word, sign=sign: shown(word, sign), part).items():
             found[value] = found.get(value, Fraction(0)) + share / 2
-    expected = {k: float(law[REACH + k - 6]) for k in range(8, 12)}
-    expected |= {12: float(law[REACH + 6 :].sum()), 0: float(law[: REACH + 2].sum())}
+    expected = {k: float(distribution[REACH + k - 6]) for k in range(8, 12)}
+    expected |= {12: float(distribution[REACH + 6 :].sum()), 0: float(distribution[: REACH + 2].sum())}
     assert {value: float(share) for value, share in found.items()} == pytest.approx(expected, rel=1e-12)
 
 
@@ -161,7 +163,14 @@ def test_bad_parameters_are_refused() -> None:
         (lambda: StabilityHistogram(noise="laplace", threshold=5), "noise must be"),  # type: ignore[arg-type]
         (lambda: StabilityHistogram(noise=noise, threshold=0), "threshold must be an integer"),
         (lambda: StabilityHistogram.calibrated(epsilon=1.0, delta=0.0), "delta must be"),
-        (lambda: StabilityHistogram.calibrated(epsilon=1.0, delta=1e-6, law="x"), "law must be"),  # type: ignore[arg-type]
+        (
+            lambda: StabilityHistogram.calibrated(
+                epsilon=1.0,
+                delta=1e-6,
+                distribution="x",  # type: ignore[arg-type]
+            ),
+            "distribution must be",
+        ),
         (lambda: StabilityHistogram.calibrated(epsilon=1.0, delta=1e-6, l0=0), "l0 must be"),
         (lambda: StabilityHistogram(noise=noise, threshold=5).release({"secret": 0.5}), "counts must be"),
         (lambda: StabilityHistogram(noise=noise, threshold=5).release(["secret"]), "value must be a mapping"),

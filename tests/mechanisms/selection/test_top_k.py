@@ -1,4 +1,4 @@
-"""One-shot top-k: its law is peeling, its loss covers it, and k must fit the domain."""
+"""One-shot top-k: its distribution is peeling, its loss covers it, and k must fit the domain."""
 
 from __future__ import annotations
 
@@ -13,24 +13,29 @@ from sfumato.errors import ParameterError
 from sfumato.mechanisms import TopK
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies
-from tests.mechanisms.selection import laws
+from tests.mechanisms.selection import distributions
 
 
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize("count", [2, 3])
-def test_the_loss_covers_the_exact_law(monotone: bool, count: int) -> None:
+def test_the_loss_covers_the_exact_distribution(monotone: bool, count: int) -> None:
     mechanism = TopK(sensitivity=1, scale=Fraction(5, 2), count=count, monotone=monotone)
     loss, worst = mechanism.privacy_loss, 0.0
     claimed = loss.epsilon(0.0)
     assert claimed == pytest.approx(count * (1 if monotone else 2) / 2.5)
     for scores in ([0, 1, 3, 3], [0, 0, 20, 40]):
-        here = np.array(list(laws.peeling(scores, 2.5, count).values()))
+        here = np.array(list(distributions.peeling(scores, 2.5, count).values()))
         assert here.sum() == pytest.approx(1)
-        for move in laws.moves(4, monotone=monotone):
-            there = np.array(list(laws.peeling([int(x) for x in scores + move], 2.5, count).values()))
+        for move in distributions.moves(4, monotone=monotone):
+            there = np.array(
+                list(distributions.peeling([int(x) for x in scores + move], 2.5, count).values())
+            )
             worst = max(worst, float(np.abs(np.log(here / there)).max()))
             for epsilon in (0.0, 0.5 * claimed, 0.9 * claimed):
-                assert laws.hockey_stick(here, there, epsilon) <= loss.delta(epsilon) * (1 + 1e-9) + 1e-12
+                assert (
+                    distributions.hockey_stick(here, there, epsilon)
+                    <= loss.delta(epsilon) * (1 + 1e-9) + 1e-12
+                )
     assert 0.9 * claimed < worst <= claimed * (1 + 1e-9)
 
 
@@ -39,12 +44,12 @@ def test_releases_follow_peeling() -> None:
     mechanism = TopK(sensitivity=1, scale=2, count=2)
     source = np.random.default_rng(7)
     observed = Counter(mechanism.release(scores, rng=source).value for _ in range(8_000))
-    right = laws.peeling(scores, 2.0, 2)
+    right = distributions.peeling(scores, 2.0, 2)
     accepts_only(
         frequencies(observed),
         right,
-        flatter=laws.peeling(scores, 4.0, 2),
-        steeper=laws.peeling(scores, 1.2, 2),
+        flatter=distributions.peeling(scores, 4.0, 2),
+        steeper=distributions.peeling(scores, 1.2, 2),
         backwards={order[::-1]: chance for order, chance in right.items()},
     )
 
@@ -56,7 +61,7 @@ def test_every_place_is_close_to_its_best(beta: float) -> None:
         best = sorted(scores, reverse=True)
         far = sum(
             chance
-            for order, chance in laws.peeling(scores, 2.0, 3).items()
+            for order, chance in distributions.peeling(scores, 2.0, 3).items()
             if any(best[place] - scores[index] > bound for place, index in enumerate(order))
         )
         assert 0.1 * beta < far <= beta

@@ -25,24 +25,24 @@ KEYS = "abcd"
 
 def race(weights: dict[str, float], places: int) -> dict[tuple[str, ...], float]:
     """Every list of the first so many, up to the bar "!" or a blank "?"."""
-    total, law = sum(weights.values()), defaultdict[tuple[str, ...], float](float)
+    total, distribution = sum(weights.values()), defaultdict[tuple[str, ...], float](float)
     for key, weight in weights.items():
         if not weight:
             continue
         if key in "!?":
-            law[()] += weight / total
+            distribution[()] += weight / total
         elif places == 1:
-            law[(key,)] += weight / total
+            distribution[(key,)] += weight / total
         else:
             rest = {other: w for other, w in weights.items() if other != key}
             for tail, chance in race(rest, places - 1).items():
-                law[(key, *tail)] += chance * weight / total
-    return law
+                distribution[(key, *tail)] += chance * weight / total
+    return distribution
 
 
 def exact(counts: Sequence[int], mechanism: UnknownDomainTopK) -> dict[tuple[str, ...], float]:
-    """The law of the list, averaged over the order of equal counts."""
-    law, scale = defaultdict[tuple[str, ...], float](float), float(mechanism.scale)
+    """The distribution of the list, averaged over the order of equal counts."""
+    distribution, scale = defaultdict[tuple[str, ...], float](float), float(mechanism.scale)
     orders = list(itertools.permutations(range(len(counts))))
     for priority in orders:
         present = sorted(
@@ -52,18 +52,20 @@ def exact(counts: Sequence[int], mechanism: UnknownDomainTopK) -> dict[tuple[str
         bar = mechanism.threshold + (counts[present[len(looked)]] if len(present) > len(looked) else 0)
         weights = {KEYS[i]: math.exp(counts[i] / scale) for i in looked}
         weights |= {"!": math.exp(bar / scale), "?": float(mechanism.domain - len(looked))}
-        for told, chance in race(weights, mechanism.count).items():
-            law[told] += chance / len(orders)
-    return law
+        for released, chance in race(weights, mechanism.count).items():
+            distribution[released] += chance / len(orders)
+    return distribution
 
 
 def excess(p: dict[Any, float], q: dict[Any, float], epsilon: float) -> float:
-    return sum(max(0.0, chance - math.exp(epsilon) * q.get(told, 0.0)) for told, chance in p.items())
+    return sum(max(0.0, chance - math.exp(epsilon) * q.get(released, 0.0)) for released, chance in p.items())
 
 
 @cases(("count", "domain", "l0"), [(1, 1, None), (1, 2, 1), (2, 2, 1), (2, 2, 2), (2, 3, None)])
 @cases("threshold", [1, 3])
-def test_the_loss_covers_the_exact_law(count: int, domain: int, l0: int | None, threshold: int) -> None:
+def test_the_loss_covers_the_exact_distribution(
+    count: int, domain: int, l0: int | None, threshold: int
+) -> None:
     mechanism = UnknownDomainTopK(
         scale=Fraction(3, 2), threshold=threshold, count=count, domain=domain, l0=l0
     )
@@ -71,46 +73,49 @@ def test_the_loss_covers_the_exact_law(count: int, domain: int, l0: int | None, 
     claimed = count / 1.5
     assert loss.pure().epsilon == pytest.approx(claimed)
     bounds = {x: loss.delta(x) for x in (0.0, 0.3 * claimed)} | {claimed: loss.quick_delta(claimed)}
-    laws_of: dict[tuple[int, ...], dict[tuple[str, ...], float]] = {}
+    distributions_of: dict[tuple[int, ...], dict[tuple[str, ...], float]] = {}
 
-    def law(counts: tuple[int, ...]) -> dict[tuple[str, ...], float]:
-        if counts not in laws_of:
-            laws_of[counts] = exact(counts, mechanism)
-        return laws_of[counts]
+    def distribution(counts: tuple[int, ...]) -> dict[tuple[str, ...], float]:
+        if counts not in distributions_of:
+            distributions_of[counts] = exact(counts, mechanism)
+        return distributions_of[counts]
 
     worst = 0.0
     for counts in itertools.combinations_with_replacement(range(3), 4):
-        assert sum(law(counts).values()) == pytest.approx(1)
+        assert sum(distribution(counts).values()) == pytest.approx(1)
         for move in itertools.product([0, 1], repeat=4):
             if l0 is not None and sum(move) > l0:
                 continue
             other = tuple(x + y for x, y in zip(counts, move, strict=True))
-            for p, q in ((law(counts), law(other)), (law(other), law(counts))):
+            for p, q in (
+                (distribution(counts), distribution(other)),
+                (distribution(other), distribution(counts)),
+            ):
                 for epsilon, bound in bounds.items():
                     assert excess(p, q, epsilon) <= bound * (1 + 1e-9) + 1e-12
                 # A list that one neighbor cannot produce has at most the mass, and may have it.
-                worst = max(worst, sum(chance for told, chance in p.items() if not q.get(told)))
+                worst = max(worst, sum(chance for released, chance in p.items() if not q.get(released)))
     assert 0.3 * mechanism.mass < worst <= mechanism.mass * (1 + 1e-12)
 
 
 @pytest.mark.parametrize(
     ("counts", "threshold", "domain"), [([4, 2, 2, 2], 3, 3), ([2, 1, 0, 0], 1, 6), ([0, 0, 0, 1], 2, 2)]
 )
-def test_lists_follow_their_law(counts: list[int], threshold: int, domain: int) -> None:
+def test_lists_follow_their_distribution(counts: list[int], threshold: int, domain: int) -> None:
     mechanism = UnknownDomainTopK(scale=2, threshold=threshold, count=2, domain=domain)
     source = np.random.default_rng(5)
     named = dict(zip(KEYS, counts, strict=True))
     observed = Counter(mechanism.release(named, rng=source).value for _ in range(4_000))
     assert set(observed) <= set(exact(counts, mechanism))
 
-    def law(**changed: Any) -> dict[tuple[str, ...], float]:
+    def distribution(**changed: Any) -> dict[tuple[str, ...], float]:
         return exact(counts, replace(mechanism, **changed))
 
     accepts_only(
         frequencies(observed),
-        law(),
-        steeper=law(scale=1),
-        two_thresholds_more=law(threshold=threshold + 2),
+        distribution(),
+        steeper=distribution(scale=1),
+        two_thresholds_more=distribution(threshold=threshold + 2),
     )
 
 
@@ -150,7 +155,7 @@ def test_edges() -> None:
         assert (release.value, release.loss) == ((), usual)
     assert mechanism.release({"a": 10**400, "b": np.int64(10**9), 3: 0}, rng=1).value == ("a", "b")
     assert len(mechanism.release(dict.fromkeys(range(1000), 50_000), rng=1).value) <= 3
-    # All counts equal: the bar stands above them, and nothing is told.
+    # All counts equal: the bar stands above them, and nothing is released.
     assert mechanism.release(dict.fromkeys(range(1000), 50_000), rng=2).value == ()
     assert mechanism.release({"x": 10_000}, rng=3).neighboring is Neighboring.ADD_REMOVE
     assert not mechanism.release({"x": 10_000}).simulated

@@ -52,9 +52,9 @@ def test_no_data_has_bounds_too() -> None:
 
 def test_empty_bins_pass_as_rarely_as_promised() -> None:
     mechanism = PrivateBounds(scale=2, exponents=(-8, 8), beta=0.05)
-    law, bins = mechanism._noise.law, 33
-    assert bins * law.upper_tail(mechanism.threshold).upper <= 0.05
-    assert bins * law.upper_tail(mechanism.threshold - 1).upper > 0.05
+    distribution, bins = mechanism._noise.distribution, 33
+    assert bins * distribution.upper_tail(mechanism.threshold).upper <= 0.05
+    assert bins * distribution.upper_tail(mechanism.threshold - 1).upper > 0.05
 
 
 @pytest.mark.parametrize(

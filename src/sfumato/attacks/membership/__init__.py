@@ -1,1 +1,1 @@
-"""Membership: whether a person's record was among those that a model was trained on."""
+"""Membership inference: whether a person's record was among those that a model was trained on."""

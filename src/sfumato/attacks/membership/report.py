@@ -1,4 +1,4 @@
-"""What an attack on membership achieves, with intervals, beside what the claimed privacy allows."""
+"""The report on a membership attack: error rates with intervals, beside what the claimed privacy allows."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.attacks.membership.operating import (
-    achieved,
-    advantageous,
+from sfumato.attacks.membership.signals import as_finite_array
+from sfumato.attacks.membership.thresholds import (
     best_event,
-    halves,
+    maximum_advantage_threshold,
+    rates_at_threshold,
     roc,
-    strict_threshold,
+    split_halves,
+    threshold_at_rate,
 )
-from sfumato.attacks.membership.signals import numbers
 from sfumato.audit.one_run import best_guesses
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import sub_down, sub_up
@@ -44,6 +44,17 @@ class OperatingPoint(NamedTuple):
     allowed : float or None
         The greatest true positive rate that the claim allows at the upper end of the false positive rate;
         None without a claim.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.privacy import GaussianDP
+    >>> noise = np.random.default_rng(1)
+    >>> members, others = noise.normal(1, 1, 20_000), noise.normal(0, 1, 20_000)
+    >>> found = membership_report(members, others, claim=GaussianDP(1.5), delta=0.01, design="runs")
+    >>> point = found.points[0.01]
+    >>> point.true_positive_rate.upper <= point.allowed
+    True
     """
 
     threshold: float
@@ -79,6 +90,16 @@ class MembershipReport:
         That all intervals and the bound hold together.
     design : {"one_model", "coins", "runs"}
         Where the scores come from.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.privacy import GaussianDP
+    >>> noise = np.random.default_rng(1)
+    >>> members, others = noise.normal(1, 1, 20_000), noise.normal(0, 1, 20_000)
+    >>> found = membership_report(members, others, claim=GaussianDP(1.5), delta=0.01, design="runs")
+    >>> found.violated
+    False
     """
 
     points: Mapping[float, OperatingPoint]
@@ -93,12 +114,14 @@ class MembershipReport:
     design: Design
 
     def __str__(self) -> str:
-        lines = [f"advantage {_told(self.advantage)}, area {self.area:.3f}, confidence {self.confidence:g}"]
+        lines = [
+            f"advantage {_released(self.advantage)}, area {self.area:.3f}, confidence {self.confidence:g}"
+        ]
         for rate, point in self.points.items():
-            most = "" if point.allowed is None else f"; the claim allows {point.allowed:.4f}"
+            maximum = "" if point.allowed is None else f"; the claim allows {point.allowed:.4f}"
             lines.append(
-                f"aimed at {rate:g}: false positives {_told(point.false_positive_rate)}, "
-                f"true positives {_told(point.true_positive_rate)}{most}"
+                f"aimed at {rate:g}: false positives {_released(point.false_positive_rate)}, "
+                f"true positives {_released(point.true_positive_rate)}{maximum}"
             )
         if self.epsilon_lower is None:
             lines.append("nothing is proved of epsilon: these are scores of one model, not of coins or runs")
@@ -111,7 +134,7 @@ class MembershipReport:
         return "\n".join(lines)
 
 
-def _told(interval: Interval) -> str:
+def _released(interval: Interval) -> str:
     return f"{interval.lower:.4f} to {interval.upper:.4f}"
 
 
@@ -183,7 +206,9 @@ def membership_report(
     (True, True)
     """
     if design not in _DESIGNS:
-        _check.refuse("design", "be 'one_model', 'coins' or 'runs'", design)
+        _check.refuse(
+            "design", "be 'one_model', 'coins' or 'runs'", design, "see the notes of membership_report"
+        )
     if claim is not None:
         _check.instance("claim", claim, PrivacyLoss, "pass a loss such as GaussianDP(1.0)")
     delta = _check.probability("delta", delta)
@@ -191,11 +216,11 @@ def membership_report(
     rates = [_check.unit_interval("false_positive_rates", rate) for rate in false_positive_rates]
     sides = [_checked("members", members), _checked("others", others)]
     cut = np.random.default_rng(rng)
-    (learn_in, test_in), (learn_out, test_out) = (halves(side, cut) for side in sides)
+    (learn_in, test_in), (learn_out, test_out) = (split_halves(side, cut) for side in sides)
     each = risk / 2 / (4 * (len(rates) + 1))
-    thresholds = [strict_threshold(learn_out, rate) for rate in rates]
-    found = [achieved(test_in, test_out, threshold, each) for threshold in thresholds]
-    gain = achieved(test_in, test_out, advantageous(learn_in, learn_out), each)
+    thresholds = [threshold_at_rate(learn_out, rate) for rate in rates]
+    found = [rates_at_threshold(test_in, test_out, threshold, each) for threshold in thresholds]
+    gain = rates_at_threshold(test_in, test_out, maximum_advantage_threshold(learn_in, learn_out), each)
     points = {
         rate: OperatingPoint(threshold, false, true, _allowed(claim, false.upper))
         for rate, threshold, (false, true) in zip(rates, thresholds, found, strict=True)
@@ -225,7 +250,7 @@ def membership_report(
 
 
 def _checked(name: str, scores: ArrayLike) -> NDArray[np.float64]:
-    array = numbers(name, scores, dimensions=(1,))
+    array = as_finite_array(name, scores, dimensions=(1,))
     if len(array) < 4:
         _check.refuse(name, "be at least four scores", len(array), "half of them choose, half count")
     return array

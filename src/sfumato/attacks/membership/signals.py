@@ -1,4 +1,4 @@
-"""What a model says of an example, as one number that membership shows in."""
+"""Attack signals: losses and confidences of a model, as one number for each example."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def loss_threshold(losses: ArrayLike) -> NDArray[np.float64]:
     >>> loss_threshold([0.25, 3.0]).tolist()
     [-0.25, -3.0]
     """
-    return -numbers("losses", losses)
+    return -as_finite_array("losses", losses)
 
 
 def scaled_confidence(logits: ArrayLike, labels: ArrayLike) -> NDArray[np.float64]:
@@ -71,11 +71,23 @@ def scaled_confidence(logits: ArrayLike, labels: ArrayLike) -> NDArray[np.float6
     values = np.asarray(logits, dtype=np.float64)
     classes = np.asarray(labels)
     if values.ndim < 2 or values.shape[-1] < 2 or np.isnan(values).any() or (values == np.inf).any():
-        _check.refuse("logits", "be finite, of shape (..., examples, classes)", f"shape {values.shape}")
+        _check.refuse(
+            "logits",
+            "be finite, of shape (..., examples, classes)",
+            values.shape,
+            "pass the model's outputs before the softmax",
+        )
     if classes.shape != values.shape[-2:-1] or not np.issubdtype(classes.dtype, np.integer):
-        _check.refuse("labels", "be one integer for each example", f"{classes.dtype} of {classes.shape}")
+        _check.refuse(
+            "labels",
+            "be one integer for each example",
+            (classes.shape, classes.dtype),
+            "pass the index of the true class",
+        )
     if classes.size and not 0 <= int(classes.min()) <= int(classes.max()) < values.shape[-1]:
-        _check.refuse("labels", f"be from 0 to {values.shape[-1] - 1}", "others", "number the classes from 0")
+        _check.refuse(
+            "labels", f"be from 0 to {values.shape[-1] - 1}", classes.shape, "number the classes from 0"
+        )
     # Of each example, relative to its largest: no overflow. Logits of minus infinity stay so.
     logs = np.asarray(log_softmax(values, axis=-1), dtype=np.float64)
     true = np.arange(values.shape[-1]) == classes[:, None]
@@ -84,27 +96,29 @@ def scaled_confidence(logits: ArrayLike, labels: ArrayLike) -> NDArray[np.float6
     return np.asarray(own - others, dtype=np.float64)
 
 
-def numbers(name: str, values: ArrayLike, *, dimensions: tuple[int, ...] = ()) -> NDArray[np.float64]:
+def as_finite_array(name: str, values: ArrayLike, *, dimensions: tuple[int, ...] = ()) -> NDArray[np.float64]:
     """Return an array of finite floats, or refuse it."""
     array = np.asarray(values, dtype=np.float64)
     if array.size == 0 or not np.isfinite(array).all():
-        _check.refuse(name, "be finite numbers, at least one", f"shape {array.shape}", "leave out others")
+        _check.refuse(name, "be finite numbers, at least one", array.shape, "leave out others")
     if dimensions and array.ndim not in dimensions:
         rule = f"have {' or '.join(map(str, dimensions))} dimensions"
-        _check.refuse(name, rule, f"shape {array.shape}")
+        _check.refuse(name, rule, array.ndim, "pass one number for each example")
     return array
 
 
-def shadows(
+def as_shadow_scores(
     name: str, values: ArrayLike, included: ArrayLike, examples: int
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Return what shadow models say, and which examples each was trained on; or refuse shapes."""
-    shadow = numbers(name, values, dimensions=(2, 3))
+    shadow = as_finite_array(name, values, dimensions=(2, 3))
     held = np.asarray(included)
     if shadow.shape[1] != examples:
         rule = f"have shape (models, {examples}, ...): all shadow models on all examples"
-        _check.refuse(name, rule, f"shape {shadow.shape}")
+        _check.refuse(name, rule, shadow.shape, "pass a row for each shadow model")
     if held.dtype != np.bool_ or held.shape != shadow.shape[:2]:
         rule = f"be bool of shape {shadow.shape[:2]}"
-        _check.refuse("included", rule, f"{held.dtype} of shape {held.shape}")
+        _check.refuse(
+            "included", rule, (held.shape, held.dtype), "pass a bool for each shadow model and example"
+        )
     return shadow, held

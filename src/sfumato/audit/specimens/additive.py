@@ -1,4 +1,4 @@
-"""Additive noise gone wrong: the wrong sensitivity, and floats whose low bits tell the answer."""
+"""Broken additive noise: a wrong sensitivity, and floats whose low bits reveal the answer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.audit.pairs import InputPair
+from sfumato.audit.input_pairs import InputPair
 from sfumato.audit.specimens.specimen import Specimen
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 
@@ -25,6 +25,12 @@ class HalfSensitivitySum(Specimen):
     only; the two relations are easily confused (Casacuberta, Shoemate, Vadhan, Wagaman 2022, "Widespread
     underestimation of sensitivity in differentially private libraries and how to fix it", find further ways
     to state too little for a sum).
+
+    Examples
+    --------
+    >>> broken = HalfSensitivitySum(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     @property
@@ -44,10 +50,16 @@ class FloatLaplace(Specimen):
     """A number with float Laplace noise: private for real numbers, not for floats.
 
     The sum is rounded to the precision of the larger term, so that its low bits tell where the noise was
-    added: some outputs are possible on one input only (Mironov 2012, "On significance of the least
+    added: some outputs are possible on one input only (Mironov 2012, "On significance of the smallest
     significant bits for differential privacy"; Haney, Desfontaines, Hartman, Shrestha, Hay 2022,
     "Precision-based attacks and interval refining"). `audit` judges values as real numbers and passes it;
     `audit_precision` does not.
+
+    Examples
+    --------
+    >>> broken = FloatLaplace(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     @property
@@ -69,6 +81,12 @@ class FloatGaussian(Specimen):
     ----------
     delta_claimed : float
         The delta of the claim, which impossible outputs exceed by orders of magnitude.
+
+    Examples
+    --------
+    >>> broken = FloatGaussian(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     delta_claimed: float = 1e-5

@@ -1,4 +1,4 @@
-"""Parameters that were read off the data without paying: where to clamp, and how many there are."""
+"""Parameters computed from the data without a privacy cost: clamping bounds, and the number of records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.pairs import InputPair
+from sfumato.audit.input_pairs import InputPair
 from sfumato.audit.specimens.specimen import Specimen
 
 __all__ = ["DataBoundedHistogram", "UnprotectedSizeMean"]
@@ -22,6 +22,12 @@ class DataBoundedHistogram(Specimen):
     The noise is right for cells that were fixed beforehand (Dwork, Roth 2014, section 3.3). These were not:
     the one who holds the largest number is seen by the cell that is there only for them. Not private for any
     epsilon.
+
+    Examples
+    --------
+    >>> broken = DataBoundedHistogram(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     @property
@@ -43,6 +49,12 @@ class UnprotectedSizeMean(Specimen):
     The scale is right where n is public and one record may be replaced. Where one may join or leave, the mean
     moves by about as much, but the noise narrows with n, and its tails tell how many there are. Not private
     for any epsilon. `sfumato.mechanisms.Mean` protects n, or takes it as public.
+
+    Examples
+    --------
+    >>> broken = UnprotectedSizeMean(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     @property

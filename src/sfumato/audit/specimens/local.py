@@ -1,4 +1,4 @@
-"""Reports of single people that give too much away: bits that are always true, and an order that tells."""
+"""Broken local randomizers: bits that are never flipped, and an order that reveals the true value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.audit.pairs import InputPair
+from sfumato.audit.input_pairs import InputPair
 from sfumato.audit.specimens.specimen import Specimen
 
 __all__ = ["OrderedSubset", "SureUnaryEncoding"]
@@ -29,6 +29,12 @@ class SureUnaryEncoding(Specimen):
     Parameters
     ----------
     categories : int
+
+    Examples
+    --------
+    >>> broken = SureUnaryEncoding(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     categories: int = 4
@@ -58,13 +64,19 @@ class OrderedSubset(Specimen):
     "Optimal schemes for discrete distribution estimation under locally differential privacy"; S. Wang and
     others 2016, "Mutual information optimally local private discrete distribution estimation"). That is a
     theorem on sets. With the own category in front, whenever it is there at all, a category in any other
-    place is ruled out. Not private for any epsilon.
+    index is ruled out. Not private for any epsilon.
 
     Parameters
     ----------
     categories : int
     subset : int
         How many are reported.
+
+    Examples
+    --------
+    >>> broken = OrderedSubset(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     categories: int = 6
@@ -90,5 +102,5 @@ class OrderedSubset(Specimen):
         order = self._generator.random((size, self.categories)).argsort(axis=1)
         # The own category goes to the front where it is held, to the end where it is not.
         keys = np.where(order == int(data), np.where(holds, -1, self.categories)[:, None], 0)
-        places = np.argsort(keys, axis=1, kind="stable")
-        return np.take_along_axis(order, places, axis=1)[:, : self.subset]
+        indices = np.argsort(keys, axis=1, kind="stable")
+        return np.take_along_axis(order, indices, axis=1)[:, : self.subset]

@@ -1,4 +1,4 @@
-"""Sparse vector algorithms that were published with a proof and are not private as claimed.
+"""Sparse vector algorithms that were published with a wrong privacy proof.
 
 Numbered as in Lyu, Su, Li (2017), "Understanding the sparse vector technique for differential privacy", PVLDB
 10(6), Figure 1, where each is analysed. The right one is `sfumato.mechanisms.SparseVector`.
@@ -13,7 +13,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.audit.pairs import InputPair
+from sfumato.audit.input_pairs import InputPair
 from sfumato.audit.specimens.specimen import Specimen
 
 __all__ = ["ChenSparseVector", "LeeCliftonSparseVector", "RothSparseVector", "StoddardSparseVector"]
@@ -56,10 +56,16 @@ class SparseVectorSpecimen(Specimen):
 class RothSparseVector(SparseVectorSpecimen):
     """Algorithm 3: tells the noisy value that was compared; not private for any epsilon.
 
-    From A. Roth's lecture notes of 2011, as Lyu, Su and Li quote them. A value told for an "above" bounds the
-    noisy threshold, which every "below" was compared with: so each "below" costs again.
+    From A. Roth's lecture notes of 2011, as Lyu, Su and Li quote them. A value released for an "above" bounds
+    the noisy threshold, which every "below" was compared with: so each "below" costs again.
 
     Outputs: for each query -inf (below), the noisy value (above) or NaN (after the end).
+
+    Examples
+    --------
+    >>> broken = RothSparseVector(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     @property
@@ -75,9 +81,9 @@ class RothSparseVector(SparseVectorSpecimen):
     def __call__(self, data: Any, size: int) -> NDArray[np.float64]:
         """Answer the queries of ``data``, ``size`` times."""
         values, above = self.noisy(data, size)
-        told = np.where(above, values, -np.inf)
-        told[self.ended(above)] = np.nan
-        return told
+        released = np.where(above, values, -np.inf)
+        released[self.ended(above)] = np.nan
+        return released
 
 
 @final
@@ -89,6 +95,12 @@ class LeeCliftonSparseVector(SparseVectorSpecimen):
     ``(1 + 6 c) / 4`` epsilon-DP for c "above", says the analysis, and not epsilon-DP.
 
     Outputs: for each query 0 (below), 1 (above) or -1 (after the end).
+
+    Examples
+    --------
+    >>> broken = LeeCliftonSparseVector(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     positives: int = 4
@@ -118,6 +130,12 @@ class StoddardSparseVector(SparseVectorSpecimen):
     learning". Two queries that trade places show two orders of answers, and one order is impossible on each.
 
     Outputs: for each query whether it is above.
+
+    Examples
+    --------
+    >>> broken = StoddardSparseVector(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     @property
@@ -144,6 +162,12 @@ class ChenSparseVector(SparseVectorSpecimen):
     sampling-based inference". Every "above" costs, and their number has no limit.
 
     Outputs: for each query whether it is above.
+
+    Examples
+    --------
+    >>> broken = ChenSparseVector(epsilon=1.0, rng=1)
+    >>> len(broken(broken.pairs[0].first, 5))
+    5
     """
 
     @property

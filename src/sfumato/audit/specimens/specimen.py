@@ -1,4 +1,4 @@
-"""What every specimen is: a broken algorithm, what it claims, and inputs that show it up."""
+"""The base class of all specimens: a broken algorithm, its false claim, and inputs that expose it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sfumato import _check
-from sfumato.audit.pairs import InputPair
+from sfumato.audit.input_pairs import InputPair
 
 __all__ = ["Specimen"]
 
@@ -24,6 +24,12 @@ class Specimen(ABC):
         The claim, which is false.
     rng : int, numpy Generator or None
         Where its noise comes from: numpy, which alone makes it unfit for real data.
+
+    Examples
+    --------
+    >>> from sfumato.audit.specimens import FloatLaplace
+    >>> isinstance(FloatLaplace(epsilon=1.0), Specimen)
+    True
     """
 
     epsilon: float = 1.0

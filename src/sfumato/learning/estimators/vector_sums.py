@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.rational import sqrt_up
+from sfumato.mechanisms.base.rational import sqrt_up
+from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.calibration import analytic_gaussian_stddev
 from sfumato.privacy.leaves.discrete_gaussian_vector import DiscreteGaussianVector
@@ -123,7 +123,7 @@ class VectorSum:
 
     def noisy(self, total: NDArray[np.int64], source: RandomSource) -> _Array:
         """Release exact sums in steps."""
-        noise = self._mechanism.law.sample(total.shape, source)
+        noise = self._mechanism.distribution.sample(total.shape, source)
         return np.asarray((total + noise) * (self.part.norm / _ONE))
 
     def deviation(self) -> float:

@@ -13,8 +13,8 @@ from sfumato import _check
 from sfumato.learning.noise.keyed import change_entries
 from sfumato.learning.noise.noise import Noise, ParameterSlice
 from sfumato.learning.noise.noise_key import NoiseKey
-from sfumato.mechanisms.factorization.participation import ONCE, Participation
-from sfumato.mechanisms.factorization.strategy import NoiseStream, Strategy
+from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
+from sfumato.mechanisms.factorization.strategies.strategy import NoiseStream, Strategy
 from sfumato.numerics.randomness.keyed_normal import add_normals
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.neighboring import Neighboring
@@ -29,7 +29,7 @@ class CorrelatedNoise(Noise):
     Parameters
     ----------
     strategy : Strategy
-        Of `sfumato.mechanisms`: `Tree` is DP-FTRL, `BandedToeplitz`, `BufferedToeplitz` and `SquareRoot`
+        `BinaryTree` of `sfumato.mechanisms` is DP-FTRL, `BandedToeplitz`, `BufferedToeplitz` and `SquareRoot`
         have less error; see `sfumato.learning.noise.strategy_choice.choose_strategy`.
     participation : Participation
         In which steps one unit's examples may be: the sampler must keep to it.

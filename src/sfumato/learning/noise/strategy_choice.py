@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.factorization.banded import BandedToeplitz
-from sfumato.mechanisms.factorization.blt import BufferedToeplitz
-from sfumato.mechanisms.factorization.participation import ONCE, Participation
-from sfumato.mechanisms.factorization.strategy import Strategy
-from sfumato.mechanisms.factorization.tree import Tree
+from sfumato.mechanisms.factorization.strategies.banded import BandedToeplitz
+from sfumato.mechanisms.factorization.strategies.binary_tree import BinaryTree
+from sfumato.mechanisms.factorization.strategies.buffered_toeplitz import BufferedToeplitz
+from sfumato.mechanisms.factorization.strategies.participation import ONCE, Participation
+from sfumato.mechanisms.factorization.strategies.strategy import Strategy
 
 __all__ = ["Candidate", "StrategyChoice", "choose_strategy", "optimizer_workload"]
 
@@ -165,7 +165,7 @@ def _candidates(
     steps: int, participation: Participation, workload: NDArray[np.float64], memory: int, *, plain: bool
 ) -> Iterator[tuple[str, Strategy]]:
     yield "independent", BandedToeplitz(steps=steps, bands=[1.0])
-    tree = Tree(steps=steps)
+    tree = BinaryTree(steps=steps)
     if plain and steps > 1 and tree.noise().memory <= memory:
         yield "tree", tree
     widest = min(memory + 1, steps)

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_number
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.rational import Number, sqrt_up
+from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.rational import Number, sqrt_up
+from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss, compose
 from sfumato.privacy.neighboring import Neighboring

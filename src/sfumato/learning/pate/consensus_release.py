@@ -15,10 +15,10 @@ from scipy.special import ndtri
 from sfumato import _check
 from sfumato.learning.pate.aggregator import as_votes
 from sfumato.learning.pate.consensus import Consensus
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.grid import LIMIT
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.base.grid import LIMIT
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.sampling.rounded_noise import normal, rounded
 from sfumato.privacy.leaves.rdp_curve import RDPCurve
@@ -189,7 +189,7 @@ class ConsensusRelease(Mechanism):
     def _margin(self) -> float:
         """How far the noise on the log falls short at most, but with half the chance of failure."""
         noise = self._on_log
-        return float((noise.law.quantile_above(self.failure / 2) + 1) * noise.grid.step)
+        return float((noise.distribution.quantile_above(self.failure / 2) + 1) * noise.grid.step)
 
     def _around(self, votes: NDArray[np.int64]) -> tuple[int, float]:
         """Return the sum of the costs and its smooth sensitivity, both in steps."""

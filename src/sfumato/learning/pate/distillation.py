@@ -12,7 +12,7 @@ from sfumato import _check
 from sfumato.learning.pate.aggregator import UNANSWERED
 from sfumato.learning.pate.poll import Poll
 from sfumato.learning.pate.teachers import Teachers
-from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.base.release import Release
 
 __all__ = ["distill", "distill_in_rounds"]
 

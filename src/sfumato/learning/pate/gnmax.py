@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learning.pate.aggregator import UNANSWERED, Aggregator, as_stddev, vote_noise
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.rational import Number
-from sfumato.mechanisms.selection.noisy_max import first_largest
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.noise.gaussian import Gaussian
+from sfumato.mechanisms.selection.noisy_max import random_argmax
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -103,4 +103,4 @@ def noisy_winners(votes: NDArray[np.int64], noise: Gaussian, source: RandomSourc
     """Return the class with most votes after noise in each row, a uniform one of several."""
     if not len(votes):
         return np.empty(0, np.int64)
-    return first_largest(votes + np.asarray(noise.law.sample(votes.shape, source)), source)
+    return random_argmax(votes + np.asarray(noise.distribution.sample(votes.shape, source)), source)

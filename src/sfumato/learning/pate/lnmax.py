@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learning.pate.aggregator import UNANSWERED, Aggregator, as_stddev
-from sfumato.mechanisms.rational import Number
-from sfumato.mechanisms.selection.noisy_max import NoisyMax, first_largest
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.selection.noisy_max import NoisyMax, random_argmax
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.sampling.integer_noise import discrete_laplace
 from sfumato.privacy.loss import PrivacyLoss
@@ -89,7 +89,7 @@ class LNMax(Aggregator):
         asked = votes[:answers]
         labels = np.full(len(votes), UNANSWERED, np.int64)
         if len(asked):
-            labels[: len(asked)] = first_largest(
+            labels[: len(asked)] = random_argmax(
                 asked + discrete_laplace(self.scale, asked.shape, source), source
             )
         return labels, len(asked)

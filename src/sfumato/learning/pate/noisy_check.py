@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.learning.pate.aggregator import Aggregator, as_stddev, check_noise, vote_noise
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.rational import Number
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.noise.gaussian import Gaussian
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -70,5 +70,5 @@ class NoisyCheckAggregator(Aggregator):
 
     def _passing(self, checked: NDArray[np.int64], answers: int, source: RandomSource) -> NDArray[np.intp]:
         """Return the first ``answers`` rows whose number passes the check."""
-        noisy = checked + np.asarray(self.check.law.sample(checked.shape, source))
+        noisy = checked + np.asarray(self.check.distribution.sample(checked.shape, source))
         return np.flatnonzero(noisy >= self.threshold)[:answers]

@@ -14,8 +14,8 @@ from sfumato import _check
 from sfumato.learning.pate.partition import column
 from sfumato.ledger.ledger import Ledger
 from sfumato.ledger.view import LedgerView
-from sfumato.mechanisms.histogram import Histogram
-from sfumato.mechanisms.laplace import Laplace
+from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.mechanisms.query.counts import Histogram
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss

@@ -10,7 +10,7 @@ import numpy as np
 from sfumato import _check
 from sfumato.learning.sampling.epoch_sampler import EpochSampler
 from sfumato.learning.sampling.permutations import Indices, permutation
-from sfumato.mechanisms.factorization.participation import Participation
+from sfumato.mechanisms.factorization.strategies.participation import Participation
 
 __all__ = ["CyclicSampler"]
 

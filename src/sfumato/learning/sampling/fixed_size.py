@@ -12,7 +12,7 @@ from sfumato.learning.sampling.permutations import subset
 from sfumato.learning.sampling.poisson import EVERY_STEP
 from sfumato.learning.sampling.sampler import Indices, Sampler
 from sfumato.learning.sampling.seed import SeedLike
-from sfumato.mechanisms.factorization.participation import Participation
+from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

@@ -13,7 +13,7 @@ from sfumato import _check
 from sfumato.errors import NeighboringMismatch
 from sfumato.learning.sampling.seed import KeyedStream, Seed, SeedLike
 from sfumato.learning.sampling.step_loss import gaussian_step
-from sfumato.mechanisms.factorization.participation import Participation
+from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.privacy.leaves.gaussian import Gaussian
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

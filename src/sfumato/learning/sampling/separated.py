@@ -16,7 +16,7 @@ from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.poisson import checked_probability
 from sfumato.learning.sampling.sampler import Indices
 from sfumato.learning.sampling.seed import SeedLike
-from sfumato.mechanisms.factorization.participation import Participation
+from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.separated_poisson import SeparatedPoisson

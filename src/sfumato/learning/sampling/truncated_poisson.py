@@ -16,7 +16,7 @@ from sfumato.learning.sampling.permutations import subset
 from sfumato.learning.sampling.poisson import EVERY_STEP, checked_probability
 from sfumato.learning.sampling.sampler import Indices
 from sfumato.learning.sampling.seed import SeedLike
-from sfumato.mechanisms.factorization.participation import Participation
+from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 from sfumato.privacy.nodes.truncated import TruncatedPoisson

@@ -15,7 +15,7 @@ from sfumato.learning.sampling.independent import IndependentSampler
 from sfumato.learning.sampling.permutations import Indices
 from sfumato.learning.sampling.poisson import EVERY_STEP, checked_probability
 from sfumato.learning.sampling.seed import SeedLike
-from sfumato.mechanisms.factorization.participation import Participation
+from sfumato.mechanisms.factorization.strategies.participation import Participation
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring

@@ -41,13 +41,13 @@ from sfumato.learning.sampling.separated import SeparatedSampler
 from sfumato.learning.sampling.shuffled import ShuffledSampler
 from sfumato.learning.sampling.truncated_poisson import TruncatedPoissonSampler
 from sfumato.learning.sampling.users import UserRecordsSampler, UserSampler
-from sfumato.mechanisms.factorization.banded import BandedToeplitz
-from sfumato.mechanisms.factorization.blt import BufferedToeplitz
-from sfumato.mechanisms.factorization.lower_triangular import LowerTriangular
-from sfumato.mechanisms.factorization.participation import Participation
-from sfumato.mechanisms.factorization.square_root import SquareRoot
-from sfumato.mechanisms.factorization.strategy import Strategy
-from sfumato.mechanisms.factorization.tree import Tree
+from sfumato.mechanisms.factorization.strategies.banded import BandedToeplitz
+from sfumato.mechanisms.factorization.strategies.binary_tree import BinaryTree
+from sfumato.mechanisms.factorization.strategies.buffered_toeplitz import BufferedToeplitz
+from sfumato.mechanisms.factorization.strategies.lower_triangular import LowerTriangular
+from sfumato.mechanisms.factorization.strategies.participation import Participation
+from sfumato.mechanisms.factorization.strategies.square_root import SquareRoot
+from sfumato.mechanisms.factorization.strategies.strategy import Strategy
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["clipping_to_json", "noise_to_json", "sampler_kind", "sampler_to_json"]
@@ -150,7 +150,7 @@ _HASHED: Codec[Any] = Codec(_hash_of_entries, _never)
 
 _STRATEGIES = _Kinds(
     {
-        "tree": (Tree, _LENGTH),
+        "tree": (BinaryTree, _LENGTH),
         "square-root": (SquareRoot, _LENGTH),
         "banded-toeplitz": (BandedToeplitz, {**_LENGTH, "bands": _NUMBERS}),
         "buffered-toeplitz": (BufferedToeplitz, {**_LENGTH, "decays": _NUMBERS, "weights": _NUMBERS}),

@@ -61,4 +61,4 @@ def _most(sampler: Sampler, steps: int) -> int:
         return sampler.epochs(steps)
     if isinstance(sampler, UserSampler | UserRecordsSampler):
         return steps
-    return sampler.participation.most(steps)
+    return sampler.participation.max_steps(steps)

@@ -9,7 +9,7 @@ from typing import Any
 from sfumato import _check
 from sfumato.learning.tuning.runs import Runs
 from sfumato.ledger.ledger import Ledger
-from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.selection.private_candidates import PrivateCandidates
 from sfumato.mechanisms.selection.selection import as_candidates
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source

@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Final, TypeAlias
 
 from sfumato import _check
-from sfumato.mechanisms.rational import plain
+from sfumato.mechanisms.base.rational import plain
 
 __all__ = ["Chance", "chance", "plain", "several"]
 

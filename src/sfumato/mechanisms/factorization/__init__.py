@@ -1,1 +1,1 @@
-"""Linear queries whose noise is planned as a whole: correlated over steps, or spread over a workload."""
+"""Matrix mechanisms: correlated noise for sums over a stream, and for workloads of linear queries."""

@@ -1,103 +1,40 @@
-"""The K-norm mechanism: pure DP with noise shaped like what one unit can do to a vector."""
+"""The K-norm mechanism: pure DP with noise shaped like the sensitivity polytope."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, Final, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
-from scipy.special import gammaincc
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_bound, as_number
-from sfumato.mechanisms.calibrate import Request, least_pure_noise
-from sfumato.mechanisms.factorization.cube_noise import ball_noise, cube_noise, offset_weights, polytope_noise
+from sfumato.mechanisms.base.additive import as_bound, as_number
+from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_pure_noise
+from sfumato.mechanisms.base.grid import LIMIT, Grid
+from sfumato.mechanisms.base.lattice import Lattice
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number, plain, sqrt_up
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.factorization.k_norm_noise import (
+    ball_noise,
+    cube_noise,
+    polytope_noise,
+)
+from sfumato.mechanisms.factorization.k_norm_release import KNormRelease, cube_stddev
 from sfumato.mechanisms.factorization.polytope import reach_of, whole_facets
-from sfumato.mechanisms.grid import LIMIT, Grid
-from sfumato.mechanisms.lattice import Lattice
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number, plain, sqrt_up
-from sfumato.mechanisms.release import Release
-from sfumato.numerics.interval import Interval
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["CubeRelease", "KNorm"]
+__all__ = ["KNorm"]
 
-_MOST: Final = 1024
-_RADII: Final = 1 << 20
-_WHOLE: Final = 1 << 52  # below it, numbers of steps are exact floats
-_MOST_ROUND: Final = 8
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CubeRelease(Release):
-    """A vector with noise uniform on a random cube.
-
-    Parameters
-    ----------
-    stddev : float
-        Standard deviation of the noise of each entry.
-    scale, step : float
-        Of the noise, and of its lattice, in the unit of the values.
-    value, loss, neighboring, receipt, simulated
-        As in `Release`.
-    """
-
-    stddev: float
-    scale: float
-    step: float
-
-    def interval(self, level: float = 0.95, *, joint: bool = False) -> Interval[Any]:
-        r"""Return an interval for each entry that holds the exact one with at least the given chance.
-
-        Parameters
-        ----------
-        level : float
-            Strictly between 0 and 1.
-        joint : bool
-            Whether all are to hold at once.
-
-        Notes
-        -----
-        The noise is uniform on the whole points of a cube :math:`[-r, r]^d`, in steps, for a random r of
-        weight :math:`(2r+1)^d e^{-r/s}`. Up to a million radii are summed, which makes the interval the
-        narrowest of whole steps. For finer grids: the noise is the rounding of a uniform point of
-        :math:`[-r-1/2, r+1/2]^d`, with :math:`r \le
-        d + s\Gamma` for a Gamma variable of shape d + 1: a geometric number is an exponential one rounded
-        down. So its largest entry is at most :math:`s\Gamma + d + 1`; and one entry at most :math:`sU\Gamma +
-        d + 1` with U uniform, where :math:`P(U\Gamma > x) = Q(d+1, x) - x Q(d, x)/d`.
-        """
-        outside = 1 - _check.unit_interval("level", level)
-        d, scale = np.size(self.value), self.scale / self.step
-        if (2 * d + 100) * scale < _RADII and outside > 1e-12:
-            half = _cube_reach(d, scale, outside, joint) * self.step
-        else:
-            half = self._bound_on_reach(d, outside, joint)
-        lower, upper = self.value - half, self.value + half
-        if half.is_integer() and np.abs(self.value).max() < _WHOLE and self.value.dtype.kind == "i":
-            return Interval(lower, upper)
-        return Interval(np.nextafter(lower, -np.inf), np.nextafter(upper, np.inf))
-
-    def _bound_on_reach(self, d: int, outside: float, joint: bool) -> float:
-        def excess(x: float) -> float:
-            whole = float(gammaincc(d + 1, x))
-            return (whole if joint else whole - x * float(gammaincc(d, x)) / d) - outside
-
-        top = 1.0
-        while excess(top) > 0:
-            top *= 2
-        quantile = float(brentq(excess, 0.0, top, rtol=1e-12)) * (1 + 1e-9)
-        return self.scale * quantile + (d + 1) * self.step
+_MAXIMUM: Final = 1024
+_MAX_ROUND: Final = 8
 
 
 @final
@@ -130,8 +67,8 @@ class KNorm(Mechanism):
     -----
     Guarantee: ``PureDP(sensitivity / scale)`` under ``neighboring``, with the rounding counted.
 
-    *Proof.* On :math:`\mathbb{Z}^d` the law's normaliser is that of any shift of it, so the chances of an
-    output under two neighbors, whose vectors in steps differ by v, have a ratio of at most
+    *Proof.* On :math:`\mathbb{Z}^d` the distribution's normaliser is that of any shift of it, so the chances
+    of an output under two neighbors, whose vectors in steps differ by v, have a ratio of at most
     :math:`e^{|v|_K/s}` by the triangle inequality. A grid of step g moves each entry by at most one step more
     than the values move: :math:`|v|_K \le` sensitivity/g plus the norm of a point with entries up to 1 (for
     cube and ball, what `Grid` proves). Facets that are off by up to :math:`\delta` change a norm by at most
@@ -148,6 +85,7 @@ class KNorm(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> mechanism = KNorm.calibrated(dimension=20, sensitivity=1, epsilon=1.0)
     >>> release = mechanism.release(np.arange(20), rng=7)
     >>> mechanism.privacy_loss, mechanism.scale, round(release.stddev, 2)
@@ -169,8 +107,10 @@ class KNorm(Mechanism):
         def put(name: str, value: object) -> None:
             object.__setattr__(self, name, value)
 
-        if _check.integer("dimension", self.dimension, minimum=1) > _MOST:
-            _check.refuse("dimension", f"be at most {_MOST}", self.dimension)
+        if _check.integer("dimension", self.dimension, minimum=1) > _MAXIMUM:
+            _check.refuse(
+                "dimension", f"be at most {_MAXIMUM}", self.dimension, "release fewer entries at once"
+            )
         put("sensitivity", as_bound("sensitivity", self.sensitivity))
         put("scale", as_number("scale", self.scale, "pass epsilon= to KNorm.calibrated to have it chosen"))
         lattice = Lattice.settle(
@@ -181,22 +121,32 @@ class KNorm(Mechanism):
         put("integral", lattice.integral)
         neighboring: object = self.neighboring
         if not isinstance(neighboring, Neighboring):
-            _check.refuse("neighboring", "be a Neighboring", neighboring)
+            _check.refuse(
+                "neighboring",
+                "be a Neighboring",
+                neighboring,
+                "pass one of its members, such as Neighboring.ADD_REMOVE",
+            )
         put("_body", None)
         put("_stretch", Fraction(1))
-        if self.euclidean and (self.facets is not None or self.dimension > _MOST_ROUND):
-            rule = f"have no facets, and at most {_MOST_ROUND} dimensions"
+        if self.euclidean and (self.facets is not None or self.dimension > _MAX_ROUND):
+            rule = f"have no facets, and at most {_MAX_ROUND} dimensions"
             _check.refuse("euclidean", rule, self.dimension, "leave out one of them")
         if self.facets is not None:
             rows, divisor, off = whole_facets(self.facets)
             if rows.shape[1] != self.dimension:
-                _check.refuse("facets", f"have {self.dimension} columns", f"shape {rows.shape}")
+                _check.refuse(
+                    "facets",
+                    f"have a shape of (facets, {self.dimension})",
+                    rows.shape,
+                    "pass a row for each facet",
+                )
             reach = reach_of(rows, divisor)
             lattice.check_noise("scale", Fraction(self.scale) * reach)
             put("_body", (rows, divisor, reach))
             lost = self.dimension * off * reach
             if lost > Fraction(1, 2):
-                _check.refuse("facets", "survive rounding to 20 bits", f"shape {rows.shape}", "scale entries")
+                _check.refuse("facets", "survive rounding to 20 bits", rows.shape, "scale entries")
             put("_stretch", 1 / (1 - lost))
 
     @classmethod
@@ -212,7 +162,7 @@ class KNorm(Mechanism):
         integral: bool | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> KNorm:
-        """Return the mechanism with the least noise that is epsilon-DP.
+        """Return the mechanism with the smallest noise that is epsilon-DP.
 
         Parameters
         ----------
@@ -224,7 +174,7 @@ class KNorm(Mechanism):
         -------
         KNorm
         """
-        request = Request(epsilon=epsilon, delta=0.0)
+        request = PrivacyTarget(epsilon=epsilon, delta=0.0)
         template = cls(
             dimension=dimension,
             sensitivity=sensitivity,
@@ -235,8 +185,8 @@ class KNorm(Mechanism):
             integral=integral,  # type: ignore[arg-type]
             neighboring=neighboring,
         )
-        least = template.shift / request.exact_epsilon
-        steps = least_pure_noise(template._price, request, least)
+        minimum = template.shift / request.exact_epsilon
+        steps = minimum_pure_noise(template._price, request, minimum)
         return replace(template, scale=plain(steps * template.grid.step))
 
     @property
@@ -262,7 +212,17 @@ class KNorm(Mechanism):
         return self._price(Fraction(self.scale) / self.grid.step)
 
     def norm(self, move: Any) -> Fraction:
-        """Return the norm of a vector of whole numbers: exactly, or rounded up for the ball."""
+        """Return the norm of a vector of whole numbers: exactly, or rounded up for the ball.
+
+        Parameters
+        ----------
+        move : array of ints, shape (dimension,)
+            In whole numbers.
+
+        Returns
+        -------
+        Fraction
+        """
         entries = np.array([int(entry) for entry in move], dtype=object)
         if self.euclidean:
             return sqrt_up(Fraction(int((entries**2).sum())))
@@ -284,7 +244,7 @@ class KNorm(Mechanism):
         Returns
         -------
         Release
-            A `CubeRelease` for the cube.
+            A `KNormRelease` for the cube.
 
         Raises
         ------
@@ -293,7 +253,12 @@ class KNorm(Mechanism):
         """
         steps = np.asarray(Lattice(self.grid, self.integral).steps(value), dtype=np.int64)
         if steps.shape != (self.dimension,):
-            _check.refuse("value", f"have the shape ({self.dimension},)", steps.shape)
+            _check.refuse(
+                "value",
+                f"have the shape ({self.dimension},)",
+                steps.shape,
+                "pass one entry for each dimension",
+            )
         source = random_source(rng)
         step, scale = self.grid.step, Fraction(self.scale) / self.grid.step
         if self.euclidean:
@@ -303,12 +268,12 @@ class KNorm(Mechanism):
         else:
             noise = polytope_noise(*self._body, scale, source)
         noisy = np.clip(steps, -LIMIT, LIMIT) + noise
-        told = noisy if self.integral else noisy * float(step)
+        released = noisy if self.integral else noisy * float(step)
         loss, simulated = self.privacy_loss, source.simulated
         if not self._is_cube:
-            return Release(value=told, loss=loss, neighboring=self.neighboring, simulated=simulated)
-        return CubeRelease(
-            value=told,
+            return Release(value=released, loss=loss, neighboring=self.neighboring, simulated=simulated)
+        return KNormRelease(
+            value=released,
             stddev=self.stddev,
             scale=float(self.scale),
             step=float(step),
@@ -321,8 +286,13 @@ class KNorm(Mechanism):
     def stddev(self) -> float:
         """Standard deviation of the noise of each entry, for the cube."""
         if not self._is_cube:
-            _check.refuse("facets", "be left out for a standard deviation", "a body", "simulate releases")
-        return _cube_stddev(self.dimension, Fraction(self.scale) / self.grid.step) * float(self.grid.step)
+            _check.refuse(
+                "facets",
+                "be left out for a standard deviation",
+                type(self.facets).__name__,
+                "simulate releases",
+            )
+        return cube_stddev(self.dimension, Fraction(self.scale) / self.grid.step) * float(self.grid.step)
 
     @property
     def _is_cube(self) -> bool:
@@ -330,43 +300,3 @@ class KNorm(Mechanism):
 
     def _price(self, scale: Fraction) -> PrivacyLoss:
         return PureDP(fraction_up(self.shift / scale), neighboring=self.neighboring)
-
-
-@lru_cache(maxsize=256)
-def _cube_stddev(d: int, scale: Fraction) -> float:
-    """Return the standard deviation of one entry of cube noise, in steps: from the law of the radius."""
-    _, running = offset_weights(d, 1 / scale, 128 + 16 * d)
-    chances = np.diff(np.array([float(Fraction(int(w), int(running[-1]))) for w in running]), prepend=0.0)
-    j = np.arange(d + 1)
-    mean, square = float(chances @ j), float(chances @ j**2)
-    rate = float(1 / scale)
-    q, gap = math.exp(-rate), -math.expm1(-rate)
-    sums, spread = (d + 1) * q / gap, (d + 1) * q / gap**2
-    # The noise is uniform on 2r + 1 integers: its variance is r (r + 1) / 3.
-    squares = square + 2 * mean * sums + spread + sums**2
-    return math.sqrt((squares + mean + sums) / 3)
-
-
-@lru_cache(maxsize=64)
-def _cube_reach(d: int, scale: float, outside: float, joint: bool) -> int:
-    """Return the least t that one entry of cube noise, or the largest of all, exceeds with so little chance.
-
-    Weights fall at least like :math:`e^{-r/2s}` from r = 2 d s on: those left out are below 1e-15 of all.
-    """
-    wide = 2.0 * np.arange(math.ceil((2 * d + 100) * scale) + 64) + 1
-    logs = d * np.log(wide) - wide / (2 * scale)
-    chances = np.exp(logs - logs.max())
-    chances /= chances.sum()
-
-    def beyond(t: int) -> float:
-        inside = (2 * t + 1) / wide[t + 1 :]
-        return float(chances[t + 1 :] @ (1 - (inside**d if joint else inside)))
-
-    low, high = -1, len(wide) - 1  # nothing is beyond the latter
-    while high - low > 1:
-        middle = (low + high) // 2
-        if beyond(middle) <= outside * (1 - 1e-9) - 1e-14:
-            high = middle
-        else:
-            low = middle
-    return high

@@ -1,4 +1,4 @@
-"""The error of weighted sums of exact noise: how far they reach, with a proven chance."""
+"""The error of weighted sums of exact noise: standard errors, and bounds with a proven probability."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any, final
 import numpy as np
 from scipy.special import ndtri
 
-from sfumato.mechanisms.factorization.code import Array
-from sfumato.mechanisms.factorization.laplace_sums import chernoff_reach, laplace_reach
+from sfumato.mechanisms.factorization.laplace_sum_tail import chernoff_reach, laplace_reach
+from sfumato.mechanisms.factorization.strategies.integer_strategy import Array
 
 __all__ = ["LaplaceError", "LinearError", "NormalError"]
 
@@ -50,8 +50,8 @@ class NormalError(LinearError):
     Let :math:`N_i` be normal with variance :math:`\sigma^2`. Rounded to the nearest integer it has the mass
     :math:`\int e^{-(i+u)^2/2\sigma^2} du/\sqrt{2\pi\sigma^2} \ge e^{-1/8\sigma^2}
     e^{-i^2/2\sigma^2}/\sqrt{2\pi\sigma^2}` at :math:`i` (over :math:`|u| \le 1/2`, where the mean of
-    :math:`e^{-iu/\sigma^2}` is at least 1); and the discrete law's normaliser is at least
-    :math:`\sqrt{2\pi\sigma^2}`, by Poisson summation. So the two laws differ by at most :math:`1 -
+    :math:`e^{-iu/\sigma^2}` is at least 1); and the discrete distribution's normaliser is at least
+    :math:`\sqrt{2\pi\sigma^2}`, by Poisson summation. So the two distributions differ by at most :math:`1 -
     e^{-1/8\sigma^2} \le 1/8\sigma^2` in total variation, and there is a coupling where all :math:`Z_i` are
     the rounded :math:`N_i` but for a chance of ``missed``. Then :math:`\sum b_i Z_i` lies within
     :math:`\sum |b_i|/2` of a normal variable of the stated deviation.
@@ -99,7 +99,7 @@ class LaplaceError(LinearError):
 
     @property
     def stddev(self) -> Any:
-        """Standard deviation of each answer's noise, that of the continuous law, which is no less."""
+        """Standard deviation of each answer's noise: that of the continuous noise, which is no smaller."""
         squares = [float(counts @ np.square(sizes)) for sizes, counts in self.terms]
         return self._shaped(self.scale * np.sqrt(2 * np.array(squares)))
 

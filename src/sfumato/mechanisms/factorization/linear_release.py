@@ -1,4 +1,4 @@
-"""Answers that are linear in exact noise, with their errors."""
+"""Releases of answers that are linear in exact noise, with their standard errors and intervals."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any, final
 import numpy as np
 
 from sfumato import _check
+from sfumato.mechanisms.base.release import Release
 from sfumato.mechanisms.factorization.linear_error import LinearError
-from sfumato.mechanisms.release import Release
 from sfumato.numerics.interval import Interval
 
 __all__ = ["LinearRelease"]
@@ -28,6 +28,16 @@ class LinearRelease(Release):
         That of each answer, or of each step's.
     loss, neighboring, receipt, simulated
         As in `Release`; the loss of a stream's release is that of all its steps, to be charged once.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.mechanisms import ContinualSum, SquareRoot
+    >>> root = SquareRoot(steps=8)
+    >>> counter = ContinualSum.calibrated(strategy=root, sensitivity=1, epsilon=1.0, delta=1e-6)
+    >>> release = counter.release(np.ones(8, dtype=np.int64), rng=3)
+    >>> isinstance(release, LinearRelease), release.value.shape == release.stddev.shape
+    (True, True)
     """
 
     error: LinearError
@@ -60,8 +70,10 @@ class LinearRelease(Release):
 
         Examples
         --------
-        >>> from sfumato.mechanisms import ContinualSum, Tree
-        >>> counter = ContinualSum.calibrated(strategy=Tree(steps=8), sensitivity=1, epsilon=1.0, delta=1e-6)
+        >>> import numpy as np
+        >>> from sfumato.mechanisms import BinaryTree, ContinualSum
+        >>> tree = BinaryTree(steps=8)
+        >>> counter = ContinualSum.calibrated(strategy=tree, sensitivity=1, epsilon=1.0, delta=1e-6)
         >>> release = counter.release(np.ones(8, dtype=np.int64), rng=3)
         >>> lower, upper, _ = release.interval(0.95, joint=True)
         >>> bool(((lower < np.arange(1, 9)) & (np.arange(1, 9) < upper)).all())

@@ -1,4 +1,4 @@
-"""The matrix mechanism: measure what answers a workload best, and answer by least squares."""
+"""The matrix mechanism: measure a strategy, and answer a workload by least squares."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from sfumato import _check
-from sfumato.mechanisms.factorization.code import FLOATS, Array
+from sfumato.mechanisms.base.measurement import Measurement
+from sfumato.mechanisms.base.mechanism import Mechanism
 from sfumato.mechanisms.factorization.linear_error import LaplaceError, LinearError, NormalError
 from sfumato.mechanisms.factorization.linear_release import LinearRelease
-from sfumato.mechanisms.factorization.optimal import optimal_strategy
-from sfumato.mechanisms.factorization.p_identity import p_identity
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.laplace import Laplace
-from sfumato.mechanisms.linear import LinearWorkload
-from sfumato.mechanisms.measurement import Measurement
-from sfumato.mechanisms.mechanism import Mechanism
+from sfumato.mechanisms.factorization.strategies.integer_strategy import FLOATS, Array
+from sfumato.mechanisms.factorization.strategies.optimal_strategy import optimal_strategy
+from sfumato.mechanisms.factorization.strategies.p_identity import p_identity
+from sfumato.mechanisms.noise.gaussian import Gaussian
+from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.mechanisms.query.linear_workload import LinearWorkload
 from sfumato.numerics.distributions.discrete import DiscreteGaussianDistribution, DiscreteLaplaceDistribution
 from sfumato.numerics.randomness.source import Rng
 from sfumato.privacy.loss import PrivacyLoss
@@ -61,6 +61,7 @@ class MatrixMechanism(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> prefixes = LinearWorkload(matrix=np.tril(np.ones((16, 16))))
     >>> mechanism = MatrixMechanism.calibrated(workload=prefixes, epsilon=1.0, delta=1e-6)
     >>> plain = Gaussian.for_query(prefixes, epsilon=1.0, delta=1e-6)
@@ -85,7 +86,7 @@ class MatrixMechanism(Mechanism):
         sizes = np.linalg.svd(strategy, compute_uv=False)
         if len(sizes) < strategy.shape[1] or sizes[-1] * _CONDITION < sizes[0]:
             remedy = "measure every cell, if only with little weight"
-            _check.refuse("measurement", "determine all cells", f"shape {strategy.shape}", remedy)
+            _check.refuse("measurement", "determine all cells", strategy.shape, remedy)
         weights = self.workload.weights() * float(self.workload.step)
         inverse = np.linalg.pinv(strategy)
         spread = weights @ inverse
@@ -104,7 +105,7 @@ class MatrixMechanism(Mechanism):
         strategy: ArrayLike | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> MatrixMechanism:
-        """Return the mechanism with the least noise that meets (epsilon, delta).
+        """Return the mechanism with the smallest noise that meets (epsilon, delta).
 
         Parameters
         ----------
@@ -121,7 +122,12 @@ class MatrixMechanism(Mechanism):
         MatrixMechanism
         """
         if not isinstance(workload, LinearWorkload):
-            _check.refuse("workload", "be a LinearWorkload", type(workload).__name__)
+            _check.refuse(
+                "workload",
+                "be a LinearWorkload",
+                type(workload).__name__,
+                "pass LinearWorkload(matrix=..., histogram=...)",
+            )
         matrix = np.asarray(workload.matrix)
         if strategy is None:
             strategy = optimal_strategy(matrix).strategy if delta else p_identity(matrix)
@@ -171,22 +177,41 @@ class MatrixMechanism(Mechanism):
         )
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Array:
-        """Draw the answers of many releases at once; see `Mechanism.outputs`."""
+        """Draw the answers of many releases at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        array of shape (size, queries)
+        """
         return np.asarray(np.asarray(self.measurement.outputs(value, size, rng)) @ self._spread.T)
 
     def _error(self, greatest: float) -> LinearError:
-        step, law = float(self.measurement.query.step), self.measurement.mechanism.law
+        step, distribution = float(self.measurement.query.step), self.measurement.mechanism.distribution
         magnitudes = np.abs(self._spread).sum(axis=1)
         floats = greatest * self._floats
-        if isinstance(law, DiscreteLaplaceDistribution):
+        if isinstance(distribution, DiscreteLaplaceDistribution):
             rows = [row[row > 0] for row in np.abs(self._spread)]
             terms = [(row, np.ones(len(row))) for row in rows]
             return LaplaceError(
-                terms=terms, scale=float(law.scale) * step, lattice=step * magnitudes, floats=floats
+                terms=terms, scale=float(distribution.scale) * step, lattice=step * magnitudes, floats=floats
             )
-        if not isinstance(law, DiscreteGaussianDistribution):
-            _check.refuse("measurement", "have Gaussian or Laplace noise", type(law).__name__)
-        sigma = float(law.sigma)
+        if not isinstance(distribution, DiscreteGaussianDistribution):
+            _check.refuse(
+                "measurement",
+                "have Gaussian or Laplace noise",
+                type(distribution).__name__,
+                "pass Gaussian.for_query(...) or Laplace.for_query(...)",
+            )
+        sigma = float(distribution.sigma)
         return NormalError(
             stddev=sigma * step * np.linalg.norm(self._spread, axis=1),
             slack=0.5 * step * magnitudes + floats,

@@ -1,4 +1,4 @@
-"""Private multiplicative weights: a synthetic histogram that learns from the worst-answered queries."""
+"""MWEM: a synthetic histogram that learns from the queries it answers worst."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any, Final, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_number
-from sfumato.mechanisms.calibrate import Request, cheapest_noise
-from sfumato.mechanisms.factorization.code import Array, Integers
-from sfumato.mechanisms.laplace import Laplace
-from sfumato.mechanisms.linear import LinearWorkload
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number, plain
-from sfumato.mechanisms.release import Release, sealed
+from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.calibration import PrivacyTarget, cheapest_noise
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number, plain
+from sfumato.mechanisms.base.release import Release, read_only
+from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, Integers
+from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.mechanisms.query.linear_workload import LinearWorkload
 from sfumato.mechanisms.selection.exponential import Exponential
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["MultiplicativeWeights", "WeightsRelease"]
+__all__ = ["MultiplicativeWeights", "MultiplicativeWeightsRelease"]
 
 _PASSES: Final = 20
 _CLAMP: Final = 2.0**61
@@ -30,7 +30,7 @@ _CLAMP: Final = 2.0**61
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class WeightsRelease(Release):
+class MultiplicativeWeightsRelease(Release):
     """Answers of a synthetic histogram.
 
     Parameters
@@ -43,6 +43,16 @@ class WeightsRelease(Release):
         Which query was measured in each round, and its noisy answer.
     loss, neighboring, receipt, simulated
         As in `Release`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.mechanisms import Histogram
+    >>> halves = LinearWorkload(matrix=[[1, 1, 0, 0], [0, 0, 1, 1]], histogram=Histogram(categories=range(4)))
+    >>> mechanism = MultiplicativeWeights.calibrated(workload=halves, rounds=1, epsilon=1.0)
+    >>> release = mechanism.release(np.repeat([0, 3], [50, 400]), rng=7)
+    >>> isinstance(release, MultiplicativeWeightsRelease), len(release.cells), len(release.measured)
+    (True, 4, 1)
     """
 
     cells: Array
@@ -50,7 +60,7 @@ class WeightsRelease(Release):
 
     def __post_init__(self) -> None:
         for name in ("value", "cells"):
-            object.__setattr__(self, name, sealed(getattr(self, name)))
+            object.__setattr__(self, name, read_only(getattr(self, name)))
 
 
 @final
@@ -70,12 +80,12 @@ class MultiplicativeWeights(Mechanism):
 
     Notes
     -----
-    Guarantee: first the number of records in the cells is told with Laplace noise. A round chooses a query by
-    the exponential mechanism, scored by how far the synthetic answer is off, then tells it with Laplace
-    noise: the loss is the sum of these steps', each exact on whole numbers. A synthetic answer is computed
-    from what was told before and rounded to a whole step, so one unit moves a score by no more than it moves
-    the answer: at most the greatest entry of the workload (twice under replace-one, as `LinearWorkload`
-    knows). No step reads the data otherwise.
+    Guarantee: first the number of records in the cells is released with Laplace noise. A round chooses a
+    query by the exponential mechanism, scored by how far the synthetic answer is off, then tells it with
+    Laplace noise: the loss is the sum of these steps', each exact on whole numbers. A synthetic answer is
+    computed from what was released before and rounded to a whole step, so one unit moves a score by no more
+    than it moves the answer: at most the greatest entry of the workload (twice under replace-one, as
+    `LinearWorkload` knows). No step reads the data otherwise.
 
     *Error.* For n records, m queries with entries in [0, 1] and k cells, T rounds at :math:`\epsilon/2T` a
     step and the average of all rounds' histograms, every answer is within :math:`2n\sqrt{\ln(k)/T} +
@@ -92,6 +102,7 @@ class MultiplicativeWeights(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> ranges = LinearWorkload(matrix=[[float(i <= k <= j) for k in range(8)] for i in range(8) for j in
     ...                                 range(i, 8)])
     >>> mechanism = MultiplicativeWeights.calibrated(workload=ranges, rounds=4, epsilon=1.0)
@@ -109,11 +120,21 @@ class MultiplicativeWeights(Mechanism):
     def __post_init__(self) -> None:
         workload: object = self.workload
         if not isinstance(workload, LinearWorkload):
-            _check.refuse("workload", "be a LinearWorkload", type(workload).__name__)
+            _check.refuse(
+                "workload",
+                "be a LinearWorkload",
+                type(workload).__name__,
+                "pass LinearWorkload(matrix=..., histogram=...)",
+            )
         _check.integer("rounds", self.rounds, minimum=1, remedy="each measures one query")
         neighboring: object = self.neighboring
         if not isinstance(neighboring, Neighboring):
-            _check.refuse("neighboring", "be a Neighboring", neighboring)
+            _check.refuse(
+                "neighboring",
+                "be a Neighboring",
+                neighboring,
+                "pass one of its members, such as Neighboring.ADD_REMOVE",
+            )
         remedy = "pass epsilon= to MultiplicativeWeights.calibrated to have it chosen"
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
         object.__setattr__(self, "_largest", self.workload.shift(self.neighboring).linf)
@@ -129,7 +150,7 @@ class MultiplicativeWeights(Mechanism):
         delta: float = 0.0,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> MultiplicativeWeights:
-        """Return the mechanism with the least noise that meets (epsilon, delta).
+        """Return the mechanism with the smallest noise that meets (epsilon, delta).
 
         Parameters
         ----------
@@ -143,7 +164,7 @@ class MultiplicativeWeights(Mechanism):
         -------
         MultiplicativeWeights
         """
-        request = Request(epsilon=epsilon, delta=delta)
+        request = PrivacyTarget(epsilon=epsilon, delta=delta)
         count = 2 * _check.integer("rounds", rounds, minimum=1) + 1
         start = count / request.exact_epsilon
         template = cls(workload=workload, rounds=rounds, scale=start, neighboring=neighboring)
@@ -159,7 +180,7 @@ class MultiplicativeWeights(Mechanism):
         each = self._choice().privacy_loss + self._answer().privacy_loss
         return self._total().privacy_loss + each * self.rounds
 
-    def release(self, value: Any, rng: Rng = None) -> WeightsRelease:
+    def release(self, value: Any, rng: Rng = None) -> MultiplicativeWeightsRelease:
         """Run all rounds on data.
 
         Parameters
@@ -171,7 +192,7 @@ class MultiplicativeWeights(Mechanism):
 
         Returns
         -------
-        WeightsRelease
+        MultiplicativeWeightsRelease
         """
         source = random_source(rng)
         exact = self.workload.steps(value)
@@ -181,16 +202,16 @@ class MultiplicativeWeights(Mechanism):
         # From here on the data is read by the two mechanisms only.
         weights = self.workload.weights().astype(np.float64)
         shares = np.full(weights.shape[1], 1 / weights.shape[1])
-        told: list[tuple[int, float]] = []
+        released: list[tuple[int, float]] = []
         for _ in range(self.rounds):
             index = choice.release(self._scores(exact, total * (weights @ shares)), source).value
-            told.append((index, float(answer.release(int(exact[index]), source).value)))
-            shares = self._learn(shares, weights, told, total)
+            released.append((index, float(answer.release(int(exact[index]), source).value)))
+            shares = self._learn(shares, weights, released, total)
         step = float(self.workload.step)
-        return WeightsRelease(
+        return MultiplicativeWeightsRelease(
             value=total * (weights @ shares) * step,
             cells=total * shares,
-            measured=tuple((index, noisy * step) for index, noisy in told),
+            measured=tuple((index, noisy * step) for index, noisy in released),
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,
@@ -200,11 +221,11 @@ class MultiplicativeWeights(Mechanism):
     def _scores(exact: Integers, synthetic: Array) -> Integers:
         return np.abs(exact - np.rint(np.clip(synthetic, -_CLAMP, _CLAMP)).astype(np.int64))
 
-    def _learn(self, shares: Array, weights: Array, told: list[tuple[int, float]], total: float) -> Array:
-        """Return shares moved towards all that was told, the latest first."""
+    def _learn(self, shares: Array, weights: Array, released: list[tuple[int, float]], total: float) -> Array:
+        """Return shares moved towards all that was released, the latest first."""
         largest = float(np.abs(weights).max())
         for _ in range(_PASSES):
-            for index, noisy in reversed(told):
+            for index, noisy in reversed(released):
                 row = weights[index] / largest
                 off = noisy / largest / total - float(row @ shares)
                 # An answer far out of range counts as one at the border: what could be moved is moved.

@@ -1,4 +1,4 @@
-"""Symmetric bodies given by facets or by points, in whole numbers."""
+"""Symmetric polytopes given by facets or by points, in exact integers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sfumato.numerics.rounding import fraction_up
 __all__ = ["facets_around", "reach_of", "whole_facets"]
 
 _BITS: Final = 20
-_MOST: Final = 8
+_MAXIMUM: Final = 8
 
 
 def whole_facets(facets: ArrayLike) -> tuple[NDArray[Any], int, Fraction]:
@@ -33,14 +33,14 @@ def whole_facets(facets: ArrayLike) -> tuple[NDArray[Any], int, Fraction]:
         Object array of ints, what they are divided by, and by how much any of them is off at most.
     """
     rows = np.array(facets, dtype=np.float64)
-    if rows.ndim != 2 or not np.isfinite(rows).all() or not 0 < rows.shape[1] <= _MOST:
-        rule = f"be a finite matrix with one column for each of at most {_MOST} entries"
-        _check.refuse("facets", rule, f"shape {rows.shape}")
+    if rows.ndim != 2 or not np.isfinite(rows).all() or not 0 < rows.shape[1] <= _MAXIMUM:
+        rule = f"be a finite matrix with one column for each of at most {_MAXIMUM} entries"
+        _check.refuse("facets", rule, rows.shape, "pass an array of finite numbers")
     largest = float(np.abs(rows).max(initial=0.0))
     exponent = max(0, _BITS - int(np.frexp(largest)[1]))
     whole = np.array(np.rint(np.ldexp(rows, exponent)).astype(np.int64).tolist(), dtype=object)
     if np.linalg.matrix_rank(whole.astype(np.float64)) < rows.shape[1]:
-        _check.refuse("facets", "bound the body in every direction", f"shape {rows.shape}", "add facets")
+        _check.refuse("facets", "bound the body in every direction", rows.shape, "add facets")
     divisor = 1 << exponent
     pairs = zip(rows.reshape(-1).tolist(), whole.reshape(-1).tolist(), strict=True)
     off = max(abs(Fraction(entry) - Fraction(int(rounded), divisor)) for entry, rounded in pairs)
@@ -85,25 +85,28 @@ def facets_around(points: ArrayLike) -> NDArray[np.float64]:
 
     Examples
     --------
+    >>> import numpy as np
     >>> facets_around(np.eye(2))  # the columns of two counts of different cells
     array([[ 1., -1.],
            [ 1.,  1.]])
     """
     given = np.array(points, dtype=np.float64)
-    if given.ndim != 2 or not np.isfinite(given).all() or not 0 < given.shape[1] <= _MOST:
-        rule = f"be a finite matrix with one column for each of at most {_MOST} entries"
-        _check.refuse("points", rule, f"shape {given.shape}")
+    if given.ndim != 2 or not np.isfinite(given).all() or not 0 < given.shape[1] <= _MAXIMUM:
+        rule = f"be a finite matrix with one column for each of at most {_MAXIMUM} entries"
+        _check.refuse("points", rule, given.shape, "pass an array of finite numbers, a row for each point")
     if given.shape[1] == 1:
         reach = float(np.abs(given).max(initial=0.0))
         return (
             np.array([[(1 - 2.0**-50) / reach]])
             if reach
-            else _check.refuse("points", "not all be 0", given.shape)
+            else _check.refuse(
+                "points", "not all be 0", given.shape, "pass what one unit can do to the vector"
+            )
         )
     try:
         hull = ConvexHull(np.concatenate([given, -given]))
     except QhullError:
-        _check.refuse("points", "span all entries", f"shape {given.shape}", "leave out redundant entries")
+        _check.refuse("points", "span all entries", given.shape, "leave out redundant entries")
     rows = -hull.equations[:, :-1] / hull.equations[:, -1:]
     # One of each pair of opposite facets.
     signs = np.sign(rows[np.arange(len(rows)), np.argmax(np.abs(rows) > 1e-12, axis=1)])

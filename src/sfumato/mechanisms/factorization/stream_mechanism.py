@@ -1,4 +1,4 @@
-"""What mechanisms on streams share: whole measurements, step by step or at once, and sums so far."""
+"""The base class of mechanisms on streams: exact measurements, step by step or at once, and running sums."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_bound, as_entries
-from sfumato.mechanisms.factorization.code import Array, Code, Integers
+from sfumato.mechanisms.base.additive import as_bound, as_entries
+from sfumato.mechanisms.base.grid import Grid
+from sfumato.mechanisms.base.lattice import Lattice
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number
 from sfumato.mechanisms.factorization.linear_error import LinearError
 from sfumato.mechanisms.factorization.linear_release import LinearRelease
-from sfumato.mechanisms.factorization.participation import Participation
-from sfumato.mechanisms.factorization.strategy import Strategy
-from sfumato.mechanisms.grid import Grid
-from sfumato.mechanisms.lattice import Lattice
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number
+from sfumato.mechanisms.factorization.strategies.integer_strategy import Array, Integers, IntegerStrategy
+from sfumato.mechanisms.factorization.strategies.participation import Participation
+from sfumato.mechanisms.factorization.strategies.strategy import Strategy
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -33,7 +33,7 @@ _GRID_BITS = 8  # by so many bits the grid is coarser than that of a single rele
 class StreamMechanism(Mechanism):
     """Noise on a strategy's whole measurements of a stream, and sums so far computed from them.
 
-    A subclass is a frozen dataclass with the fields below, a noise parameter and a code.
+    A subclass is a frozen dataclass with the fields below, a noise parameter and a strategy.
     """
 
     __slots__ = ()
@@ -47,7 +47,7 @@ class StreamMechanism(Mechanism):
     neighboring: Neighboring
 
     @abstractmethod
-    def _coded(self) -> Code:
+    def _integer_strategy(self) -> IntegerStrategy:
         """Return the strategy in whole numbers."""
 
     @abstractmethod
@@ -55,13 +55,13 @@ class StreamMechanism(Mechanism):
         """Draw noise, in its steps."""
 
     @abstractmethod
-    def _error(self, told: int | slice, greatest: float) -> LinearError:
+    def _error(self, released: int | slice, greatest: float) -> LinearError:
         """Return the error of some steps' sums, in the unit of the values."""
 
     @property
     def limit(self) -> float:
         """The greatest magnitude of a step's value; beyond, it is clamped."""
-        return float(self._coded().limit * self.grid.step)
+        return float(self._integer_strategy().limit * self.grid.step)
 
     def release(self, value: Any, rng: Rng = None) -> LinearRelease:
         """Return all sums of a stream that is known as a whole.
@@ -86,19 +86,19 @@ class StreamMechanism(Mechanism):
         values = self._steps(value)
         if not values.ndim or not 0 < len(values) <= self.strategy.steps:
             rule = f"have from 1 to {self.strategy.steps} steps along its first axis"
-            _check.refuse("value", rule, f"shape {values.shape}", "send single values to a stream")
+            _check.refuse("value", rule, values.shape, "send single values to a stream")
         source = random_source(rng)
-        code = self._coded()
-        measured = code.measure(values)
+        strategy = self._integer_strategy()
+        measured = strategy.measure(values)
         noisy = measured + self._draw(measured.shape, source)
-        sums = code.estimate(noisy, len(values))
-        told = slice(0, len(values))
+        sums = strategy.estimate(noisy, len(values))
+        released = slice(0, len(values))
         greatest = float(np.abs(noisy).max())
-        return self._released(sums, told, greatest, self.privacy_loss, simulated=source.simulated)
+        return self._released(sums, released, greatest, self.privacy_loss, simulated=source.simulated)
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Array:
         """Draw all sums of many releases at once; see `Mechanism.outputs`."""
-        # Entries of a step's array are told with noise of their own.
+        # Entries of a step's array are released with noise of their own.
         copies = np.repeat(np.asarray(value)[..., None], _check.integer("size", size, minimum=1), axis=-1)
         return np.moveaxis(np.asarray(self.release(copies, rng).value), -1, 0)
 
@@ -130,16 +130,16 @@ class StreamMechanism(Mechanism):
 
     def _steps(self, value: Any) -> Integers:
         steps = np.asarray(Lattice(self.grid, integral=self.integral).steps(value), dtype=np.int64)
-        limit = self._coded().limit
+        limit = self._integer_strategy().limit
         return np.clip(steps, -limit, limit)
 
     def _released(
-        self, sums: Array, told: int | slice, greatest: float, loss: PrivacyLoss, *, simulated: bool
+        self, sums: Array, released: int | slice, greatest: float, loss: PrivacyLoss, *, simulated: bool
     ) -> LinearRelease:
         scaled = sums * float(self.grid.step)
         return LinearRelease(
             value=scaled if scaled.ndim else float(scaled),
-            error=self._error(told, greatest),
+            error=self._error(released, greatest),
             loss=loss,
             neighboring=self.neighboring,
             simulated=simulated,
@@ -158,6 +158,14 @@ class SumStream:
     -----
     It holds the values sent so far and noise drawn ahead: private, like the data. The loss of each release is
     that of the whole stream: charge it once, before the first value.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import ContinualSum, SquareRoot
+    >>> counter = ContinualSum(strategy=SquareRoot(steps=8), sensitivity=1, stddev=2)
+    >>> stream = counter.stream(rng=7)
+    >>> stream.send(3).value > -20, stream.sent
+    (True, 1)
     """
 
     _AHEAD = 1 << 10
@@ -166,7 +174,7 @@ class SumStream:
         self.mechanism = mechanism
         self._loss = mechanism.privacy_loss
         self._source = random_source(rng)
-        self._state = mechanism._coded().stream()  # noqa: SLF001
+        self._state = mechanism._integer_strategy().stream()  # noqa: SLF001
         self._noise: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
         self._shape: tuple[int, ...] | None = None
         self._greatest = 0.0
@@ -191,9 +199,16 @@ class SumStream:
         """
         steps = self.mechanism._steps(value)  # noqa: SLF001
         if self.sent == self.mechanism.strategy.steps:
-            _check.refuse("steps", "not be exceeded", "one more step", "make a strategy of more steps")
+            _check.refuse(
+                "steps", "exceed the number of steps so far", self.sent, "make a strategy of more steps"
+            )
         if self._shape not in (None, steps.shape):
-            _check.refuse("value", f"have the shape {self._shape} of the first", steps.shape)
+            _check.refuse(
+                "value",
+                f"have the shape {self._shape} of the first",
+                steps.shape,
+                "open another stream for arrays of another shape",
+            )
         self._shape = steps.shape
         measured = self._state.measure(steps)
         noisy = measured + self._draw(measured.shape)

@@ -1,1 +1,1 @@
-"""Answers whose noise follows the data at hand instead of the worst data: each with its theorem."""
+"""Noise scaled to local sensitivity: smooth sensitivity, propose-test-release, sample-and-aggregate."""

@@ -1,4 +1,4 @@
-"""An answer by how few records would have to change to make it the true one."""
+"""The inverse sensitivity mechanism: scores an answer by how few records must change to make it true."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_number
-from sfumato.mechanisms.grid import Grid
-from sfumato.mechanisms.local_sensitivity.column import Column, as_share
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number
-from sfumato.mechanisms.release import Release
-from sfumato.mechanisms.statistics.ranks import below_each
+from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.grid import Grid
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.local_sensitivity.bounded_column import BoundedColumn, as_proportion
+from sfumato.mechanisms.statistics.quantile.rank_sampling import uniform_below_each
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.sampling.choice import choose
@@ -28,7 +28,7 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["InverseSensitivity"]
 
 _MEAN_BITS: Final = 30
-_LEAST_EPSILON: Final = Fraction(1, 1 << 30)
+_MIN_EPSILON: Final = Fraction(1, 1 << 30)
 
 
 class _Runs(NamedTuple):
@@ -44,7 +44,7 @@ class _Runs(NamedTuple):
 class InverseSensitivity(Mechanism):
     r"""A quantile or a mean, by the exponential mechanism over the inverse sensitivity.
 
-    An answer's *length* is the least number of records that must be replaced until it is the true one; its
+    An answer's *length* is the smallest number of records that must be replaced until it is the true one; its
     probability is proportional to ``exp(-epsilon length / 2)``. That is nearly the best that can be done for
     the data at hand.
 
@@ -69,7 +69,7 @@ class InverseSensitivity(Mechanism):
     Notes
     -----
     Guarantee: epsilon-DP, of bounded range. The length is a Hamming distance to a set of datasets, so one
-    replaced (or zeroed) record moves it by at most 1; and so it moves the least length within the radius.
+    replaced (or zeroed) record moves it by at most 1; and so it moves the smallest length within the radius.
 
     *Quantile.* Let r be the rank, L values below t and G above it. The value at rank r is t after as many
     values as needed were made t: :math:`\max(0, L - r + 1, G - n + r)`, and no fewer will do. *Mean.* With k
@@ -84,6 +84,7 @@ class InverseSensitivity(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> median = InverseSensitivity(bounds=(0, 120), epsilon=1.0)
     >>> median.release(np.arange(9000) % 90, rng=1).value, median.length_bound(0.05)
     (44, 16)
@@ -99,15 +100,17 @@ class InverseSensitivity(Mechanism):
 
     def __post_init__(self) -> None:
         if self.of not in ("quantile", "mean"):
-            _check.refuse("of", "be 'quantile' or 'mean'", self.of)
+            _check.refuse(
+                "of", "be 'quantile' or 'mean'", self.of, "pass of='quantile' with quantile=, or of='mean'"
+            )
         bits = {"bits": _MEAN_BITS} if self.of == "mean" else {}
-        column = Column.settle(self.bounds, self.grid, **bits)
+        column = BoundedColumn.settle(self.bounds, self.grid, **bits)
         object.__setattr__(self, "bounds", column.bounds)
         object.__setattr__(self, "grid", column.grid)
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
-        if Fraction(self.epsilon) < _LEAST_EPSILON:
+        if Fraction(self.epsilon) < _MIN_EPSILON:
             _check.refuse("epsilon", "be at least 2**-30", self.epsilon, "such an answer tells nothing")
-        object.__setattr__(self, "quantile", as_share("quantile", self.quantile))
+        object.__setattr__(self, "quantile", as_proportion("quantile", self.quantile))
         _check.non_negative("radius", self.radius)
         if self.neighboring not in (Neighboring.REPLACE_ONE, Neighboring.ZERO_OUT):
             remedy = "the number of records must be public; use Quantile"
@@ -163,17 +166,31 @@ class InverseSensitivity(Mechanism):
         )
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
-        """Draw many answers at once; see `Mechanism.outputs`."""
+        """Draw many answers at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        array of shape (size,)
+        """
         size = _check.integer("size", size, minimum=1)
         source, runs, column = random_source(rng), self._runs(value), self._column
         rate = Fraction(self.epsilon) / 2
         at = choose(runs.lengths, rate, multiplicity=runs.counts, size=size, rng=source)
-        steps = runs.starts[at] + below_each(runs.counts[at], source)
+        steps = runs.starts[at] + uniform_below_each(runs.counts[at], source)
         return [column.value(step) for step in steps.tolist()]
 
     @property
-    def _column(self) -> Column:
-        return Column(self.bounds, self.grid)
+    def _column(self) -> BoundedColumn:
+        return BoundedColumn(self.bounds, self.grid)
 
     def _runs(self, data: Any) -> _Runs:
         """Return all answers: those that k records can just reach, to the left and to the right."""
@@ -195,7 +212,7 @@ class InverseSensitivity(Mechanism):
 
 
 def _reached(steps: NDArray[np.int64], top: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the least and the greatest whole mean after 0, 1, ... replacements of records from 0 to top."""
+    """Return the least and the largest whole mean after 0, 1, ... replacements of records from 0 to top."""
     size = len(steps)
     if not size:
         return np.array([0]), np.array([0, top])

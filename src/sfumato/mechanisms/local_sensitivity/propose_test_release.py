@@ -1,4 +1,4 @@
-"""Propose a bound on how far a unit moves the answer, test that the data is far from breaking it, release."""
+"""Propose-test-release: propose a sensitivity, test privately that the data satisfies it, then release."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from numbers import Integral
 from typing import Any, Final, Protocol, Self, final, runtime_checkable
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_bound, as_number
-from sfumato.mechanisms.calibrate import Request, least_pure_noise
-from sfumato.mechanisms.grid import Grid
-from sfumato.mechanisms.laplace import Laplace
-from sfumato.mechanisms.local_sensitivity.column import Column, as_share
-from sfumato.mechanisms.local_sensitivity.spread import depth
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number, plain
-from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.base.additive import as_bound, as_number
+from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_pure_noise
+from sfumato.mechanisms.base.grid import Grid
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number, plain
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.local_sensitivity.bounded_column import BoundedColumn, as_proportion
+from sfumato.mechanisms.local_sensitivity.smooth_sensitivity import stable_depth
+from sfumato.mechanisms.noise.laplace import Laplace
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.sampling.integer_noise import discrete_laplace
 from sfumato.numerics.sampling.scale import exact_scale
@@ -34,17 +34,46 @@ _ROUNDING: Final = Fraction(1, 1 << 45)
 
 @runtime_checkable
 class Statistic(Protocol):
-    """A function of the data that knows how far the data is from where it is unstable."""
+    """A function of the data that knows how far the data is from where it is unstable.
+
+    Examples
+    --------
+    >>> isinstance(StableQuantile(bounds=(0.0, 1000.0)), Statistic)
+    True
+    """
 
     def value(self, data: Any) -> Any:
-        """Return the exact answer, a real number."""
+        """Return the exact answer, a real number.
+
+        Parameters
+        ----------
+        data : array of shape (n,)
+            A number for each record.
+
+        Returns
+        -------
+        int or float
+            Private.
+        """
 
     def distance(self, data: Any, bound: Fraction) -> Any:
         """Return how far the data is from where one unit moves the value by more than ``bound``.
 
         An int, or infinity: one unit moves it by at most 1, and it is 0 (or less) for both of two neighbors
-        whenever their values differ by more than the bound. The least number of units to change until the
+        whenever their values differ by more than the bound. The smallest number of units to change until the
         local sensitivity exceeds the bound is such a number.
+
+        Parameters
+        ----------
+        data : array of shape (n,)
+            A number for each record.
+        bound : int or float
+            On how far one unit may move the value.
+
+        Returns
+        -------
+        int
+            How many records must change; private.
         """
 
 
@@ -65,9 +94,16 @@ class StableQuantile:
 
     Notes
     -----
-    The distance is the least depth of spans that are wider than the bound; that it fits under each of the
-    relations is proven in the notes of `sfumato.mechanisms.local_sensitivity.spread`. Where n is public it is
-    the number of records to replace until the local sensitivity exceeds the bound.
+    The distance is the smallest depth of spans that are wider than the bound; that it fits under each of the
+    relations is proven in the notes of `sfumato.mechanisms.local_sensitivity.smooth_sensitivity`. Where n is
+    public it is the number of records to replace until the local sensitivity exceeds the bound.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> median = StableQuantile(bounds=(0, 100))
+    >>> median.value(np.arange(101)), median.distance(np.arange(101), 10)
+    (50, 10)
     """
 
     bounds: tuple[Number, Number]
@@ -75,23 +111,47 @@ class StableQuantile:
     grid: Grid = None  # type: ignore[assignment]  # settled in __post_init__
 
     def __post_init__(self) -> None:
-        column = Column.settle(self.bounds, self.grid)
+        column = BoundedColumn.settle(self.bounds, self.grid)
         object.__setattr__(self, "bounds", column.bounds)
         object.__setattr__(self, "grid", column.grid)
-        object.__setattr__(self, "quantile", as_share("quantile", self.quantile))
+        object.__setattr__(self, "quantile", as_proportion("quantile", self.quantile))
 
     def value(self, data: Any) -> int | float:
-        """Return the quantile: private."""
-        column = Column(self.bounds, self.grid)
+        """Return the quantile: private.
+
+        Parameters
+        ----------
+        data : array of shape (n,)
+            A number for each record.
+
+        Returns
+        -------
+        int or float
+            Private.
+        """
+        column = BoundedColumn(self.bounds, self.grid)
         return column.value(int(column.around(column.ranks(data), Fraction(self.quantile), 1).left[0]))
 
     def distance(self, data: Any, bound: Fraction) -> int:
-        """Return the least depth of wider spans: private. Time: that of sorting."""
-        column = Column(self.bounds, self.grid)
+        """Return the smallest depth of wider spans: private. Time: that of sorting.
+
+        Parameters
+        ----------
+        data : array of shape (n,)
+            A number for each record.
+        bound : int or float
+            On how far one unit may move the value.
+
+        Returns
+        -------
+        int
+            How many records must change; private.
+        """
+        column = BoundedColumn(self.bounds, self.grid)
         ranks = column.ranks(data)
         around = column.around(ranks, Fraction(self.quantile), ranks.size)
         steps = min(math.floor(bound / self.grid.step), 1 << 61)
-        return depth(around, steps, _FARTHEST)
+        return stable_depth(around, steps, _FARTHEST)
 
 
 @final
@@ -183,15 +243,15 @@ class ProposeTestRelease(Mechanism):
         -------
         ProposeTestRelease
         """
-        request, bound = Request(epsilon=epsilon, delta=delta), as_bound("bound", bound)
+        request, bound = PrivacyTarget(epsilon=epsilon, delta=delta), as_bound("bound", bound)
         if not request.delta:
             _check.refuse("delta", "be positive", delta, "the test may fail to refuse")
 
         def price(scale: Fraction) -> DiscreteLaplace:
             return DiscreteLaplace(scale, 1, neighboring=neighboring)
 
-        def of(half: Request) -> Self:
-            test = least_pure_noise(price, half, 1 / half.exact_epsilon)
+        def of(half: PrivacyTarget) -> Self:
+            test = minimum_pure_noise(price, half, 1 / half.exact_epsilon)
             threshold = max(1, math.floor(float(test) * -math.log(2 * request.delta)) - 1)
             while DistanceTest(price(test), threshold).mass > request.delta:
                 threshold += 1
@@ -208,11 +268,11 @@ class ProposeTestRelease(Mechanism):
                 neighboring=neighboring,
             )
 
-        found = of(Request(epsilon=request.epsilon / 2, delta=0.0))
+        found = of(PrivacyTarget(epsilon=request.epsilon / 2, delta=0.0))
         if found.privacy_loss.pure().epsilon <= request.epsilon:
             return found
         # The sum of both halves may be rounded up.
-        return of(Request(epsilon=float(request.exact_epsilon * (1 - _ROUNDING) / 2), delta=0.0))
+        return of(PrivacyTarget(epsilon=float(request.exact_epsilon * (1 - _ROUNDING) / 2), delta=0.0))
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -227,6 +287,11 @@ class ProposeTestRelease(Mechanism):
         ----------
         beta : float
             Strictly between 0 and 1.
+
+        Returns
+        -------
+        int
+            In records.
         """
         odds = -math.log(_check.unit_interval("beta", beta)) * (1 + 1e-9)
         return self.threshold + math.ceil(Fraction(self.test_scale) * Fraction(odds))
@@ -249,7 +314,7 @@ class ProposeTestRelease(Mechanism):
         source = random_source(rng)
         distance = _whole(self.statistic.distance(value, Fraction(self.bound)))
         noisy = distance + discrete_laplace(Fraction(self.test_scale), None, source)
-        # Drawn whether it is told or not: neither time nor an error then follows the test.
+        # Drawn whether it is released or not: neither time nor an error then follows the test.
         answer = self._noise.release(self.statistic.value(value), source).value
         return Release(
             value=answer if noisy >= self.threshold else None,

@@ -1,4 +1,4 @@
-"""Any estimator, made private: it is applied to random blocks, and a private middle of the results told."""
+"""Sample-and-aggregate: run an estimator on random blocks, and release a private median of its results."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_number
-from sfumato.mechanisms.grid import Grid
-from sfumato.mechanisms.laplace import Laplace
-from sfumato.mechanisms.measurement import Measurement
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number
-from sfumato.mechanisms.release import Release
-from sfumato.mechanisms.statistics.quantiles import Quantile
-from sfumato.mechanisms.sums import Mean
+from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.grid import Grid
+from sfumato.mechanisms.base.measurement import Measurement
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.mechanisms.query.sums import Mean
+from sfumato.mechanisms.statistics.quantile.quantiles import Quantile
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.numerics.rounding import fraction_up
@@ -30,7 +30,7 @@ from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["SampleAndAggregate"]
 
-_MOST_BLOCKS: Final = 1 << 24
+_MAX_BLOCKS: Final = 1 << 24
 
 
 @final
@@ -64,11 +64,11 @@ class SampleAndAggregate(Mechanism):
     Guarantee: the loss of the aggregate under *replace-one among the blocks*, stated under ``neighboring``,
     whichever it is. Proof: each record is put into a block of its own choice, uniformly and independently of
     all records. Fix these choices: then a record that is added, removed, replaced or zeroed changes the
-    records of one block, so one of the results, whose number is public; the laws of the answer on both
-    datasets are those of the aggregate on neighbors. The choices' law is the same for both datasets (a record
-    more just has a choice more), and hockey-stick divergences are jointly convex, Rényi divergences
-    quasi-convex: the mixture over the choices has no greater one. (It need not be of bounded range, which no
-    view of the leaf rests on.)
+    records of one block, so one of the results, whose number is public; the distributions of the answer on
+    both datasets are those of the aggregate on neighbors. The choices' distribution is the same for both
+    datasets (a record more just has a choice more), and hockey-stick divergences are jointly convex, Rényi
+    divergences quasi-convex: the mixture over the choices has no greater one. (It need not be of bounded
+    range, which no view of the leaf rests on.)
 
     Whatever the estimator does, one unit changes one result: a block without records, an exception and a
     result that is no real number count as NaN, which counts as 0 and is clamped. What it prints or how long
@@ -82,6 +82,7 @@ class SampleAndAggregate(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> mechanism = SampleAndAggregate(
     ...     estimator=lambda block: np.quantile(block, 0.9), blocks=60, bounds=(0.0, 100.0), epsilon=1.0
     ... )
@@ -102,16 +103,31 @@ class SampleAndAggregate(Mechanism):
         if not callable(self.estimator):
             _check.refuse("estimator", "be callable", type(self.estimator), "pass a function of an array")
         blocks = _check.integer("blocks", self.blocks, minimum=2)
-        if blocks > _MOST_BLOCKS:
-            _check.refuse("blocks", "be at most 2**24", blocks)
+        if blocks > _MAX_BLOCKS:
+            _check.refuse(
+                "blocks",
+                "be at most 2**24",
+                blocks,
+                "about the square root of the number of records is usual",
+            )
         object.__setattr__(self, "blocks", blocks)
         object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
         if self.aggregate not in ("median", "mean"):
-            _check.refuse("aggregate", "be 'median' or 'mean'", self.aggregate)
+            _check.refuse(
+                "aggregate",
+                "be 'median' or 'mean'",
+                self.aggregate,
+                "'median' is robust, 'mean' is exact for averages",
+            )
         if self.aggregate == "mean" and self.grid is not None:
             _check.refuse("grid", "be left out for a mean", self.grid, "the bounds choose it")
         if not isinstance(self.neighboring, Neighboring):
-            _check.refuse("neighboring", "be a Neighboring", self.neighboring)
+            _check.refuse(
+                "neighboring",
+                "be a Neighboring",
+                self.neighboring,
+                "pass one of its members, such as Neighboring.ADD_REMOVE",
+            )
         _ = self._aggregate  # it checks the rest
 
     @property
@@ -144,10 +160,10 @@ class SampleAndAggregate(Mechanism):
         order = np.argsort(chosen, kind="stable")
         ends = np.searchsorted(chosen[order], np.arange(1, self.blocks))
         found = np.array([self._estimate(block) for block in np.split(value[order], ends)])
-        told = self._aggregate.release(found, source).value
+        released = self._aggregate.release(found, source).value
         lower, upper = (float(bound) for bound in self.bounds)
         return Release(
-            value=told if self.aggregate == "median" else max(lower, min(upper, float(told))),
+            value=released if self.aggregate == "median" else max(lower, min(upper, float(released))),
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,

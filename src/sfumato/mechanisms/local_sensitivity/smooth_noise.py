@@ -1,4 +1,4 @@
-"""What smooth sensitivity needs of its noise: how it is drawn, what it costs, how it is calibrated."""
+"""Noise for smooth sensitivity: its distributions, privacy losses and calibration."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from functools import lru_cache, partial
 from typing import Any, Final, Literal, Self, TypeAlias
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_number
-from sfumato.mechanisms.calibrate import Request, least_noise, least_pure_noise
-from sfumato.mechanisms.grid import LIMIT, Grid
-from sfumato.mechanisms.local_sensitivity.column import Column
-from sfumato.mechanisms.local_sensitivity.spread import LEAST_SMOOTHNESS
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number, plain
-from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.calibration import PrivacyTarget, minimum_noise, minimum_pure_noise
+from sfumato.mechanisms.base.grid import LIMIT, Grid
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number, plain
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.local_sensitivity.bounded_column import BoundedColumn
+from sfumato.mechanisms.local_sensitivity.smooth_sensitivity import MINIMUM_SMOOTHNESS
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import fraction_up
 from sfumato.numerics.sampling.rounded_noise import Draw, exponential, normal, rounded, student
@@ -38,7 +38,7 @@ _DRAWS: Final[dict[str, Draw]] = {
     "laplace": exponential,
     "gaussian": normal,
 }
-_MOST_SMOOTHNESS: Final = 64
+_MAX_SMOOTHNESS: Final = 64
 _ENOUGH: Final = 1 << 30
 
 
@@ -57,16 +57,26 @@ class SmoothStatistic(Mechanism):
     neighboring: Neighboring = Neighboring.ADD_REMOVE
 
     def __post_init__(self) -> None:
-        column = Column.settle(self.bounds, self.grid)
+        column = BoundedColumn.settle(self.bounds, self.grid)
         object.__setattr__(self, "bounds", column.bounds)
         object.__setattr__(self, "grid", column.grid)
         for name in ("noise_multiplier", "smoothness"):
             remedy = f"pass epsilon= to {type(self).__name__}.calibrated to have it chosen"
             object.__setattr__(self, name, as_number(name, getattr(self, name), remedy))
-        if not LEAST_SMOOTHNESS <= Fraction(self.smoothness) <= _MOST_SMOOTHNESS:
-            _check.refuse("smoothness", "be from 2**-20 to 64", self.smoothness)
+        if not MINIMUM_SMOOTHNESS <= Fraction(self.smoothness) <= _MAX_SMOOTHNESS:
+            _check.refuse(
+                "smoothness",
+                "be from 2**-20 to 64",
+                self.smoothness,
+                "pass epsilon= to the class method calibrated to have it chosen",
+            )
         if self.noise not in _DRAWS:
-            _check.refuse("noise", "be 'student', 'cauchy', 'laplace' or 'gaussian'", self.noise)
+            _check.refuse(
+                "noise",
+                "be 'student', 'cauchy', 'laplace' or 'gaussian'",
+                self.noise,
+                "'student' needs no delta, 'laplace' and 'gaussian' do",
+            )
         self._settle()
         _ = self.privacy_loss  # the leaf checks the relation
 
@@ -88,7 +98,7 @@ class SmoothStatistic(Mechanism):
         smoothness: Number | None = None,
         **parameters: Any,
     ) -> Self:
-        """Return the mechanism with the least noise multiplier whose loss meets (epsilon, delta).
+        """Return the mechanism with the smallest noise multiplier whose loss meets (epsilon, delta).
 
         Parameters
         ----------
@@ -114,24 +124,31 @@ class SmoothStatistic(Mechanism):
         ParameterError
             If the noise needs a delta that is not there, or the smoothness alone costs too much.
         """
-        request = Request(epsilon=epsilon, delta=delta)
-        law: SmoothNoise = noise or ("laplace" if request.delta else "student")
-        if law not in _DRAWS:
-            _check.refuse("noise", "be 'student', 'cauchy', 'laplace' or 'gaussian'", law)
-        if law not in _DEGREES and not request.delta:
-            _check.refuse("delta", f"be positive for {law} noise", delta, "or pass noise='student'")
+        request = PrivacyTarget(epsilon=epsilon, delta=delta)
+        distribution: SmoothNoise = noise or ("laplace" if request.delta else "student")
+        if distribution not in _DRAWS:
+            _check.refuse(
+                "noise",
+                "be 'student', 'cauchy', 'laplace' or 'gaussian'",
+                distribution,
+                "'student' needs no delta, 'laplace' and 'gaussian' do",
+            )
+        if distribution not in _DEGREES and not request.delta:
+            _check.refuse("delta", f"be positive for {distribution} noise", delta, "or pass noise='student'")
         wanted = (
-            _smoothness(law, request) if smoothness is None else _check.fraction("smoothness", smoothness)
+            _smoothness(distribution, request)
+            if smoothness is None
+            else _check.fraction("smoothness", smoothness)
         )
-        price = _price(law, wanted, parameters.get("neighboring", Neighboring.ADD_REMOVE))
+        price = _price(distribution, wanted, parameters.get("neighboring", Neighboring.ADD_REMOVE))
         if not request.met_by(price(_ENOUGH / Fraction(request.epsilon))):
             _check.refuse(
                 "smoothness", "cost less than epsilon by itself", plain(wanted), "pass a smaller one"
             )
         return cls(
-            noise_multiplier=plain(_multiplier(law, wanted, price, request)),
+            noise_multiplier=plain(_multiplier(distribution, wanted, price, request)),
             smoothness=plain(wanted),
-            noise=law,
+            noise=distribution,
             **parameters,
         )
 
@@ -188,8 +205,8 @@ class SmoothStatistic(Mechanism):
         return [column.value(max(lower, min(upper, steps))) for steps in noisy]
 
     @property
-    def _column(self) -> Column:
-        return Column(self.bounds, self.grid)
+    def _column(self) -> BoundedColumn:
+        return BoundedColumn(self.bounds, self.grid)
 
 
 def _price(noise: str, smoothness: Fraction, neighboring: Neighboring) -> Callable[[Fraction], PrivacyLoss]:
@@ -208,7 +225,7 @@ def _loss(noise: str, smoothness: Fraction, neighboring: Neighboring, multiplier
     return SmoothSensitivity(given, smoothness=smooth, degrees=degrees, neighboring=neighboring)
 
 
-def _smoothness(noise: str, request: Request) -> Fraction:
+def _smoothness(noise: str, request: PrivacyTarget) -> Fraction:
     if noise in _DEGREES:
         return request.exact_epsilon / (2 * _DEGREES[noise])
     share = 2 if noise == "laplace" else 8
@@ -216,10 +233,10 @@ def _smoothness(noise: str, request: Request) -> Fraction:
 
 
 def _multiplier(
-    noise: str, smoothness: Fraction, price: Callable[[Fraction], PrivacyLoss], request: Request
+    noise: str, smoothness: Fraction, price: Callable[[Fraction], PrivacyLoss], request: PrivacyTarget
 ) -> Fraction:
     if noise not in _DEGREES:
-        return least_noise(price, request, 2 / request.exact_epsilon)
+        return minimum_noise(price, request, 2 / request.exact_epsilon)
     degrees = _DEGREES[noise]
     left = request.exact_epsilon - degrees * smoothness
-    return least_pure_noise(price, request, Fraction((degrees + 1) / (2 * math.sqrt(degrees))) / left)
+    return minimum_pure_noise(price, request, Fraction((degrees + 1) / (2 * math.sqrt(degrees))) / left)

@@ -1,4 +1,4 @@
-"""One quantile of a column, with noise scaled to its smooth sensitivity."""
+"""A quantile of a column, with noise scaled to its smooth sensitivity."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, final
 
-from sfumato.mechanisms.local_sensitivity.column import as_share
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.local_sensitivity.bounded_column import as_proportion
 from sfumato.mechanisms.local_sensitivity.smooth_noise import SmoothStatistic
-from sfumato.mechanisms.local_sensitivity.spread import reach, smooth_spread
-from sfumato.mechanisms.rational import Number
+from sfumato.mechanisms.local_sensitivity.smooth_sensitivity import maximum_depth, smooth_sensitivity_of_rank
 
 __all__ = ["SmoothQuantile"]
 
@@ -20,7 +20,7 @@ class SmoothQuantile(SmoothStatistic):
     r"""A quantile with noise that is small where many records are close to it.
 
     `Quantile` and `InverseSensitivity` are about ten times as accurate for the same epsilon; this is for who
-    wants noise of a known law around the very order statistic.
+    wants noise of a known distribution around the very order statistic.
 
     Parameters
     ----------
@@ -43,12 +43,12 @@ class SmoothQuantile(SmoothStatistic):
     -----
     Guarantee: that of `sfumato.privacy.SmoothSensitivity`, `SmoothLaplace` or `SmoothGaussian`, whose
     conditions hold: the smooth sensitivity is proven in the notes of
-    `sfumato.mechanisms.local_sensitivity.spread`, under each of the relations, and computed so that rounding
-    leaves it smooth (`smooth_spread`).
+    `sfumato.mechanisms.local_sensitivity.smooth_sensitivity`, under each of the relations, and computed so
+    that rounding leaves it smooth (`smooth_sensitivity_of_rank`).
 
-    *What is drawn.* The leaf prices a continuous law around the exact statistic, which is a whole number of
-    steps f. Told is f plus the noise rounded to whole steps, which is the noisy real number rounded to whole
-    steps: a public function of it, as is clamping. No float decides how it rounds
+    *What is drawn.* The leaf prices a continuous distribution around the exact statistic, which is a whole
+    number of steps f. Told is f plus the noise rounded to whole steps, which is the noisy real number rounded
+    to whole steps: a public function of it, as is clamping. No float decides how it rounds
     (`sfumato.numerics.sampling.rounded_noise`).
 
     The answer has no error bar: the noise's scale is secret. NaN counts as 0; of empty data the quantile is
@@ -71,10 +71,10 @@ class SmoothQuantile(SmoothStatistic):
     quantile: Number = Fraction(1, 2)
 
     def _settle(self) -> None:
-        object.__setattr__(self, "quantile", as_share("quantile", self.quantile))
+        object.__setattr__(self, "quantile", as_proportion("quantile", self.quantile))
 
     def _around(self, data: Any) -> tuple[int, Fraction]:
         column, smoothness = self._column, Fraction(self.smoothness)
-        around = column.around(column.ranks(data), Fraction(self.quantile), reach(smoothness))
+        around = column.around(column.ranks(data), Fraction(self.quantile), maximum_depth(smoothness))
         lower, upper = column.ends
-        return int(around.left[0]), smooth_spread(around, smoothness, upper - lower)
+        return int(around.left[0]), smooth_sensitivity_of_rank(around, smoothness, upper - lower)

@@ -10,10 +10,10 @@ from typing import Any, Final, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.mechanisms.local_sensitivity.column import Around, as_share
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.local_sensitivity.bounded_column import RankNeighborhood, as_proportion
 from sfumato.mechanisms.local_sensitivity.smooth_noise import SmoothStatistic
-from sfumato.mechanisms.local_sensitivity.spread import smooth_spread
-from sfumato.mechanisms.rational import Number
+from sfumato.mechanisms.local_sensitivity.smooth_sensitivity import smooth_sensitivity_of_rank
 from sfumato.privacy.neighboring import Neighboring
 
 __all__ = ["SmoothTrimmedMean"]
@@ -24,7 +24,7 @@ _HALF: Final = 32
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SmoothTrimmedMean(SmoothStatistic):
-    r"""The mean without the least and the greatest records, with noise that follows how far apart those are.
+    r"""The mean without the least and the largest records, with noise that follows how far apart those are.
 
     Parameters
     ----------
@@ -44,8 +44,8 @@ class SmoothTrimmedMean(SmoothStatistic):
     record that is replaced makes :math:`x_i \le y_i \le x_{i+1}` for all i, or :math:`x_{i-1} \le y_i \le
     x_i`; so the sum of the middle :math:`n - 2m` rises by at most :math:`\sum_{i=m+1}^{n-m} (x_{i+1} - x_i) =
     x_{n-m+1} - x_{m+1}`, or falls by at most :math:`x_{n-m} - x_m`: widths of depth 0 of the ranks m + 1 and
-    n - m (`sfumato.mechanisms.local_sensitivity.spread`). Rounding the mean to whole steps adds at most a
-    step, and a smooth bound plus a constant is as smooth.
+    n - m (`sfumato.mechanisms.local_sensitivity.smooth_sensitivity`). Rounding the mean to whole steps adds
+    at most a step, and a smooth bound plus a constant is as smooth.
 
     References
     ----------
@@ -54,6 +54,7 @@ class SmoothTrimmedMean(SmoothStatistic):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from sfumato.privacy.neighboring import Neighboring
     >>> mechanism = SmoothTrimmedMean.calibrated(
     ...     trim=0.1, bounds=(-1e4, 1e4), epsilon=1.0, neighboring=Neighboring.REPLACE_ONE
@@ -66,7 +67,7 @@ class SmoothTrimmedMean(SmoothStatistic):
     neighboring: Neighboring = Neighboring.REPLACE_ONE
 
     def _settle(self) -> None:
-        trim = as_share("trim", self.trim)
+        trim = as_proportion("trim", self.trim)
         if not trim < Fraction(1, 2):
             _check.refuse("trim", "be above 0 and below 1/2", self.trim, "take the median instead")
         object.__setattr__(self, "trim", trim)
@@ -80,11 +81,13 @@ class SmoothTrimmedMean(SmoothStatistic):
         if not size:
             return lower, Fraction(upper - lower)
         cut = math.floor(Fraction(self.trim) * size)
-        kept = size - 2 * cut
-        around = Around(np.append(steps[: cut + 1][::-1], lower), np.append(steps[size - cut - 1 :], upper))
+        retained = size - 2 * cut
+        around = RankNeighborhood(
+            np.append(steps[: cut + 1][::-1], lower), np.append(steps[size - cut - 1 :], upper)
+        )
         middle = steps[cut : size - cut]
         # Two sums of halves, neither of which leaves 64 bits.
         total = (int((middle >> _HALF).sum()) << _HALF) + int((middle & ((1 << _HALF) - 1)).sum())
-        centre = round(Fraction(total, kept))
-        spread = smooth_spread(around, Fraction(self.smoothness), upper - lower)
-        return centre, spread / kept + 1
+        centre = round(Fraction(total, retained))
+        spread = smooth_sensitivity_of_rank(around, Fraction(self.smoothness), upper - lower)
+        return centre, spread / retained + 1

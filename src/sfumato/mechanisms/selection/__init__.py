@@ -1,1 +1,1 @@
-"""Private choices: the best of candidates, the best few, of unknown ones, or of private ones."""
+"""Private selection: the best of some candidates, the top k, unknown domains, and private candidates."""

@@ -1,4 +1,4 @@
-"""The exponential mechanism, drawn exactly."""
+"""The exponential mechanism, sampled exactly."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.selection.selection import Selection, Steps, log_steps
+from sfumato.mechanisms.selection.selection import Selection, Steps, steps_of_log_odds
 from sfumato.numerics.certified.exponentials import powers
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.sampling.choice import choose
@@ -76,4 +76,4 @@ class Exponential(Selection):
         return choose(-steps, self._rate, size=size, rng=source)
 
     def _shortfall(self, beta: float, candidates: int, scale: Fraction) -> int:
-        return log_steps(scale, (candidates - 1) * (1 - beta) / beta)
+        return steps_of_log_odds(scale, (candidates - 1) * (1 - beta) / beta)

@@ -1,4 +1,4 @@
-"""Report-noisy-max with Gaussian noise, which costs what the whole noisy vector would."""
+"""Report-noisy-max with Gaussian noise, which costs as much as releasing the whole noisy vector."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from fractions import Fraction
 from typing import Any, final
 
 from sfumato import _check
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.lattice import Lattice
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.release import Release
-from sfumato.mechanisms.selection.noisy_max import first_largest
+from sfumato.mechanisms.base.lattice import Lattice
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.noise.gaussian import Gaussian
+from sfumato.mechanisms.selection.noisy_max import random_argmax
 from sfumato.mechanisms.selection.selection import (
     as_candidates,
-    chance_of_failure,
-    how_many,
+    candidate_count,
+    failure_probability,
+    require_candidates,
     score_steps,
-    some,
 )
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import fraction_up
@@ -32,7 +32,7 @@ __all__ = ["GaussianNoisyMax"]
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GaussianNoisyMax(Mechanism):
-    r"""The candidate whose score is largest after Gaussian noise; no score is told.
+    r"""The candidate whose score is largest after Gaussian noise; no score is released.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ class GaussianNoisyMax(Mechanism):
     Notes
     -----
     Guarantee: that of ``mechanism``, of whose noisy vector the choice is a function (of several that are
-    largest a uniform one is told). That not all of the vector is told earns nothing in this theorem: where
-    one unit moves many scores, `NoisyMax` and `Exponential` cost less.
+    largest a uniform one is released). That not all of the vector is released earns nothing in this theorem:
+    where one unit moves many scores, `NoisyMax` and `Exponential` cost less.
 
     *Utility.* The noise Z has :math:`E e^{tZ} \le e^{t^2\sigma^2/2}`: completing the square leaves a sum of
     :math:`e^{-(k - t\sigma^2)^2/(2\sigma^2)}`, which by Poisson's formula is greatest at :math:`t = 0`. So
@@ -69,16 +69,21 @@ class GaussianNoisyMax(Mechanism):
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, Gaussian):
-            _check.refuse("mechanism", "be a Gaussian", type(self.mechanism).__name__)
+            _check.refuse(
+                "mechanism",
+                "be a Gaussian",
+                type(self.mechanism).__name__,
+                "pass Gaussian(...), or take GaussianNoisyMax.calibrated",
+            )
         if self.candidates is not None:
             object.__setattr__(self, "candidates", as_candidates(self.candidates))
-            some(len(self.candidates))
+            require_candidates(len(self.candidates))
 
     @classmethod
     def calibrated(
         cls, *, epsilon: float, delta: float, candidates: Sequence[Any] | None = None, **parameters: Any
     ) -> GaussianNoisyMax:
-        """Return the mechanism with the least noise whose loss meets (epsilon, delta).
+        """Return the mechanism with the smallest noise whose loss meets (epsilon, delta).
 
         Parameters
         ----------
@@ -128,12 +133,27 @@ class GaussianNoisyMax(Mechanism):
         )
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
-        """Draw many choices at once; see `Mechanism.outputs`."""
+        """Draw many choices at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        array or list of length size
+            Candidates, or their indices.
+        """
         size = _check.integer("size", size, minimum=1)
         noise, source = self.mechanism, random_source(rng)
         steps = score_steps(Lattice(noise.grid, noise.integral), value, self.candidates)
-        some(len(steps))
-        chosen = first_largest(steps + noise.law.sample((size, steps.size), source), source).tolist()
+        require_candidates(len(steps))
+        chosen = random_argmax(steps + noise.distribution.sample((size, steps.size), source), source).tolist()
         return chosen if self.candidates is None else [self.candidates[index] for index in chosen]
 
     def utility_bound(self, beta: float, *, candidates: int | None = None) -> float:
@@ -151,8 +171,8 @@ class GaussianNoisyMax(Mechanism):
         float
             With probability at least ``1 - beta`` the chosen score is within it of the best.
         """
-        beta = chance_of_failure(beta)
-        odds = (how_many(self.candidates, candidates) - 1) / beta
+        beta = failure_probability(beta)
+        odds = (candidate_count(self.candidates, candidates) - 1) / beta
         grid, integral = self.mechanism.grid, self.mechanism.integral
         steps = 0
         if odds > 1:

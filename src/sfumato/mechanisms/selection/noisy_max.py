@@ -1,4 +1,4 @@
-"""Report-noisy-max: noise on every score, and only the name of the largest is told."""
+"""Report-noisy-max: adds noise to every score and releases only the index of the largest."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Literal, final
 
 from sfumato import _check
 from sfumato.mechanisms.selection.permute_and_flip import permute_and_flip, permute_and_flip_shortfall
-from sfumato.mechanisms.selection.selection import Selection, Steps, any_of, log_steps
+from sfumato.mechanisms.selection.selection import Selection, Steps, random_true_index, steps_of_log_odds
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_down
 from sfumato.numerics.sampling.choice import choose
@@ -17,20 +17,20 @@ from sfumato.numerics.sampling.integer_noise import discrete_laplace
 from sfumato.privacy.leaves.noisy_max import MaxNoise, ReportNoisyMax
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["NoisyMax", "first_largest"]
+__all__ = ["NoisyMax", "random_argmax"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyMax(Selection):
-    r"""The candidate whose score is largest after independent noise; no score is told.
+    r"""The candidate whose score is largest after independent noise; no score is released.
 
     Parameters
     ----------
     sensitivity, scale, candidates, monotone, grid, neighboring, integral
         As in `Selection`; ``scale`` is that of the noise.
     noise : {"laplace", "exponential", "gumbel"}
-        Exponential noise is permute-and-flip and the least in error, Gumbel noise is the exponential
+        Exponential noise is permute-and-flip and the smallest in error, Gumbel noise is the exponential
         mechanism and composes best; Laplace noise is the textbook's. `GaussianNoisyMax` is apart.
 
     Notes
@@ -40,19 +40,19 @@ class NoisyMax(Selection):
     (`sfumato.privacy.ReportNoisyMax`).
 
     *Exponential and Gumbel noise* are continuous, and no real number is drawn for them: the winner is drawn
-    from its exact law, by `PermuteAndFlip` and by `Exponential`.
+    from its exact distribution, by `PermuteAndFlip` and by `Exponential`.
 
-    *Laplace noise* is the discrete law on whole steps, and of several that are largest a uniform one wins:
-    the first in a random order that is independent of the data. Given that order and all noise but that of
-    candidate i, it wins if its noise is at least a whole number r, such that it exceeds those before it and
-    reaches those behind it. On a neighbor it wins from a whole number of at most :math:`r + 2s` on, or of at
-    most :math:`r + s` if its score and the others' move in one direction. The law has :math:`P(Z
+    *Laplace noise* is the discrete distribution on whole steps, and of several that are largest a uniform one
+    wins: the first in a random order that is independent of the data. Given that order and all noise but that
+    of candidate i, it wins if its noise is at least a whole number r, such that it exceeds those before it
+    and reaches those behind it. On a neighbor it wins from a whole number of at most :math:`r + 2s` on, or of
+    at most :math:`r + s` if its score and the others' move in one direction. The distribution has :math:`P(Z
     \ge r + k) \ge e^{-k/b} P(Z \ge r)` for all whole r and :math:`k \ge 0`, since :math:`P(Z = r + 1) \ge
     e^{-1/b} P(Z = r)`. Averaging over the order and the other noise ends the proof.
 
     *Utility* with Laplace noise: one of m candidates that are g or more steps below the best wins with
     probability at most :math:`m P(Z' - Z \ge g)`, and with :math:`q = e^{-1/b}` summing the convolution of
-    the two laws gives :math:`P(Z' - Z \ge g) = q^g ((1-q)(g+1) + q + 2q^2/(1+q))/(1+q)^2`.
+    the two distributions gives :math:`P(Z' - Z \ge g) = q^g ((1-q)(g+1) + q + 2q^2/(1+q))/(1+q)^2`.
 
     References
     ----------
@@ -85,19 +85,19 @@ class NoisyMax(Selection):
             return choose(-steps, self._rate, size=size, rng=source)
         if self.noise == "exponential":
             return permute_and_flip(steps, self._rate, size, source)
-        return first_largest(steps + discrete_laplace(1 / self._rate, (size, steps.size), source), source)
+        return random_argmax(steps + discrete_laplace(1 / self._rate, (size, steps.size), source), source)
 
     def _shortfall(self, beta: float, candidates: int, scale: Fraction) -> int:
         if self.noise == "gumbel":
-            return log_steps(scale, (candidates - 1) * (1 - beta) / beta)
+            return steps_of_log_odds(scale, (candidates - 1) * (1 - beta) / beta)
         if self.noise == "exponential":
             return permute_and_flip_shortfall(beta, candidates, scale)
         return _laplace_shortfall(beta, candidates, scale)
 
 
-def first_largest(noisy: Steps, source: RandomSource) -> Steps:
-    """Return the place of the largest in each row, a uniform one of several."""
-    return any_of(noisy == noisy.max(axis=1, keepdims=True), source)
+def random_argmax(noisy: Steps, source: RandomSource) -> Steps:
+    """Return the index of the largest in each row, a uniform one of several."""
+    return random_true_index(noisy == noisy.max(axis=1, keepdims=True), source)
 
 
 def _laplace_shortfall(beta: float, candidates: int, scale: Fraction) -> int:

@@ -1,4 +1,4 @@
-"""Permute-and-flip, drawn exactly: report-noisy-max with exponential noise."""
+"""Permute-and-flip, sampled exactly: report-noisy-max with exponential noise."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.selection.selection import Selection, Steps, any_of, log_steps
+from sfumato.mechanisms.selection.selection import Selection, Steps, random_true_index, steps_of_log_odds
 from sfumato.numerics.certified.exponentials import powers
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.rounding import fraction_down
@@ -35,7 +35,8 @@ class PermuteAndFlip(Selection):
     -----
     Guarantee: ``2 s / scale``-DP, or ``s / scale`` if monotone, with the sensitivity s in steps, rounding
     counted, under ``neighboring`` (see `sfumato.privacy.ReportNoisyMax` with exponential noise, of which this
-    is the law). Its loss is not of bounded range: many releases cost more than as many of `Exponential`.
+    is the distribution). Its loss is not of bounded range: many releases cost more than as many of
+    `Exponential`.
 
     *Sampling.* Candidates are gone through in random order, and one whose score is g steps below the best is
     taken with probability :math:`e^{-g/b}`, else the next. Flipping all coins first changes nothing, and the
@@ -101,7 +102,7 @@ class PermuteAndFlip(Selection):
 
 def permute_and_flip(steps: Steps, rate: Fraction, size: int, source: RandomSource) -> Steps:
     """Return the indices that permute-and-flip chooses in so many runs."""
-    return any_of(flip(np.tile(steps.max() - steps, size), rate, source).reshape(size, -1), source)
+    return random_true_index(flip(np.tile(steps.max() - steps, size), rate, source).reshape(size, -1), source)
 
 
 def permute_and_flip_shortfall(beta: float, candidates: int, scale: Fraction) -> int:
@@ -114,8 +115,8 @@ def permute_and_flip_shortfall(beta: float, candidates: int, scale: Fraction) ->
         stays = -math.expm1(candidates * math.log1p(-p)) / (candidates * p)
         return min((candidates - 1) * p / 2, 1 - stays + 1e-12)
 
-    # The least gap that is too far falls with the chance; the exponential mechanism's is one.
-    low, high = 0, log_steps(scale, (candidates - 1) * (1 - beta) / beta) + 1
+    # The smallest gap that is too far falls with the chance; the exponential mechanism's is one.
+    low, high = 0, steps_of_log_odds(scale, (candidates - 1) * (1 - beta) / beta) + 1
     if candidates == 1:
         return 0
     while high - low > 1:

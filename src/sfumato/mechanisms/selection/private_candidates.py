@@ -1,4 +1,4 @@
-"""Private selection from private candidates: of a secret number of runs, only the best is told."""
+"""Private selection from private candidates: the best of a random number of private runs, for tuning."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any, NamedTuple, TypeAlias, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.release import Release
-from sfumato.mechanisms.selection.selection import as_candidates, chance_of_failure, some
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.selection.selection import as_candidates, failure_probability, require_candidates
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.numerics.sampling.run_counts import poisson, truncated_negative_binomial
@@ -35,6 +35,18 @@ class BestRun(NamedTuple):
         What the run returned.
     candidate
         What it was run with, where candidates were given.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import Laplace
+    >>> from sfumato.privacy import RandomStopping
+    >>> noisy = Laplace(sensitivity=1, scale=10)
+    >>> best = PrivateCandidates(
+    ...     run=lambda counts, source: (noisy.release(max(counts), rng=source).value, "a model"),
+    ...     loss=RandomStopping(noisy.privacy_loss, 1.0, 0.1),
+    ... )
+    >>> isinstance(best.release([5, 900], rng=1).value, BestRun)
+    True
     """
 
     score: Any
@@ -54,7 +66,7 @@ class PrivateCandidates(Mechanism):
         ``(score, output)``: both private already, at the loss of one run, whichever the candidate. It draws
         all randomness from ``source`` (pass it on as ``rng``).
     loss : RandomStopping or PoissonStopping
-        From `sfumato.privacy`: the loss of one run, and the law of the number of runs.
+        From `sfumato.privacy`: the loss of one run, and the distribution of the number of runs.
     candidates : sequence, optional
         Settings to choose from, public; each run takes a uniform one.
 
@@ -68,11 +80,11 @@ class PrivateCandidates(Mechanism):
     independent uniform number of each run, which costs nothing and makes the order total, as the theorem
     asks: given their number, runs are exchangeable. NaN is the worst score.
 
-    *Utility.* A run that is among the best share q of one run's law is among k runs but with probability
-    :math:`(1-q)^k`, and so among all but with probability f(1 - q), f the generating function of the number
-    of runs: :math:`((\gamma + (1-\gamma)q)^{-\eta} - 1)/(\gamma^{-\eta} - 1)`, for :math:`\eta = 0` the
-    quotient of the logs of :math:`\gamma + (1-\gamma)q` and :math:`\gamma`; for the Poisson law
-    :math:`e^{-\mu q}`.
+    *Utility.* A run that is among the best share q of one run's distribution is among k runs but with
+    probability :math:`(1-q)^k`, and so among all but with probability f(1 - q), f the generating function of
+    the number of runs: :math:`((\gamma + (1-\gamma)q)^{-\eta} - 1)/(\gamma^{-\eta} - 1)`, for :math:`\eta =
+    0` the quotient of the logs of :math:`\gamma + (1-\gamma)q` and :math:`\gamma`; for the Poisson
+    distribution :math:`e^{-\mu q}`.
 
     References
     ----------
@@ -104,10 +116,10 @@ class PrivateCandidates(Mechanism):
         if not isinstance(loss, RandomStopping | PoissonStopping):
             remedy = "pass RandomStopping(loss of one run, shape, stopping_probability)"
             _check.refuse("loss", "be a RandomStopping or PoissonStopping", type(loss).__name__, remedy)
-        self._runs(random_source(0))  # refuses laws that cannot be drawn
+        self._runs(random_source(0))  # refuses distributions that cannot be drawn
         if self.candidates is not None:
             object.__setattr__(self, "candidates", as_candidates(self.candidates))
-            some(len(self.candidates))
+            require_candidates(len(self.candidates))
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -160,7 +172,7 @@ class PrivateCandidates(Mechanism):
         )
 
     def utility_bound(self, beta: float) -> float:
-        """Return the share of one run's law that the best run is in.
+        """Return the share of one run's distribution that the best run is in.
 
         Parameters
         ----------
@@ -170,11 +182,11 @@ class PrivateCandidates(Mechanism):
         Returns
         -------
         float
-            With probability at least ``1 - beta`` the told run is among this share of the best runs: its
+            With probability at least ``1 - beta`` the released run is among this share of the best runs: its
             score reaches every score that one run reaches with at least this probability. 1 where nothing
             can be promised.
         """
-        beta = chance_of_failure(beta)
+        beta = failure_probability(beta)
         loss = self.loss
         if isinstance(loss, PoissonStopping):
             share = -math.log(beta) / loss.mean
@@ -205,7 +217,12 @@ class PrivateCandidates(Mechanism):
             made = self.run(value, candidate, source)
         if not isinstance(made, tuple) or len(made) != 2 or not isinstance(made[0], Real):
             # The type is shown, never the value.
-            _check.refuse("run", "return a pair of a real score and an output", type(made).__name__)
+            _check.refuse(
+                "run",
+                "return a pair of a real score and an output",
+                type(made).__name__,
+                "return (score, output)",
+            )
         return BestRun(made[0], made[1], candidate)
 
 

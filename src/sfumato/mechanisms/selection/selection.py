@@ -1,4 +1,4 @@
-"""What the mechanisms share that choose among public candidates by private scores."""
+"""The base class of mechanisms that choose among public candidates by private scores."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_bound, as_number
-from sfumato.mechanisms.calibrate import Request, cheapest_noise
-from sfumato.mechanisms.grid import Grid
-from sfumato.mechanisms.lattice import Lattice
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number, plain
-from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.base.additive import as_bound, as_number
+from sfumato.mechanisms.base.calibration import PrivacyTarget, cheapest_noise
+from sfumato.mechanisms.base.grid import Grid
+from sfumato.mechanisms.base.lattice import Lattice
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number, plain
+from sfumato.mechanisms.base.release import Release
 from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
 from sfumato.numerics.randomness.uniform import uniform_integers
 from sfumato.numerics.rounding import fraction_up
@@ -29,13 +29,13 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = [
     "Selection",
     "Steps",
-    "any_of",
     "as_candidates",
-    "chance_of_failure",
-    "how_many",
-    "log_steps",
+    "candidate_count",
+    "failure_probability",
+    "random_true_index",
+    "require_candidates",
     "score_steps",
-    "some",
+    "steps_of_log_odds",
 ]
 
 Steps = NDArray[np.int64]
@@ -80,6 +80,13 @@ class Selection(Mechanism):
     One fixed rule covers odd scores: NaN is the worst score of all, infinities and what lies beyond 2^61
     steps count as 2^61 steps. The stated sensitivity must hold for scores after that rule. Rounding to the
     grid is monotone, so what moves in one direction still does, by at most ``Grid.shift``.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import Exponential
+    >>> choice = Exponential.calibrated(sensitivity=1, epsilon=1.0, candidates=("red", "green"))
+    >>> isinstance(choice, Selection), choice.release([5, 900], rng=1).value
+    (True, 'green')
     """
 
     sensitivity: Number
@@ -101,9 +108,19 @@ class Selection(Mechanism):
         object.__setattr__(self, "grid", lattice.grid)
         object.__setattr__(self, "integral", lattice.integral)
         if not isinstance(self.neighboring, Neighboring):
-            _check.refuse("neighboring", "be a Neighboring", self.neighboring)
+            _check.refuse(
+                "neighboring",
+                "be a Neighboring",
+                self.neighboring,
+                "pass one of its members, such as Neighboring.ADD_REMOVE",
+            )
         if not isinstance(self.monotone, bool):
-            _check.refuse("monotone", "be True or False", self.monotone)
+            _check.refuse(
+                "monotone",
+                "be True or False",
+                self.monotone,
+                "True where a unit moves all scores in one direction",
+            )
         if self.monotone and self.neighboring is Neighboring.REPLACE_ONE:
             remedy = "a replaced unit may raise one score and lower another"
             _check.refuse("monotone", "be False under replace-one", self.monotone, remedy)
@@ -116,7 +133,7 @@ class Selection(Mechanism):
     def calibrated(
         cls, *, sensitivity: Number, epsilon: float, delta: float = 0.0, **parameters: Any
     ) -> Self:
-        """Return the mechanism with the least scale whose loss meets (epsilon, delta).
+        """Return the mechanism with the smallest scale whose loss meets (epsilon, delta).
 
         Parameters
         ----------
@@ -132,7 +149,7 @@ class Selection(Mechanism):
         -------
         Self
         """
-        request = Request(epsilon=epsilon, delta=delta)
+        request = PrivacyTarget(epsilon=epsilon, delta=delta)
         start = Fraction(as_bound("sensitivity", sensitivity)) / request.exact_epsilon
         probe = cls(sensitivity=sensitivity, scale=start, **parameters)
         start = probe._total() * probe.grid.step / request.exact_epsilon
@@ -175,7 +192,7 @@ class Selection(Mechanism):
         """
         steps, source = self._steps(value), random_source(rng)
         return Release(
-            value=self._told(self._draw(steps, 1, source))[0],
+            value=self._released(self._draw(steps, 1, source))[0],
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,
@@ -183,8 +200,23 @@ class Selection(Mechanism):
 
     @final
     def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
-        """Draw many choices at once; see `Mechanism.outputs`."""
-        return self._told(
+        """Draw many choices at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        array or list of length size
+            Candidates, or their indices.
+        """
+        return self._released(
             self._draw(self._steps(value), _check.integer("size", size, minimum=1), random_source(rng))
         )
 
@@ -205,8 +237,8 @@ class Selection(Mechanism):
             With probability at least ``1 - beta`` the chosen score is within it of the best, whatever the
             scores (as long as they are in range); rounding counted.
         """
-        beta = chance_of_failure(beta)
-        number = how_many(self.candidates, candidates)
+        beta = failure_probability(beta)
+        number = candidate_count(self.candidates, candidates)
         self._check_number(number)
         steps = self._shortfall(beta, number, Fraction(self.scale) / self.grid.step)
         # Two rounded scores are together off by at most one step.
@@ -233,7 +265,7 @@ class Selection(Mechanism):
 
     def _check_number(self, candidates: int) -> None:
         """Refuse a number of candidates that nothing can be chosen from."""
-        some(candidates)
+        require_candidates(candidates)
 
     @property
     def _lattice(self) -> Lattice:
@@ -244,7 +276,7 @@ class Selection(Mechanism):
         """The inverse scale, in steps."""
         return self.grid.step / Fraction(self.scale)
 
-    def _told(self, chosen: Steps) -> list[Any]:
+    def _released(self, chosen: Steps) -> list[Any]:
         """Return what is released for each choice."""
         listed = chosen.tolist()
         if chosen.ndim > 1:
@@ -268,13 +300,18 @@ def score_steps(lattice: Lattice, scores: Any, candidates: Sequence[Any] | None)
     else:
         array = np.asarray(scores)
         if array.ndim != 1:
-            _check.refuse("scores", "be one-dimensional", f"{array.ndim} axes", "one for each candidate")
+            _check.refuse("scores", "have one axis", array.ndim, "one for each candidate")
         steps = np.empty(array.size, np.int64)
         for start in range(0, max(1, array.size), _CHUNK):  # the temporaries stay in the cache
             part = slice(start, start + _CHUNK)
             steps[part] = lattice.steps(_worst(array[part]), name="scores")
     if candidates is not None and len(candidates) != steps.size:
-        _check.refuse("scores", f"be {len(candidates)}, one for each candidate", steps.size)
+        _check.refuse(
+            "scores",
+            f"be {len(candidates)}, one for each candidate",
+            steps.size,
+            "pass the scores in the order of the candidates",
+        )
     return np.clip(steps, -_LIMIT, _LIMIT, out=steps)
 
 
@@ -285,37 +322,41 @@ def as_candidates(given: Sequence[Any]) -> Sequence[Any]:
     return given if isinstance(given, range) else tuple(given)
 
 
-def any_of(places: NDArray[np.bool_], source: RandomSource) -> Steps:
-    """Return of each row of places a uniform one of those that are true."""
-    counts = places.sum(axis=1)
-    order = np.empty(len(places), np.int64)
+def random_true_index(mask: NDArray[np.bool_], source: RandomSource) -> Steps:
+    """Return of each row of a mask a uniform one of those that are true."""
+    counts = mask.sum(axis=1)
+    order = np.empty(len(mask), np.int64)
     for count in np.unique(counts).tolist():
         rows = np.flatnonzero(counts == count)
         order[rows] = uniform_integers(count, rows.size, source)
-    return np.asarray(np.nonzero(places)[1][counts.cumsum() - counts + order], np.int64)
+    return np.asarray(np.nonzero(mask)[1][counts.cumsum() - counts + order], np.int64)
 
 
-def how_many(given: Sequence[Any] | None, stated: int | None) -> int:
+def candidate_count(given: Sequence[Any] | None, stated: int | None) -> int:
     """Return the number of candidates, or refuse where it is nowhere stated."""
     if given is not None:
         return len(given)
     return _check.integer("candidates", stated, minimum=1, remedy="say how many there are")
 
 
-def chance_of_failure(beta: float) -> float:
+def failure_probability(beta: float) -> float:
     """Return a chance that floats can tell from zero, also after a product."""
     beta = _check.unit_interval("beta", beta)
-    return beta if beta >= 1e-200 else _check.refuse("beta", "be at least 1e-200", beta)
+    return (
+        beta
+        if beta >= 1e-200
+        else _check.refuse("beta", "be at least 1e-200", beta, "pass a chance such as 0.05")
+    )
 
 
-def some(candidates: int) -> None:
+def require_candidates(candidates: int) -> None:
     """Refuse an empty list of candidates."""
     if not candidates:
-        _check.refuse("candidates", "hold at least one", "none", "pass what may be chosen")
+        _check.refuse("candidates", "hold at least one", 0, "pass what may be chosen")
 
 
-def log_steps(scale: Fraction, odds: float) -> int:
-    """Return the least whole g of at least 0 with ``exp(-(g + 1) / scale) <= 1 / odds``, or one more."""
+def steps_of_log_odds(scale: Fraction, odds: float) -> int:
+    """Return the smallest whole g of at least 0 with ``exp(-(g + 1) / scale) <= 1 / odds``, or one more."""
     if odds <= 1:
         return 0
     # The odds are right to a few units of 2^-53, and so is the log of what they are.

@@ -1,4 +1,4 @@
-"""Counts of keys that nobody listed beforehand, shown where they are above a threshold."""
+"""Stability histograms: noisy counts of keys from an unknown domain, above a threshold."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, Literal, TypeAlias, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.mechanisms.calibrate import Request
-from sfumato.mechanisms.gaussian import Gaussian
-from sfumato.mechanisms.laplace import Laplace
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.release import Release
-from sfumato.mechanisms.selection.keys import counted, in_random_order
-from sfumato.mechanisms.selection.selection import chance_of_failure
+from sfumato.mechanisms.base.calibration import PrivacyTarget
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.noise.gaussian import Gaussian
+from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.mechanisms.selection.key_counts import descending_order, positive_counts
+from sfumato.mechanisms.selection.selection import failure_probability
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -39,7 +39,7 @@ class StabilityHistogram(Mechanism):
         On each count, of sensitivity 1 on whole numbers; its ``l0`` is the most keys whose count one unit
         moves (under replace-one twice as many as a unit may have), its relation the mechanism's.
     threshold : int
-        The least noisy count that is shown.
+        The smallest noisy count that is shown.
 
     Notes
     -----
@@ -76,10 +76,10 @@ class StabilityHistogram(Mechanism):
         epsilon: float,
         delta: float,
         l0: int = 1,
-        law: Literal["laplace", "gaussian"] = "laplace",
+        distribution: Literal["laplace", "gaussian"] = "laplace",
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> StabilityHistogram:
-        """Return the mechanism with the least threshold for noise that meets (epsilon, delta).
+        """Return the mechanism with the smallest threshold for noise that meets (epsilon, delta).
 
         Parameters
         ----------
@@ -87,20 +87,25 @@ class StabilityHistogram(Mechanism):
             Delta must be positive: what keys there are is private.
         l0 : int
             The most keys whose count one unit moves.
-        law : {"laplace", "gaussian"}
-            Laplace noise is pure, and all of delta goes into the threshold. Gaussian noise is the least that
-            meets half of delta; it is less where one unit moves many keys.
+        distribution : {"laplace", "gaussian"}
+            Laplace noise is pure, and all of delta goes into the threshold. Gaussian noise is the smallest
+            that meets half of delta; it is less where one unit moves many keys.
         neighboring : Neighboring
 
         Returns
         -------
         StabilityHistogram
         """
-        if law not in ("laplace", "gaussian"):
-            _check.refuse("law", "be 'laplace' or 'gaussian'", law)
-        request = Request(epsilon=epsilon, delta=_check.unit_interval("delta", delta, "list the keys"))
+        if distribution not in ("laplace", "gaussian"):
+            _check.refuse(
+                "distribution",
+                "be 'laplace' or 'gaussian'",
+                distribution,
+                "'gaussian' is better where a unit has many keys",
+            )
+        request = PrivacyTarget(epsilon=epsilon, delta=_check.unit_interval("delta", delta, "list the keys"))
         count = _check.integer("l0", l0, minimum=1)
-        if law == "laplace":
+        if distribution == "laplace":
             noise: Noise = Laplace.calibrated(
                 epsilon=request.epsilon, sensitivity=1, l0=count, neighboring=neighboring
             )
@@ -112,9 +117,9 @@ class StabilityHistogram(Mechanism):
                 l0=count,
                 neighboring=neighboring,
             )
-        start = 1 + noise.law.quantile_above(request.delta / (4 * count))
+        start = 1 + noise.distribution.quantile_above(request.delta / (4 * count))
         return cls(
-            noise=noise, threshold=_least(lambda threshold: request.met_by(_loss(noise, threshold)), start)
+            noise=noise, threshold=_minimum(lambda threshold: request.met_by(_loss(noise, threshold)), start)
         )
 
     @property
@@ -156,16 +161,31 @@ class StabilityHistogram(Mechanism):
         )
 
     def outputs(self, value: Any, size: int, rng: Rng = None) -> list[dict[Hashable, int]]:
-        """Draw many histograms at once; see `Mechanism.outputs`."""
+        """Draw many histograms at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        list of dict
+            Noisy counts by key, for each release.
+        """
         size = _check.integer("size", size, minimum=1)
-        keys, counts = counted(value)
+        keys, counts = positive_counts(value)
         source = random_source(rng)
-        told = []
-        for noisy in counts + np.asarray(self.noise.law.sample((size, counts.size), source)):
-            order = in_random_order(noisy, source.words(counts.size))
+        released = []
+        for noisy in counts + np.asarray(self.noise.distribution.sample((size, counts.size), source)):
+            order = descending_order(noisy, source.words(counts.size))
             shown = order[noisy[order] >= self.threshold]
-            told.append({keys[place]: int(noisy[place]) for place in shown.tolist()})
-        return told
+            released.append({keys[index]: int(noisy[index]) for index in shown.tolist()})
+        return released
 
     def utility_bound(self, beta: float) -> int:
         """Return the count from which on a key is shown with probability at least ``1 - beta``.
@@ -180,7 +200,7 @@ class StabilityHistogram(Mechanism):
         int
         """
         # A key of count c is hidden where the noise is at most threshold - 1 - c: by symmetry, its mirror.
-        return max(1, self.threshold - 1 + self.noise.law.quantile_above(chance_of_failure(beta)))
+        return max(1, self.threshold - 1 + self.noise.distribution.quantile_above(failure_probability(beta)))
 
 
 def _loss(noise: Noise, threshold: int) -> PrivacyLoss:
@@ -188,8 +208,8 @@ def _loss(noise: Noise, threshold: int) -> PrivacyLoss:
     return ThresholdedSelection(one, threshold) * count
 
 
-def _least(enough: Callable[[int], bool], start: int) -> int:
-    """Return the least threshold that is enough, where all above it are."""
+def _minimum(enough: Callable[[int], bool], start: int) -> int:
+    """Return the smallest threshold that is enough, where all above it are."""
     high, step = max(1, start), 1
     while not enough(high):
         high += step

@@ -1,4 +1,4 @@
-"""The best k candidates in order, by one round of Gumbel noise."""
+"""One-shot top-k selection with Gumbel noise."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from sfumato import _check
-from sfumato.mechanisms.selection.selection import Selection, Steps, log_steps
+from sfumato.mechanisms.selection.selection import Selection, Steps, steps_of_log_odds
 from sfumato.numerics.randomness.source import RandomSource
 from sfumato.numerics.sampling.choice import choose
 from sfumato.numerics.sampling.exponential_race import choose_distinct
@@ -44,7 +44,8 @@ class TopK(Selection):
 
     *Proof that one round of noise is enough.* Scores with independent Gumbel noise of scale b are the logs of
     the inverse times, times b, of an exponential race with rates :math:`e^{score/b}`. Which of the
-    remaining comes next is independent of the past and has the exponential mechanism's law among them.
+    remaining comes next is independent of the past and has the exponential mechanism's distribution among
+    them.
 
     *Utility.* Before the j-th choice one of the j best is left, so that the j-th choice falls short of the
     j-th best score by more than the bound with probability at most ``beta / count`` (see `Exponential`).
@@ -79,24 +80,24 @@ class TopK(Selection):
         return one * self.count
 
     def _draw(self, steps: Steps, size: int, source: RandomSource) -> Steps:
-        told = np.zeros((size, self.count), np.int64)
-        # Runs that began alike, what is left for them, and how many they have told.
+        released = np.zeros((size, self.count), np.int64)
+        # Runs that began alike, what is left for them, and how many they have released.
         alike = [(np.arange(size), np.arange(steps.size), 0)]
         while alike:
-            runs, left, place = alike.pop()
+            runs, left, rank = alike.pop()
             if len(runs) == 1:
-                rest = choose_distinct(-steps[left], self._rate, self.count - place, rng=source)
-                told[runs[0], place:] = left[rest]
+                rest = choose_distinct(-steps[left], self._rate, self.count - rank, rng=source)
+                released[runs[0], rank:] = left[rest]
                 continue
             chosen = choose(-steps[left], self._rate, size=len(runs), rng=source)
-            told[runs, place] = left[chosen]
-            if place + 1 < self.count:
+            released[runs, rank] = left[chosen]
+            if rank + 1 < self.count:
                 alike.extend(
-                    (runs[chosen == index], np.delete(left, index), place + 1)
+                    (runs[chosen == index], np.delete(left, index), rank + 1)
                     for index in np.unique(chosen).tolist()
                 )
-        return told
+        return released
 
     def _shortfall(self, beta: float, candidates: int, scale: Fraction) -> int:
         share = beta / self.count
-        return log_steps(scale, (candidates - 1) * (1 - share) / share)
+        return steps_of_log_odds(scale, (candidates - 1) * (1 - share) / share)

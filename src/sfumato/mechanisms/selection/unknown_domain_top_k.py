@@ -1,4 +1,4 @@
-"""The most frequent keys of a domain that nobody listed beforehand."""
+"""The most frequent keys of an unknown domain."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.mechanisms.additive import as_number
-from sfumato.mechanisms.calibrate import Request, cheapest_noise
-from sfumato.mechanisms.lattice import Lattice
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number, plain
-from sfumato.mechanisms.release import Release
-from sfumato.mechanisms.selection.keys import counted, in_random_order
-from sfumato.mechanisms.selection.selection import chance_of_failure
+from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.calibration import PrivacyTarget, cheapest_noise
+from sfumato.mechanisms.base.lattice import Lattice
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number, plain
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.selection.key_counts import descending_order, positive_counts
+from sfumato.mechanisms.selection.selection import failure_probability
 from sfumato.numerics.distributions.discrete import exp_minus
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import add_down, div_up, mul_up
@@ -30,23 +30,23 @@ from sfumato.privacy.neighboring import Neighboring
 __all__ = ["UnknownDomainTopK"]
 
 _DOMAIN = 10
-_MOST = 1 << 60  # counts of at most 2**61 with it on top fit into int64
+_MAXIMUM = 1 << 60  # counts of at most 2**61 with it on top fit into int64
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownDomainTopK(Mechanism):
-    r"""At most so many of the most frequent keys, in order; only keys that occur are ever told.
+    r"""At most so many of the most frequent keys, in order; only keys that occur are ever released.
 
     Parameters
     ----------
     scale : int, float or Fraction
         Of the Gumbel noise, in counts.
     threshold : int
-        A key is told before the list ends if its noisy count is above a noisy bar, which stands this far
+        A key is released before the list ends if its noisy count is above a noisy bar, which stands this far
         above the first count that is not looked at (zero if there is none).
     count : int
-        The most keys that are told.
+        The most keys that are released.
     domain : int, optional
         How many of the largest counts are looked at, at least ``count``; ten times that unless given.
     l0 : int, optional
@@ -63,7 +63,7 @@ class UnknownDomainTopK(Mechanism):
     Notes
     -----
     Guarantee: ``Exponential(1 / scale) * count`` and a mass :math:`\delta = mx/(1 + mx)`, :math:`x =
-    e^{-(\tau - 1)/b}`, m the least of ``l0`` and ``domain``, :math:`\tau` the threshold and b the scale.
+    e^{-(\tau - 1)/b}`, m the smallest of ``l0`` and ``domain``, :math:`\tau` the threshold and b the scale.
     Condition: a count is that of distinct units.
 
     *Proof.* Let counts go from h to h' by one unit's arrival. Pad the keys with blank ones of count 0, whose
@@ -106,14 +106,14 @@ class UnknownDomainTopK(Mechanism):
         remedy = "pass epsilon= and delta= to UnknownDomainTopK.calibrated to have it chosen"
         object.__setattr__(self, "scale", as_number("scale", self.scale, remedy))
         Lattice.settle(1, noise=Fraction(self.scale)).check_noise("scale", Fraction(self.scale))
-        if _check.integer("threshold", self.threshold, minimum=1, remedy=remedy) > _MOST:
+        if _check.integer("threshold", self.threshold, minimum=1, remedy=remedy) > _MAXIMUM:
             _check.refuse("threshold", "be at most 2**60", self.threshold, remedy)
         count = _check.integer("count", self.count, minimum=1)
         given: int | None = self.domain
         if given is None:
             object.__setattr__(self, "domain", _DOMAIN * count)
-        remedy = "look at no fewer than are told"
-        if _check.integer("domain", self.domain, minimum=count, remedy=remedy) > _MOST:
+        remedy = "look at no fewer than are released"
+        if _check.integer("domain", self.domain, minimum=count, remedy=remedy) > _MAXIMUM:
             _check.refuse("domain", "be at most 2**60", self.domain, "no data has so many keys")
         if self.l0 is not None:
             _check.integer("l0", self.l0, minimum=1)
@@ -132,7 +132,7 @@ class UnknownDomainTopK(Mechanism):
         l0: int | None = None,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> UnknownDomainTopK:
-        """Return the mechanism with the least noise whose loss meets (epsilon, delta).
+        """Return the mechanism with the smallest noise whose loss meets (epsilon, delta).
 
         Parameters
         ----------
@@ -145,13 +145,13 @@ class UnknownDomainTopK(Mechanism):
         -------
         UnknownDomainTopK
             Half of delta goes into composition where that buys a smaller scale, else all of it into the
-            threshold, which is the least that fits.
+            threshold, which is the smallest that fits.
         """
-        request = Request(
+        request = PrivacyTarget(
             epsilon=epsilon, delta=_check.unit_interval("delta", delta, "use TopK with listed keys")
         )
         tellings = _check.integer("count", count, minimum=1)
-        halved = Request(epsilon=request.epsilon, delta=request.delta / 2)
+        halved = PrivacyTarget(epsilon=request.epsilon, delta=request.delta / 2)
         scale = cheapest_noise(
             lambda scale: _choices(scale, tellings, neighboring), halved, tellings / request.exact_epsilon
         )
@@ -191,7 +191,7 @@ class UnknownDomainTopK(Mechanism):
         A key that is t above that count comes first of itself, bar and blanks with probability at least ``1 /
         (1 + exp(-t / b) (exp(threshold / b) + domain))``.
         """
-        beta = chance_of_failure(beta)
+        beta = failure_probability(beta)
         scale = Fraction(self.scale)
         rivals = float(np.logaddexp(float(self.threshold / scale), math.log(self.domain)))
         exponent = rivals + math.log1p(-beta) - math.log(beta)
@@ -204,7 +204,7 @@ class UnknownDomainTopK(Mechanism):
 
     @property
     def mass(self) -> float:
-        """The chance of telling a key whose place only one unit made, rounded up."""
+        """The chance of telling a key whose rank only one unit made, rounded up."""
         exponent = (self.threshold - 1) / Fraction(self.scale)
         odds = mul_up(float(self.entrants), exp_minus(exponent).upper)
         return div_up(odds, add_down(1.0, odds))
@@ -235,9 +235,9 @@ class UnknownDomainTopK(Mechanism):
         ParameterError
             If it is no mapping, or a count no int; never for a key or a count.
         """
-        keys, counts = counted(value)
+        keys, counts = positive_counts(value)
         source = random_source(rng)
-        order = in_random_order(counts, source.words(counts.size))
+        order = descending_order(counts, source.words(counts.size))
         shown, bar = order[: self.domain], self.threshold
         if counts.size > self.domain:
             bar += int(counts[order[self.domain]])
@@ -249,7 +249,7 @@ class UnknownDomainTopK(Mechanism):
         chosen = choose_distinct(
             -scores, 1 / Fraction(self.scale), drawn, multiplicity=multiplicity, rng=source
         ).tolist()
-        ends = next((place for place, index in enumerate(chosen) if index >= shown.size), len(chosen))
+        ends = next((rank for rank, index in enumerate(chosen) if index >= shown.size), len(chosen))
         return Release(
             value=tuple(keys[shown[index]] for index in chosen[:ends]),
             loss=self.privacy_loss,

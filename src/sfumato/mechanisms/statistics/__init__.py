@@ -1,1 +1,1 @@
-"""Statistics of whole columns: quantiles, means, regressions, intervals and tests, each with its own loss."""
+"""Private statistics of columns: means, variances, quantiles, regressions and hypothesis tests."""

@@ -1,4 +1,4 @@
-"""Bounds for data of unknown size, found privately: the powers of two between which there are records."""
+"""Approximate bounds of a column, found privately among signed powers of two."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.mechanisms.laplace import Laplace
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number
-from sfumato.mechanisms.records import numbers
-from sfumato.mechanisms.release import Release
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.mechanisms.query.records import as_numbers
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -53,6 +53,7 @@ class PrivateBounds(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> found = PrivateBounds.calibrated(epsilon=0.5)
     >>> found.release(np.linspace(20, 900, 10_000), rng=1).value
     (16.0, 1024.0)
@@ -67,10 +68,10 @@ class PrivateBounds(Mechanism):
         rule = "be two integers from -1022 to 1023, the first less than the second"
         given: object = self.exponents
         if not isinstance(given, tuple | list) or len(given) != 2:
-            _check.refuse("exponents", rule, given)
+            _check.refuse("exponents", rule, given, "pass (-10, 30) for magnitudes from 2**-10 to 2**30")
         low, high = (_check.integer("exponents", end, minimum=-1022) for end in given)
         if not low < high <= 1023:
-            _check.refuse("exponents", rule, given)
+            _check.refuse("exponents", rule, given, "pass (-10, 30) for magnitudes from 2**-10 to 2**30")
         object.__setattr__(self, "exponents", (low, high))
         _check.unit_interval("beta", self.beta)
         object.__setattr__(self, "scale", self._noise.scale)
@@ -84,13 +85,17 @@ class PrivateBounds(Mechanism):
         beta: float = 1e-6,
         neighboring: Neighboring = Neighboring.ADD_REMOVE,
     ) -> PrivateBounds:
-        """Return the mechanism with the least noise that is epsilon-DP.
+        """Return the mechanism with the smallest noise that is epsilon-DP.
 
         Parameters
         ----------
         epsilon : float
         exponents, beta, neighboring
             As in the class.
+
+        Returns
+        -------
+        PrivateBounds
         """
         noise = Laplace.calibrated(
             sensitivity=1, l0=_bins_moved(neighboring), epsilon=epsilon, neighboring=neighboring
@@ -107,7 +112,7 @@ class PrivateBounds(Mechanism):
         """Noisy counts from here on are taken for records."""
         low, high = self.exponents
         share = self.beta / (2 * (high - low) + 1)
-        return max(1, self._noise.law.quantile_above(share))
+        return max(1, self._noise.distribution.quantile_above(share))
 
     def release(self, value: Any, rng: Rng = None) -> Release:
         """Find the bounds of a column.
@@ -143,19 +148,19 @@ class PrivateBounds(Mechanism):
 
     def _counts(self, value: Any) -> NDArray[np.int64]:
         """Return how many records are in each bin: the negative ones, zero, the positive ones."""
-        array = numbers(value, integral=False).astype(np.float64)
+        array = as_numbers(value, integral=False).astype(np.float64)
         low, high = self.exponents
         real = np.nan_to_num(array, nan=0.0, posinf=np.finfo(float).max, neginf=-np.finfo(float).max)
         # frexp gives a mantissa from 1/2 on: the magnitude is at least 2**(exponent - 1).
-        place = np.clip(np.frexp(real)[1].astype(np.int64) - 1 - low, -1, high - low - 1) + 1
-        place[real == 0] = 0
+        index = np.clip(np.frexp(real)[1].astype(np.int64) - 1 - low, -1, high - low - 1) + 1
+        index[real == 0] = 0
         half = high - low
-        return np.bincount(half + np.where(real < 0, -place, place), minlength=2 * half + 1).astype(np.int64)
+        return np.bincount(half + np.where(real < 0, -index, index), minlength=2 * half + 1).astype(np.int64)
 
-    def _border(self, place: int) -> float:
+    def _border(self, index: int) -> float:
         """Return the lower border of a bin, or the upper one of the bin before it."""
         low, high = self.exponents
-        from_zero = place - (high - low)
+        from_zero = index - (high - low)
         if from_zero > 0:
             return math.ldexp(1.0, low + from_zero - 1)
         return -math.ldexp(1.0, low - from_zero)

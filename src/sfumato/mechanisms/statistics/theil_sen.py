@@ -1,4 +1,4 @@
-"""The line through most of the data: the median of the slopes of pairs, and of what they leave."""
+"""Theil-Sen regression: the private median of pairwise slopes, robust to outliers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from sfumato import _check
 from sfumato.errors import NeighboringMismatch
-from sfumato.mechanisms.grid import Grid
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number
-from sfumato.mechanisms.records import table
-from sfumato.mechanisms.release import Release
-from sfumato.mechanisms.statistics.quantiles import Quantile
-from sfumato.mechanisms.statistics.regression import Line
+from sfumato.mechanisms.base.grid import Grid
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.query.records import as_table
+from sfumato.mechanisms.statistics.least_squares import LinearFit
+from sfumato.mechanisms.statistics.quantile.quantiles import Quantile
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.numerics.rounding import fraction_up
 from sfumato.privacy.leaves.exponential import Exponential
@@ -48,8 +48,8 @@ class TheilSen(Mechanism):
     -----
     Guarantee: epsilon-DP. A replaced record changes one slope in each matching, so at most k of all slopes,
     and their `Quantile` under replace-one moves as in a chain of k neighbors, at a kth of the budget each:
-    the ranges of its losses add. The intercept is the median of what the slope, which was told, leaves of the
-    responses: one number for each record. The matchings are drawn independently of the data.
+    the ranges of its losses add. The intercept is the median of what the slope, which was released, leaves of
+    the responses: one number for each record. The matchings are drawn independently of the data.
 
     References
     ----------
@@ -57,6 +57,7 @@ class TheilSen(Mechanism):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> x = rng.uniform(0, 10, 5000)
     >>> y = np.where(rng.random(5000) < 0.1, 1e6, 3 + 0.5 * x + rng.normal(0, 0.1, 5000))
@@ -103,12 +104,12 @@ class TheilSen(Mechanism):
         Returns
         -------
         Release
-            Of a `Line`.
+            Of a `LinearFit`.
         """
-        array = table(value, 2, name="value")
+        array = as_table(value, 2, name="value")
         source = random_source(rng)
-        most = np.finfo(np.float64).max / 4
-        real = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=most, neginf=-most)
+        maximum = np.finfo(np.float64).max / 4
+        real = np.nan_to_num(array.astype(np.float64), nan=0.0, posinf=maximum, neginf=-maximum)
         slopes = [np.zeros(0)]
         for _ in range(self.matchings):
             order = np.argsort(source.words(len(real)), kind="stable")
@@ -121,7 +122,7 @@ class TheilSen(Mechanism):
             rest = real[:, 1] - slope * real[:, 0]
         intercept = float(self._intercept.release(rest, source).value)
         return Release(
-            value=Line(intercept, np.array([slope])),
+            value=LinearFit(intercept, np.array([slope])),
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,

@@ -1,4 +1,4 @@
-"""The mean without the outermost records on either side."""
+"""The trimmed mean: the mean of the records between two private quantiles."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.mechanisms.grid import Grid
-from sfumato.mechanisms.laplace import Laplace
-from sfumato.mechanisms.measurement import Measurement
-from sfumato.mechanisms.mechanism import Mechanism
-from sfumato.mechanisms.rational import Number
-from sfumato.mechanisms.release import Release
-from sfumato.mechanisms.statistics.quantiles import Quantiles, without_nan
-from sfumato.mechanisms.sums import Mean, checked_bounds
+from sfumato.mechanisms.base.grid import Grid
+from sfumato.mechanisms.base.measurement import Measurement
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.noise.laplace import Laplace
+from sfumato.mechanisms.query.sums import Mean, checked_bounds
+from sfumato.mechanisms.statistics.quantile.quantiles import Quantiles, without_nan
 from sfumato.numerics.randomness.source import Rng, random_source
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
@@ -47,11 +47,12 @@ class TrimmedMean(Mechanism):
     -----
     Guarantee: basic composition of `Quantiles` and of `Laplace` noise on a `Mean` of private size between
     them, epsilon-DP. The second is taken of the records from the first quantile to the second, which were
-    told: dropping records by a public rule moves no more than keeping them. Under zero-out a neutral record
-    is left out, as for every `Query`.
+    released: dropping records by a public rule moves no more than keeping them. Under zero-out a neutral
+    record is left out, as for every `Query`.
 
     Examples
     --------
+    >>> import numpy as np
     >>> mechanism = TrimmedMean(trim=0.05, bounds=(-1e6, 1e6), epsilon=2.0)
     >>> data = np.append(np.random.default_rng(0).normal(50, 1, 20_000), np.full(300, 9e5))
     >>> round(mechanism.release(data, rng=1).value, 1)
@@ -99,9 +100,9 @@ class TrimmedMean(Mechanism):
         if lower == upper:
             upper = float(np.nextafter(lower, np.inf))
         measurement = self._mean((lower, upper))
-        kept = data[(data >= lower) & (data <= upper)]
+        retained = data[(data >= lower) & (data <= upper)]
         return Release(
-            value=measurement.query.estimate(measurement.release(kept, source)),
+            value=measurement.query.estimate(measurement.release(retained, source)),
             loss=self.privacy_loss,
             neighboring=self.neighboring,
             simulated=source.simulated,

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from sfumato.mechanisms.statistics.count_tree import TreeCounts
+from sfumato.mechanisms.statistics.quantile.count_tree import TreeCounts
 
 __all__ = ["leaf_counts", "with_leaves"]
 

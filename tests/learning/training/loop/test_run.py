@@ -13,7 +13,7 @@ from sfumato.errors import ParameterError
 from sfumato.learning import PoissonSampler, ShuffledSampler
 from sfumato.learning.sampling.users import UserRecordsSampler
 from sfumato.ledger import Ledger
-from sfumato.mechanisms.factorization.banded import BandedToeplitz
+from sfumato.mechanisms.factorization.strategies.banded import BandedToeplitz
 from tests.run_time import run_time
 
 if run_time(__name__):

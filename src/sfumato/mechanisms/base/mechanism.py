@@ -1,0 +1,80 @@
+"""The base class of all mechanisms: frozen parameters, a privacy loss, and a release."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+from sfumato import _check
+from sfumato.mechanisms.base.release import Release
+from sfumato.numerics.randomness.source import Rng, random_source
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["Mechanism"]
+
+
+class Mechanism(ABC):
+    """A randomized answer whose loss follows from the same frozen parameters that its sampler uses.
+
+    Subclasses are frozen dataclasses. A mechanism knows nothing of tables, files or ledgers: releasing
+    through it charges nobody, which is the caller's to do.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import Laplace
+    >>> noisy = Laplace.calibrated(sensitivity=1, epsilon=0.5)
+    >>> isinstance(noisy, Mechanism), noisy.privacy_loss.epsilon()
+    (True, 0.5)
+    >>> noisy.release(1000, rng=7).value
+    999
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def privacy_loss(self) -> PrivacyLoss:
+        """The loss of one release; it depends on the parameters alone."""
+
+    @property
+    @abstractmethod
+    def neighboring(self) -> Neighboring:
+        """Who is protected: the neighboring relation under which the parameters and the loss are stated."""
+
+    @abstractmethod
+    def release(self, value: Any, rng: Rng = None) -> Release:
+        """Draw one release.
+
+        Parameters
+        ----------
+        value
+            The exact, private value.
+        rng : None, int, numpy Generator or RandomSource
+            None draws from the operating system's entropy. A seed or a Generator simulates: the release is
+            marked so, and no ledger takes it for real.
+
+        Returns
+        -------
+        Release
+        """
+
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
+        """Draw the values of many independent releases of one exact value, for simulations and audits.
+
+        Parameters
+        ----------
+        value
+            As in ``release``. Made-up: each of the releases costs ``privacy_loss``.
+        size : int
+            How many.
+        rng : None, int, numpy Generator or RandomSource
+            As in ``release``.
+
+        Returns
+        -------
+        sequence or array
+            One value in each entry of its first axis.
+        """
+        source = random_source(rng)
+        return [self.release(value, source).value for _ in range(_check.integer("size", size, minimum=1))]

@@ -1,0 +1,272 @@
+"""The base class of queries: exact functions of the data with a proven sensitivity."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.base.lattice_release import LatticeRelease
+from sfumato.mechanisms.base.sensitivity import Norm, Shift, Stability
+from sfumato.numerics.rounding import fraction_up
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["Query", "TransformedQuery"]
+
+
+class Query(ABC):
+    """A function of the data with a proven sensitivity; it adds no noise.
+
+    A query's answer is a whole number of steps (or an array of them): each record is turned into integers by
+    a function of that record alone, and integers are added. Float addition, whose result depends on the order
+    and whose error no sensitivity counts, never happens. The sensitivity is that of exactly this integer
+    function, and a mechanism adds its integer noise to it; only then is the result multiplied by the step.
+
+    Data is a numpy array with one record per entry of its first axis, each the record of one privacy unit
+    (see ``after`` for units with several records).
+
+    Notes
+    -----
+    Under ``ZERO_OUT`` the neutral record contributes nothing, to the count neither.
+
+    Examples
+    --------
+    >>> from sfumato.mechanisms import Count
+    >>> isinstance(Count(), Query), Count().sensitivity(Neighboring.ADD_REMOVE, Norm.L1)
+    (True, 1.0)
+    """
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def step(self) -> int | Fraction:
+        """What one step is worth; the int 1 where answers are whole numbers."""
+
+    @property
+    @abstractmethod
+    def entries(self) -> int:
+        """How many numbers the answer holds."""
+
+    @abstractmethod
+    def steps(self, data: Any) -> int | NDArray[np.int64]:
+        """Return the exact answer in steps: private, to be given to a mechanism only.
+
+        Parameters
+        ----------
+        data : array
+            One record in each entry of the first axis.
+
+        Returns
+        -------
+        int, or array of int64 of shape (entries,)
+            In steps of `step`; private.
+        """
+
+    @abstractmethod
+    def shift(self, neighboring: Neighboring) -> Shift:
+        """Return the exact bound on the answer's move, in steps.
+
+        Parameters
+        ----------
+        neighboring : Neighboring
+            Who may change, and how.
+
+        Returns
+        -------
+        Shift
+            In steps of `step`, in every norm.
+
+        Raises
+        ------
+        UnboundedSensitivity
+            If none is proved under that relation.
+        """
+
+    @property
+    def draws(self) -> bool:
+        """Whether two answers to one dataset may differ, as a transformation may draw a lot."""
+        return False
+
+    @property
+    def simulated(self) -> bool:
+        """Whether the answer follows a seed, as a lot may; a release of it protects nobody."""
+        return False
+
+    @final
+    def sensitivity(self, neighboring: Neighboring, norm: Norm) -> float:
+        """Return the most that one unit moves the answer, in the unit of the answer.
+
+        Parameters
+        ----------
+        neighboring : Neighboring
+        norm : Norm
+
+        Returns
+        -------
+        float
+            Rounded up.
+
+        Raises
+        ------
+        UnboundedSensitivity
+            If none is proved under that relation.
+        """
+        step = 1 if norm is Norm.L0 else self.step
+        return fraction_up(self.shift(neighboring).norm(norm) * step)
+
+    @final
+    def __call__(self, data: Any) -> Any:
+        """Return the exact answer: private, for tests and for the data's owner."""
+        steps = self.steps(data)
+        if isinstance(self.step, int):
+            return steps
+        if isinstance(steps, int):
+            return float(steps * self.step)
+        return np.asarray(steps * float(self.step), dtype=np.float64)
+
+    def estimate(self, release: LatticeRelease) -> Any:
+        """Return what the query is after, from a release of it; post-processing, free of charge.
+
+        Parameters
+        ----------
+        release : Release
+            Of this query.
+
+        Returns
+        -------
+        float or array
+            In the unit of the data.
+        """
+        return release.value
+
+    def after(
+        self, transformation: Callable[[Any], Any] | None = None, *, stability: Stability | int
+    ) -> TransformedQuery:
+        """Return this query after a stable transformation of the data.
+
+        Parameters
+        ----------
+        transformation : callable, optional
+            Data to data; the data as it is unless given.
+        stability : Stability or int
+            How many records of the result one unit moves. An int is the add/remove stability alone.
+
+        Returns
+        -------
+        TransformedQuery
+
+        Examples
+        --------
+        >>> from sfumato.mechanisms import Count
+        >>> visits = Count().after(stability=Stability.rows(3))
+        >>> visits.sensitivity(Neighboring.ADD_REMOVE, Norm.L1)
+        3.0
+        """
+        stated = stability if isinstance(stability, Stability) else Stability(add_remove=stability)
+        return TransformedQuery(query=self, transformation=transformation, stability=stated)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TransformedQuery(Query):
+    """A query after a stable transformation.
+
+    Parameters
+    ----------
+    query : Query
+    transformation : callable or None
+        Data to data; trusted to have the stated stability (``check_sensitivity`` can search for a violation).
+    stability : Stability
+        The rule for each relation stands there.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sfumato.mechanisms import Count
+    >>> from sfumato.mechanisms import Stability
+    >>> visits = Count().after(stability=Stability.rows(3))
+    >>> visits.sensitivity(Neighboring.ADD_REMOVE, Norm.L1), visits(np.ones(4))
+    (3.0, 4)
+    """
+
+    query: Query
+    transformation: Callable[[Any], Any] | None
+    stability: Stability
+
+    @property
+    def step(self) -> int | Fraction:
+        """What one step is worth."""
+        return self.query.step
+
+    @property
+    def entries(self) -> int:
+        """How many numbers the answer holds."""
+        return self.query.entries
+
+    @property
+    def draws(self) -> bool:
+        """Whether there is a transformation, which may draw."""
+        return self.transformation is not None or self.query.draws
+
+    @property
+    def simulated(self) -> bool:
+        """Whether query or transformation follows a seed."""
+        return self.query.simulated or getattr(self.transformation, "simulated", False) is True
+
+    def steps(self, data: Any) -> int | NDArray[np.int64]:
+        """Return the exact answer in steps.
+
+        Parameters
+        ----------
+        data
+            What the transformation takes.
+
+        Returns
+        -------
+        int, or array of int64 of shape (entries,)
+            In steps of `step`; private.
+        """
+        return self.query.steps(data if self.transformation is None else self.transformation(data))
+
+    def shift(self, neighboring: Neighboring) -> Shift:
+        """Return the query's own bound times the stability.
+
+        Parameters
+        ----------
+        neighboring : Neighboring
+            Who may change, and how.
+
+        Returns
+        -------
+        Shift
+            In steps of `step`, in every norm.
+        """
+        bounds = [
+            self.query.shift(relation).times(count, self.entries)
+            for count, relation in self.stability.factors(neighboring)
+        ]
+        tightest = bounds[0]
+        for bound in bounds[1:]:
+            tightest = tightest.tightest(bound)
+        return tightest
+
+    def estimate(self, release: LatticeRelease) -> Any:
+        """Return what the query is after, from a release of it.
+
+        Parameters
+        ----------
+        release : Release
+            Of this query.
+
+        Returns
+        -------
+        float or array
+            In the unit of the data.
+        """
+        return self.query.estimate(release)

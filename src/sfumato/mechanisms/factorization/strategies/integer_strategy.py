@@ -1,0 +1,71 @@
+"""The base class of strategies in integers: exact measurements, and estimates from noisy ones."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato.mechanisms.factorization.strategies.participation import Participation
+
+__all__ = ["FLOATS", "Array", "IntegerStrategy", "IntegerStrategyStream", "Integers"]
+
+FLOATS = 2.0**-40
+"""What float arithmetic may lose, relative to all measurements' magnitudes in an answer."""
+
+Array: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
+
+
+class IntegerStrategy(ABC):
+    r"""A strategy whose entries are multiples of :math:`2^{-bits}`: what it measures is whole.
+
+    Attributes
+    ----------
+    limit : int
+        Inputs are clamped to this magnitude, so that no measurement leaves 62 bits.
+    variances, spreads, draws : array of shape (steps,)
+        Of each answer: the squares and the magnitudes of its weights on the measurements' noise, added up,
+        and how many measurements it reads. In units of one measurement, inputs being in theirs.
+    floats : float
+        What float arithmetic may add to an answer, over the greatest measurement and in the same units.
+    """
+
+    limit: int
+    variances: Array
+    spreads: Array
+    draws: Array
+    floats: float
+
+    @abstractmethod
+    def squared_sensitivity(self, participation: Participation) -> int:
+        """Return the squared L2 norm, in measured units, by which one unit moves all measurements, exactly.
+
+        Each of its inputs moves by at most 1 in the L2 norm.
+        """
+
+    @abstractmethod
+    def measure(self, values: Integers) -> Integers:
+        """Return the exact measurements of inputs of shape (steps so far, ...), shape (rows so far, ...)."""
+
+    @abstractmethod
+    def estimate(self, measured: Integers, steps: int) -> Array:
+        """Return the prefix sums, shape (steps, ...), from noisy measurements."""
+
+    @abstractmethod
+    def stream(self) -> IntegerStrategyStream:
+        """Return the same, step by step."""
+
+
+class IntegerStrategyStream(ABC):
+    """An integer strategy's exact measurements and estimates, for one step after the other."""
+
+    @abstractmethod
+    def measure(self, value: Integers) -> Integers:
+        """Return the step's measurements, shape (rows of the step, ...)."""
+
+    @abstractmethod
+    def estimate(self, measured: Integers) -> Array:
+        """Return the prefix sum so far from the step's noisy measurements."""

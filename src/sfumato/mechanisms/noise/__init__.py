@@ -1,0 +1,1 @@
+"""Noise mechanisms: Laplace, Gaussian, staircase, truncated and bounded Laplace, and randomized response."""

@@ -1,0 +1,43 @@
+"""Checks and orders counts of keys whose domain is unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.mechanisms.base.grid import whole
+
+__all__ = ["descending_order", "positive_counts"]
+
+_LIMIT = 1 << 61
+
+
+def positive_counts(value: Any) -> tuple[list[Hashable], NDArray[np.int64]]:
+    """Return the keys with a positive count, and their counts; others are as good as absent.
+
+    Parameters
+    ----------
+    value : mapping of keys to ints
+        Private.
+
+    Raises
+    ------
+    ParameterError
+        If it is no mapping, or a count no int; never for a key or a count.
+    """
+    if not isinstance(value, Mapping):
+        remedy = "pass a dict or a collections.Counter"
+        _check.refuse("value", "be a mapping of keys to counts", type(value).__name__, remedy)
+    counts = np.array([whole(count, name="counts") for count in value.values()], dtype=np.int64)
+    present = counts > 0
+    keys = [key for key, there in zip(value, present.tolist(), strict=True) if there]
+    return keys, np.minimum(counts[present], _LIMIT)
+
+
+def descending_order(counts: NDArray[np.int64], words: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """Return the indices of counts from the largest to the smallest, equal ones in random order."""
+    return np.lexsort((words, -counts))

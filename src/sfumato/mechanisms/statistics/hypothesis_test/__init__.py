@@ -1,0 +1,4 @@
+"""Hypothesis tests on noisy statistics: binomial, chi-square, Kolmogorov-Smirnov and t-test.
+
+Each p-value accounts for the noise that was added as well as for sampling.
+"""

@@ -1,0 +1,374 @@
+"""Private quantiles by the exponential mechanism over ranks, and many at once by recursive halving."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sfumato import _check
+from sfumato.mechanisms.base.additive import as_number
+from sfumato.mechanisms.base.grid import LIMIT, Grid, as_grid
+from sfumato.mechanisms.base.mechanism import Mechanism
+from sfumato.mechanisms.base.rational import Number, ceil_log2
+from sfumato.mechanisms.base.release import Release
+from sfumato.mechanisms.query.records import as_numbers
+from sfumato.mechanisms.query.sums import checked_bounds
+from sfumato.mechanisms.statistics.quantile.rank_sampling import (
+    PartitionedNumbers,
+    RankSampler,
+    SortedNumbers,
+)
+from sfumato.numerics.randomness.source import RandomSource, Rng, random_source
+from sfumato.numerics.rounding import fraction_up
+from sfumato.privacy.leaves.exponential import Exponential
+from sfumato.privacy.loss import PrivacyLoss
+from sfumato.privacy.neighboring import Neighboring
+
+__all__ = ["MINIMUM_RATE", "Quantile", "Quantiles", "RankMechanism", "as_quantiles", "without_nan"]
+
+_DENOMINATOR: Final = 1 << 20
+_BITS: Final = 40
+_SPREAD_BITS: Final = 16
+_COARSEST: Final = 960
+_WIDEST: Final = 1 << 60
+MINIMUM_RATE: Final = Fraction(1, 1 << 36)
+"""The smallest rate of a `RankSampler`: with less, an answer tells nothing of the data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankMechanism(Mechanism):
+    """What one quantile and many share: bounds, a grid of answers, a budget."""
+
+    bounds: tuple[Number, Number]
+    epsilon: Number
+    grid: Grid = None  # type: ignore[assignment]  # settled in __post_init__
+    neighboring: Neighboring = Neighboring.ADD_REMOVE
+
+    def __post_init__(self) -> None:
+        lower, upper = checked_bounds(self.bounds)
+        if lower == upper:
+            _check.refuse(
+                "bounds",
+                "be (lower, upper) with lower < upper",
+                self.bounds,
+                "swap them if they are in the wrong order",
+            )
+        object.__setattr__(self, "bounds", (lower, upper))
+        object.__setattr__(self, "epsilon", as_number("epsilon", self.epsilon))
+        given: Grid | None = self.grid
+        if given is None:
+            magnitude = Fraction(max(abs(lower), abs(upper)))
+            whole = isinstance(lower, int) and isinstance(upper, int)
+            exponent = 0 if whole else max(ceil_log2(magnitude) - _BITS, -1074)
+            if exponent > _COARSEST:
+                _check.refuse("bounds", "be at most 2**1000 in magnitude", self.bounds, "use other units")
+            given = Grid(exponent=exponent)
+        object.__setattr__(self, "grid", as_grid(given))
+        low, high = self._ends()
+        if not 1 <= high - low <= _WIDEST or max(abs(low), abs(high)) >= LIMIT:
+            rule = f"be from 1 to 2**60 steps of {self.grid} apart, and within 2**62 steps of zero"
+            _check.refuse("bounds", rule, self.bounds, "pass another grid, or other bounds")
+        if not isinstance(self.neighboring, Neighboring):
+            _check.refuse(
+                "neighboring",
+                "be a Neighboring",
+                self.neighboring,
+                "pass one of its members, such as Neighboring.ADD_REMOVE",
+            )
+        self._check_rates()
+
+    def _check_rates(self) -> None:
+        """Refuse a budget that is too small for what is asked."""
+        raise NotImplementedError
+
+    def _draw(self, target: Fraction, epsilon: Fraction, lower: int, upper: int) -> RankSampler:
+        """Return the draw of one quantile at a cost of epsilon under the relation."""
+        if self.neighboring is Neighboring.ADD_REMOVE:
+            return _one_more(target, epsilon, lower, upper)
+        return RankSampler(target, epsilon / (2 * target.denominator), lower, upper)
+
+    def _ends(self) -> tuple[int, int]:
+        return self.grid.inside(self.bounds)
+
+    def _value(self, steps: int) -> int | float:
+        whole = self.grid.exponent == 0 and all(isinstance(bound, int) for bound in self.bounds)
+        return steps if whole else float(steps * self.grid.step)
+
+    def _released(self, value: Any, source: RandomSource) -> Release:
+        return Release(
+            value=value,
+            loss=self.privacy_loss,
+            neighboring=self.neighboring,
+            simulated=source.simulated,
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantile(RankMechanism):
+    """One quantile of a column, chosen among all points of a grid by how far their ranks are from it.
+
+    Parameters
+    ----------
+    quantile : int, float or Fraction
+        Strictly between 0 and 1; 1/2 is the median. Taken as the nearest fraction with a denominator of at
+        most 2**20.
+    bounds : tuple of two numbers
+        Public bounds of the answer; records are clamped to them. Two ints mean that answers are whole.
+    epsilon : int, float or Fraction
+        What the answer costs; taken as the exact rational.
+    grid : Grid, optional
+        What answers are a multiple of: 1 for int bounds, else 2**-40 of the larger bound.
+    neighboring : Neighboring
+
+    Notes
+    -----
+    Guarantee: epsilon-DP, of bounded range (`sfumato.privacy.Exponential`). The score is minus the distance
+    of the target rank from a point's ranks, in records; one record that is added or removed moves it by at
+    most ``max(q, 1 - q)``, one that is replaced or zeroed by at most 1, and the sensitivity of that relation
+    is used. The size of the data is private. NaN counts as 0; of empty data every answer is as likely.
+
+    References
+    ----------
+    Smith, "Privacy-preserving statistical estimation with optimal convergence rates" (STOC 2011); McSherry,
+    Talwar (FOCS 2007).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ages = np.arange(1000) % 90
+    >>> median = Quantile(quantile=0.5, bounds=(0, 120), epsilon=0.5)
+    >>> median.release(ages, rng=1).value, median.rank_bound(0.05)
+    (44, 16)
+    """
+
+    quantile: Number = Fraction(1, 2)
+
+    def _check_rates(self) -> None:
+        remedy = "pass a share below 1, 0.5 for the median"
+        quantile = _check.fraction("quantile", self.quantile, remedy).limit_denominator(_DENOMINATOR)
+        if not 0 < quantile < 1:
+            _check.refuse("quantile", "be strictly between 0 and 1, to 2**-20", self.quantile, remedy)
+        object.__setattr__(self, "quantile", quantile)
+        if self._draw(Fraction(self.quantile), Fraction(self.epsilon), *self._ends()).rate < MINIMUM_RATE:
+            _check.refuse("epsilon", "be at least about 2**-15", self.epsilon, "such an answer tells nothing")
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """The loss of one release."""
+        return Exponential(fraction_up(Fraction(self.epsilon)), neighboring=self.neighboring)
+
+    def release(self, value: Any, rng: Rng = None) -> Release:
+        """Tell the quantile of a column.
+
+        Parameters
+        ----------
+        value : numpy array of shape (n,)
+            One real number per record; not changed.
+        rng : None, int, numpy Generator or RandomSource
+            None draws from the operating system's entropy; anything seeded only simulates.
+
+        Returns
+        -------
+        Release
+            Of an int for int bounds, else of a float.
+        """
+        source = random_source(rng)
+        return self._released(self.outputs(value, 1, source)[0], source)
+
+    def outputs(self, value: Any, size: int, rng: Rng = None) -> Any:
+        """Draw many answers at once; see `Mechanism.outputs`.
+
+        Parameters
+        ----------
+        value
+            As in `release`; private.
+        size : int
+            How many independent releases are drawn.
+        rng : int, numpy Generator or None
+            None for the operating system's randomness; a seed is for simulation only.
+
+        Returns
+        -------
+        array of shape (size,)
+        """
+        size = _check.integer("size", size, minimum=1)
+        lower, upper = self._ends()
+        ranks = PartitionedNumbers(without_nan(value), self.grid, lower, upper)
+        draw = self._draw(Fraction(self.quantile), Fraction(self.epsilon), lower, upper)
+        return [self._value(point) for point in draw.draws(ranks, size, random_source(rng)).tolist()]
+
+    def rank_bound(self, beta: float) -> int:
+        """Return by how many records the answer's rank is off at most, but with probability ``beta``.
+
+        Parameters
+        ----------
+        beta : float
+            Strictly between 0 and 1.
+
+        Returns
+        -------
+        int
+            With probability at least ``1 - beta`` no more than this many records lie strictly between the
+            answer and the data's own quantile, whatever the data.
+
+        Notes
+        -----
+        Points that are off by more than t records weigh at most their number times exp(-rate b t), and the
+        data's own quantile weighs 1.
+        """
+        lower, upper = self._ends()
+        draw = self._draw(Fraction(self.quantile), Fraction(self.epsilon), lower, upper)
+        odds = math.log(upper - lower + 1) - math.log(_check.unit_interval("beta", beta))
+        return math.ceil(Fraction(odds * (1 + 1e-12)) / (draw.rate * draw.target.denominator))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quantiles(RankMechanism):
+    r"""Many quantiles of a column at once: the middle one first, then each half by itself.
+
+    Parameters
+    ----------
+    quantiles : sequence of int, float or Fraction
+        Strictly between 0 and 1, each above the one before it.
+    bounds, grid, neighboring
+        As in `Quantile`.
+    epsilon : int, float or Fraction
+        Of all answers together.
+
+    Notes
+    -----
+    Guarantee: epsilon-DP; the loss is that of ``d`` choices of bounded range, :math:`d = \lceil\log_2(m +
+    1)\rceil` for m quantiles. Proof: the quantiles released first cut the records into disjoint parts, and
+    each further one is a choice on one part, with the target rank within it. A record that is added or
+    removed is in one part of each of the d levels, so a level costs what one choice costs (parallel
+    composition); one that is replaced or zeroed changes two parts by one record each, or one part by a
+    replacement, and each choice is made at half the cost.
+
+    References
+    ----------
+    Kaplan, Schnapp, Stemmer, "Differentially private approximate quantiles" (ICML 2022).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> deciles = Quantiles(quantiles=[k / 10 for k in range(1, 10)], bounds=(0.0, 1.0), epsilon=1.0)
+    >>> deciles.release(np.linspace(0, 1, 10_001), rng=2).value.round(2).tolist()
+    [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9]
+    """
+
+    quantiles: Sequence[Number] = ()
+
+    def _check_rates(self) -> None:
+        object.__setattr__(self, "quantiles", as_quantiles(self.quantiles))
+        share = Fraction(self.epsilon) / self._levels
+        if share / (4 * _DENOMINATOR) < MINIMUM_RATE:
+            rule = f"be at least 2**-14 for each of the {self._levels} levels"
+            _check.refuse("epsilon", rule, self.epsilon, "ask for fewer quantiles")
+
+    @property
+    def _levels(self) -> int:
+        return len(self.quantiles).bit_length()
+
+    @property
+    def privacy_loss(self) -> PrivacyLoss:
+        """The loss of one release."""
+        share = fraction_up(Fraction(self.epsilon) / self._levels)
+        return Exponential(share, neighboring=self.neighboring) * self._levels
+
+    def release(self, value: Any, rng: Rng = None) -> Release:
+        """Tell the quantiles of a column.
+
+        Parameters
+        ----------
+        value : numpy array of shape (n,)
+            One real number per record; not changed.
+        rng : None, int, numpy Generator or RandomSource
+            None draws from the operating system's entropy; anything seeded only simulates.
+
+        Returns
+        -------
+        Release
+            Of an array of shape (m,), not falling.
+        """
+        source = random_source(rng)
+        lower, upper = self._ends()
+        steps = np.clip(self.grid.round(np.sort(without_nan(value))), lower, upper)
+        # Each record is spread within its step, so that those distinguished by no value are distinguished by
+        # lot.
+        bits = min(_SPREAD_BITS, max(0, 60 - max(abs(lower), abs(upper)).bit_length()))
+        if bits:
+            steps = np.sort((steps << bits) + (source.words(len(steps)) >> (64 - bits)).astype(np.int64))
+        found = [0] * len(self.quantiles)
+        ends = lower << bits, ((upper + 1) << bits) - 1
+        parts = [_Part(0, len(found), SortedNumbers(steps), Fraction(0), Fraction(1), *ends)]
+        for part in parts:
+            if part.first < part.last:
+                parts.extend(self._halved(part, found, source))
+        return self._released(np.array([self._value(point >> bits) for point in found]), source)
+
+    def _halved(self, part: _Part, found: list[int], source: RandomSource) -> tuple[_Part, _Part]:
+        """Find the middle one of a part's quantiles, and return the two parts beside it."""
+        middle = (part.first + part.last) // 2
+        quantile = Fraction(self.quantiles[middle])
+        target = (quantile - part.share_below) / (part.share_up_to - part.share_below)
+        halves = 1 if self.neighboring is Neighboring.ADD_REMOVE else 2
+        epsilon = Fraction(self.epsilon) / self._levels / halves
+        point = _one_more(target, epsilon, part.lower, part.upper).draw(part.records, source)
+        found[middle] = point
+        below = part._replace(
+            last=middle, records=part.records.between(None, point), share_up_to=quantile, upper=point
+        )
+        above = part._replace(
+            first=middle + 1, records=part.records.between(point, None), share_below=quantile, lower=point
+        )
+        return below, above
+
+
+class _Part(NamedTuple):
+    """Records between two quantiles, and those from ``first`` to before ``last`` that are still open."""
+
+    first: int
+    last: int
+    records: SortedNumbers
+    share_below: Fraction
+    share_up_to: Fraction
+    lower: int
+    upper: int
+
+
+def _one_more(target: Fraction, epsilon: Fraction, lower: int, upper: int) -> RankSampler:
+    """Return the draw that costs epsilon where one record more or less is hidden."""
+    target = target.limit_denominator(_DENOMINATOR)
+    a, b = target.numerator, target.denominator
+    return RankSampler(target, epsilon / (2 * max(a, b - a)), lower, upper)
+
+
+def as_quantiles(given: object) -> tuple[Fraction, ...]:
+    """Return quantiles as fractions, or refuse what are none."""
+    rule = "be numbers strictly between 0 and 1, each above the one before it, to 2**-20"
+    if isinstance(given, str) or not isinstance(given, Sequence | np.ndarray) or not len(given):
+        _check.refuse("quantiles", rule, given, "pass a list, (0.25, 0.5, 0.75) for quartiles")
+    found: list[Fraction] = []
+    for number in given:
+        exact = _check.fraction("quantiles", number, "pass shares below 1, 0.5 for the median")
+        nearest = exact.limit_denominator(_DENOMINATOR)
+        if not (found[-1] if found else 0) < nearest < 1:
+            _check.refuse("quantiles", rule, number, "pass 0.5 for the median")
+        found.append(nearest)
+    return tuple(found)
+
+
+def without_nan(value: Any) -> NDArray[Any]:
+    """Return one number per record, 0 for NaN."""
+    array = as_numbers(value, integral=False)
+    if array.dtype.kind == "f" and np.isnan(np.min(array, initial=0)):
+        return np.asarray(np.nan_to_num(array, nan=0.0, posinf=np.inf, neginf=-np.inf))
+    return np.asarray(array)
