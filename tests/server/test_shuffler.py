@@ -270,8 +270,8 @@ def test_nonces_are_not_beside_reports(tmp_path: Path) -> None:
     with opened(made, tmp_path) as shuffler:
         shuffler.take([envelope(made, client) for client in range(3)])
     with sqlite3.connect(tmp_path / "waiting.db") as base:
-        held = [bytes(row[0]) for row in base.execute("SELECT held FROM slot")]
-        seen = {bytes(row[0]) for row in base.execute("SELECT seen FROM nonce")}
+        held = [bytes(row[0]) for row in base.execute("SELECT content FROM slot")]
+        seen = {bytes(row[0]) for row in base.execute("SELECT value FROM nonce")}
     base.close()
     assert seen == {made.device.nonce(client.to_bytes(16, "big")) for client in range(3)}
     assert not any(nonce in row for nonce in seen for row in held)
@@ -285,7 +285,7 @@ def test_a_batch_that_was_not_written_out_is_so_at_the_next_start(tmp_path: Path
         shuffler.take([envelope(made, client) for client in range(2)])
         data = shuffler.path(1).read_bytes()
     with sqlite3.connect(tmp_path / "waiting.db") as base:
-        base.execute("INSERT INTO ready VALUES (1, ?)", (data,))
+        base.execute("INSERT INTO batch VALUES (1, ?)", (data,))
     base.close()
     (tmp_path / "batches" / "batch-000001.mixed").unlink()
     (tmp_path / "batches" / "batch-000001.part").write_bytes(b"half")
@@ -408,9 +408,9 @@ class FailingDisk:
         return getattr(self.real, name)
 
 
-@pytest.mark.parametrize("also", ["SELECT batches", "SELECT place", "ROLLBACK", "nothing"])
+@pytest.mark.parametrize("also", ["SELECT batches", "SELECT number", "ROLLBACK", "nothing"])
 @pytest.mark.parametrize(
-    "first", ["BEGIN", "UPDATE about", "INSERT OR", "SELECT held", "INSERT INTO ready", "COMMIT"]
+    "first", ["BEGIN", "UPDATE collection", "INSERT OR", "SELECT content", "INSERT INTO batch", "COMMIT"]
 )
 def test_a_failure_while_it_looks_what_a_failure_left(quick: Path, first: str, also: str) -> None:
     made = collection(3)

@@ -33,7 +33,7 @@ def shuffler() -> Iterator[Shuffler]:
 async def front(shuffler: Shuffler, said: list[str], **limits: Any) -> AsyncIterator[tuple[Front, Taker]]:
     taker = Taker(shuffler, Limits(**limits), said.append)
     try:
-        yield Front(shuffler, taker, Limits(**limits), MADE.told(), said.append), taker
+        yield Front(shuffler, taker, Limits(**limits), MADE.specification(), said.append), taker
     finally:
         taker.stop()
 

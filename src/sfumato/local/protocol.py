@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,9 @@ class ReportProtocol(ABC, Generic[Device, Told]):
     """
 
     __slots__ = ()
+
+    wire_name: ClassVar[str]
+    """What the protocol is called in files, for ever."""
 
     device: Device
 

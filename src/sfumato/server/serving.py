@@ -84,7 +84,7 @@ def serve(
     collection, key, folder
         See `Shuffler`.
     told : mapping, optional
-        What devices are told of the collection; ``collection.told()`` by default.
+        What devices are told of the collection; ``collection.specification()`` by default.
     host : str
         An address of this machine.
     port : int
@@ -107,7 +107,7 @@ def serve(
         _check_certificate(*certificate)
     with Shuffler(collection, key, folder) as shuffler, _listening(host, port) as listening:
         taker = Taker(shuffler, limits, say)
-        app = Front(shuffler, taker, limits, dict(collection.told() if told is None else told), say)
+        app = Front(shuffler, taker, limits, dict(collection.specification() if told is None else told), say)
         config = uvicorn.Config(
             app,
             http=_patient(limits.seconds),

@@ -21,7 +21,7 @@ DOMAINS = (Domain(["a", "b"]), Domain(range(10, 13)))
 PEOPLE = list(product("ab", range(10, 13)))
 
 
-def small(kind: Any, epsilon: float, protocol: str = "RandomizedResponse") -> Any:
+def small(kind: Any, epsilon: float, protocol: str = "randomized-response") -> Any:
     return kind(epsilon=epsilon, domains=DOMAINS, protocol=protocol)
 
 
@@ -50,18 +50,18 @@ def law_of(made: Any, person: Any) -> dict[bytes, Fraction]:
 
 
 @cases("kind", KINDS)
-@cases("protocol", ["RandomizedResponse", "OptimizedUnaryEncoding"])
+@cases("protocol", ["randomized-response", "optimized-unary-encoding"])
 @cases("epsilon", [0.5, 1.0, 4.0])
 def test_the_odds_of_whole_persons_are_those_of_epsilon(kind: Any, protocol: str, epsilon: float) -> None:
     made = small(kind, epsilon, protocol)
     odds = worst_odds(lambda person: law_of(made, person), PEOPLE)
     # Unary reports that support no made-up answer but the true one are few: fake data mix them with others.
-    share = 0.5 if kind is FakeData and protocol != "RandomizedResponse" else 0.999
+    share = 0.5 if kind is FakeData and protocol != "randomized-response" else 0.999
     assert below_exponential(odds, epsilon, share)
 
 
 def test_sampling_among_fake_data_amplifies_one_answer_and_no_person() -> None:
-    made = FakeData(epsilon=1.0, domains=DOMAINS[:1] * 2, protocol="RandomizedResponse")
+    made = FakeData(epsilon=1.0, domains=DOMAINS[:1] * 2, protocol="randomized-response")
     laws = {person: law_of(made, person) for person in product("ab", "ab")}
     whole = worst_odds(laws.__getitem__, [("a", "a"), ("b", "b")])
     single = worst_odds(laws.__getitem__, [("a", "a"), ("b", "a")])
@@ -96,7 +96,7 @@ def test_the_parts_never_cost_more_than_all(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_specification_makes_the_same_randomizer(kind: Any) -> None:
-    made = small(kind, 1.0, "OptimalLocalHashing")
+    made = small(kind, 1.0, "optimal-local-hashing")
     told = json.loads(json.dumps(made.specification()))
     again: Any = Randomizer.from_specification(told)
     assert type(again) is kind
@@ -113,8 +113,8 @@ def test_a_specification_makes_the_same_randomizer(kind: Any) -> None:
         {"domains": None},
         {"domains": {"each": [1]}},
         {"domains": {"each": []}},
-        {"protocol_of_one": "SplitBudget"},
-        {"protocol_of_one": []},
+        {"oracle": "split-budget"},
+        {"oracle": []},
         {"epsilon": 2.0},
         {"parts": []},
     ]
@@ -152,14 +152,14 @@ def test_parameters_that_break_a_rule() -> None:
     for domains in wrong:
         with pytest.raises(ParameterError, match="domains must be"):
             SampledAttribute(epsilon=1.0, domains=domains)
-    for protocol in ("SplitBudget", "OneBitMean", "no such"):
+    for protocol in ("split-budget", "one-bit-mean", "no such"):
         with pytest.raises(ParameterError, match="protocol must name"):
             SplitBudget(epsilon=1.0, domains=DOMAINS, protocol=protocol)
 
 
 def test_nothing_hides_after_a_short_part() -> None:
     made = SampledAttribute(
-        epsilon=1.0, domains=(Domain(range(2)), Domain(range(1000))), protocol="RandomizedResponse"
+        epsilon=1.0, domains=(Domain(range(2)), Domain(range(1000))), protocol="randomized-response"
     )
     records = made.randomize_batch([(0, 7)] * 200, 1).records.copy()
     short = made.named(records) == 0
@@ -173,8 +173,8 @@ def test_nothing_hides_after_a_short_part() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_protocols_of_several_messages_are_refused(kind: Any) -> None:
     domains = (Domain(range(3)), Domain(range(4)))
-    told = {**kind(epsilon=1.0, domains=domains).specification(), "protocol_of_one": "ShuffledHistogram"}
+    told = {**kind(epsilon=1.0, domains=domains).specification(), "oracle": "shuffled-histogram"}
     with pytest.raises(ParameterError, match="protocol must name a client half"):
-        kind(epsilon=1.0, domains=domains, protocol="ShuffledHistogram")
+        kind(epsilon=1.0, domains=domains, protocol="shuffled-histogram")
     with pytest.raises(ParameterError, match="protocol must name a client half"):
         Randomizer.from_specification(told)

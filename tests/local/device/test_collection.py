@@ -97,29 +97,29 @@ def test_an_envelope_opens_in_no_other_collection(changes: dict[str, Any]) -> No
 def test_it_goes_by_way_of_json() -> None:
     for randomizer in KINDS:
         own = made(randomizer=randomizer)
-        again = device.Collection.from_told(json.loads(json.dumps(own.told())))
+        again = device.Collection.from_specification(json.loads(json.dumps(own.specification())))
         assert again == own
         assert again.id == own.id
     # pinned: an id that changes would refuse every envelope of a collection that runs
     keys = {
         role: SecretKey(role, seed * 32).public for role, seed in (("analyst", b"\1"), ("shuffler", b"\2"))
     }
-    assert made(**keys).id.hex() == "b057ef6854b9480e83258658721739fb8f9f61d436f2a11216b9d725400e0342"
+    assert made(**keys).id.hex() == "75479e5dd33c11e678c32ee492acf0c8c4b9858a14cf4ea21f2b56f05f523eca"
 
 
 def test_what_json_has_not_is_given() -> None:
     domain = device.Domain([("a", 1), ("b", 2)])
     own = made(randomizer=device.RandomizedResponse(epsilon=1.0, domain=domain))
     with pytest.raises(ParameterError, match="domain"):
-        device.Collection.from_told(own.told())
-    assert device.Collection.from_told(own.told(), domain=domain).id == own.id
+        device.Collection.from_specification(own.specification())
+    assert device.Collection.from_specification(own.specification(), domain=domain).id == own.id
 
 
 @cases(
     ("changes", "rule"),
     [
-        ({"sfumato_collection": 2}, "known format"),
-        ({"surprise": 1}, "tell what this version knows"),
+        ({"version": 2}, "version of sfumato.collection"),
+        ({"surprise": 1}, "have only fields that are known here"),
         ({"randomizer": None}, "randomizer must be a dict"),
         ({"batch_size": "10"}, "batch_size must be an integer"),
         ({"batch_size": 1}, "batch_size must be an integer of at least 2"),
@@ -130,9 +130,9 @@ def test_what_json_has_not_is_given() -> None:
 )
 def test_a_bad_file_is_refused(changes: dict[str, Any], rule: str) -> None:
     with pytest.raises(ParameterError, match=rule):
-        device.Collection.from_told({**made().told(), **changes})
-    with pytest.raises(ParameterError, match="known format"):
-        device.Collection.from_told([])  # type: ignore[arg-type]
+        device.Collection.from_specification({**made().specification(), **changes})
+    with pytest.raises(ParameterError, match="of the format sfumato.collection"):
+        device.Collection.from_specification([])  # type: ignore[arg-type]
 
 
 def test_bad_parts_are_refused_and_never_shown() -> None:
@@ -173,7 +173,7 @@ def leaves(told: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 @pytest.mark.parametrize("randomizer", KINDS, ids=lambda kind: type(kind).__name__)
 def test_a_file_of_a_stranger_is_refused_in_words(randomizer: device.Randomizer) -> None:
-    told = made(randomizer=randomizer).told()
+    told = made(randomizer=randomizer).specification()
     refused = 0
     for path in leaves(told):
         for junk in JUNK:
@@ -184,7 +184,7 @@ def test_a_file_of_a_stranger_is_refused_in_words(randomizer: device.Randomizer)
             if path:
                 place[path[-1]] = junk
             try:
-                device.Collection.from_told(changed if path else junk)
+                device.Collection.from_specification(changed if path else junk)
             except ParameterError:
                 refused += 1
     assert refused > 80

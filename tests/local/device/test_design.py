@@ -22,11 +22,11 @@ from tests.local.laws import below_exponential, of_more_epsilon, reports, worst_
 
 KINDS: list[Any] = [HadamardResponse, OneBitHadamard, ProjectiveGeometryResponse, SubsetSelection]
 DIGESTS = {
-    "HadamardResponse": "09fc3a2bf7dff7f2",
-    "OneBitHadamard": "4a5a3617066a844d",
-    "ProjectiveGeometryResponse": "b69eef5a0dfc42fb",
-    "SubsetSelection": "0ab9f0723bac8181",
-    "NoisyHistogram": "4a7732092a69a578",
+    "HadamardResponse": "698de13268e8db99",
+    "OneBitHadamard": "d1795956a2c54247",
+    "ProjectiveGeometryResponse": "a04e48466f5d2082",
+    "SubsetSelection": "c4701d5b2a9cde5c",
+    "NoisyHistogram": "2658e204778af9ee",
 }
 
 

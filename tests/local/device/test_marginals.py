@@ -20,7 +20,7 @@ PEOPLE = list(product("ab", range(10, 13), range(2)))
 VIEWS = ((0, 1), (1, 2), (0, 2))
 
 
-def small(kind: Any, epsilon: float, protocol: str = "RandomizedResponse") -> Any:
+def small(kind: Any, epsilon: float, protocol: str = "randomized-response") -> Any:
     if kind is FourierMarginals:
         return kind(epsilon=epsilon, domains=DOMAINS, order=2, weights=(3, 2))
     return kind(epsilon=epsilon, domains=DOMAINS, views=VIEWS, protocols=(protocol,) * 3)
@@ -37,7 +37,7 @@ def test_the_odds_of_whole_rows_are_those_of_epsilon(kind: Any, epsilon: float) 
 
 
 def test_unary_tables_keep_epsilon_too() -> None:
-    made = small(SampledMarginals, 1.0, "OptimizedUnaryEncoding")
+    made = small(SampledMarginals, 1.0, "optimized-unary-encoding")
     assert below_exponential(worst_odds(made.probabilities, PEOPLE[::3]), 1.0)
 
 
@@ -96,7 +96,7 @@ def test_a_specification_makes_the_same_randomizer(kind: Any) -> None:
         {"tickets": ""},
         {"views": [[0, 1]]},
         {"views": 3},
-        {"protocols": ["RandomizedResponse"]},
+        {"protocols": ["randomized-response"]},
         {"protocols": None},
     ]
     for change in changes:
@@ -161,8 +161,8 @@ def test_parameters_that_break_a_rule() -> None:
     views: list[Any] = [3, [], [()], [(1, 0)], [(0, 0)], [(0, 5)], [(-1, 0)], [(0, 1), (0, 1)], [("a",)]]
     for view in views:
         with pytest.raises(ParameterError, match="views must"):
-            SampledMarginals(epsilon=1.0, domains=DOMAINS, views=view, protocols=("RandomizedResponse",))
-    lists: list[Any] = [("no such",), ("SplitBudget",), (), None, ([],)]
+            SampledMarginals(epsilon=1.0, domains=DOMAINS, views=view, protocols=("randomized-response",))
+    lists: list[Any] = [("no such",), ("split-budget",), (), None, ([],)]
     for names in lists:
         with pytest.raises(ParameterError, match="protocols must"):
             SampledMarginals(epsilon=1.0, domains=DOMAINS, views=((0, 1),), protocols=names)
@@ -171,13 +171,13 @@ def test_parameters_that_break_a_rule() -> None:
             epsilon=1.0,
             domains=(Domain(range(2000)),) * 2,
             views=((0, 1),),
-            protocols=("RandomizedResponse",),
+            protocols=("randomized-response",),
         )
 
 
 def test_protocols_of_several_messages_are_refused() -> None:
-    told = {**small(SampledMarginals, 1.0).specification(), "protocols": ["ShuffledHistogram"] * 3}
-    for make in (lambda: small(SampledMarginals, 1.0, "ShuffledHistogram"), lambda: made_again(told)):
+    told = {**small(SampledMarginals, 1.0).specification(), "oracles": ["shuffled-histogram"] * 3}
+    for make in (lambda: small(SampledMarginals, 1.0, "shuffled-histogram"), lambda: made_again(told)):
         with pytest.raises(ParameterError, match="protocols must name a client half"):
             make()
 
@@ -190,7 +190,7 @@ def made_again(told: Any) -> Randomizer:
 def test_many_rows_are_read_piece_by_piece(kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.random.default_rng(1).integers(0, 2, (1000, 3))
     common: dict[str, Any] = {"epsilon": 12.0, "domains": (Domain(range(2)),) * 3}
-    one_each: dict[str, Any] = {"views": ((0,), (1,), (2,)), "protocols": ("RandomizedResponse",) * 3}
+    one_each: dict[str, Any] = {"views": ((0,), (1,), (2,)), "protocols": ("randomized-response",) * 3}
     made = kind(**common, order=1) if kind is FourierMarginals else kind(**common, **one_each)
     monkeypatch.setattr("sfumato.local.device.rows._BLOCK", 99)
     records = made.randomize_batch(rows, 1).records

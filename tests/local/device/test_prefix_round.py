@@ -15,7 +15,7 @@ from tests.chance import accepts_only
 from tests.local.laws import below_exponential, named_alike, reports, worst_odds
 
 TINY = Strings(length=3, alphabet="ab")
-PROTOCOLS = ["RandomizedResponse", "ProjectiveGeometryResponse", "OneBitHadamard", "OptimizedUnaryEncoding"]
+PROTOCOLS = ["randomized-response", "projective-geometry-response", "one-bit-hadamard", "optimized-unary-encoding"]
 VALUES = ["", "a", "b", "ab", "aba", "abb", "bab"]
 
 
@@ -73,7 +73,7 @@ def test_a_specification_makes_the_same_randomizer(alphabet: Any) -> None:
         {"given": ["x"]},
         {"stop": 1},
         {"stop": None},
-        {"protocol_of_one": "SplitBudget"},
+        {"oracle": "split-budget"},
         {"part": "00"},
         {"epsilon": 2.0},
     ]
@@ -93,7 +93,7 @@ def test_parameters_that_break_a_rule() -> None:
         ({"given": ("ab",)}, "given must be different"),
         ({"given": ("abab",)}, "given must be different"),
         ({"given": ("x",)}, "values must be"),
-        ({"protocol": "PrefixRound"}, "protocol must name"),
+        ({"protocol": "prefix-round"}, "protocol must name"),
         ({"strings": Strings(length=9), "start": 0, "given": ("",), "stop": 5}, "stop must make at most"),
     ]
     for change, told in wrong:

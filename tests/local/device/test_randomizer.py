@@ -41,7 +41,7 @@ def test_the_client_half_loads_only_numpy_and_cryptography() -> None:
     assert libraries <= {"sfumato", "numpy", "cryptography"}
     ours = [name for name in loaded if name.startswith("sfumato.")]
     rooms = {name.split(".")[1] for name in ours}
-    assert rooms == {"_check", "_durable", "_lazy", "errors", "local", "numerics"}
+    assert rooms == {"_check", "_durable", "_lazy", "_wire", "errors", "local", "numerics"}
     assert {name.split(".")[2] for name in ours if name.startswith("sfumato.local.")} == {"device"}
 
 
@@ -70,7 +70,7 @@ def test_digests_tell_parameters_apart(kind: type[Randomizer]) -> None:
 def test_digests_are_fixed_for_ever() -> None:
     assert (
         RandomizedResponse(epsilon=1.0, domain=Domain(range(5))).digest.hex()
-        == "6266748349d27f1f1c37aa0ddb46f82d54e49838b44bea78ab9aaf539cddb171"
+        == "1456a2be5262a68c641411e0965fdd69d53ff2a8d0775c9f7eb48a830498b2ed"
     )
 
 
@@ -79,7 +79,7 @@ def test_domains_that_json_does_not_hold_are_given() -> None:
     made = RandomizedResponse(epsilon=1.0, domain=domain)
     told = json.loads(json.dumps(made.specification()))
     assert Randomizer.from_specification(told, domain=domain) == made
-    with pytest.raises(ParameterError, match="domain must be told by its values"):
+    with pytest.raises(ParameterError, match="domain must be written with its values"):
         Randomizer.from_specification(told)
 
 
@@ -90,8 +90,10 @@ def test_domains_that_json_does_not_hold_are_given() -> None:
         {"protocol": "Randomizer"},
         {"protocol": "no such"},
         {"protocol": None},
-        {"protocol": ["RandomizedResponse"]},
-        {"sfumato": 2},
+        {"protocol": ["randomized-response"]},
+        {"protocol": "RandomizedResponse"},
+        {"version": 2},
+        {"format": "sfumato.collection"},
         {"truth": 1},
         {"more": 1},
         {"epsilon": 2.0},
@@ -121,5 +123,5 @@ def test_a_report_is_a_row_of_a_batch(kind: type[Randomizer]) -> None:
 
 @cases("told", [None, [], ["sfumato"], "RandomizedResponse", b"{}", 5, float("nan")])
 def test_what_is_no_specification_at_all_is_refused(told: Any) -> None:
-    with pytest.raises(ParameterError, match="specification must be of a known protocol"):
+    with pytest.raises(ParameterError, match="specification must be a document of the format sfumato.randomizer"):
         Randomizer.from_specification(told)

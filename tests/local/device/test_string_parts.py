@@ -33,7 +33,7 @@ SHAPES: dict[Any, dict[str, Any]] = {
     PrefixExtending: {},
     TreeHist: SKETCH,
     Bitstogram: {**SKETCH, "fragment": 1, "buckets": 2, "tables": 2},
-    SequenceFragmentPuzzle: {**SKETCH, "fragment": 1, "buckets": 2, "sketch": "HadamardCountMeanSketch"},
+    SequenceFragmentPuzzle: {**SKETCH, "fragment": 1, "buckets": 2, "sketch": "hadamard-count-mean-sketch"},
 }
 
 
@@ -172,7 +172,7 @@ def test_parameters_that_break_a_rule() -> None:
         (Bitstogram, {"buckets": 24}, "buckets must be a power of two"),
         (Bitstogram, {"fragment": 5}, "fragment must make at most"),
         (Bitstogram, {"tables": 17}, "tables must be at most"),
-        (SequenceFragmentPuzzle, {"sketch": "OneBitHadamard"}, "sketch must be one of"),
+        (SequenceFragmentPuzzle, {"sketch": "one-bit-hadamard"}, "sketch must be one of"),
         (SequenceFragmentPuzzle, {"epsilon": 41.0}, "epsilon must"),
     ]
     for kind, change, told in wrong:

@@ -27,7 +27,7 @@ SMALL: dict[Any, dict[str, Any]] = {
     PrefixExtending: {},
     TreeHist: {"hashes": 64},
     Bitstogram: {"hashes": 64, "buckets": 64},
-    SequenceFragmentPuzzle: {"hashes": 32, "sketch": "HadamardCountMeanSketch"},
+    SequenceFragmentPuzzle: {"hashes": 32, "sketch": "hadamard-count-mean-sketch"},
 }
 PEOPLE = ["sfumato"] * 50 + ["oil"] * 30 + [""] * 20
 TINY = Strings(length=2, alphabet="ab")
@@ -135,7 +135,7 @@ WHOLE: dict[Any, dict[str, Any]] = {
         "size": 256,
         "fragment": 1,
         "buckets": 2,
-        "sketch": "HadamardCountMeanSketch",
+        "sketch": "hadamard-count-mean-sketch",
     },
 }
 """Over an alphabet so small that all strings are candidates."""

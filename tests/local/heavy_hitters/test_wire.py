@@ -22,7 +22,7 @@ KINDS: list[tuple[Any, int, dict[str, Any]]] = [
     (PrefixExtending, 2, {}),
     (TreeHist, 2, SKETCH),
     (Bitstogram, 2, PIECES),
-    (SequenceFragmentPuzzle, 0, {**PIECES, "sketch": "HadamardCountMeanSketch"}),
+    (SequenceFragmentPuzzle, 0, {**PIECES, "sketch": "hadamard-count-mean-sketch"}),
 ]
 CERTAIN = 1 - 1e-11
 """A dozen audits give a false alarm with probability below 1e-9."""

@@ -15,7 +15,7 @@ from sfumato.local import Domain, device
 from sfumato.local.device.randomizer import Randomizer
 from sfumato.local.device.split import Split
 from sfumato.local.shuffle import ShuffledCounts
-from sfumato.local.shuffle.telling import protocol_from_told, told_protocol
+from sfumato.local.specifications import protocol_from_specification, protocol_specification
 from sfumato.numerics.laws import DiscreteLaplaceLaw
 from sfumato.privacy import loss_from_json
 from tests.chance import accepts_only, rate
@@ -120,7 +120,7 @@ def test_devices_and_protocols_are_made_again_from_json() -> None:
     made = Randomizer.from_specification(told)
     assert made == PROTOCOL.device
     assert made.randomize("c", 5) == PROTOCOL.randomize("c", 5)
-    assert protocol_from_told(json.loads(json.dumps(told_protocol(PROTOCOL)))) == PROTOCOL
+    assert protocol_from_specification(json.loads(json.dumps(protocol_specification(PROTOCOL)))) == PROTOCOL
     wrongs: list[dict[str, Any]] = [
         {"split": [5]},
         {"split": [2000, 3, 52], "domain": {"range": [0, 99, 1]}},

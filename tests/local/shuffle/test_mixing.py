@@ -254,7 +254,7 @@ def test_what_cannot_be_is_refused(told: tuple[int, int, int]) -> None:
     with pytest.raises(ParameterError):
         Split(*told)
     with pytest.raises(ParameterError):
-        Split.from_told(list(told))
+        Split.from_specification(dict(zip(("clients", "shares", "bits"), told, strict=True)))
 
 
 def test_nothing_is_proven_where_either_condition_of_the_induction_fails() -> None:

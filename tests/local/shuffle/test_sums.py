@@ -266,7 +266,7 @@ def test_sums_go_by_way_of_the_shuffler() -> None:
     found = opening.estimate()
     assert (found.reports, found.simulated) == (20, False)
     assert abs(found.mean - 5.0) <= found.noise.half_width(1 - 1e-9) * found.unit
-    again = type(collection).from_told(json.loads(json.dumps(collection.told())))
+    again = type(collection).from_specification(json.loads(json.dumps(collection.specification())))
     assert again.protocol == protocol
     with pytest.raises(ParameterError, match="clients must be at least 18"):
         made(protocol, colluders=3)

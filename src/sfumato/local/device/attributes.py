@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ class AttributesRandomizer(RowsRandomizer):
     epsilon, domains
         See `RowsRandomizer`.
     protocol : str
-        Name of the client half that reports one category, of epsilon and a domain.
+        Wire name of the client half that reports one category, of epsilon and a domain.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class AttributesRandomizer(RowsRandomizer):
         One for each domain.
     """
 
-    protocol: str = "OptimizedUnaryEncoding"
+    protocol: str = "optimized-unary-encoding"
     parts: tuple[CategoricalRandomizer, ...] = field(init=False, repr=False, compare=False)
 
     def _choose(self) -> None:
@@ -62,7 +62,7 @@ class AttributesRandomizer(RowsRandomizer):
 
     def _parameters(self) -> dict[str, Any]:
         return {
-            "protocol_of_one": self.protocol,
+            "oracle": self.protocol,
             "domains": self._told_domains(),
             "parts": [part.digest.hex() for part in self.parts],
         }
@@ -71,9 +71,7 @@ class AttributesRandomizer(RowsRandomizer):
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
         """Return the randomizer of an epsilon, domains and a protocol; see `Randomizer.from_parts`."""
         domains = cls._domains_of(told, given)
-        return cls(
-            epsilon=told.get("epsilon", 0.0), domains=domains, protocol=told.get("protocol_of_one", "")
-        )
+        return cls(epsilon=told.get("epsilon", 0.0), domains=domains, protocol=told.get("oracle", ""))
 
     def _part(self, at: int, codes: NDArray[np.int64], source: RandomSource) -> Records:
         """Return the records of one part for places in its domain."""
@@ -119,6 +117,8 @@ class SplitBudget(AttributesRandomizer):
     losses add up.
     """
 
+    wire_name: ClassVar[str] = "split-budget"
+
     def _epsilon_of_one(self, count: int) -> float:
         part = self.epsilon / count
         while Fraction(part) * count > Fraction(self.epsilon):
@@ -143,6 +143,8 @@ class SampledAttribute(OnePart, AttributesRandomizer):
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one: see `OnePart`.
     """
+
+    wire_name: ClassVar[str] = "sampled-attribute"
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
         which = uniform_integers(len(self.parts), codes.shape[1], source)
@@ -172,6 +174,8 @@ class FakeData(AttributesRandomizer):
     all change, all terms may, and a report tells of the person as much as a part does. So nothing is gained
     here but that it hides what was drawn.
     """
+
+    wire_name: ClassVar[str] = "fake-data"
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
         which = uniform_integers(len(self.parts), codes.shape[1], source)

@@ -110,12 +110,12 @@ class Bins:
         return {"digest": self.digest.hex(), "edges": self.edges.tolist()}
 
     @staticmethod
-    def from_specification(told: Mapping[str, Any], bins: Bins | None = None) -> Bins:
-        """Return the bins that `specification` told.
+    def from_specification(specification: Mapping[str, Any], bins: Bins | None = None) -> Bins:
+        """Return the bins that `specification` described.
 
         Parameters
         ----------
-        told : mapping
+        specification : mapping
         bins : Bins, optional
             The bins themselves.
 
@@ -124,8 +124,8 @@ class Bins:
         ParameterError
             If it is no such thing, or the digest is another.
         """
-        made = Bins(told.get("edges", ())) if bins is None else bins
+        made = Bins(specification.get("edges", ())) if bins is None else bins
         _check.instance("domain", made, Bins)
-        if told.get("digest") != made.digest.hex():
-            raise ParameterError("domain must have the digest that the specification tells, got other bins")
+        if specification != made.specification():
+            raise ParameterError("domain must be the one of the specification's digest, got other bins")
         return made

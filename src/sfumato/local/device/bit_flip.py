@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations, product
 from math import comb
-from typing import Any, Final, Self, final
+from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,8 @@ class BitFlip(CategoricalRandomizer):
     >>> BitFlip(epsilon=1.0, domain=Domain(range(1024)), asked=4).width
     6
     """
+
+    wire_name: ClassVar[str] = "bit-flip"
 
     asked: int = 16
     truth: Coin = field(init=False, repr=False, compare=False)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, final
 
 from sfumato import _check
-from sfumato.errors import ParameterError
+from sfumato._wire import Format, canonical
 from sfumato.local.device.randomizer import Randomizer
 from sfumato.local.device.sealing import SEAL, PublicKey
 from sfumato.numerics.source import Rng, random_source
@@ -20,12 +19,12 @@ __all__ = ["NONCE", "Collection"]
 NONCE: Final = 16
 """Bytes by which a client's envelopes to one collection are told from those of others."""
 
-_FORMAT: Final = 1
+_FORMAT: Final = Format("sfumato.collection")
 _INNER: Final = b"sfumato shuffle 1 report\x00"
 _OUTER: Final = b"sfumato shuffle 1 envelope\x00"
 _NONCE: Final = b"sfumato shuffle 1 nonce\x00"
 _LEAST_SECRET: Final = 16
-_PARTS: Final = ("sfumato_collection", "name", "randomizer", "batch_size", "colluders", "analyst", "shuffler")
+_PARTS: Final = ("name", "randomizer", "batch_size", "colluders", "analyst", "shuffler")
 _KNOWN: Final = frozenset((*_PARTS, "protocol"))  # which is the analyst's, and not the device's
 
 
@@ -99,20 +98,20 @@ class Collection:
             _check.refuse("name", "be a text of at most 200 characters", type(name).__name__)
         object.__setattr__(self, "batch_size", size)
         object.__setattr__(self, "colluders", colluders)
-        marks = self._told(self.randomizer.digest.hex())
-        text = json.dumps(marks, sort_keys=True, separators=(",", ":"))
+        text = canonical(self._with(self.randomizer.digest.hex()))
         object.__setattr__(self, "id", hashlib.sha256(text.encode()).digest())
 
-    def _told(self, randomizer: object) -> dict[str, Any]:
-        return {
-            "sfumato_collection": _FORMAT,
-            "name": self.name,
-            "randomizer": randomizer,
-            "batch_size": self.batch_size,
-            "colluders": self.colluders,
-            "analyst": self.analyst.to_text(),
-            "shuffler": self.shuffler.to_text(),
-        }
+    def _with(self, randomizer: object) -> dict[str, Any]:
+        return _FORMAT.wrap(
+            {
+                "name": self.name,
+                "randomizer": randomizer,
+                "batch_size": self.batch_size,
+                "colluders": self.colluders,
+                "analyst": self.analyst.to_text(),
+                "shuffler": self.shuffler.to_text(),
+            }
+        )
 
     @property
     def report_context(self) -> bytes:
@@ -196,17 +195,17 @@ class Collection:
         report = self.randomizer.randomize(value, source)
         return self.seal(report, self.nonce(secret), simulated=source.simulated)
 
-    def told(self) -> dict[str, Any]:
-        """Return all of it, as JSON; `from_told` makes it again."""
-        return self._told(self.randomizer.specification())
+    def specification(self) -> dict[str, Any]:
+        """Return all of it, as JSON; `from_specification` makes it again."""
+        return self._with(self.randomizer.specification())
 
     @staticmethod
-    def from_told(told: Mapping[str, Any], **given: Any) -> Collection:
-        """Return the collection that `told` told.
+    def from_specification(specification: Mapping[str, Any], **given: Any) -> Collection:
+        """Return the collection that `specification` described.
 
         Parameters
         ----------
-        told : mapping
+        specification : mapping
         **given
             What JSON could not hold; see `Randomizer.from_specification`.
 
@@ -215,26 +214,20 @@ class Collection:
         ParameterError
             If it is of another format, or one of its parts breaks its rule.
         """
-        given_told: object = told
-        if not isinstance(given_told, Mapping) or told.get("sfumato_collection") != _FORMAT:
-            raise ParameterError(
-                "collection must be of a known format, got another; use the file that "
-                "`sfumato shuffle collection` wrote, or a newer sfumato"
-            )
-        unknown = told.keys() - _KNOWN
+        _, parts = _FORMAT.unwrap("collection", specification)
+        unknown = parts.keys() - _KNOWN
         if unknown:
-            _check.refuse(
-                "collection", "tell what this version knows", sorted(unknown), "use a newer sfumato"
-            )
-        randomizer = told.get("randomizer")
+            rule = "have only fields that are known here"
+            _check.refuse("collection", rule, sorted(unknown), "install a newer sfumato")
+        randomizer = parts.get("randomizer")
         _check.instance("randomizer", randomizer, dict, "use the whole file")
         return Collection(
             randomizer=Randomizer.from_specification(randomizer or {}, **given),
-            batch_size=told.get("batch_size", 0),
-            colluders=told.get("colluders", 0),
-            analyst=PublicKey.from_text(told.get("analyst", ""), "analyst"),
-            shuffler=PublicKey.from_text(told.get("shuffler", ""), "shuffler"),
-            name=told.get("name", ""),
+            batch_size=parts.get("batch_size", 0),
+            colluders=parts.get("colluders", 0),
+            analyst=PublicKey.from_text(parts.get("analyst", ""), "analyst"),
+            shuffler=PublicKey.from_text(parts.get("shuffler", ""), "shuffler"),
+            name=parts.get("name", ""),
         )
 
 

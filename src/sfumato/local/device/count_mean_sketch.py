@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
-from typing import Any, Final, Self, final
+from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,6 +154,8 @@ class CountMeanSketch(SketchRandomizer):
     131
     """
 
+    wire_name: ClassVar[str] = "count-mean-sketch"
+
     bits: SymmetricUnaryEncoding = field(init=False, repr=False, compare=False)
 
     def _arrange(self) -> None:
@@ -226,6 +228,8 @@ class HadamardCountMeanSketch(SketchRandomizer):
     >>> HadamardCountMeanSketch(epsilon=4.0, domain=Domain(range(2600))).width
     4
     """
+
+    wire_name: ClassVar[str] = "hadamard-count-mean-sketch"
 
     sign: Coin = field(init=False, repr=False, compare=False)
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from typing import final
+from typing import Final, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import INTEGER, Codec, Field, Record
 from sfumato.local.device.coins import Coin
 from sfumato.local.device.layout import Layout, Records
 from sfumato.numerics.source import RandomSource
@@ -51,22 +52,16 @@ class Decoys:
         slots = int(each) + 1
         return cls(slots, Coin.above(each / slots))
 
-    @classmethod
-    def from_told(cls, told: object) -> Decoys:
-        """Return what `told` told, or refuse it."""
-        if isinstance(told, Decoys):
-            return told
-        if (
-            not isinstance(told, list | tuple)
-            or len(told) != 2
-            or any(type(part) is not int for part in told)
-        ):
-            _check.refuse("decoys", "be slots and a threshold", type(told).__name__, "use a specification")
-        return cls(told[0], Coin(told[1]))
+    @staticmethod
+    def from_specification(specification: object) -> Decoys:
+        """Return what `specification` described, or what are decoys already."""
+        if isinstance(specification, Decoys):
+            return specification
+        return _CODEC.decode("decoys", specification)
 
-    def told(self) -> list[int]:
-        """Return slots and threshold, as JSON."""
-        return [self.slots, self.coin.threshold]
+    def specification(self) -> object:
+        """Return the number of slots and the coin's threshold, as JSON."""
+        return _CODEC.encode(self)
 
     def draw(self, clients: int, symbols: int, source: RandomSource) -> NDArray[np.int64]:
         """Draw the decoys of some clients: symbols from 0 on, and ``symbols`` for a blank.
@@ -111,3 +106,7 @@ def whole_law(laws: Sequence[Mapping[int, Fraction]], layout: Layout) -> dict[by
 
 def _record(payloads: tuple[int, ...], layout: Layout) -> bytes:
     return layout.pack(np.array(payloads, np.uint64)).tobytes()
+
+
+_COIN: Final = Codec(lambda coin: coin.threshold, lambda name, written: Coin(INTEGER.decode(name, written)))
+_CODEC: Final = Record("decoys", Decoys, {"slots": INTEGER, "threshold": Field("coin", _COIN)})

@@ -11,10 +11,10 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,9 @@ class DirectionRandomizer(Randomizer):
     the radius; that comes before the randomization.
     """
 
+    chosen: ClassVar[tuple[str, ...]] = ("epsilon", "dimension", "radius")
+    """The parameters that a specification is read by; the others follow."""
+
     dimension: int
     radius: float = 1.0
     near: int = field(init=False, repr=False, compare=False)
@@ -116,8 +119,8 @@ class DirectionRandomizer(Randomizer):
         """
 
     def _parameters(self) -> dict[str, Any]:
-        own = {part.name: getattr(self, part.name) for part in fields(self) if part.init}
-        return {**own, "near": self.near, "inside": self.inside.threshold, "vectors": "splitmix-1"}
+        chosen = {name: getattr(self, name) for name in self.chosen}
+        return {**chosen, "near": self.near, "inside": self.inside.threshold, "vectors": "splitmix-1"}
 
     @property
     def odds(self) -> Fraction:
@@ -210,8 +213,7 @@ class DirectionRandomizer(Randomizer):
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
         """Return the randomizer of an epsilon, a dimension and a radius; see `Randomizer.from_parts`."""
-        parts: dict[str, Any] = {part.name: told.get(part.name) for part in fields(cls) if part.init}
-        return cls(**parts)
+        return cls(**{name: told.get(name) for name in cls.chosen})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,6 +228,8 @@ class CapRandomizer(DirectionRandomizer):
         Vectors that a seed makes, from 2 to 2^12; left out, the least power of two that is at least :math:`8
         e^\epsilon`, and from 64 to 2^12. A device makes them all, the server only the one that is told.
     """
+
+    chosen: ClassVar[tuple[str, ...]] = (*DirectionRandomizer.chosen, "candidates")
 
     candidates: int | None = None
 
@@ -278,6 +282,8 @@ class PrivUnit(CapRandomizer):
     (512, 7)
     """
 
+    wire_name: ClassVar[str] = "privunit"
+
     def vectors(self, seeds: NDArray[np.uint64], numbers: NDArray[np.int64]) -> Vectors:
         """Return vectors that are even on a sphere; see `DirectionRandomizer.vectors`."""
         return np.rint(on_sphere(gaussians(seeds, numbers, self.dimension)))
@@ -302,6 +308,8 @@ class PrivUnitG(CapRandomizer):
     >>> len(PrivUnitG(epsilon=1.0, dimension=3).randomize([0.0, 0.6, 0.8]))
     7
     """
+
+    wire_name: ClassVar[str] = "privunit-g"
 
     def vectors(self, seeds: NDArray[np.uint64], numbers: NDArray[np.int64]) -> Vectors:
         """Return vectors of normal numbers; see `DirectionRandomizer.vectors`."""
@@ -328,6 +336,8 @@ class SphereSampling(DirectionRandomizer):
     >>> len(SphereSampling(epsilon=1.0, dimension=3).randomize([0.0, 0.6, 0.8]))
     6
     """
+
+    wire_name: ClassVar[str] = "sphere-sampling"
 
     @property
     def count(self) -> int:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import operator
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, datetime, time
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, Final, NoReturn, final
 
 import numpy as np
@@ -108,20 +111,20 @@ class Domain:
 
     def specification(self) -> dict[str, Any]:
         """Return what makes the domain again, as JSON: its digest, and its values where JSON has them."""
-        told: dict[str, Any] = {"digest": self.digest.hex()}
+        specification: dict[str, Any] = {"digest": self.digest.hex()}
         if isinstance(self.values, range):
-            told["range"] = [self.values.start, self.values.stop, self.values.step]
+            specification["range"] = [self.values.start, self.values.stop, self.values.step]
         elif all(type(value) in (str, int, bool) for value in self.values):
-            told["values"] = list(self.values)
-        return told
+            specification["values"] = list(self.values)
+        return specification
 
     @staticmethod
-    def from_specification(told: Mapping[str, Any], domain: Domain | None = None) -> Domain:
-        """Return the domain that `specification` told.
+    def from_specification(specification: Mapping[str, Any], domain: Domain | None = None) -> Domain:
+        """Return the domain that `specification` described.
 
         Parameters
         ----------
-        told : mapping
+        specification : mapping
         domain : Domain, optional
             The domain itself, for one whose values JSON does not have.
 
@@ -132,15 +135,14 @@ class Domain:
         """
         if domain is None:
             try:
-                domain = Domain(range(*told["range"]) if "range" in told else list(told["values"]))
-            except (KeyError, TypeError, ValueError):
+                steps = specification.get("range")
+                domain = Domain(list(specification["values"]) if steps is None else range(*steps))
+            except (AttributeError, KeyError, TypeError, ValueError):
                 raise ParameterError(
-                    "domain must be told by its values, got a digest alone or no domain; pass domain="
+                    "domain must be written with its values, got a digest alone or no domain; pass domain="
                 ) from None
-        if told.get("digest") != domain.digest.hex():
-            raise ParameterError(
-                "domain must have the digest that the specification tells, got another domain"
-            )
+        if specification != domain.specification():
+            raise ParameterError("domain must be the one of the specification's digest, got another domain")
         return domain
 
     def _of_any(self, values: Iterable[Any]) -> NDArray[np.int64]:
@@ -253,6 +255,20 @@ def _plain(value: Any) -> int:
     return whole
 
 
+_SCALARS: Final[Mapping[type, tuple[bytes, Callable[[Any], str]]]] = {
+    type(None): (b"n", lambda _: ""),
+    bool: (b"?", lambda value: "1" if value else "0"),
+    int: (b"i", str),
+    float: (b"d", float.hex),
+    Decimal: (b"D", str),
+    Fraction: (b"q", lambda value: f"{value.numerator}/{value.denominator}"),
+    date: (b"y", date.isoformat),
+    datetime: (b"z", datetime.isoformat),
+    time: (b"h", time.isoformat),
+}
+"""The tag and the text of each kind of category that is one value; a class of the caller's own has its own text."""
+
+
 def _canonical(value: object) -> bytes:
     """Return bytes that differ for different categories and are the same on every machine."""
     if isinstance(value, np.generic):
@@ -267,6 +283,10 @@ def _canonical(value: object) -> bytes:
         return _tagged(b"b", value)
     if type(value) is str:
         return _tagged(b"s", value.encode("utf-8", "surrogatepass"))
+    plain = _SCALARS.get(type(value))
+    if plain is not None:
+        tag, written = plain
+        return _tagged(tag, written(value).encode())
     kind = type(value)
     if kind.__repr__ is object.__repr__:
         remedy = "use strings, numbers, tuples of them, or a class with a __repr__ of its own"

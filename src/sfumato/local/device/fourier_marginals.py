@@ -9,7 +9,7 @@ from fractions import Fraction
 from hashlib import sha256
 from itertools import combinations
 from math import comb, isqrt, prod
-from typing import Any, Final, Self, final
+from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,6 +90,8 @@ class FourierMarginals(RowsRandomizer):
     >>> device.coefficients, sorted(set(device.tickets.tolist())), device.width
     (136, [64, 247], 2)
     """
+
+    wire_name: ClassVar[str] = "fourier-marginals"
 
     order: int = 2
     weights: tuple[int, ...] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,8 @@ __all__ = ["Bitstogram", "FragmentRandomizer", "SequenceFragmentPuzzle"]
 _MOST_CODES: Final = 1 << 22
 _MOST_TABLES: Final = 16
 _SKETCHES: Final[dict[str, Any]] = {
-    "CountMeanSketch": CountMeanSketch,
-    "HadamardCountMeanSketch": HadamardCountMeanSketch,
+    "count-mean-sketch": CountMeanSketch,
+    "hadamard-count-mean-sketch": HadamardCountMeanSketch,
 }
 
 
@@ -41,6 +41,8 @@ class FragmentRandomizer(StringsRandomizer):
         How many there are, a power of two from 2 to 2^20: public hashes of the whole string. Together with
         a fragment they have at most 2^22 codes.
     """
+
+    chosen: ClassVar[tuple[str, ...]] = (*StringsRandomizer.chosen, "fragment", "buckets")
 
     fragment: int = 2
     buckets: int = 256
@@ -130,6 +132,10 @@ class Bitstogram(FragmentRandomizer):
     (4, 6)
     """
 
+    wire_name: ClassVar[str] = "bitstogram"
+
+    chosen: ClassVar[tuple[str, ...]] = (*FragmentRandomizer.chosen, "tables", "size", "hashes")
+
     buckets: int = 1024
     tables: int = 1
     size: int = 1024
@@ -163,7 +169,7 @@ class SequenceFragmentPuzzle(FragmentRandomizer):
         See `FragmentRandomizer`. The published form is the default: everybody tells a fragment of two
         characters and the whole string (a weight of 0), with half of epsilon each.
     sketch : str
-        ``"CountMeanSketch"`` or ``"HadamardCountMeanSketch"``, with shorter records.
+        ``"count-mean-sketch"`` or ``"hadamard-count-mean-sketch"``, with shorter records.
     size, hashes : int
         Of both sketches.
 
@@ -183,8 +189,12 @@ class SequenceFragmentPuzzle(FragmentRandomizer):
     262
     """
 
+    wire_name: ClassVar[str] = "sequence-fragment-puzzle"
+
+    chosen: ClassVar[tuple[str, ...]] = (*FragmentRandomizer.chosen, "sketch", "size", "hashes")
+
     weight: int = 0
-    sketch: str = "CountMeanSketch"
+    sketch: str = "count-mean-sketch"
     size: int = 1024
     hashes: int = 128
 

@@ -80,12 +80,12 @@ class Grid:
         return {"digest": self.digest.hex(), "grid": parts}
 
     @staticmethod
-    def from_specification(told: Mapping[str, Any], grid: Grid | None = None) -> Grid:
-        """Return the grid that `specification` told.
+    def from_specification(specification: Mapping[str, Any], grid: Grid | None = None) -> Grid:
+        """Return the grid that `specification` described.
 
         Parameters
         ----------
-        told : mapping
+        specification : mapping
         grid : Grid, optional
             The grid itself, for one whose values JSON does not have.
 
@@ -95,12 +95,12 @@ class Grid:
             If it is no such thing, or the digest is another.
         """
         if grid is None:
-            parts = told.get("grid")
+            parts = specification.get("grid")
             if not isinstance(parts, list) or len(parts) != 2 or not all(isinstance(x, dict) for x in parts):
-                raise ParameterError("domain must be told by its two parts, got others; pass domain=")
+                raise ParameterError("domain must be written with its two parts, got others; pass domain=")
             kinds: list[Any] = [Bins if "edges" in part else Domain for part in parts]
             grid = Grid(*(kind.from_specification(part) for kind, part in zip(kinds, parts, strict=True)))
         _check.instance("domain", grid, Grid)
-        if told.get("digest") != grid.digest.hex():
-            raise ParameterError("domain must have the digest that the specification tells, got another grid")
+        if specification != grid.specification():
+            raise ParameterError("domain must be the one of the specification's digest, got another grid")
         return grid

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,8 @@ class OneBitHadamard(NumberedRandomizer):
     >>> OneBitHadamard(epsilon=1.0, domain=Domain(range(65_536))).width
     3
     """
+
+    wire_name: ClassVar[str] = "one-bit-hadamard"
 
     size: int = field(init=False, repr=False, compare=False)
 
@@ -121,6 +123,8 @@ class HadamardResponse(NumberedRandomizer):
     >>> device.blocks, device.size, device.width
     (10, 128, 2)
     """
+
+    wire_name: ClassVar[str] = "hadamard-response"
 
     blocks: int = field(init=False, repr=False, compare=False)
     size: int = field(init=False, repr=False, compare=False)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,8 @@ class HybridMean(NumericRandomizer):
     >>> HybridMean(epsilon=1.0, bounds=(-1.0, 1.0)).width
     3
     """
+
+    wire_name: ClassVar[str] = "hybrid-mean"
 
     bit: OneBitMean = field(init=False, repr=False, compare=False)
     pieces: PiecewiseMean = field(init=False, repr=False, compare=False)

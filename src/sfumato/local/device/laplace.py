@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,8 @@ class LaplaceMean(NumericRandomizer):
     >>> LaplaceMean(epsilon=1.0, bounds=(-1.0, 1.0)).width
     3
     """
+
+    wire_name: ClassVar[str] = "laplace-mean"
 
     reach: int = field(init=False, repr=False, compare=False)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate, pairwise, product
 from typing import Any, ClassVar, Final, final
@@ -40,7 +40,7 @@ class LevelsRandomizer(OnePart):
     domain : Domain or Bins
         What may be true, in its order; from 2 to 2^24.
     protocols : tuple of str
-        For each level, the name of the client half that reports a category.
+        For each level, the wire name of the client half that reports a category.
     weights : tuple of float, optional
         How likely the levels are drawn, in proportion; all alike if left out.
 
@@ -101,10 +101,15 @@ class LevelsRandomizer(OnePart):
         """Return the parameters of one kind alone, as JSON."""
         return {}
 
+    @classmethod
+    def _own_chosen(cls, told: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the parameters of one kind alone, from a specification."""
+        return {}
+
     def _parameters(self) -> dict[str, Any]:
         return self._own() | {
             "domain": self.domain.specification(),
-            "protocols": list(self.protocols),
+            "oracles": list(self.protocols),
             "weights": None if self.weights is None else list(self.weights),
             "parts": [part.digest.hex() for part in self.parts],
         }
@@ -126,8 +131,13 @@ class LevelsRandomizer(OnePart):
         if not isinstance(named, dict):
             raise ParameterError("specification must tell its domain, got none; use the version it is of")
         kind: Any = Bins if "edges" in named else Grid if "grid" in named else Domain
-        parts: dict[str, Any] = {one.name: told.get(one.name) for one in fields(cls) if one.init}
-        return cls(**parts | {"domain": kind.from_specification(named, given.get("domain"))})
+        return cls(
+            epsilon=told.get("epsilon", 0.0),
+            domain=kind.from_specification(named, given.get("domain")),
+            protocols=told.get("oracles", ()),
+            weights=told.get("weights"),
+            **cls._own_chosen(told),
+        )
 
 
 @final
@@ -147,6 +157,8 @@ class HierarchicalHistogram(LevelsRandomizer):
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `LevelsRandomizer`.
     """
 
+    wire_name: ClassVar[str] = "hierarchical-histogram"
+
     branching: int
 
     @property
@@ -165,6 +177,10 @@ class HierarchicalHistogram(LevelsRandomizer):
     def _own(self) -> dict[str, Any]:
         return {"branching": self.branching}
 
+    @classmethod
+    def _own_chosen(cls, told: Mapping[str, Any]) -> dict[str, Any]:
+        return {"branching": told.get("branching")}
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,6 +198,8 @@ class HaarHistogram(LevelsRandomizer):
 
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `LevelsRandomizer`.
     """
+
+    wire_name: ClassVar[str] = "haar-histogram"
 
     @property
     def shape(self) -> Shape:
@@ -215,6 +233,8 @@ class HaarGrid(LevelsRandomizer):
 
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `LevelsRandomizer`.
     """
+
+    wire_name: ClassVar[str] = "haar-grid"
 
     ordered: ClassVar[tuple[type, ...]] = (Grid,)
 

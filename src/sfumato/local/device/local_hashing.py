@@ -12,7 +12,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,6 +152,8 @@ class OptimalLocalHashing(HashingRandomizer):
     (4, 5)
     """
 
+    wire_name: ClassVar[str] = "optimal-local-hashing"
+
     @staticmethod
     def _best_buckets(odds: Fraction) -> int:
         return round(min(odds, Fraction(_MOST_BUCKETS))) + 1
@@ -178,6 +180,8 @@ class BinaryLocalHashing(HashingRandomizer):
     >>> BinaryLocalHashing(epsilon=1.0, domain=Domain(range(65536))).width
     5
     """
+
+    wire_name: ClassVar[str] = "binary-local-hashing"
 
     @staticmethod
     def _best_buckets(_: Fraction) -> int:

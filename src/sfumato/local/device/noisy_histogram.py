@@ -63,6 +63,8 @@ class NoisyHistogram(CategoricalRandomizer):
     201
     """
 
+    wire_name: ClassVar[str] = "noisy-histogram"
+
     steps: ClassVar[int] = _STEPS
 
     scale: Fraction = field(init=False, repr=False, compare=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,9 @@ class NumericRandomizer(Randomizer):
     2^-53 of a step). This comes before the randomization: a report's law is a mixture of the laws of two
     places, and what holds for all pairs of places holds for all pairs of numbers.
     """
+
+    chosen: ClassVar[tuple[str, ...]] = ("epsilon", "bounds", "steps")
+    """The parameters that a specification is read by; the others follow."""
 
     bounds: tuple[float, float]
     steps: int = 2048
@@ -95,8 +98,7 @@ class NumericRandomizer(Randomizer):
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
         """Return the randomizer of an epsilon, bounds and steps; see `Randomizer.from_parts`."""
-        parts: dict[str, Any] = {part.name: told.get(part.name) for part in fields(cls) if part.init}
-        return cls(**parts)
+        return cls(**{name: told.get(name) for name in cls.chosen})
 
 
 def _two_bounds(given: Any) -> tuple[float, float]:

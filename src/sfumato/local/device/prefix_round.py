@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, Self, final
+from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from sfumato import _check
 from sfumato.errors import ParameterError
 from sfumato.local.device.domain import Domain
 from sfumato.local.device.layout import Records
-from sfumato.local.device.randomizer import CategoricalRandomizer, Randomizer, protocol_named
+from sfumato.local.device.protocols import protocol_named
+from sfumato.local.device.randomizer import CategoricalRandomizer, Randomizer
 from sfumato.local.device.strings import Strings, Symbols
 from sfumato.numerics.source import RandomSource
 
@@ -61,11 +62,13 @@ class PrefixRound(Randomizer):
     (['b', 'ba', 'bb'], 1)
     """
 
+    wire_name: ClassVar[str] = "prefix-round"
+
     strings: Strings
     start: int = 0
     given: tuple[Any, ...] = ("",)
     stop: int
-    protocol: str = "ProjectiveGeometryResponse"
+    protocol: str = "projective-geometry-response"
     part: CategoricalRandomizer = field(init=False, repr=False, compare=False)
     prefixes: Symbols = field(init=False, repr=False, compare=False)
     _places: Mapping[bytes, int] = field(init=False, repr=False, compare=False)
@@ -98,7 +101,7 @@ class PrefixRound(Randomizer):
 
     def _parameters(self) -> dict[str, Any]:
         given = [one.hex() if isinstance(one, bytes) else one for one in self.given]
-        told = {"start": self.start, "given": given, "stop": self.stop, "protocol_of_one": self.protocol}
+        told = {"start": self.start, "given": given, "stop": self.stop, "oracle": self.protocol}
         return {"strings": self.strings.specification(), **told, "part": self.part.digest.hex()}
 
     @classmethod
@@ -112,7 +115,7 @@ class PrefixRound(Randomizer):
         except ValueError:
             raise ParameterError("specification must tell prefixes in hexadecimal, got others") from None
         chosen: dict[str, Any] = {name: told.get(name) for name in ("epsilon", "start", "stop")}
-        return cls(strings=strings, given=tuple(texts), protocol=told.get("protocol_of_one", ""), **chosen)
+        return cls(strings=strings, given=tuple(texts), protocol=told.get("oracle", ""), **chosen)
 
     def _records(self, values: Any, source: RandomSource) -> Records:
         rows = np.ascontiguousarray(self.strings.symbols(values)[:, : self.stop])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ class PrefixRandomizer(StringsRandomizer):
         The lengths of the prefixes, rising, all shorter than a whole string. None chooses few of them, such
         that the server extends 64 prefixes to at most 2^14 from one to the next, or by one character.
     """
+
+    chosen: ClassVar[tuple[str, ...]] = (*StringsRandomizer.chosen, "levels")
 
     levels: tuple[int, ...] | None = None
 
@@ -86,6 +88,8 @@ class PrefixExtending(PrefixRandomizer):
     ((2, 3, 4, 5, 6, 7), 7)
     """
 
+    wire_name: ClassVar[str] = "prefix-extending"
+
     def _part(self, epsilon: float) -> OptimalLocalHashing:
         return OptimalLocalHashing(epsilon=epsilon, domain=FINGERPRINTS)
 
@@ -119,6 +123,10 @@ class TreeHist(PrefixRandomizer):
     >>> TreeHist(epsilon=1.0, strings=Strings(length=8)).width
     5
     """
+
+    wire_name: ClassVar[str] = "treehist"
+
+    chosen: ClassVar[tuple[str, ...]] = (*PrefixRandomizer.chosen, "size", "hashes")
 
     size: int = 1024
     hashes: int = 256

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +74,8 @@ class ProjectiveGeometryResponse(NumberedRandomizer):
     >>> device.order, device.dimension, device.width
     (3, 12, 3)
     """
+
+    wire_name: ClassVar[str] = "projective-geometry-response"
 
     order: int = field(init=False, repr=False, compare=False)
     dimension: int = field(init=False, repr=False, compare=False)

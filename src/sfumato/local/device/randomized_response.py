@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,8 @@ class RandomizedResponse(CategoricalRandomizer):
     >>> len(device.randomize("yes")), device.width
     (1, 1)
     """
+
+    wire_name: ClassVar[str] = "randomized-response"
 
     truth: Coin = field(init=False, repr=False, compare=False)
 

@@ -3,29 +3,27 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
-import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from inspect import isabstract
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import Format, canonical
 from sfumato.errors import ParameterError
 from sfumato.local.device.coins import checked_epsilon
 from sfumato.local.device.domain import Domain
 from sfumato.local.device.layout import Layout, Records
+from sfumato.local.device.protocols import protocol_named
 from sfumato.local.device.reports import ReportBatch
 from sfumato.numerics.source import RandomSource, Rng, random_source
 
-__all__ = ["CategoricalRandomizer", "Randomizer", "category_protocol", "protocol_named"]
+__all__ = ["CategoricalRandomizer", "Randomizer", "category_protocol"]
 
-_FORMAT: Final = 1
-_FACE: Final = "sfumato.local.device"
+_FORMAT: Final = Format("sfumato.randomizer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,13 +47,16 @@ class Randomizer(ABC):
     records. The specification holds all of that; its digest marks every report.
     """
 
+    wire_name: ClassVar[str]
+    """What the protocol is called in specifications, for ever; see `sfumato.local.device.protocols`."""
+
     epsilon: float
     layout: Layout = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", checked_epsilon(self.epsilon))
         self._prepare()
-        text = json.dumps(_marks(self.specification()), sort_keys=True, separators=(",", ":"))
+        text = canonical(_digested(self.specification()))
         object.__setattr__(self, "layout", Layout(self._bits, hashlib.sha256(text.encode()).digest()))
 
     @abstractmethod
@@ -131,20 +132,16 @@ class Randomizer(ABC):
 
     def specification(self) -> dict[str, Any]:
         """Return all that a device needs to report, as JSON: protocol, version and exact parameters."""
-        return {
-            "sfumato": _FORMAT,
-            "protocol": type(self).__name__,
-            "epsilon": self.epsilon,
-            **self._parameters(),
-        }
+        parameters = self._parameters()
+        return _FORMAT.wrap({"protocol": self.wire_name, "epsilon": self.epsilon, **parameters})
 
     @staticmethod
-    def from_specification(told: Mapping[str, Any], **given: Any) -> Randomizer:
-        """Return the randomizer that a specification tells.
+    def from_specification(specification: Mapping[str, Any], **given: Any) -> Randomizer:
+        """Return the randomizer of a specification.
 
         Parameters
         ----------
-        told : mapping
+        specification : mapping
             What `specification` returned, perhaps by way of JSON.
         **given
             What JSON could not hold, such as a ``domain`` of tuples.
@@ -154,24 +151,22 @@ class Randomizer(ABC):
         ParameterError
             If it is of another format, names an unknown protocol, or does not give the same parameters here.
         """
-        given_told: object = told
-        named = isinstance(given_told, Mapping) and told.get("sfumato") == _FORMAT
-        kind = protocol_named(told.get("protocol")) if named else None
+        _, fields_given = _FORMAT.unwrap("specification", specification)
+        kind = protocol_named(fields_given.get("protocol"))
         if kind is None:
+            raise ParameterError("specification must name a known protocol, got another; use a newer sfumato")
+        made = kind.from_parts(fields_given, given)
+        if _digested(made.specification()) != _digested(specification):
             raise ParameterError(
-                "specification must be of a known protocol and format, got another; use a newer sfumato"
-            )
-        made = kind.from_parts(told, given)
-        if _marks(made.specification()) != _marks(told):
-            raise ParameterError(
-                "specification must give the parameters that it tells, got others; use the version it is of"
+                "specification must hold the parameters that follow from its own, got others; "
+                "use the version it is of"
             )
         return made
 
     @classmethod
     @abstractmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
-        """Return the randomizer of the chosen parts of a specification; the others follow, and are compared.
+        """Return the randomizer of the chosen parameters in a specification; the others follow from them.
 
         Parameters
         ----------
@@ -225,13 +220,6 @@ class CategoricalRandomizer(Randomizer):
         return cls(epsilon=told.get("epsilon", 0.0), domain=domain)
 
 
-def protocol_named(name: object) -> type[Randomizer] | None:
-    """Return the client half of a name, if there is one."""
-    face = importlib.import_module(_FACE)
-    kind = getattr(face, name) if isinstance(name, str) and name in face.__all__ else None
-    return kind if isinstance(kind, type) and issubclass(kind, Randomizer) and not isabstract(kind) else None
-
-
 def category_protocol(parameter: str, name: object) -> type[CategoricalRandomizer]:
     """Return the client half of a name, if it reports a category, and is made of an epsilon and a domain."""
     kind = protocol_named(name)
@@ -247,9 +235,9 @@ def _needs(kind: type[Randomizer]) -> set[str]:
     return {part.name for part in parts if part.default is MISSING}
 
 
-def _marks(told: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a specification without what the digests in it stand for."""
+def _digested(specification: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a specification with digests alone, in the place of the domains that they are of."""
     return {
         name: part["digest"] if isinstance(part, dict) and "digest" in part else part
-        for name, part in told.items()
+        for name, part in specification.items()
     }

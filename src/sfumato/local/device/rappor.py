@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
-from typing import Any, Final, Self, final
+from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +86,8 @@ class Rappor(Randomizer):
     >>> device.width, round(device.epsilon, 4), len(device.randomize("https://example.org"))
     (18, 1.0743, 18)
     """
+
+    wire_name: ClassVar[str] = "rappor"
 
     epsilon: float = field(init=False)
     bits: int = 128

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
-from typing import Any, Final, Self, final
+from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,11 +54,13 @@ class SampledMarginals(OnePart, RowsRandomizer):
     >>> from sfumato.local.device import Domain
     >>> views = ((0, 1), (0, 2), (1, 2))
     >>> domains = [Domain(["no", "yes"]), Domain(range(5)), Domain(["a", "b", "c"])]
-    >>> names = ("RandomizedResponse",) * 3
+    >>> names = ("randomized-response",) * 3
     >>> device = SampledMarginals(epsilon=1.0, domains=domains, views=views, protocols=names)
     >>> [len(part.domain) for part in device.parts], device.width
     ([10, 6, 15], 4)
     """
+
+    wire_name: ClassVar[str] = "sampled-marginals"
 
     views: tuple[tuple[int, ...], ...]
     protocols: tuple[str, ...]
@@ -88,7 +90,7 @@ class SampledMarginals(OnePart, RowsRandomizer):
         return {
             "domains": self._told_domains(),
             "views": [list(view) for view in self.views],
-            "protocols": list(self.protocols),
+            "oracles": list(self.protocols),
             "parts": [part.digest.hex() for part in self.parts],
         }
 
@@ -99,7 +101,7 @@ class SampledMarginals(OnePart, RowsRandomizer):
             epsilon=told.get("epsilon", 0.0),
             domains=cls._domains_of(told, given),
             views=told.get("views", ()),
-            protocols=told.get("protocols", ()),
+            protocols=told.get("oracles", ()),
         )
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,10 +52,12 @@ class ShuffledCounts(CategoricalRandomizer):
     (14, 3, 42)
     """
 
+    wire_name: ClassVar[str] = "shuffled-counts"
+
     split: Split
 
     def _choose(self) -> None:
-        object.__setattr__(self, "split", Split.from_told(self.split))
+        object.__setattr__(self, "split", Split.from_specification(self.split))
         checked_scale(self.scale)
         if self._bits > _LONGEST:
             remedy = "take fewer categories or clients"
@@ -76,7 +78,7 @@ class ShuffledCounts(CategoricalRandomizer):
         return self.split.bits + (len(self.domain) - 1).bit_length()
 
     def _chances(self) -> dict[str, Any]:
-        return {"split": self.split.told()}
+        return {"split": self.split.specification()}
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
         places = np.arange(len(self.domain))

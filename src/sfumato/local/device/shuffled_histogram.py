@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,11 +58,13 @@ class ShuffledHistogram(CategoricalRandomizer):
     (3, 2, 6)
     """
 
+    wire_name: ClassVar[str] = "shuffled-histogram"
+
     decoys: Decoys
     truth: Coin = field(init=False, repr=False, compare=False)
 
     def _choose(self) -> None:
-        object.__setattr__(self, "decoys", Decoys.from_told(self.decoys))
+        object.__setattr__(self, "decoys", Decoys.from_specification(self.decoys))
         odds, count = least_odds(self.epsilon), len(self.domain)
         truth = Coin.below(odds / (odds + count - 1))
         if truth.chance * count <= 1:
@@ -80,7 +82,7 @@ class ShuffledHistogram(CategoricalRandomizer):
         return len(self.domain).bit_length()
 
     def _chances(self) -> dict[str, Any]:
-        return {"truth": self.truth.threshold, "decoys": self.decoys.told()}
+        return {"truth": self.truth.threshold, "decoys": self.decoys.specification()}
 
     def _encode(self, codes: NDArray[np.int64], source: RandomSource) -> Records:
         true = self.truth.flip(len(codes), source)

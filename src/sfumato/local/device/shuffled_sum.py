@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,10 +49,14 @@ class ShuffledSum(NumericRandomizer):
     (6, 4, 24)
     """
 
+    wire_name: ClassVar[str] = "shuffled-sum"
+
+    chosen: ClassVar[tuple[str, ...]] = (*NumericRandomizer.chosen, "split")
+
     split: Split
 
     def _choose(self) -> None:
-        object.__setattr__(self, "split", Split.from_told(self.split))
+        object.__setattr__(self, "split", Split.from_specification(self.split))
         checked_scale(self.scale)
 
     @property
@@ -70,7 +74,7 @@ class ShuffledSum(NumericRandomizer):
         return self.split.bits
 
     def _chances(self) -> dict[str, Any]:
-        return {"split": self.split.told()}
+        return {"split": self.split.specification()}
 
     def _encode(self, places: NDArray[np.int64], source: RandomSource) -> Records:
         return mixed(self.split.shared(places, self.scale, source).view(np.int64), self.layout)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,8 @@ class SignedHadamard(NumberedRandomizer):
     Cormode, Kulkarni, Srivastava (2019), "Answering range queries under local differential privacy",
     HaarHRR.
     """
+
+    wire_name: ClassVar[str] = "signed-hadamard"
 
     size: int = field(init=False, repr=False, compare=False)
 

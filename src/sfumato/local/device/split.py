@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
+from sfumato._wire import INTEGER, Record
 from sfumato.numerics.samplers import polya
 from sfumato.numerics.source import RandomSource
 
@@ -54,23 +55,16 @@ class Split:
             remedy = "take fewer clients, fewer steps or a greater epsilon"
             _check.refuse("bits", f"be from 1 to {MOST_BITS}", self.bits, remedy)
 
-    @classmethod
-    def from_told(cls, told: object) -> Split:
-        """Return what `told` told, or refuse it."""
-        if isinstance(told, Split):
-            return told
-        if (
-            not isinstance(told, list | tuple)
-            or len(told) != 3
-            or any(type(part) is not int for part in told)
-        ):
-            rule = "be clients, shares and bits"
-            _check.refuse("split", rule, type(told).__name__, "use a specification")
-        return cls(*told)
+    @staticmethod
+    def from_specification(specification: object) -> Split:
+        """Return what `specification` described, or what is a split already."""
+        if isinstance(specification, Split):
+            return specification
+        return _CODEC.decode("split", specification)
 
-    def told(self) -> list[int]:
-        """Return clients, shares and bits, as JSON."""
-        return [self.clients, self.shares, self.bits]
+    def specification(self) -> object:
+        """Return the three numbers, as JSON."""
+        return _CODEC.encode(self)
 
     def shared(self, numbers: NDArray[np.int64], scale: Fraction, source: RandomSource) -> NDArray[np.uint64]:
         r"""Return shares of numbers with a part of discrete Laplace noise on each.
@@ -91,3 +85,6 @@ class Split:
         even = source.words(numbers.size * (self.shares - 1)).reshape(*numbers.shape, self.shares - 1)
         left = (numbers + up - down).view(np.uint64) - even.sum(axis=-1, dtype=np.uint64)
         return np.concatenate([even, left[..., None]], axis=-1) & np.uint64((1 << self.bits) - 1)
+
+
+_CODEC: Final = Record("a split", Split, {"clients": INTEGER, "shares": INTEGER, "bits": INTEGER})

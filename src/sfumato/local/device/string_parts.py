@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,9 @@ class StringsRandomizer(Randomizer):
     on what is true; given the question, the report is that of `part` or of `whole`, for all of epsilon. With
     a weight of 0 it is both, drawn independently, each for at most half of it: the losses add up.
     """
+
+    chosen: ClassVar[tuple[str, ...]] = ("weight", "key")
+    """The parameters that a specification is read by, beside epsilon and the strings; the others follow."""
 
     strings: Strings
     weight: int = 2
@@ -132,17 +135,16 @@ class StringsRandomizer(Randomizer):
         return 8 * (1 + self._room)
 
     def _parameters(self) -> dict[str, Any]:
-        chosen = {part.name: getattr(self, part.name) for part in fields(self) if part.init}
+        chosen = {name: getattr(self, name) for name in self.chosen}
         chosen = {name: list(one) if isinstance(one, tuple) else one for name, one in chosen.items()}
-        del chosen["epsilon"]
         digests = [self.part.digest.hex(), self.whole.digest.hex()]
         return {**chosen, "strings": self.strings.specification(), "parts": digests, "hash": "blake2b, shift"}
 
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
         """Return the randomizer of its chosen parameters; see `Randomizer.from_parts`."""
-        chosen: dict[str, Any] = {part.name: told.get(part.name) for part in fields(cls) if part.init}
-        return cls(**{**chosen, "strings": Strings.from_specification(told.get("strings"))})
+        chosen: dict[str, Any] = {name: told.get(name) for name in ("epsilon", *cls.chosen)}
+        return cls(**chosen, strings=Strings.from_specification(told.get("strings")))
 
     def _records(self, values: Any, source: RandomSource) -> Records:
         rows = self.strings.symbols(values)

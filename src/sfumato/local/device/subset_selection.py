@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,8 @@ class SubsetSelection(DesignRandomizer):
     >>> device.subset_size, device.width
     (275, 129)
     """
+
+    wire_name: ClassVar[str] = "subset-selection"
 
     subset_size: int = field(init=False, repr=False, compare=False)
 

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,6 +138,8 @@ class SymmetricUnaryEncoding(UnaryRandomizer):
     13
     """
 
+    wire_name: ClassVar[str] = "symmetric-unary-encoding"
+
     @staticmethod
     def _coins(epsilon: float, bits: int) -> tuple[Coin, Coin]:
         other = Coin.above(1 / (1 + least_odds(epsilon / 2)), bits)
@@ -164,6 +166,8 @@ class OptimizedUnaryEncoding(UnaryRandomizer):
     >>> OptimizedUnaryEncoding(epsilon=1.0, domain=Domain(range(1024))).width
     129
     """
+
+    wire_name: ClassVar[str] = "optimized-unary-encoding"
 
     @staticmethod
     def _coins(epsilon: float, bits: int) -> tuple[Coin, Coin]:

@@ -13,7 +13,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,6 +134,10 @@ class OneBitMean(WindowRandomizer):
     1
     """
 
+    wire_name: ClassVar[str] = "one-bit-mean"
+
+    chosen: ClassVar[tuple[str, ...]] = ("epsilon", "bounds")
+
     steps: int = field(init=False, default=1, repr=False)
 
     def _width(self) -> float:
@@ -161,6 +165,8 @@ class PiecewiseMean(WindowRandomizer):
     2
     """
 
+    wire_name: ClassVar[str] = "piecewise-mean"
+
     def _width(self) -> float:
         return math.exp(-self.epsilon / 2)
 
@@ -184,6 +190,8 @@ class PlaceMean(WindowRandomizer):
     >>> PlaceMean(epsilon=8.0, bounds=(0.0, 24.0), steps=12).window
     1
     """
+
+    wire_name: ClassVar[str] = "stochastic-rounding-mean"
 
     steps: int = 16
 
@@ -216,6 +224,8 @@ class SquareWave(WindowRandomizer):
     >>> SquareWave(epsilon=1.0, bounds=(0.0, 100.0)).width
     2
     """
+
+    wire_name: ClassVar[str] = "square-wave"
 
     steps: int = 256
 

@@ -93,6 +93,8 @@ class BitFlip(Oracle[client.BitFlip]):
     31.34
     """
 
+    wire_name: ClassVar[str] = "bit-flip"
+
     added: ClassVar[tuple[int, int]] = (0, 1)
     """What one report adds to a total at least and at most."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, TypeVar, final
+from typing import ClassVar, Final, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -152,6 +152,8 @@ class CountMeanSketch(SketchOracle[client.CountMeanSketch]):
     0.1824
     """
 
+    wire_name: ClassVar[str] = "count-mean-sketch"
+
     @staticmethod
     def _kind() -> type[client.CountMeanSketch]:
         return client.CountMeanSketch
@@ -216,6 +218,8 @@ class HadamardCountMeanSketch(SketchOracle[client.HadamardCountMeanSketch]):
     >>> round(oracle.variance(1), 4)
     1.0781
     """
+
+    wire_name: ClassVar[str] = "hadamard-count-mean-sketch"
 
     @staticmethod
     def _kind() -> type[client.HadamardCountMeanSketch]:

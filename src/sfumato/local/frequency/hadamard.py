@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,8 @@ class OneBitHadamard(NumberedOracle[client.OneBitHadamard]):
     >>> round(oracle.variance(1), 3)
     4.683
     """
+
+    wire_name: ClassVar[str] = "one-bit-hadamard"
 
     def _make(self) -> client.OneBitHadamard:
         return client.OneBitHadamard(epsilon=self.epsilon, domain=self.domain)
@@ -115,6 +117,8 @@ class HadamardResponse(NumberedOracle[client.HadamardResponse]):
     >>> round(oracle.variance(1), 3)
     1.253
     """
+
+    wire_name: ClassVar[str] = "hadamard-response"
 
     def _make(self) -> client.HadamardResponse:
         return client.HadamardResponse(epsilon=self.epsilon, domain=self.domain)

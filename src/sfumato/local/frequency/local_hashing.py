@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, TypeVar, final
+from typing import ClassVar, Final, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,6 +129,8 @@ class OptimalLocalHashing(HashingOracle[client.OptimalLocalHashing]):
     [7, 8]
     """
 
+    wire_name: ClassVar[str] = "optimal-local-hashing"
+
     def _make(self) -> client.OptimalLocalHashing:
         return client.OptimalLocalHashing(epsilon=self.epsilon, domain=self.domain)
 
@@ -159,6 +161,8 @@ class BinaryLocalHashing(HashingOracle[client.BinaryLocalHashing]):
     >>> round(BinaryLocalHashing(epsilon=1.0, domain=Domain(range(1024))).variance(1), 2)
     4.68
     """
+
+    wire_name: ClassVar[str] = "binary-local-hashing"
 
     def _make(self) -> client.BinaryLocalHashing:
         return client.BinaryLocalHashing(epsilon=self.epsilon, domain=self.domain)

@@ -57,6 +57,8 @@ class SummationHistogram(Oracle[NoisyHistogram]):
     8.0
     """
 
+    wire_name: ClassVar[str] = "summation-histogram"
+
     def _make(self) -> NoisyHistogram:
         return NoisyHistogram(epsilon=self.epsilon, domain=self.domain)
 
@@ -120,6 +122,8 @@ class ThresholdHistogram(SupportOracle[NoisyHistogram]):
     >>> round(oracle.variance(1), 2), oracle.threshold / oracle.device.steps
     (4.81, 0.625)
     """
+
+    wire_name: ClassVar[str] = "threshold-histogram"
 
     def _make(self) -> NoisyHistogram:
         return NoisyHistogram(epsilon=self.epsilon, domain=self.domain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,8 @@ class ProjectiveGeometryResponse(NumberedOracle[client.ProjectiveGeometryRespons
     >>> round(oracle.variance(1_000_000) * 1_000_000, 3)
     3.77
     """
+
+    wire_name: ClassVar[str] = "projective-geometry-response"
 
     def _make(self) -> client.ProjectiveGeometryResponse:
         return client.ProjectiveGeometryResponse(epsilon=self.epsilon, domain=self.domain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,8 @@ class RandomizedResponse(SupportOracle[client.RandomizedResponse]):
     >>> aggregator.estimate().frequencies.round(2).tolist()
     [0.7, 0.02, 0.28]
     """
+
+    wire_name: ClassVar[str] = "randomized-response"
 
     def _make(self) -> client.RandomizedResponse:
         return client.RandomizedResponse(epsilon=self.epsilon, domain=self.domain)

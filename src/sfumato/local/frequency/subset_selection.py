@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +53,8 @@ class SubsetSelection(SupportOracle[client.SubsetSelection]):
     >>> round(oracle.variance(1), 3)
     3.61
     """
+
+    wire_name: ClassVar[str] = "subset-selection"
 
     def _make(self) -> client.SubsetSelection:
         return client.SubsetSelection(epsilon=self.epsilon, domain=self.domain)

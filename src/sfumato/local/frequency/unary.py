@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar, final
+from typing import ClassVar, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,6 +88,8 @@ class SymmetricUnaryEncoding(UnaryOracle[client.SymmetricUnaryEncoding]):
     3.92
     """
 
+    wire_name: ClassVar[str] = "symmetric-unary-encoding"
+
     def _make(self) -> client.SymmetricUnaryEncoding:
         return client.SymmetricUnaryEncoding(epsilon=self.epsilon, domain=self.domain)
 
@@ -119,6 +121,8 @@ class OptimizedUnaryEncoding(UnaryOracle[client.OptimizedUnaryEncoding]):
     >>> round(oracle.variance(1), 2)
     3.68
     """
+
+    wire_name: ClassVar[str] = "optimized-unary-encoding"
 
     def _make(self) -> client.OptimizedUnaryEncoding:
         return client.OptimizedUnaryEncoding(epsilon=self.epsilon, domain=self.domain)

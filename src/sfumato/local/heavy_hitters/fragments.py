@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
 from math import prod
-from typing import Final, TypeVar, final
+from typing import ClassVar, Final, TypeVar, final
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss
@@ -131,6 +131,8 @@ class Bitstogram(FragmentProtocol[client.Bitstogram]):
     ['oil', 'paint', 'sfumat']
     """
 
+    wire_name: ClassVar[str] = "bitstogram"
+
     buckets: int = 1024
     tables: int = 1
     size: int = 1024
@@ -171,7 +173,7 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzle]):
         See `FragmentProtocol`. The published form is the default: fragments of two characters, 256 hashes,
         and everybody tells a fragment and the whole string, each for half of epsilon.
     sketch : str
-        ``"CountMeanSketch"`` or ``"HadamardCountMeanSketch"``, with shorter records.
+        ``"count-mean-sketch"`` or ``"hadamard-count-mean-sketch"``, with shorter records.
     size, hashes : int
         Of both sketches.
     kept : int
@@ -200,8 +202,10 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzle]):
     ['oil', 'paint', 'sfumat']
     """
 
+    wire_name: ClassVar[str] = "sequence-fragment-puzzle"
+
     weight: int = 0
-    sketch: str = "CountMeanSketch"
+    sketch: str = "count-mean-sketch"
     size: int = 1024
     hashes: int = 128
     kept: int = 512

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from math import prod
-from typing import Final, TypeVar, final
+from typing import ClassVar, Final, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -130,6 +130,8 @@ class PrefixExtending(PrefixProtocol[client.PrefixExtending]):
     ['oil', 'paint', 'sfumat']
     """
 
+    wire_name: ClassVar[str] = "prefix-extending"
+
     @staticmethod
     def _kind() -> type[client.PrefixExtending]:
         return client.PrefixExtending
@@ -200,6 +202,8 @@ class TreeHist(CountedStrings[client.TreeHist], PrefixProtocol[client.TreeHist])
     >>> aggregator.estimate().found
     ['oil', 'paint', 'sfumat']
     """
+
+    wire_name: ClassVar[str] = "treehist"
 
     size: int = 1024
     hashes: int = 256

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,8 @@ class PrefixRound(LocalProtocol[client.PrefixRound, Estimate]):
     ['sfumat', 'paint', 'oil']
     """
 
+    wire_name: ClassVar[str] = "prefix-round"
+
     epsilon: float
     strings: Strings
     start: int = 0
@@ -103,7 +105,7 @@ class PrefixRound(LocalProtocol[client.PrefixRound, Estimate]):
             start=self.start,
             given=given,
             stop=stop,
-            protocol=kind.__name__,
+            protocol=kind.wire_name,
         )
         told = {name: getattr(device, name) for name in ("epsilon", "start", "given", "stop")}
         inner = kind(epsilon=device.epsilon, domain=device.part.domain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +58,8 @@ class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlip]):
     >>> oracle.longitudinal_loss().epsilon(0.0), round(oracle.variance(1), 2)
     (2.0, 29.46)
     """
+
+    wire_name: ClassVar[str] = "memoized-bit-flip"
 
     asked: int = 16
     permanent_epsilon: float | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,8 @@ class LongitudinalLocalHashing(TwoLayerOracle[client.LongitudinalLocalHashing]):
     >>> oracle.longitudinal_loss().epsilon(0.0), round(oracle.variance(1), 2)
     (4.0, 4.68)
     """
+
+    wire_name: ClassVar[str] = "longitudinal-local-hashing"
 
     buckets: int | None = None
 

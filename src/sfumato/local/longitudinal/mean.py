@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -72,6 +72,8 @@ class MemoizedOneBitMean(NumericProtocol[client.MemoizedOneBitMean, MeanEstimate
     >>> bool(abs(protocol.rounds(found).mean().values[0] - 7.75) < 0.6)
     True
     """
+
+    wire_name: ClassVar[str] = "memoized-one-bit-mean"
 
     steps: int = 1
     max_memos: int = 4

@@ -57,6 +57,8 @@ class MemoizedRappor(LocalProtocol[client.MemoizedRappor, RapporEstimate], Longi
     (8.79, 4.07)
     """
 
+    wire_name: ClassVar[str] = "memoized-rappor"
+
     added: ClassVar[tuple[int, int]] = (0, 1)
     """What one report adds to a total at least and at most."""
 

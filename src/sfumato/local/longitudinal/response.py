@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,6 +66,8 @@ class LongitudinalRandomizedResponse(TwoLayerOracle[client.LongitudinalRandomize
     >>> oracle.longitudinal_loss(changes=1).epsilon(0.0), round(oracle.unmemoized_loss(30).epsilon(0.0), 6)
     (5.0, 30.0)
     """
+
+    wire_name: ClassVar[str] = "longitudinal-randomized-response"
 
     def _make(self) -> client.LongitudinalRandomizedResponse:
         return client.LongitudinalRandomizedResponse(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,8 @@ class LongitudinalUnaryEncoding(TwoLayerOracle[client.LongitudinalUnaryEncoding]
     >>> round(oracle.variance(1), 2), [round(oracle.same_memo_loss(t).epsilon(0.0), 2) for t in (1, 2, 10)]
     (3.68, [1.0, 1.64, 2.0])
     """
+
+    wire_name: ClassVar[str] = "longitudinal-unary-encoding"
 
     chain: str = "OSUE"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,8 @@ class HybridMean(NumericProtocol[client.HybridMean, MeanEstimate]):
     >>> round(HybridMean(epsilon=1.0, bounds=(-1.0, 1.0)).variance(1), 2)
     4.29
     """
+
+    wire_name: ClassVar[str] = "hybrid-mean"
 
     steps: int = 2048
     parts: tuple[Moments, Moments] = field(init=False, repr=False, compare=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,6 +47,8 @@ class LaplaceMean(NumericProtocol[client.LaplaceMean, MeanEstimate]):
     >>> round(LaplaceMean(epsilon=1.0, bounds=(-1.0, 1.0)).variance(1), 2)
     8.0
     """
+
+    wire_name: ClassVar[str] = "laplace-mean"
 
     steps: int = 2048
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,6 +147,8 @@ class SquareWave(WindowProtocol[client.SquareWave, DistributionEstimate]):
     >>> bool(abs(estimate.quantile(0.5) - 25) < 5), bool(estimate.mean.interval(0.99).lower < 24.5)
     (True, True)
     """
+
+    wire_name: ClassVar[str] = "square-wave"
 
     steps: int = 256
 

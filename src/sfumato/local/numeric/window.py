@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TypeVar, final
+from typing import ClassVar, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -120,6 +120,8 @@ class OneBitMean(_MeanProtocol[client.OneBitMean]):
     True
     """
 
+    wire_name: ClassVar[str] = "one-bit-mean"
+
     def _make(self) -> client.OneBitMean:
         return client.OneBitMean(epsilon=self.epsilon, bounds=self.bounds)
 
@@ -156,6 +158,8 @@ class PiecewiseMean(_MeanProtocol[client.PiecewiseMean]):
     >>> round(PiecewiseMean(epsilon=1.0, bounds=(-1.0, 1.0)).variance(1), 2)
     5.22
     """
+
+    wire_name: ClassVar[str] = "piecewise-mean"
 
     steps: int = 2048
 
@@ -194,6 +198,8 @@ class PlaceMean(_MeanProtocol[client.PlaceMean]):
     >>> round(100_000 * PlaceMean(epsilon=8.0, bounds=(0.0, 1.0), steps=15).variance(100_000) ** 0.5, 1)
     16.7
     """
+
+    wire_name: ClassVar[str] = "stochastic-rounding-mean"
 
     steps: int = 16
 

@@ -17,7 +17,7 @@ from sfumato.local.intake import Intake
 from sfumato.local.protocol import ReportProtocol
 from sfumato.local.shuffle.batches import MixedBatch
 from sfumato.local.shuffle.keys import SecretKey
-from sfumato.local.shuffle.telling import protocol_from_told, told_protocol
+from sfumato.local.specifications import protocol_from_specification, protocol_specification
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["Collection", "Opening"]
@@ -102,18 +102,20 @@ class Collection:
         """The loss of each client, seen by the analyst; in as many batches as there are, for it is in one."""
         return self.protocol.shuffled_loss(self.clients)
 
-    def told(self) -> dict[str, Any]:
+    def specification(self) -> dict[str, Any]:
         """Return all of it, as JSON: what the devices read, and the protocol where JSON has it."""
-        protocol = told_protocol(self.protocol)
-        return self.device.told() | ({} if protocol is None else {"protocol": protocol})
+        protocol = protocol_specification(self.protocol)
+        return self.device.specification() | ({} if protocol is None else {"protocol": protocol})
 
     @staticmethod
-    def from_told(told: Mapping[str, Any], *, protocol: ReportProtocol[Any, Any] | None = None) -> Collection:
-        """Return the collection that `told` told.
+    def from_specification(
+        specification: Mapping[str, Any], *, protocol: ReportProtocol[Any, Any] | None = None
+    ) -> Collection:
+        """Return the collection that `specification` described.
 
         Parameters
         ----------
-        told : mapping
+        specification : mapping
         protocol : ReportProtocol, optional
             The protocol itself, for one with a parameter that JSON does not have.
 
@@ -123,10 +125,13 @@ class Collection:
             If it is of another format, or the protocol is not the devices'.
         """
         if protocol is None:
-            given_told: object = told
-            protocol = protocol_from_told(told.get("protocol") if isinstance(given_told, Mapping) else None)
+            given: object = specification
+            parts = specification if isinstance(given, Mapping) else {}
+            protocol = protocol_from_specification(parts.get("protocol"))
         domain = getattr(protocol, "domain", None)
-        known = device.Collection.from_told(told, **({} if domain is None else {"domain": domain}))
+        known = device.Collection.from_specification(
+            specification, **({} if domain is None else {"domain": domain})
+        )
         made = Collection(
             protocol=protocol,
             batch_size=known.batch_size,

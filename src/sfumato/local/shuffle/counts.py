@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,6 +55,8 @@ class ShuffledCounts(SplitProtocol[client.ShuffledCounts]):
     >>> protocol.messages, round(10_000 * protocol.variance(10_000) ** 0.5, 1)
     (12, 2.8)
     """
+
+    wire_name: ClassVar[str] = "shuffled-counts"
 
     domain: Domain
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,6 +64,8 @@ class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogram]):
     >>> protocol.messages, round(protocol.privacy_loss.epsilon(1e-6), 2)
     (2, 1.0)
     """
+
+    wire_name: ClassVar[str] = "shuffled-histogram"
 
     domain: Domain
 

@@ -6,7 +6,7 @@ import math
 from abc import abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -156,6 +156,8 @@ class ShuffledSum(_Sum):
     (7, 4, 142)
     """
 
+    wire_name: ClassVar[str] = "shuffled-sum"
+
     def variance(self, n: int) -> float:
         """Return the variance of the sum of ``n`` clients, with rounding at its most."""
         return self._squares(n)
@@ -192,6 +194,8 @@ class ShuffledMean(_Sum):
     >>> abs(aggregator.estimate().mean - 0.25) < 0.02
     True
     """
+
+    wire_name: ClassVar[str] = "shuffled-mean"
 
     def variance(self, n: int) -> float:
         """Return the variance of the mean of ``n`` clients, with rounding at its most."""

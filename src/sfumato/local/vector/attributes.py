@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import reduce
 from operator import add
-from typing import Any, Generic, TypeVar, final
+from typing import Any, ClassVar, Generic, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -77,7 +77,7 @@ class AttributesProtocol(PartsCounted, LocalProtocol[Device, Shares], Generic[De
             told = given.__name__ if isinstance(given, type) else type(given).__name__
             remedy = "pass a class such as OptimizedUnaryEncoding, OptimalLocalHashing or SubsetSelection"
             _check.refuse("oracle", "be a frequency oracle whose reports support values", told, remedy)
-        device = self._kind()(epsilon=self.epsilon, domains=self.domains, protocol=given.__name__)
+        device = self._kind()(epsilon=self.epsilon, domains=self.domains, protocol=given.wire_name)
         inner = device.parts[0].epsilon
         object.__setattr__(self, "device", device)
         object.__setattr__(self, "epsilon", device.epsilon)
@@ -191,6 +191,8 @@ class SplitBudget(AttributesProtocol[client.SplitBudget]):
     1.0
     """
 
+    wire_name: ClassVar[str] = "split-budget"
+
     @staticmethod
     def _kind() -> type[client.SplitBudget]:
         return client.SplitBudget
@@ -243,6 +245,8 @@ class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttribute]):
     >>> bool(abs(letters.of("a") - 0.5) < 0.1), bool(abs(numbers.of(4) - 1) < 0.1)
     (True, True)
     """
+
+    wire_name: ClassVar[str] = "sampled-attribute"
 
     @staticmethod
     def _kind() -> type[client.SampledAttribute]:
@@ -302,6 +306,8 @@ class FakeData(AttributesProtocol[client.FakeData]):
     *Estimate.* A report supports a value of a domain with d domains and k categories as it would if the true
     one were shown with probability 1/d, and else any one evenly: these are chances p' and q' of a `Support`.
     """
+
+    wire_name: ClassVar[str] = "fake-data"
 
     @staticmethod
     def _kind() -> type[client.FakeData]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Generic, TypeVar, final
+from typing import Any, ClassVar, Generic, TypeVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -235,6 +235,8 @@ class PrivUnit(DirectionProtocol[client.PrivUnit]):
     True
     """
 
+    wire_name: ClassVar[str] = "privunit"
+
     candidates: int | None = None
 
     def _make(self) -> client.PrivUnit:
@@ -273,6 +275,8 @@ class PrivUnitG(DirectionProtocol[client.PrivUnitG]):
     >>> round(PrivUnitG(epsilon=4.0, dimension=100).variance(1000), 3)
     0.045
     """
+
+    wire_name: ClassVar[str] = "privunit-g"
 
     candidates: int | None = None
 
@@ -317,6 +321,8 @@ class SphereSampling(DirectionProtocol[client.SphereSampling]):
     >>> round(SphereSampling(epsilon=1.0, dimension=100).variance(1000), 3)
     0.732
     """
+
+    wire_name: ClassVar[str] = "sphere-sampling"
 
     def _make(self) -> client.SphereSampling:
         return client.SphereSampling(epsilon=self.epsilon, dimension=self.dimension, radius=self.radius)

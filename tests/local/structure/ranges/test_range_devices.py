@@ -28,14 +28,14 @@ CUTS = ((1, 0), (3, 2**64 // 7))
 """Chances of one and two sevenths in steps of 2^-64, and what came before."""
 
 
-def tree(epsilon: float, protocol: str = "RandomizedResponse", **given: Any) -> HierarchicalHistogram:
+def tree(epsilon: float, protocol: str = "randomized-response", **given: Any) -> HierarchicalHistogram:
     domain = given.pop("domain", Domain(range(SIZE)))
     return HierarchicalHistogram(
         epsilon=epsilon, domain=domain, branching=2, protocols=(protocol,) * 3, **given
     )
 
 
-def haar(epsilon: float, protocol: str = "SignedHadamard", **given: Any) -> HaarHistogram:
+def haar(epsilon: float, protocol: str = "signed-hadamard", **given: Any) -> HaarHistogram:
     domain = given.pop("domain", Domain(range(SIZE)))
     return HaarHistogram(epsilon=epsilon, domain=domain, protocols=(protocol,) * 3, **given)
 
@@ -59,11 +59,11 @@ def law_of(made: Any, value: int) -> dict[bytes, Fraction]:
 @cases(
     ("make", "protocol"),
     [
-        (tree, "RandomizedResponse"),
-        (tree, "OneBitHadamard"),
-        (haar, "SignedHadamard"),
-        (haar, "RandomizedResponse"),
-        (tree, "OptimizedUnaryEncoding"),
+        (tree, "randomized-response"),
+        (tree, "one-bit-hadamard"),
+        (haar, "signed-hadamard"),
+        (haar, "randomized-response"),
+        (tree, "optimized-unary-encoding"),
     ],
 )
 def test_the_odds_are_those_of_epsilon(make: Any, protocol: str, epsilon: float) -> None:
@@ -108,8 +108,8 @@ def test_a_specification_makes_the_same_randomizer(make: Any) -> None:
     changes: list[dict[str, Any]] = [
         {"domain": None},
         {"protocols": None},
-        {"protocols": ["RandomizedResponse"]},
-        {"protocols": ["OneBitMean"] * 3},
+        {"protocols": ["randomized-response"]},
+        {"protocols": ["one-bit-mean"] * 3},
         {"weights": [1, 2]},
         {"weights": [1, 2, 0]},
         {"weights": [1, 1, 1e-9]},
@@ -132,7 +132,7 @@ def test_weights_of_any_kind_are_the_same_numbers(weights: Any) -> None:
 def test_versions_are_told_apart() -> None:
     digests = {
         tree(1.0).digest,
-        haar(1.0, "RandomizedResponse").digest,
+        haar(1.0, "randomized-response").digest,
         tree(1.0, weights=(1, 1, 2)).digest,
         tree(1.0, domain=Domain(range(1, SIZE + 1))).digest,
         tree(1.0, domain=Bins(range(SIZE + 1))).digest,
@@ -172,7 +172,7 @@ def test_bins_are_half_open_but_the_last() -> None:
     for edges in wrong:
         with pytest.raises(ParameterError, match="edges must be"):
             Bins(edges)
-    with pytest.raises(ParameterError, match="domain must have the digest"):
+    with pytest.raises(ParameterError, match="domain must be the one of the specification"):
         Bins.from_specification(bins.specification(), Bins([0, 1, 2, 4]))
 
 
@@ -188,7 +188,7 @@ def test_parameters_that_break_a_rule() -> None:
         tree(1.0).randomize(6)
 
 
-@cases("name", ["ShuffledHistogram", "ShuffledCounts", "Rappor", "Domain", 7, None])
+@cases("name", ["shuffled-histogram", "shuffled-counts", "rappor", "Domain", 7, None])
 def test_levels_are_told_by_client_halves_that_report_a_category(name: Any) -> None:
     with pytest.raises(ParameterError, match="protocols must name a client half"):
         HierarchicalHistogram(epsilon=1.0, domain=Domain(range(9)), branching=3, protocols=(name, name))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,8 @@ class MemoizedBitFlip(MemoizedCategories):
     >>> device.width, device.most_memos
     (6, 5)
     """
+
+    wire_name: ClassVar[str] = "memoized-bit-flip"
 
     asked: int = 16
     permanent_epsilon: float | None = None

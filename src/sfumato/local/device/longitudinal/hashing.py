@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,8 @@ class LongitudinalLocalHashing(TwoLayerRandomizer):
     >>> device.buckets, device.width, device.most_memos
     (4, 5, 4)
     """
+
+    wire_name: ClassVar[str] = "longitudinal-local-hashing"
 
     buckets: int | None = None
     inner: LongitudinalRandomizedResponse = field(init=False, repr=False, compare=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,6 +73,10 @@ class MemoizedOneBitMean(NumericRandomizer, Memoizing):
     >>> device.width, device.most_memos
     (1, 2)
     """
+
+    wire_name: ClassVar[str] = "memoized-one-bit-mean"
+
+    chosen: ClassVar[tuple[str, ...]] = (*NumericRandomizer.chosen, "max_memos", "permanent_epsilon")
 
     steps: int = 1
     max_memos: int = 4

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final, Self, final
+from typing import Any, ClassVar, Final, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,8 @@ class MemoizedRappor(Randomizer, Memoizing):
     >>> device.width, round(device.epsilon, 4), round(device.permanent_epsilon, 4)
     (18, 1.0743, 4.3944)
     """
+
+    wire_name: ClassVar[str] = "memoized-rappor"
 
     epsilon: float = field(init=False)
     bits: int = 128

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,6 +56,8 @@ class LongitudinalRandomizedResponse(TwoLayerRandomizer):
     >>> device.permanent_epsilon, len(device.randomize("yes"))
     (2.0, 1)
     """
+
+    wire_name: ClassVar[str] = "longitudinal-randomized-response"
 
     permanent: RandomizedResponse = field(init=False, repr=False, compare=False)
     again: Coin = field(init=False, repr=False, compare=False)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import product
-from typing import Any, Final, final
+from typing import Any, ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,8 @@ class LongitudinalUnaryEncoding(TwoLayerRandomizer):
     >>> device.width, [round(float(chance), 3) for chance in device.chances]
     (13, [0.5, 0.269])
     """
+
+    wire_name: ClassVar[str] = "longitudinal-unary-encoding"
 
     chain: str = "OSUE"
     permanent: UnaryRandomizer = field(init=False, repr=False, compare=False)

@@ -66,6 +66,8 @@ class Rappor(LocalProtocol[client.Rappor, RapporEstimate]):
     ['blue', 'red']
     """
 
+    wire_name: ClassVar[str] = "rappor"
+
     added: ClassVar[tuple[int, int]] = (0, 1)
     """What one report adds to a total at least and at most."""
 

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import combinations, islice, pairwise, product
 from math import comb, prod
-from typing import Final, final
+from typing import ClassVar, Final, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,6 +79,8 @@ class FourierMarginals(MarginalsProtocol[client.FourierMarginals]):
     >>> bool(abs(found.of(("yes", "yes")) - 0.5) < 0.05), bool(abs(found.of(("yes", "no"))) < 0.05)
     (True, True)
     """
+
+    wire_name: ClassVar[str] = "fourier-marginals"
 
     order: int = 2
     weights: tuple[int, ...] | None = None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import combinations
 from math import prod
-from typing import Any, Self, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,6 +80,8 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginals]):
     (((0, 1), (0, 2), (1, 2)), [4, 6, 6])
     """
 
+    wire_name: ClassVar[str] = "sampled-marginals"
+
     views: Sequence[Sequence[int]]
     oracle: type[Oracle[Any]] | Sequence[type[Oracle[Any]]] | None = None
     oracles: tuple[Oracle[Any], ...] = field(init=False, repr=False, compare=False)
@@ -104,7 +106,7 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginals]):
             epsilon=self.epsilon,
             domains=domains,
             views=views,
-            protocols=tuple(kind.__name__ for kind in kinds),
+            protocols=tuple(kind.wire_name for kind in kinds),
         )
 
     def _kinds(self, views: tuple[Attributes, ...], sizes: list[int]) -> list[type[Oracle[Any]]]:

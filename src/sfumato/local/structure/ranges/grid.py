@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -72,6 +72,8 @@ class HaarGrid(LevelsProtocol[client.HaarGrid, GridEstimate]):
     0.5
     """
 
+    wire_name: ClassVar[str] = "haar-grid"
+
     domains: tuple[Domain | Bins, Domain | Bins]
     oracle: type[Oracle[Any]] | None = None
     levels: tuple[Coefficients, ...] = field(init=False, repr=False, compare=False)
@@ -88,7 +90,7 @@ class HaarGrid(LevelsProtocol[client.HaarGrid, GridEstimate]):
         levels = tuple(coefficients_of(epsilon, nodes, given) for nodes in sizes)
         object.__setattr__(self, "domains", (grid.first, grid.second))
         object.__setattr__(self, "levels", levels)
-        names = tuple(type(level.device).__name__ for level in levels)
+        names = tuple(level.device.wire_name for level in levels)
         self._adopt(client.HaarGrid(epsilon=epsilon, domain=grid, protocols=names, weights=self.weights))
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -218,6 +218,8 @@ class HaarHistogram(RangeProtocol[client.HaarHistogram]):
     (0.48, 49)
     """
 
+    wire_name: ClassVar[str] = "haar-histogram"
+
     oracle: type[Oracle[Any]] | None = None
     levels: tuple[Coefficients, ...] = field(init=False, repr=False, compare=False)
 
@@ -227,7 +229,7 @@ class HaarHistogram(RangeProtocol[client.HaarHistogram]):
         shape = Shape(checked_size(self.domain), 2)
         levels = tuple(coefficients_of(epsilon, shape.nodes(at), given) for at in range(shape.levels))
         object.__setattr__(self, "levels", levels)
-        names = tuple(type(level.device).__name__ for level in levels)
+        names = tuple(level.device.wire_name for level in levels)
         self._adopt(
             client.HaarHistogram(epsilon=epsilon, domain=self.domain, protocols=names, weights=self.weights)
         )

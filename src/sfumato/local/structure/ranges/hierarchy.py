@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,6 +77,8 @@ class HierarchicalHistogram(RangeProtocol[client.HierarchicalHistogram]):
     (0.47, 49)
     """
 
+    wire_name: ClassVar[str] = "hierarchical-histogram"
+
     branching: int | None = None
     oracle: type[Oracle[Any]] | None = None
     levels: tuple[Oracle[Any], ...] = field(init=False, repr=False, compare=False)
@@ -90,7 +92,7 @@ class HierarchicalHistogram(RangeProtocol[client.HierarchicalHistogram]):
         object.__setattr__(self, "branching", shape.branching)
         levels = tuple(oracle_of(epsilon, nodes, given) for nodes in _nodes(shape))
         object.__setattr__(self, "levels", levels)
-        names = tuple(type(level.device).__name__ for level in levels)
+        names = tuple(level.device.wire_name for level in levels)
         self._adopt(
             client.HierarchicalHistogram(
                 epsilon=epsilon,
