@@ -22,6 +22,13 @@ KNOWN: dict[str, Any] = json.loads((HERE / "protocols.json").read_text())
 DRAWN_ANEW = {"envelopes.json", "batch-000001.mixed", "memos"}
 
 
+def same(found: list[Any], known: list[Any]) -> bool:
+    """Whether estimates are those that were written, up to the rounding of other machines."""
+    words = [[part for part in parts if isinstance(part, str)] for parts in (found, known)]
+    numbers = [[part for part in parts if not isinstance(part, str)] for parts in (found, known)]
+    return words[0] == words[1] and numbers[0] == pytest.approx(numbers[1], rel=1e-9, abs=1e-12)
+
+
 def test_every_protocol_has_a_golden_file() -> None:
     inner = {"noisy-histogram", "signed-hadamard"}  # which stand in the files of others
     server_only = {"summation-histogram", "threshold-histogram", "shuffled-mean"}
@@ -51,7 +58,7 @@ def test_what_is_made_today_has_the_same_bytes() -> None:
     today = json.loads(made["protocols.json"])
     assert list(today) == list(KNOWN)
     for name, known in KNOWN.items():
-        assert today[name].pop("estimate") == pytest.approx(known["estimate"], rel=1e-9, abs=1e-12), name
+        assert same(today[name].pop("estimate"), known["estimate"]), name
         assert today[name] == {key: value for key, value in known.items() if key != "estimate"}, name
 
 
@@ -69,8 +76,7 @@ def test_reports_and_states_give_the_same_estimates() -> None:
         aggregator.add_batch(batch)
         assert aggregator.to_bytes().hex() == known["state"], name
         restored = protocol.aggregator(bytes.fromhex(known["state"]))
-        found = making.numbers_of(restored.estimate())
-        assert found == pytest.approx(known["estimate"], rel=1e-9, abs=1e-12), name
+        assert same(making.numbers_of(restored.estimate()), known["estimate"]), name
 
 
 def test_unknown_fields_names_and_versions_are_refused() -> None:

@@ -1,7 +1,7 @@
 """Protocols as JSON: a wire name and a table of parameters, from which the same protocol is made again.
 
-The analyst's file of a shuffled collection holds one. Wire names and field names are frozen: they are listed here
-one by one, and no name of a class or an attribute is written.
+The analyst's file of a shuffled collection holds one. Wire names and field names are frozen: they are listed
+here one by one, and no name of a class or an attribute is written.
 
 >>> from sfumato import local
 >>> oracle = local.RandomizedResponse(epsilon=2.0, domain=local.Domain(range(10)))
@@ -27,6 +27,8 @@ from sfumato.local.device.strings import Strings
 from sfumato.local.protocol import ReportProtocol
 
 __all__ = ["protocol_from_specification", "protocol_kind", "protocol_specification"]
+
+Fields = dict[str, Codec[Any] | Field]
 
 _REMEDY: Final = "pass protocol="
 
@@ -75,39 +77,42 @@ _STRINGS: Final[Codec[Strings]] = Codec(
 )
 _NUMBERS: Final = sequence(NUMBER)
 
-_CATEGORICAL: Final = {"epsilon": NUMBER, "domain": _DOMAIN}
-_SKETCH: Final = _CATEGORICAL | {"size": INTEGER, "hashes": INTEGER, "key": INTEGER}
-_BIT: Final = {"epsilon": NUMBER, "bounds": _NUMBERS}
-_NUMERIC: Final = _BIT | {"steps": INTEGER}
-_MEMOIZED: Final = {"max_memos": INTEGER, "permanent_epsilon": optional(NUMBER)}
-_RAPPOR: Final = {
+_CATEGORICAL: Final[Fields] = {"epsilon": NUMBER, "domain": _DOMAIN}
+_SKETCH: Final[Fields] = _CATEGORICAL | {"size": INTEGER, "hashes": INTEGER, "key": INTEGER}
+_BIT: Final[Fields] = {"epsilon": NUMBER, "bounds": _NUMBERS}
+_NUMERIC: Final[Fields] = _BIT | {"steps": INTEGER}
+_MEMOIZED: Final[Fields] = {"max_memos": INTEGER, "permanent_epsilon": optional(NUMBER)}
+_RAPPOR: Final[Fields] = {
     "bits": INTEGER,
     "hashes": INTEGER,
     "cohorts": INTEGER,
     "permanent": NUMBER,
     "instantaneous": optional(_NUMBERS),
 }
-_ATTRIBUTES: Final = {"epsilon": NUMBER, "domains": _DOMAINS, "oracle": _ORACLE}
-_LEVELS: Final = {"epsilon": NUMBER, "weights": optional(_NUMBERS), "oracle": optional(_ORACLE)}
-_DIRECTIONS: Final = {"epsilon": NUMBER, "dimension": INTEGER, "radius": NUMBER, "pairs": BOOLEAN}
-_CAPS: Final = _DIRECTIONS | {"candidates": optional(INTEGER)}
-_TEXTS: Final = {
+_ATTRIBUTES: Final[Fields] = {"epsilon": NUMBER, "domains": _DOMAINS, "oracle": _ORACLE}
+_LEVELS: Final[Fields] = {"epsilon": NUMBER, "weights": optional(_NUMBERS), "oracle": optional(_ORACLE)}
+_DIRECTIONS: Final[Fields] = {"epsilon": NUMBER, "dimension": INTEGER, "radius": NUMBER, "pairs": BOOLEAN}
+_CAPS: Final[Fields] = _DIRECTIONS | {"candidates": optional(INTEGER)}
+_TEXTS: Final[Fields] = {
     "epsilon": NUMBER,
     "strings": _STRINGS,
     "weight": INTEGER,
     "key": INTEGER,
     "false_positive_rate": NUMBER,
 }
-_FRAGMENTS: Final = _TEXTS | {"fragment": INTEGER, "buckets": INTEGER, "size": INTEGER, "hashes": INTEGER}
-_CANDIDATES: Final = {"max_candidates": Field("kept", INTEGER)}
-_PREFIXES: Final = _TEXTS | {"levels": optional(sequence(INTEGER))} | _CANDIDATES
-_SHUFFLED: Final = {"epsilon": NUMBER, "delta": NUMBER, "clients": INTEGER}
-_MOST: Final = {"max_clients": Field("most_clients", optional(INTEGER))}
-_SPLIT: Final = _SHUFFLED | _MOST | {"bounds": _NUMBERS, "steps": optional(INTEGER)}
+_FRAGMENTS: Final[Fields] = _TEXTS | {
+    "fragment": INTEGER,
+    "buckets": INTEGER,
+    "size": INTEGER,
+    "hashes": INTEGER,
+}
+_CANDIDATES: Final[Fields] = {"max_candidates": Field("kept", INTEGER)}
+_PREFIXES: Final[Fields] = _TEXTS | {"levels": optional(sequence(INTEGER))} | _CANDIDATES
+_SHUFFLED: Final[Fields] = {"epsilon": NUMBER, "delta": NUMBER, "clients": INTEGER}
+_MOST: Final[Fields] = {"max_clients": Field("most_clients", optional(INTEGER))}
+_SPLIT: Final[Fields] = _SHUFFLED | _MOST | {"bounds": _NUMBERS, "steps": optional(INTEGER)}
 
-Fields = Mapping[str, Codec[Any] | Field]
-
-_LOCAL: Final[Mapping[str, tuple[str, Fields]]] = {
+_LOCAL: Final[dict[str, tuple[str, Fields]]] = {
     "binary-local-hashing": ("BinaryLocalHashing", _CATEGORICAL),
     "bit-flip": ("BitFlip", _CATEGORICAL | {"asked": INTEGER}),
     "bitstogram": ("Bitstogram", _FRAGMENTS | {"tables": INTEGER}),
@@ -167,7 +172,7 @@ _LOCAL: Final[Mapping[str, tuple[str, Fields]]] = {
     "threshold-histogram": ("ThresholdHistogram", _CATEGORICAL),
     "treehist": ("TreeHist", _PREFIXES | {"size": INTEGER, "hashes": INTEGER}),
 }
-_SHUFFLE: Final[Mapping[str, tuple[str, Fields]]] = {
+_SHUFFLE: Final[dict[str, tuple[str, Fields]]] = {
     "shuffled-counts": ("ShuffledCounts", _SHUFFLED | _MOST | {"domain": _DOMAIN}),
     "shuffled-histogram": ("ShuffledHistogram", _SHUFFLED | {"domain": _DOMAIN}),
     "shuffled-mean": ("ShuffledMean", _SPLIT),
@@ -177,7 +182,7 @@ _FACES: Final = {"sfumato.local": _LOCAL, "sfumato.local.shuffle": _SHUFFLE}
 
 
 def protocol_specification(protocol: ReportProtocol[Any, Any]) -> dict[str, Any] | None:
-    """Return a protocol as JSON, or None for one that has a parameter with no JSON, such as odd categories."""
+    """Return a protocol as JSON, or None for one with a parameter that JSON does not have."""
     name = protocol.wire_name
     if protocol_kind(name) is not type(protocol):
         return None
@@ -195,14 +200,13 @@ def protocol_from_specification(specification: object) -> ReportProtocol[Any, An
     ParameterError
         If it names no known protocol, or its parameters break a rule.
     """
-    known = isinstance(specification, dict) and specification.keys() == {"name", "parameters"}
-    name = specification["name"] if known and isinstance(specification, dict) else None
-    if not isinstance(specification, dict) or protocol_kind(name) is None:
+    given = specification if isinstance(specification, dict) else {}
+    if given.keys() != {"name", "parameters"} or protocol_kind(given["name"]) is None:
         raise ParameterError(
             "protocol must be written by the name of a known one and its parameters, got something else; "
             f"{_REMEDY}"
         )
-    return _record(name).decode("parameters", specification["parameters"])
+    return _record(given["name"]).decode("parameters", given["parameters"])
 
 
 def protocol_kind(name: object) -> type[ReportProtocol[Any, Any]] | None:

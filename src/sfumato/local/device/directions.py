@@ -213,7 +213,8 @@ class DirectionRandomizer(Randomizer):
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
         """Return the randomizer of an epsilon, a dimension and a radius; see `Randomizer.from_parts`."""
-        return cls(**{name: told.get(name) for name in cls.chosen})
+        parts: dict[str, Any] = {name: told.get(name) for name in cls.chosen}
+        return cls(**parts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

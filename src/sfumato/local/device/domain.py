@@ -266,7 +266,7 @@ _SCALARS: Final[Mapping[type, tuple[bytes, Callable[[Any], str]]]] = {
     datetime: (b"z", datetime.isoformat),
     time: (b"h", time.isoformat),
 }
-"""The tag and the text of each kind of category that is one value; a class of the caller's own has its own text."""
+"""The tag and the text of each kind of scalar category; a class of the caller's own has its own text."""
 
 
 def _canonical(value: object) -> bytes:

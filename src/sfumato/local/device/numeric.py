@@ -98,7 +98,8 @@ class NumericRandomizer(Randomizer):
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Randomizer:
         """Return the randomizer of an epsilon, bounds and steps; see `Randomizer.from_parts`."""
-        return cls(**{name: told.get(name) for name in cls.chosen})
+        parts: dict[str, Any] = {name: told.get(name) for name in cls.chosen}
+        return cls(**parts)
 
 
 def _two_bounds(given: Any) -> tuple[float, float]:

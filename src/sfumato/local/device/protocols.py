@@ -1,7 +1,7 @@
 """The wire names of all protocols, and the client half that each stands for.
 
-A specification names its protocol by one of these words. They are frozen: a class may be renamed or moved, and
-devices still read what was written before.
+A specification names its protocol by one of these words. They are frozen: a class may be renamed or moved,
+and devices still read what was written before.
 
 >>> from sfumato.local.device.protocols import protocol_named
 >>> protocol_named("randomized-response").wire_name
