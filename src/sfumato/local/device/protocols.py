@@ -11,10 +11,7 @@ and devices still read what was written before.
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from sfumato.local.device.randomizer import Randomizer
+from typing import Any, Final
 
 __all__ = ["PROTOCOLS", "protocol_named"]
 
@@ -71,10 +68,9 @@ PROTOCOLS: Final = {
 """By wire name, the class in `sfumato.local.device`."""
 
 
-def protocol_named(name: object) -> type[Randomizer] | None:
+def protocol_named(name: object) -> type[Any] | None:
     """Return the client half of a wire name, or None for a name that is not known here."""
     if not isinstance(name, str) or name not in PROTOCOLS:
         return None
-    found: Any = getattr(importlib.import_module(_FACE), PROTOCOLS[name])
-    kind: type[Randomizer] = found
+    kind: type[Any] = getattr(importlib.import_module(_FACE), PROTOCOLS[name])
     return kind
