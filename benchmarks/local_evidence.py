@@ -19,7 +19,7 @@ from scipy.stats import binom
 
 from sfumato import local
 from sfumato.local import surveys
-from sfumato.local.surveys.margins import share_bounds
+from sfumato.local.surveys.estimates.intervals import share_bounds
 
 __all__ = ["Row", "measure_evidence"]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import local
-from sfumato.local.structure.ranges.protocol import length_places
+from sfumato.local.ranges.protocol import length_places
 
 __all__ = ["measure_ranges"]
 

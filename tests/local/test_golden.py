@@ -11,10 +11,14 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local import device
+from sfumato.local.base.specifications import (
+    protocol_from_specification,
+    protocol_kind,
+    protocol_specification,
+)
 from sfumato.local.device import Domain, MemoStore, PublicKey, Randomizer, ReportBatch
-from sfumato.local.device.protocols import PROTOCOLS, protocol_named
+from sfumato.local.device.base.protocols import PROTOCOLS, protocol_named
 from sfumato.local.shuffle import Collection, MixedBatch, SecretKey
-from sfumato.local.specifications import protocol_from_specification, protocol_kind, protocol_specification
 from tests.golden.local import making
 
 HERE = Path(making.__file__).parent

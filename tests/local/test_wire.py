@@ -24,7 +24,7 @@ from sfumato.local import (
     ThresholdHistogram,
 )
 from sfumato.local.device import NoisyHistogram
-from sfumato.local.device.local_hashing import HashingRandomizer, hashed, keys_of
+from sfumato.local.device.frequency.local_hashing import HashingRandomizer, hashed, keys_of
 from tests.chance import accepts_only
 from tests.local.laws import audited
 

@@ -18,8 +18,8 @@ import pytest
 from sfumato import local
 from sfumato.errors import ParameterError, SfumatoError
 from sfumato.local import device
-from sfumato.local.device.coins import Coin
-from sfumato.local.device.decoys import Decoys
+from sfumato.local.device.base.bernoulli import Coin
+from sfumato.local.device.shuffle.decoys import Decoys
 from sfumato.local.shuffle import Collection, MixedBatch, SecretKey
 from sfumato.numerics.source import random_source
 from sfumato.server import Shuffler

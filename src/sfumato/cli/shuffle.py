@@ -16,11 +16,11 @@ from sfumato import _check, local, server
 from sfumato._durable import new_file
 from sfumato.cli.guarding import resolved
 from sfumato.cli.opened import print_estimate
+from sfumato.crypto.hpke import ROLES
 from sfumato.errors import ParameterError, SourceError
 from sfumato.local import device, shuffle
-from sfumato.local.device.sealing import ROLES
-from sfumato.local.protocol import ReportProtocol
-from sfumato.local.specifications import protocol_kind
+from sfumato.local.base.protocol import ReportProtocol
+from sfumato.local.base.specifications import protocol_kind
 from sfumato.privacy._outward import text_above
 from sfumato.server.limits import Limits
 

@@ -15,8 +15,8 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sfumato import _check
-from sfumato.local.device.collection import Collection
-from sfumato.local.shuffle.keys import SecretKey
+from sfumato.crypto.secret_key import SecretKey
+from sfumato.local.device.shuffle.collection import Collection
 from sfumato.server.limits import Limits
 from sfumato.server.shuffler import Shuffler
 from sfumato.server.taking import Taker

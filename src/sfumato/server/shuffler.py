@@ -10,11 +10,11 @@ from typing import Final, final
 
 from sfumato import _check
 from sfumato._durable import replace_file, sync_folder
+from sfumato.crypto.secret_key import SecretKey
 from sfumato.errors import ParameterError
-from sfumato.local.device.collection import NONCE, Collection
-from sfumato.local.device.layout import Records
-from sfumato.local.shuffle.batches import MixedBatch, random_order
-from sfumato.local.shuffle.keys import SecretKey
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.shuffle.collection import NONCE, Collection
+from sfumato.local.shuffle.mixed_batch import MixedBatch, random_order
 from sfumato.numerics.source import RandomSource, random_source
 from sfumato.server.store import Report, Store
 

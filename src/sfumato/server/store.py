@@ -19,8 +19,8 @@ import numpy as np
 from sfumato import _check
 from sfumato._durable import sync_folder
 from sfumato.errors import ParameterError, SfumatoError
-from sfumato.local.device.layout import Records
-from sfumato.local.shuffle.batches import random_order
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.shuffle.mixed_batch import random_order
 from sfumato.numerics.source import RandomSource
 
 __all__ = ["Report", "Store"]

@@ -16,8 +16,8 @@ import numpy as np
 
 from sfumato import local
 from sfumato.local import Bins, Domain, Strings, shuffle
+from sfumato.local.base.specifications import protocol_specification
 from sfumato.local.device import MemoStore
-from sfumato.local.specifications import protocol_specification
 
 ANALYST = shuffle.SecretKey("analyst", b"a" * 32)
 SHUFFLER = shuffle.SecretKey("shuffler", b"s" * 32)

@@ -20,8 +20,8 @@ from sfumato.local import (
     MemoizedBitFlip,
     MemoizedOneBitMean,
 )
-from sfumato.local.device.local_hashing import bucket_of
-from sfumato.local.spread import Array
+from sfumato.local.device.frequency.local_hashing import bucket_of
+from sfumato.local.frequency.variance import Array
 from tests.cases import cases
 from tests.chance import accepts_only, at_least, at_most
 from tests.local.laws import SEVEN_SIGMA, have_moments, within

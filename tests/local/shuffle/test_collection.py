@@ -23,7 +23,7 @@ from sfumato.local.shuffle import (
     ShuffledHistogram,
     ShuffledSum,
 )
-from sfumato.local.shuffle.batches import random_order
+from sfumato.local.shuffle.mixed_batch import random_order
 from sfumato.numerics.source import random_source
 from sfumato.privacy import Shuffled
 from tests.cases import cases

@@ -12,10 +12,10 @@ import pytest
 from sfumato.audit import audit
 from sfumato.errors import ParameterError
 from sfumato.local import Domain, device
-from sfumato.local.device.randomizer import Randomizer
-from sfumato.local.device.split import Split
+from sfumato.local.base.specifications import protocol_from_specification, protocol_specification
+from sfumato.local.device.base.randomizer import Randomizer
+from sfumato.local.device.shuffle.split_and_mix import Split
 from sfumato.local.shuffle import ShuffledCounts
-from sfumato.local.specifications import protocol_from_specification, protocol_specification
 from sfumato.numerics.laws import DiscreteLaplaceLaw
 from sfumato.privacy import loss_from_json
 from tests.chance import accepts_only, rate

@@ -14,9 +14,9 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local import Domain, device
-from sfumato.local.device.coins import Coin
-from sfumato.local.device.decoys import Decoys
-from sfumato.local.device.randomizer import Randomizer
+from sfumato.local.device.base.bernoulli import Coin
+from sfumato.local.device.base.randomizer import Randomizer
+from sfumato.local.device.shuffle.decoys import Decoys
 from sfumato.local.shuffle import ShuffledHistogram
 from sfumato.privacy import AmongDecoys, RandomizedResponse
 from tests.cases import cases

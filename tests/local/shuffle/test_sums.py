@@ -13,8 +13,8 @@ import pytest
 from sfumato.audit import audit
 from sfumato.errors import ParameterError
 from sfumato.local import device
-from sfumato.local.device.randomizer import Randomizer
-from sfumato.local.device.split import Split
+from sfumato.local.device.base.randomizer import Randomizer
+from sfumato.local.device.shuffle.split_and_mix import Split
 from sfumato.local.shuffle import SharedNoise, ShuffledMean, ShuffledSum
 from sfumato.numerics.laws import DiscreteLaplaceLaw
 from sfumato.privacy import ApproximateDP, DiscreteLaplace, Neighboring, loss_from_json

@@ -9,10 +9,10 @@ from typing import ClassVar, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import bit_flip as client
-from sfumato.local.device.layout import Records
-from sfumato.local.oracle import Oracle
-from sfumato.local.spread import Array, Spread, quadratic_ends
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency import bit_flip as client
+from sfumato.local.frequency.oracle import Oracle
+from sfumato.local.frequency.variance import Array, Spread, quadratic_ends
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss

@@ -9,13 +9,13 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import hadamard as client
-from sfumato.local.estimate import Estimate
-from sfumato.local.frequency.blocks import BlockSpread
-from sfumato.local.frequency.design import NumberedOracle, balanced
-from sfumato.local.frequency.walsh import walsh
-from sfumato.local.spread import Spread
-from sfumato.local.support import Support
+from sfumato.local.device.frequency import hadamard as client
+from sfumato.local.frequency.block_design import NumberedOracle, balanced
+from sfumato.local.frequency.block_variance import BlockSpread
+from sfumato.local.frequency.estimate import Estimate
+from sfumato.local.frequency.support import Support
+from sfumato.local.frequency.variance import Spread
+from sfumato.local.frequency.walsh_hadamard import walsh
 
 __all__ = ["HadamardResponse", "OneBitHadamard"]
 

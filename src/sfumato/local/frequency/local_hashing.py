@@ -9,11 +9,11 @@ from typing import ClassVar, Final, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.cores import in_pieces
-from sfumato.local.device import local_hashing as client
-from sfumato.local.device.layout import Records
-from sfumato.local.oracle import SupportOracle
-from sfumato.local.support import Support
+from sfumato.local.base.threads import in_pieces
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency import local_hashing as client
+from sfumato.local.frequency.oracle import SupportOracle
+from sfumato.local.frequency.support import Support
 from sfumato.numerics import _kernels
 from sfumato.privacy.leaves.randomized_response import RandomizedResponse
 from sfumato.privacy.loss import PrivacyLoss

@@ -11,11 +11,11 @@ from typing import ClassVar, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device.layout import Records
-from sfumato.local.device.noisy_histogram import NoisyHistogram
-from sfumato.local.oracle import Oracle, SupportOracle
-from sfumato.local.spread import Array, Spread
-from sfumato.local.support import Support
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency.noisy_histogram import NoisyHistogram
+from sfumato.local.frequency.oracle import Oracle, SupportOracle
+from sfumato.local.frequency.support import Support
+from sfumato.local.frequency.variance import Array, Spread
 from sfumato.numerics.exact import exp_bounds
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace

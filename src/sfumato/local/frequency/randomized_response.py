@@ -9,10 +9,10 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import randomized_response as client
-from sfumato.local.device.layout import Records
-from sfumato.local.oracle import SupportOracle
-from sfumato.local.support import Support
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency import randomized_response as client
+from sfumato.local.frequency.oracle import SupportOracle
+from sfumato.local.frequency.support import Support
 from sfumato.privacy.leaves import randomized_response as leaf
 from sfumato.privacy.loss import PrivacyLoss
 

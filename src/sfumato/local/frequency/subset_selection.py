@@ -8,11 +8,11 @@ from typing import ClassVar, Final, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import subset_selection as client
-from sfumato.local.device.layout import Records
-from sfumato.local.frequency.design import balanced, kept_share
-from sfumato.local.oracle import SupportOracle
-from sfumato.local.support import Support
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency import subset_selection as client
+from sfumato.local.frequency.block_design import balanced, kept_share
+from sfumato.local.frequency.oracle import SupportOracle
+from sfumato.local.frequency.support import Support
 from sfumato.numerics import _kernels
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss

@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
+from sfumato.local.base.protocol import log_odds
+from sfumato.local.base.respondents import seeded
 from sfumato.local.device.longitudinal.layers import MemoizedCategories, TwoLayerRandomizer
 from sfumato.local.device.longitudinal.memory import Memoizing
-from sfumato.local.estimate import Estimate
+from sfumato.local.frequency.estimate import Estimate
+from sfumato.local.frequency.oracle import Oracle, SupportOracle
+from sfumato.local.frequency.support import Support
+from sfumato.local.frequency.variance import Array, Spread
 from sfumato.local.longitudinal.protocol import LongitudinalProtocol
 from sfumato.local.longitudinal.rounds import Rounds, checked_rounds
-from sfumato.local.oracle import Oracle, SupportOracle
-from sfumato.local.protocol import log_odds
-from sfumato.local.respondents import seeded
-from sfumato.local.spread import Array, Spread
-from sfumato.local.support import Support
 
 __all__ = ["MemoizedOracle", "TwoLayerOracle"]
 

@@ -9,13 +9,13 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import hybrid as client
-from sfumato.local.device.layout import Records
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.numeric import hybrid as client
 from sfumato.local.numeric.estimate import MeanEstimate
-from sfumato.local.numeric.moments import Moments
 from sfumato.local.numeric.protocol import NumericProtocol
 from sfumato.local.numeric.simulation import drawn_reports, first_two
 from sfumato.local.numeric.window import window_loss
+from sfumato.local.numeric.window_moments import Moments
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes.mixture import Mixture
 

@@ -9,8 +9,8 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import laplace as client
-from sfumato.local.device.layout import Records
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.numeric import laplace as client
 from sfumato.local.numeric.estimate import MeanEstimate
 from sfumato.local.numeric.protocol import NumericProtocol
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.local.device.numeric import NumericRandomizer
+from sfumato.local.base.protocol import LocalProtocol
+from sfumato.local.base.respondents import seeded
+from sfumato.local.device.numeric.randomizer import NumericRandomizer
 from sfumato.local.numeric.estimate import MeanEstimate
 from sfumato.local.numeric.simulation import at_places
-from sfumato.local.protocol import LocalProtocol
-from sfumato.local.respondents import seeded
 
 __all__ = ["NumericProtocol"]
 

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.device import window as client
-from sfumato.local.device.layout import Records
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.numeric import window as client
+from sfumato.local.frequency.variance import Array
 from sfumato.local.numeric.estimate import MeanEstimate
-from sfumato.local.numeric.expectation import most_likely
-from sfumato.local.numeric.functionals import unbiased_weights
+from sfumato.local.numeric.expectation_maximization import most_likely
 from sfumato.local.numeric.simulation import drawn_reports, first_two
+from sfumato.local.numeric.unbiased_weights import unbiased_weights
 from sfumato.local.numeric.window import WindowProtocol
-from sfumato.local.spread import Array
 
 __all__ = ["DistributionEstimate", "SquareWave"]
 
@@ -81,7 +81,7 @@ class DistributionEstimate:
         Notes
         -----
         The target is the share of the respondents' numbers as their devices rounded them to points. Each
-        report y counts as :math:`a_y` (`sfumato.local.numeric.functionals`), whose mean is 1 for points in
+        report y counts as :math:`a_y` (`sfumato.local.numeric.unbiased_weights`), whose mean is 1 for points in
         the range and 0 for others, whatever the distribution. So the variance is :math:`\frac1n
         (\overline{a^2} - s)` with the share s, and the reports tell both. It grows with the number of steps:
         take few. ``"exact"`` intervals hold for any number of reports, by Hoeffding's inequality.

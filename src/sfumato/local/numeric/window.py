@@ -10,13 +10,13 @@ from typing import ClassVar, TypeVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import window as client
-from sfumato.local.device.layout import Records
+from sfumato.local.base.protocol import log_odds
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.numeric import window as client
 from sfumato.local.numeric.estimate import MeanEstimate
-from sfumato.local.numeric.moments import Moments
 from sfumato.local.numeric.protocol import NumericProtocol
 from sfumato.local.numeric.simulation import drawn_reports, first_two
-from sfumato.local.protocol import log_odds
+from sfumato.local.numeric.window_moments import Moments
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
 

@@ -9,15 +9,15 @@ from typing import Any, final
 import numpy as np
 
 from sfumato import _check
+from sfumato.crypto.hpke import PublicKey
+from sfumato.crypto.secret_key import SecretKey
 from sfumato.errors import ParameterError
 from sfumato.local import device
-from sfumato.local.device.reports import ReportBatch
-from sfumato.local.device.sealing import PublicKey
-from sfumato.local.intake import Intake
-from sfumato.local.protocol import ReportProtocol
-from sfumato.local.shuffle.batches import MixedBatch
-from sfumato.local.shuffle.keys import SecretKey
-from sfumato.local.specifications import protocol_from_specification, protocol_specification
+from sfumato.local.aggregation.base import Intake
+from sfumato.local.base.protocol import ReportProtocol
+from sfumato.local.base.specifications import protocol_from_specification, protocol_specification
+from sfumato.local.device.base.report_batch import ReportBatch
+from sfumato.local.shuffle.mixed_batch import MixedBatch
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["Collection", "Opening"]

@@ -11,16 +11,16 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtr
 
 from sfumato import _check
-from sfumato.local.device import shuffled_counts as client
-from sfumato.local.device.domain import Domain
-from sfumato.local.device.layout import Records
-from sfumato.local.device.shuffled_sum import checked_scale
-from sfumato.local.estimate import Estimate
-from sfumato.local.respondents import seeded, whole_counts
+from sfumato.local.base.respondents import seeded, whole_counts
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.domains.categories import Domain
+from sfumato.local.device.shuffle import counts as client
+from sfumato.local.device.shuffle.sums import checked_scale
+from sfumato.local.frequency.estimate import Estimate
+from sfumato.local.frequency.variance import Array, Spread
 from sfumato.local.shuffle.noise import SharedNoise
 from sfumato.local.shuffle.protocol import bounded
-from sfumato.local.shuffle.split import SplitProtocol, lifted, mixed_loss
-from sfumato.local.spread import Array, Spread
+from sfumato.local.shuffle.split_and_mix import SplitProtocol, lifted, mixed_loss
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
 

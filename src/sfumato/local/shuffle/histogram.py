@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.local.device import shuffled_histogram as client
-from sfumato.local.device.coins import Coin, least_odds
-from sfumato.local.device.decoys import Decoys
-from sfumato.local.device.domain import Domain
-from sfumato.local.estimate import Estimate
-from sfumato.local.respondents import seeded, whole_counts
+from sfumato.local.base.respondents import seeded, whole_counts
+from sfumato.local.device.base.bernoulli import Coin, least_odds
+from sfumato.local.device.domains.categories import Domain
+from sfumato.local.device.shuffle import histogram as client
+from sfumato.local.device.shuffle.decoys import Decoys
+from sfumato.local.frequency.estimate import Estimate
+from sfumato.local.frequency.variance import Array, Spread, quadratic_ends
 from sfumato.local.shuffle.protocol import TOLD, ShuffleProtocol, bounded, fewest
-from sfumato.local.spread import Array, Spread, quadratic_ends
 from sfumato.numerics.interval import Interval
 from sfumato.numerics.rounding import fraction_up, log_up
 from sfumato.privacy.leaves.randomized_response import RandomizedResponse

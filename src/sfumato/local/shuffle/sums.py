@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.local.device import shuffled_sum as client
-from sfumato.local.device.layout import Records
-from sfumato.local.respondents import respondents, seeded
+from sfumato.local.base.respondents import respondents, seeded
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.shuffle import sums as client
 from sfumato.local.shuffle.estimate import NoisyNumber, ShuffledMeanEstimate, ShuffledSumEstimate
-from sfumato.local.shuffle.split import SplitProtocol, lifted, mixed_loss
+from sfumato.local.shuffle.split_and_mix import SplitProtocol, lifted, mixed_loss
 from sfumato.numerics.samplers import LARGEST_POLYA
 from sfumato.privacy.loss import PrivacyLoss
 

@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sfumato import _check
-from sfumato.local.device import directions as client
-from sfumato.local.device.layout import Records
-from sfumato.local.device.vectors import UNIT
-from sfumato.local.protocol import LocalProtocol, log_odds
-from sfumato.local.respondents import respondents, seeded
+from sfumato.local.base.protocol import LocalProtocol, log_odds
+from sfumato.local.base.respondents import respondents, seeded
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.vector import directions as client
+from sfumato.local.device.vector.random_vectors import UNIT
 from sfumato.local.vector.estimate import VectorEstimate
-from sfumato.local.vector.heights import halves, normal_heights, sphere_heights
-from sfumato.local.vector.moments import Moments
+from sfumato.local.vector.projection_mean import halves, normal_heights, sphere_heights
 from sfumato.local.vector.simulation import Told, normal_told, opposite_told, sphere_told, told_sums
+from sfumato.local.vector.sums import Moments
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
 

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaincinv, ndtri
 
-from sfumato.local.device.directions import DirectionRandomizer
-from sfumato.local.device.vectors import UNIT
-from sfumato.local.spread import Array
-from sfumato.local.vector.moments import Moments
+from sfumato.local.device.vector.directions import DirectionRandomizer
+from sfumato.local.device.vector.random_vectors import UNIT
+from sfumato.local.frequency.variance import Array
+from sfumato.local.vector.sums import Moments
 
 __all__ = ["Told", "normal_told", "opposite_told", "sphere_told", "told_sums"]
 

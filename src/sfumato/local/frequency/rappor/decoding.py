@@ -19,9 +19,9 @@ from scipy.sparse import csr_matrix, diags
 from scipy.special import log_ndtr, ndtri
 
 from sfumato import _check
-from sfumato.local.device.rappor import Rappor
+from sfumato.local.device.frequency.rappor import Rappor
 from sfumato.local.frequency.rappor.lasso import Design, lasso, nonnegative
-from sfumato.local.spread import Array
+from sfumato.local.frequency.variance import Array
 from sfumato.numerics.interval import Interval
 
 __all__ = ["Decoded", "decoded"]

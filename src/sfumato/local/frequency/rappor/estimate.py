@@ -9,9 +9,9 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device.rappor import Rappor
+from sfumato.local.device.frequency.rappor import Rappor
 from sfumato.local.frequency.rappor.decoding import Decoded, decoded
-from sfumato.local.spread import Array
+from sfumato.local.frequency.variance import Array
 from sfumato.privacy.loss import PrivacyLoss
 
 __all__ = ["RapporEstimate"]

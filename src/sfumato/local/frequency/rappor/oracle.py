@@ -10,11 +10,11 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.device import rappor as client
-from sfumato.local.device.layout import Records
+from sfumato.local.base.protocol import LocalProtocol
+from sfumato.local.base.respondents import named_respondents, seeded
+from sfumato.local.device.base.record_layout import Records
+from sfumato.local.device.frequency import rappor as client
 from sfumato.local.frequency.rappor.estimate import RapporEstimate
-from sfumato.local.protocol import LocalProtocol
-from sfumato.local.respondents import named_respondents, seeded
 from sfumato.numerics import _kernels
 from sfumato.numerics.rounding import fraction_up, log_up
 from sfumato.privacy.leaves.support_response import SupportResponse

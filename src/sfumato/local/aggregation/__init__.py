@@ -1,0 +1,1 @@
+"""Counting reports: aggregators whose states merge, for Arrow, Parquet and Spark."""
