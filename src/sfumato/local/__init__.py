@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sfumato.local import device, shuffle, surveys
     from sfumato.local.aggregation.arrow import aggregate_arrow, aggregate_parquet
     from sfumato.local.aggregation.spark import aggregate_spark
-    from sfumato.local.aggregation.totals import Aggregator
+    from sfumato.local.base.aggregator import Aggregator
     from sfumato.local.device.base.report_batch import ReportBatch
     from sfumato.local.device.domains.bins import Bins
     from sfumato.local.device.domains.categories import Domain
@@ -221,7 +221,7 @@ __getattr__, __dir__ = attach(
         "OptimalLocalHashing": "sfumato.local.frequency.local_hashing",
         "SymmetricUnaryEncoding": "sfumato.local.frequency.unary",
         "OptimizedUnaryEncoding": "sfumato.local.frequency.unary",
-        "Aggregator": "sfumato.local.aggregation.totals",
+        "Aggregator": "sfumato.local.base.aggregator",
         "aggregate_arrow": "sfumato.local.aggregation.arrow",
         "aggregate_parquet": "sfumato.local.aggregation.arrow",
         "aggregate_spark": "sfumato.local.aggregation.spark",

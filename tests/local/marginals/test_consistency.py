@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from tests.local.marginals.population import DOMAINS, KINDS, SIZES, counts, protocols, truth
 
 from sfumato.errors import ParameterError
 from sfumato.local import ConsistentMarginals, Domain
@@ -16,6 +15,7 @@ from sfumato.local.frequency.consistency import nearest
 from sfumato.local.marginals.lattice import Lattice, analysed, functions, synthesised
 from sfumato.local.marginals.maximum_entropy import most_even
 from sfumato.local.marginals.sampled import SampledMarginals
+from tests.local.marginals.population import DOMAINS, KINDS, SIZES, counts, protocols, truth
 
 
 @pytest.mark.parametrize("categories", [2, 3, 7])

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.local.marginals.population import DOMAINS, KINDS, PARTS, counts, protocols, truth
 
 from sfumato.audit import audit
 from sfumato.errors import ParameterError
@@ -24,6 +23,7 @@ from sfumato.privacy import Mixture, Neighboring, Shuffled, SupportResponse
 from tests.cases import cases
 from tests.chance import accepts_only
 from tests.local.laws import SEVEN_SIGMA, alike, audited, within
+from tests.local.marginals.population import DOMAINS, KINDS, PARTS, counts, protocols, truth
 
 NAMES = ["coefficients", "pairs", "tables"]
 CERTAIN = 1 - 1e-11

@@ -1,1 +1,1 @@
-"""Counting reports: aggregators whose states merge, for Arrow, Parquet and Spark."""
+"""Reports in tables: counted in Arrow streams, Parquet files and Spark frames, in pieces that merge."""

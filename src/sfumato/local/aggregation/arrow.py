@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from sfumato import _check
 from sfumato.errors import SchemaError, SourceError
-from sfumato.local.aggregation.totals import Aggregator
+from sfumato.local.base.aggregator import Aggregator
 from sfumato.local.base.protocol import LocalProtocol, ReportProtocol
 from sfumato.local.base.threads import cores
 from sfumato.local.device.base.record_layout import Records

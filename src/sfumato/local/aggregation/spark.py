@@ -12,7 +12,7 @@ import pyarrow as pa
 from sfumato import _check
 from sfumato.errors import SchemaError, SourceError
 from sfumato.local.aggregation.arrow import add_column
-from sfumato.local.aggregation.totals import Aggregator
+from sfumato.local.base.aggregator import Aggregator
 from sfumato.local.base.protocol import LocalProtocol
 
 if TYPE_CHECKING:

@@ -1,1 +1,1 @@
-"""What all protocols share: their interface, files, planners, simulators, and work on several cores."""
+"""What all protocols share: their interface, aggregators, files, planners, simulators and threads."""

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.aggregation.base import Intake
-from sfumato.local.aggregation.totals import Aggregator
+from sfumato.local.base.aggregator import Aggregator
+from sfumato.local.base.base_aggregator import Intake
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.base.report_batch import ReportBatch

@@ -81,8 +81,8 @@ class DistributionEstimate:
         Notes
         -----
         The target is the share of the respondents' numbers as their devices rounded them to points. Each
-        report y counts as :math:`a_y` (`sfumato.local.numeric.unbiased_weights`), whose mean is 1 for points in
-        the range and 0 for others, whatever the distribution. So the variance is :math:`\frac1n
+        report y counts as :math:`a_y` (`sfumato.local.numeric.unbiased_weights`), whose mean is 1 for points
+        in the range and 0 for others, whatever the distribution. So the variance is :math:`\frac1n
         (\overline{a^2} - s)` with the share s, and the reports tell both. It grows with the number of steps:
         take few. ``"exact"`` intervals hold for any number of reports, by Hoeffding's inequality.
         """

@@ -9,7 +9,7 @@ from typing import Any, Final, final
 import numpy as np
 
 from sfumato import _check
-from sfumato.local.device.base.rows import columns_of
+from sfumato.local.device.domains.columns import columns_of
 from sfumato.local.device.domains.grid import Grid
 from sfumato.local.device.domains.tree import Shape
 from sfumato.local.frequency.consistency import made_consistent

@@ -13,7 +13,7 @@ from sfumato.crypto.hpke import PublicKey
 from sfumato.crypto.secret_key import SecretKey
 from sfumato.errors import ParameterError
 from sfumato.local import device
-from sfumato.local.aggregation.base import Intake
+from sfumato.local.base.base_aggregator import Intake
 from sfumato.local.base.protocol import ReportProtocol
 from sfumato.local.base.specifications import protocol_from_specification, protocol_specification
 from sfumato.local.device.base.report_batch import ReportBatch

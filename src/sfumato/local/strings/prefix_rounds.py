@@ -190,8 +190,8 @@ class PrefixRound(LocalProtocol[client.PrefixRound, Estimate]):
 
         Notes
         -----
-        The raw estimates are tested. By oracles whose reports support values (`sfumato.local.frequency.support`) the
-        chance of an estimate of a prefix that nobody has is exact. By others errors are taken as normal, with
+        The raw estimates are tested. By oracles whose reports support values
+        (`sfumato.local.frequency.support`) the chance of an estimate of a prefix that nobody has is exact. By others errors are taken as normal, with
         the greater variance of shares of 0 and of the estimated ones.
         """
         self._check(estimate)

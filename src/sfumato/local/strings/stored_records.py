@@ -6,7 +6,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar, final
 
 import numpy as np
 
-from sfumato.local.aggregation.base import Intake
+from sfumato.local.base.base_aggregator import Intake
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
 
@@ -40,7 +40,7 @@ class ReportKeeper(Intake[Keeper[Result_co]], Generic[Result_co]):
     Notes
     -----
     Whatever comes is counted as accepted or as refused, and never raises; see
-    `sfumato.local.aggregation.base.Intake`. What is told does not depend on the order of the records.
+    `sfumato.local.base.base_aggregator.Intake`. What is told does not depend on the order of the records.
     """
 
     __slots__ = ("_few", "_pieces")

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from sfumato.local.surveys.estimates.category_shares import Shares
     from sfumato.local.surveys.estimates.prevalence import Prevalence
     from sfumato.local.surveys.estimates.risk import CategoryRisk, RespondentRisk
-    from sfumato.local.surveys.estimates.weighting import Stratified, Weighted, stratified, weighted
     from sfumato.local.surveys.inference.hypothesis_tests import (
         Finding,
         chi_square_power,
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
         respondents_to_tell,
         samples_for_margin,
     )
+    from sfumato.local.surveys.inference.weighting import Stratified, Weighted, stratified, weighted
     from sfumato.local.surveys.sheets.sheet import LANGUAGES, Sheet, instruction_sheet
 
 __all__ = [
@@ -102,14 +102,14 @@ __getattr__, __dir__ = attach(
         "SamplesPlan": "sfumato.local.surveys.inference.sample_size",
         "Shares": "sfumato.local.surveys.estimates.category_shares",
         "Sheet": "sfumato.local.surveys.sheets.sheet",
-        "Stratified": "sfumato.local.surveys.estimates.weighting",
+        "Stratified": "sfumato.local.surveys.inference.weighting",
         "Task": "sfumato.local.surveys.designs.tasks",
         "TwoCoins": "sfumato.local.surveys.designs.two_coins",
         "TwoSamplePrevalence": "sfumato.local.surveys.designs.two_samples",
         "UnrelatedQuestion": "sfumato.local.surveys.designs.unrelated_question",
         "UnrelatedQuestionTwoSamples": "sfumato.local.surveys.designs.two_samples",
         "Warner": "sfumato.local.surveys.designs.warner",
-        "Weighted": "sfumato.local.surveys.estimates.weighting",
+        "Weighted": "sfumato.local.surveys.inference.weighting",
         "birthday_share": "sfumato.local.surveys.designs.birthdays",
         "chi_square_power": "sfumato.local.surveys.inference.hypothesis_tests",
         "goodness_of_fit": "sfumato.local.surveys.inference.hypothesis_tests",
@@ -121,8 +121,8 @@ __getattr__, __dir__ = attach(
         "respondents_for_margin": "sfumato.local.surveys.inference.sample_size",
         "respondents_to_tell": "sfumato.local.surveys.inference.sample_size",
         "samples_for_margin": "sfumato.local.surveys.inference.sample_size",
-        "stratified": "sfumato.local.surveys.estimates.weighting",
+        "stratified": "sfumato.local.surveys.inference.weighting",
         "two_sample": "sfumato.local.surveys.inference.hypothesis_tests",
-        "weighted": "sfumato.local.surveys.estimates.weighting",
+        "weighted": "sfumato.local.surveys.inference.weighting",
     },
 )

@@ -155,7 +155,7 @@ class Randomizer(ABC):
         kind = protocol_named(fields_given.get("protocol"))
         if kind is None:
             raise ParameterError("specification must name a known protocol, got another; use a newer sfumato")
-        made = kind.from_parts(fields_given, given)
+        made: Randomizer = kind.from_parts(fields_given, given)
         if _digested(made.specification()) != _digested(specification):
             raise ParameterError(
                 "specification must hold the parameters that follow from its own, got others; "

@@ -16,9 +16,10 @@ from sfumato.errors import ParameterError
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.domains.categories import Domain
+from sfumato.local.device.domains.columns import columns_of
 from sfumato.numerics.source import RandomSource
 
-__all__ = ["RowsRandomizer", "checked_domains", "columns_of"]
+__all__ = ["RowsRandomizer", "checked_domains"]
 
 _MOST: Final = 1 << 12
 _BLOCK: Final = 1 << 17
@@ -88,16 +89,3 @@ def checked_domains(given: object) -> tuple[Domain, ...]:
     if not 2 <= len(given) <= _MOST:
         _check.refuse("domains", f"be from 2 to {_MOST}", len(given), "use a frequency oracle for one")
     return tuple(given)
-
-
-def columns_of(values: Any, count: int) -> list[Any]:
-    """Return the columns of rows of categories; the one error does not show them."""
-    if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == count:
-        return list(np.ascontiguousarray(values.T))
-    rows: list[Any] = list(values) if isinstance(values, list | tuple | np.ndarray) else [None]
-    if not all(isinstance(row, list | tuple | np.ndarray) and len(row) == count for row in rows):
-        raise ParameterError(
-            f"values must be rows of {count} categories, one row per respondent, got others; "
-            "pass [row] for one"
-        )
-    return [[row[at] for row in rows] for at in range(count)]

@@ -283,11 +283,14 @@ def _canonical(value: object) -> bytes:
         return _tagged(b"b", value)
     if type(value) is str:
         return _tagged(b"s", value.encode("utf-8", "surrogatepass"))
-    plain = _SCALARS.get(type(value))
-    if plain is not None:
-        tag, written = plain
-        return _tagged(tag, written(value).encode())
+    return _scalar(value)
+
+
+def _scalar(value: object) -> bytes:
     kind = type(value)
+    if kind in _SCALARS:
+        tag, written = _SCALARS[kind]
+        return _tagged(tag, written(value).encode())
     if kind.__repr__ is object.__repr__:
         remedy = "use strings, numbers, tuples of them, or a class with a __repr__ of its own"
         _check.refuse("values", "have a text that is always the same", kind.__qualname__, remedy)

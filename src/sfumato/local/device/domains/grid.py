@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.local.device.base.rows import columns_of
 from sfumato.local.device.domains.bins import Bins
 from sfumato.local.device.domains.categories import Domain
+from sfumato.local.device.domains.columns import columns_of
 
 __all__ = ["Grid"]
 

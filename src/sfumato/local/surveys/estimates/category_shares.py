@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.local.surveys.estimates.estimated_design import SeveralAnswers
 from sfumato.local.surveys.estimates.intervals import Method, share_bounds
 from sfumato.numerics.interval import Interval
-
-if TYPE_CHECKING:
-    from sfumato.local.surveys.designs.design import Design
 
 __all__ = ["Shares"]
 
@@ -34,7 +32,7 @@ class Shares:
     follows from the count of its own answer; see `Design`.
     """
 
-    design: Design
+    design: SeveralAnswers
     counts: NDArray[np.int64]
 
     @property

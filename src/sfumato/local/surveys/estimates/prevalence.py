@@ -5,16 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, final
+from typing import final
 
 import numpy as np
 from scipy.special import bdtr
 
+from sfumato.local.surveys.estimates.estimated_design import TwoAnswers
 from sfumato.local.surveys.estimates.intervals import Method, share_bounds
 from sfumato.numerics.interval import Interval
-
-if TYPE_CHECKING:
-    from sfumato.local.surveys.designs.binary import BinaryDesign
 
 __all__ = ["Prevalence"]
 
@@ -38,7 +36,7 @@ class Prevalence:
     is within [0, 1].
     """
 
-    design: BinaryDesign
+    design: TwoAnswers
     yes: int
     respondents: int
 

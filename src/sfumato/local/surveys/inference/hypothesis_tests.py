@@ -14,6 +14,7 @@ from sfumato import _check
 from sfumato.local.surveys.designs.design import Design
 from sfumato.local.surveys.estimates.answer_counts import places
 from sfumato.local.surveys.estimates.category_shares import Shares
+from sfumato.local.surveys.estimates.estimated_design import EstimatedDesign
 from sfumato.local.surveys.estimates.prevalence import Prevalence
 from sfumato.local.surveys.inference.fisher_exact import exact_p_value
 
@@ -278,7 +279,7 @@ def _alike(first: Estimated, second: Estimated) -> bool:
     return first.design.categories == second.design.categories
 
 
-def _null(design: Design, shares: float | Sequence[float]) -> _Array:
+def _null(design: EstimatedDesign, shares: float | Sequence[float]) -> _Array:
     """Return the probabilities of the answers under the null hypothesis."""
     given = np.atleast_1d(np.asarray(shares, dtype=np.float64))
     if given.size == 1 and len(design.answers) == 2:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.errors import ParameterError
-from sfumato.local.aggregation.base import REASONS, Intake
+from sfumato.local.base.base_aggregator import REASONS, Intake
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
 
@@ -55,7 +55,7 @@ class Aggregator(Intake[Counted[Result_co]], Generic[Result_co]):
     Notes
     -----
     Whatever comes is counted as accepted or as refused, and never raises; see
-    `sfumato.local.aggregation.base.Intake`.
+    `sfumato.local.base.base_aggregator.Intake`.
     """
 
     __slots__ = ("_totals",)

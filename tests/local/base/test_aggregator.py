@@ -21,7 +21,7 @@ from sfumato.local import (
     ReportBatch,
     SummationHistogram,
 )
-from sfumato.local.aggregation.totals import REASONS
+from sfumato.local.base.aggregator import REASONS
 from tests.cases import cases
 
 ORACLE = RandomizedResponse(epsilon=1.0, domain=Domain(range(1000)))
