@@ -54,7 +54,7 @@ MEANS = (
     "OneBitMean",
     "PiecewiseMean",
     "HybridMean",
-    "PlaceMean",
+    "StochasticRoundingMean",
     "SquareWave",
     "MemoizedOneBitMean",
 )

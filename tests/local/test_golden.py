@@ -115,7 +115,7 @@ def test_collections_keys_envelopes_and_batches_open(tmp_path: Path) -> None:
     written = json.loads((HERE / "collection.json").read_text())
     collection = Collection.from_specification(written)
     assert collection == making.collection()
-    assert device.Collection.from_specification(written).id == collection.device.id
+    assert device.PublicCollection.from_specification(written).id == collection.device.id
     context = collection.device.envelope_context
     for envelope in json.loads((HERE / "envelopes.json").read_text()):
         assert keys["shuffler"].opened(bytes.fromhex(envelope), context) is not None

@@ -23,7 +23,7 @@ from sfumato.local import (
     SymmetricUnaryEncoding,
     ThresholdHistogram,
 )
-from sfumato.local.device import NoisyHistogram
+from sfumato.local.device import NoisyHistogramRandomizer
 from sfumato.local.device.frequency.local_hashing import HashingRandomizer, hashed, keys_of
 from tests.chance import accepts_only
 from tests.local.laws import audited
@@ -52,7 +52,7 @@ def sent(oracle: Any, seed: int) -> Callable[[int, int], Any]:
     def reports(value: int, size: int) -> Any:
         records = oracle.randomize_batch(np.full(size, value), generator).records
         device = oracle.device
-        if isinstance(device, NoisyHistogram):
+        if isinstance(device, NoisyHistogramRandomizer):
             # Nor one through numbers of two bytes: they are read as how much likelier each value makes them.
             numbers = np.clip(device.numbers(records)[:, :2], 0, device.steps)
             return np.hstack([numbers, numbers[:, :1] - numbers[:, 1:]])

@@ -153,8 +153,10 @@ def test_the_order_of_arrival_is_destroyed(quick: Path) -> None:
 def test_messages_of_one_client_come_apart(quick: Path) -> None:
     """Where the 2 messages of the first of 2 clients lie among the 4, in 300 batches: 6 ways, all alike."""
     decoys = Decoys(1, Coin(1 << 62))
-    randomizer = device.ShuffledHistogram(epsilon=16.0, domain=local.Domain(range(2)), decoys=decoys)
-    known = device.Collection(
+    randomizer = device.ShuffledHistogramRandomizer(
+        epsilon=16.0, domain=local.Domain(range(2)), decoys=decoys
+    )
+    known = device.PublicCollection(
         randomizer=randomizer, batch_size=2, analyst=ANALYST.public, shuffler=SHUFFLER.public
     )
     envelopes = [known.envelope(1, client.to_bytes(16, "big")) for client in range(600)]

@@ -115,7 +115,7 @@ def serve_collection(
     told = _read(file)
     pair = (certificate, certificate_key) if certificate and certificate_key else None
     server.serve(
-        device.Collection.from_specification(told),
+        device.PublicCollection.from_specification(told),
         shuffle.SecretKey.from_file(key, "shuffler"),
         folder,
         told=told,
@@ -138,7 +138,7 @@ def submit(
     ] = None,
 ) -> None:
     """Randomize, seal and send values, each as if from a device of its own: for trials."""
-    known = device.Collection.from_specification(_read(file))
+    known = device.PublicCollection.from_specification(_read(file))
     if secret is not None and (len(values) != 1 or values == ["-"]):
         _check.refuse("--secret", "be given with one value", len(values), "a client sends once")
     taken = refused = 0
@@ -261,7 +261,7 @@ def _protocol(name: str, given: dict[str, Any]) -> ReportProtocol[Any, Any]:
     return made
 
 
-def _envelopes(known: device.Collection, values: list[str], secret: Path | None) -> Iterator[bytes]:
+def _envelopes(known: device.PublicCollection, values: list[str], secret: Path | None) -> Iterator[bytes]:
     lines = (line.rstrip("\n") for line in sys.stdin) if values == ["-"] else iter(values)
     read = _reader(known.randomizer)
     for line in lines:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from sfumato.local.numeric.hybrid import HybridMean
     from sfumato.local.numeric.laplace import LaplaceMean
     from sfumato.local.numeric.square_wave import DistributionEstimate, SquareWave
-    from sfumato.local.numeric.window import Duchi, OneBitMean, PiecewiseMean, PlaceMean
+    from sfumato.local.numeric.window import Duchi, OneBitMean, PiecewiseMean, StochasticRoundingMean
     from sfumato.local.ranges.estimate import RangeEstimate
     from sfumato.local.ranges.grid import HaarGrid
     from sfumato.local.ranges.grid_estimate import GridEstimate
@@ -114,7 +114,6 @@ __all__ = [
     "OracleChoice",
     "OraclePlan",
     "PiecewiseMean",
-    "PlaceMean",
     "PrefixExtending",
     "PrefixRound",
     "PrivUnit",
@@ -136,6 +135,7 @@ __all__ = [
     "SphereSampling",
     "SplitBudget",
     "SquareWave",
+    "StochasticRoundingMean",
     "Strings",
     "StringsChoice",
     "StringsPlan",
@@ -206,7 +206,7 @@ __getattr__, __dir__ = attach(
         "MeanEstimate": "sfumato.local.numeric.estimate",
         "SquareWave": "sfumato.local.numeric.square_wave",
         "PiecewiseMean": "sfumato.local.numeric.window",
-        "PlaceMean": "sfumato.local.numeric.window",
+        "StochasticRoundingMean": "sfumato.local.numeric.window",
         "Duchi": "sfumato.local.numeric.window",
         "OneBitMean": "sfumato.local.numeric.window",
         "LaplaceMean": "sfumato.local.numeric.laplace",

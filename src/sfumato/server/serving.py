@@ -16,7 +16,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sfumato import _check
 from sfumato.crypto.secret_key import SecretKey
-from sfumato.local.device.shuffle.collection import Collection
+from sfumato.local.device.shuffle.collection import PublicCollection
 from sfumato.server.limits import Limits
 from sfumato.server.shuffler import Shuffler
 from sfumato.server.taking import Taker
@@ -66,7 +66,7 @@ def _patient(wanted: float) -> type[_Patient]:
 
 
 def serve(
-    collection: Collection,
+    collection: PublicCollection,
     key: SecretKey,
     folder: Path,
     *,

@@ -44,7 +44,13 @@ CATEGORICAL = (
     local.ProjectiveGeometryResponse, local.RandomizedResponse, local.SubsetSelection,
     local.SummationHistogram, local.SymmetricUnaryEncoding, local.ThresholdHistogram,
 )  # fmt: skip
-GRIDS = (local.HybridMean, local.LaplaceMean, local.PiecewiseMean, local.PlaceMean, local.SquareWave)
+GRIDS = (
+    local.HybridMean,
+    local.LaplaceMean,
+    local.PiecewiseMean,
+    local.StochasticRoundingMean,
+    local.SquareWave,
+)
 
 
 def protocols() -> Iterator[tuple[Any, list[Any]]]:

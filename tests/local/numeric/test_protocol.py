@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.local import Duchi, HybridMean, LaplaceMean, OneBitMean, PiecewiseMean, PlaceMean, SquareWave
+from sfumato.local import (
+    Duchi,
+    HybridMean,
+    LaplaceMean,
+    OneBitMean,
+    PiecewiseMean,
+    SquareWave,
+    StochasticRoundingMean,
+)
 from sfumato.local.numeric.window_moments import Moments
 from sfumato.privacy import Neighboring
 from sfumato.privacy.nodes.shuffled import Shuffled
@@ -18,7 +26,7 @@ from tests.chance import accepts_only
 from tests.local.laws import SEVEN_SIGMA, covers, within
 
 MEANS: list[Any] = [LaplaceMean, OneBitMean, PiecewiseMean, HybridMean]
-KINDS: list[Any] = [*MEANS, PlaceMean, SquareWave]
+KINDS: list[Any] = [*MEANS, StochasticRoundingMean, SquareWave]
 # The greatest variance for a number in [-1, 1]: Wang et al. 2019, their formulas.
 PUBLISHED = {
     LaplaceMean: (32, 8, 2, 0.5),
@@ -63,7 +71,7 @@ def test_two_papers_have_one_law() -> None:
     assert Duchi is OneBitMean
 
 
-@cases("kind", [OneBitMean, PiecewiseMean, PlaceMean, SquareWave])
+@cases("kind", [OneBitMean, PiecewiseMean, StochasticRoundingMean, SquareWave])
 @cases("epsilon", [0.2, 1.0, 5.0])
 def test_moments_are_those_of_the_enumerated_law(kind: Any, epsilon: float) -> None:
     more = {} if kind is OneBitMean else {"steps": 7}
@@ -207,7 +215,7 @@ def test_intervals_count_on_rare_reports_that_none_of_few_sends(kind: Any) -> No
     assert wide < 0.1
 
 
-@cases("kind", [OneBitMean, PiecewiseMean, HybridMean, PlaceMean, SquareWave])
+@cases("kind", [OneBitMean, PiecewiseMean, HybridMean, StochasticRoundingMean, SquareWave])
 @cases("bounds", [(2.0, 7.0), (-9.0, -1.0)])
 def test_exact_intervals_reach_as_far_as_two_reports_differ(kind: Any, bounds: tuple[float, float]) -> None:
     """Hoeffding's bound with the range of one report's part, found by estimates from every single report."""

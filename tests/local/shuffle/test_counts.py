@@ -154,7 +154,7 @@ def test_what_cannot_be_is_refused() -> None:
 
 @pytest.mark.parametrize("epsilon", [4.0, 1.0, 0.5])
 def test_the_mixed_bytes_keep_epsilon_and_use_it(epsilon: float) -> None:
-    client = device.ShuffledCounts(epsilon=epsilon, domain=Domain(range(2)), split=Split(2, 6, 6))
+    client = device.ShuffledCountsRandomizer(epsilon=epsilon, domain=Domain(range(2)), split=Split(2, 6, 6))
     generator = np.random.default_rng(7)
 
     def seen(value: int, size: int) -> Any:

@@ -37,12 +37,14 @@ def protocol() -> ShuffledHistogram:
     return ShuffledHistogram(epsilon=1.0, delta=1e-6, clients=2000, domain=Domain(list("abcdefg")))
 
 
-def small(categories: int, slots: int, epsilon: float = 2.0) -> device.ShuffledHistogram:
+def small(categories: int, slots: int, epsilon: float = 2.0) -> device.ShuffledHistogramRandomizer:
     decoys = Decoys(slots, Coin(3 << 62))
-    return device.ShuffledHistogram(epsilon=epsilon, domain=Domain(range(categories)), decoys=decoys)
+    return device.ShuffledHistogramRandomizer(
+        epsilon=epsilon, domain=Domain(range(categories)), decoys=decoys
+    )
 
 
-def seen(client: device.ShuffledHistogram, values: list[int]) -> dict[bytes, Fraction]:
+def seen(client: device.ShuffledHistogramRandomizer, values: list[int]) -> dict[bytes, Fraction]:
     """The exact law of the mixed messages of clients with such values: sorted records."""
     law, width = {b"": Fraction(1)}, client.width
     for value in values:
@@ -166,7 +168,9 @@ def test_hostile_messages_are_counted_and_refused() -> None:
     assert not aggregator.add(sent)  # a whole client's messages are no record
     assert not aggregator.add(bytes([sent[0] ^ 0x80]))
     own = protocol().device
-    stranger = device.ShuffledHistogram(epsilon=own.epsilon, domain=Domain(range(6)), decoys=own.decoys)
+    stranger = device.ShuffledHistogramRandomizer(
+        epsilon=own.epsilon, domain=Domain(range(6)), decoys=own.decoys
+    )
     assert aggregator.add_batch(stranger.randomize_batch([1, 2], 1)) == 0
     assert aggregator.refused == {"width": 1, "specification": 1 + 2 * stranger.messages, "encoding": 0}
     nine = small(9, 1)

@@ -40,7 +40,7 @@ def test_a_mean_strays_by_the_sixth_root_of_the_clients() -> None:
         assert made.shuffled_loss(clients).delta(1.0) <= 1e-4
         strays.append(clients * math.sqrt(made.variance(clients)))
         for steps in (made.steps // 2, 2 * made.steps):
-            other = local.PlaceMean(epsilon=made.epsilon, bounds=(0.0, 1.0), steps=steps)
+            other = local.StochasticRoundingMean(epsilon=made.epsilon, bounds=(0.0, 1.0), steps=steps)
             assert other.variance(clients) > made.variance(clients)
     # Eight times as many clients: the sixth root of eight is 1.41.
     assert strays[1] / strays[0] == pytest.approx(math.sqrt(2), abs=0.05)

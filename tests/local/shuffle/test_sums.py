@@ -272,7 +272,7 @@ def test_sums_go_by_way_of_the_shuffler() -> None:
         made(protocol, colluders=3)
 
 
-def seen(client: device.ShuffledSum, others: int, seed: int) -> Callable[[float, int], Any]:
+def seen(client: device.ShuffledSumRandomizer, others: int, seed: int) -> Callable[[float, int], Any]:
     """What is seen of some clients whose messages are mixed: sorted, and what they add up to."""
     generator = np.random.default_rng(seed)
 
@@ -290,7 +290,7 @@ def seen(client: device.ShuffledSum, others: int, seed: int) -> Callable[[float,
 @pytest.mark.sharpest("4.0")
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_mixed_bytes_keep_epsilon_and_use_it(epsilon: float) -> None:
-    client = device.ShuffledSum(epsilon=epsilon, bounds=(0, 1), steps=2, split=Split(3, 6, 6))
+    client = device.ShuffledSumRandomizer(epsilon=epsilon, bounds=(0, 1), steps=2, split=Split(3, 6, 6))
     trials = {0.5: 700_000, 1.0: 250_000, 4.0: 100_000}[epsilon]
     found = audit(
         seen(client, 2, 7), epsilon=epsilon, pairs=[(0.0, 1.0)], trials=trials, batch=True, confidence=CERTAIN
@@ -301,7 +301,7 @@ def test_the_mixed_bytes_keep_epsilon_and_use_it(epsilon: float) -> None:
 
 def test_an_audit_sees_too_few_honest_clients() -> None:
     # Planned for eight honest clients, but only two are: a quarter of the noise.
-    client = device.ShuffledSum(epsilon=1.0, bounds=(0, 1), steps=2, split=Split(8, 6, 6))
+    client = device.ShuffledSumRandomizer(epsilon=1.0, bounds=(0, 1), steps=2, split=Split(8, 6, 6))
     found = audit(
         seen(client, 1, 7), epsilon=1.0, pairs=[(0.0, 1.0)], trials=30_000, batch=True, confidence=CERTAIN
     )

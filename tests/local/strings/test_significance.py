@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from sfumato.local.device.frequency.count_mean_sketch import CountMeanSketch
+from sfumato.local.device.frequency.count_mean_sketch import CountMeanSketchRandomizer
 from sfumato.local.device.strings.randomizer import FINGERPRINTS
 from sfumato.local.strings.code_counts import answers_of
 from sfumato.local.strings.significance import judged
@@ -17,7 +17,9 @@ def test_rarely_supported_codes_are_found_wrongly_no_more_often_than_stated(epsi
     """Each round is wrong with a chance of 0.05 at most, and would be more often without that judgement."""
     wrong = np.zeros(2, int)
     for seed in range(60):
-        device = CountMeanSketch(epsilon=epsilon, domain=FINGERPRINTS, size=256, hashes=64, key=seed)
+        device = CountMeanSketchRandomizer(
+            epsilon=epsilon, domain=FINGERPRINTS, size=256, hashes=64, key=seed
+        )
         answers, codes = answers_of(device), np.arange(2000)
         told = answers.tally(device.randomize_batch(np.arange(5000, 5200), rng=seed).records)
         supports = answers.supports(told, 200, codes)

@@ -9,7 +9,7 @@ import pytest
 
 from sfumato.audit import audit
 from sfumato.local import Bitstogram, PrefixExtending, SequenceFragmentPuzzle, Strings, TreeHist
-from sfumato.local.device import OneBitHadamard, OptimalLocalHashing
+from sfumato.local.device import OneBitHadamardRandomizer, OptimalLocalHashingRandomizer
 from sfumato.local.device.frequency.hadamard import parity
 from sfumato.local.device.frequency.local_hashing import hashed, keys_of
 from tests.chance import accepts_only
@@ -31,11 +31,11 @@ TRIALS = {0.5: 1_500_000, 1.0: 600_000, 4.0: 200_000}
 
 def said(device: Any, pieces: Any, code: Any) -> Any:
     """Whether records support codes, one for each: no learner sees through a hash."""
-    if isinstance(device, OptimalLocalHashing):
+    if isinstance(device, OptimalLocalHashingRandomizer):
         seeds, buckets = device.opened(pieces)
         high = hashed(seeds, keys_of(code)).astype(np.uint64)
         return high * np.uint64(device.buckets) >> np.uint64(32) == buckets
-    if isinstance(device, OneBitHadamard):
+    if isinstance(device, OneBitHadamardRandomizer):
         columns, sign = np.divmod(device.layout.unpack(pieces).astype(np.int64), 2)
         return parity(columns & code) == sign.astype(np.bool_)
     functions, entries, negative = device.opened(pieces)

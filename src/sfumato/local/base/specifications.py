@@ -165,7 +165,7 @@ _LOCAL: Final[dict[str, tuple[str, Fields]]] = {
     "sphere-sampling": ("SphereSampling", _DIRECTIONS),
     "split-budget": ("SplitBudget", _ATTRIBUTES),
     "square-wave": ("SquareWave", _NUMERIC),
-    "stochastic-rounding-mean": ("PlaceMean", _NUMERIC),
+    "stochastic-rounding-mean": ("StochasticRoundingMean", _NUMERIC),
     "subset-selection": ("SubsetSelection", _CATEGORICAL),
     "summation-histogram": ("SummationHistogram", _CATEGORICAL),
     "symmetric-unary-encoding": ("SymmetricUnaryEncoding", _CATEGORICAL),

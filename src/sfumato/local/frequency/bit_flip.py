@@ -57,7 +57,7 @@ class _Flips(Spread):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BitFlip(Oracle[client.BitFlip]):
+class BitFlip(Oracle[client.BitFlipRandomizer]):
     r"""For d categories, drawn evenly by each device, a bit that says whether it is true, or lies.
 
     Parameters
@@ -69,7 +69,7 @@ class BitFlip(Oracle[client.BitFlip]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.BitFlip`.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.BitFlipRandomizer`.
 
     *The loss.* For d > 1 a report is one of `SymmetricUnaryEncoding` with the same coin of which all but d
     bits, drawn independently, are thrown away: the loss of that one holds by post-processing, shuffled too.
@@ -104,8 +104,8 @@ class BitFlip(Oracle[client.BitFlip]):
         Oracle.__post_init__(self)
         object.__setattr__(self, "asked", self.device.asked)
 
-    def _make(self) -> client.BitFlip:
-        return client.BitFlip(epsilon=self.epsilon, domain=self.domain, asked=self.asked)
+    def _make(self) -> client.BitFlipRandomizer:
+        return client.BitFlipRandomizer(epsilon=self.epsilon, domain=self.domain, asked=self.asked)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

@@ -125,7 +125,7 @@ class SketchOracle(SupportOracle[Device]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountMeanSketch(SketchOracle[client.CountMeanSketch]):
+class CountMeanSketch(SketchOracle[client.CountMeanSketchRandomizer]):
     r"""Each report is m bits of a sketch's row.
 
     Parameters
@@ -135,9 +135,10 @@ class CountMeanSketch(SketchOracle[client.CountMeanSketch]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.CountMeanSketch`.
-    The variance for a rare value is about :math:`\frac1n \left(\frac{e^{\epsilon/2}}{(e^{\epsilon/2} - 1)^2}
-    + \frac1m\right)`. `OptimalLocalHashing` has less, in five bytes in the place of m/8.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
+    `sfumato.local.device.CountMeanSketchRandomizer`. The variance for a rare value is about :math:`\frac1n
+    \left(\frac{e^{\epsilon/2}}{(e^{\epsilon/2} - 1)^2} + \frac1m\right)`. `OptimalLocalHashing` has less, in
+    five bytes in the place of m/8.
 
     References
     ----------
@@ -155,8 +156,8 @@ class CountMeanSketch(SketchOracle[client.CountMeanSketch]):
     wire_name: ClassVar[str] = "count-mean-sketch"
 
     @staticmethod
-    def _kind() -> type[client.CountMeanSketch]:
-        return client.CountMeanSketch
+    def _kind() -> type[client.CountMeanSketchRandomizer]:
+        return client.CountMeanSketchRandomizer
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -193,7 +194,7 @@ class CountMeanSketch(SketchOracle[client.CountMeanSketch]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HadamardCountMeanSketch(SketchOracle[client.HadamardCountMeanSketch]):
+class HadamardCountMeanSketch(SketchOracle[client.HadamardCountMeanSketchRandomizer]):
     r"""Each report is one sign of a transformed row: four bytes in the place of 131.
 
     Parameters
@@ -204,8 +205,8 @@ class HadamardCountMeanSketch(SketchOracle[client.HadamardCountMeanSketch]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
-    `sfumato.local.device.HadamardCountMeanSketch`. The variance for a rare value is about :math:`\frac1n
-    \left(\frac{e^\epsilon + 1}{e^\epsilon - 1}\right)^2`, which never falls below 1/n.
+    `sfumato.local.device.HadamardCountMeanSketchRandomizer`. The variance for a rare value is about
+    :math:`\frac1n \left(\frac{e^\epsilon + 1}{e^\epsilon - 1}\right)^2`, which never falls below 1/n.
 
     References
     ----------
@@ -222,8 +223,8 @@ class HadamardCountMeanSketch(SketchOracle[client.HadamardCountMeanSketch]):
     wire_name: ClassVar[str] = "hadamard-count-mean-sketch"
 
     @staticmethod
-    def _kind() -> type[client.HadamardCountMeanSketch]:
-        return client.HadamardCountMeanSketch
+    def _kind() -> type[client.HadamardCountMeanSketchRandomizer]:
+        return client.HadamardCountMeanSketchRandomizer
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

@@ -22,7 +22,7 @@ __all__ = ["HadamardResponse", "OneBitHadamard"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneBitHadamard(NumberedOracle[client.OneBitHadamard]):
+class OneBitHadamard(NumberedOracle[client.OneBitHadamardRandomizer]):
     r"""Each report is a column of a Hadamard matrix and one sign: fastest, and best for small epsilon.
 
     Parameters
@@ -53,8 +53,8 @@ class OneBitHadamard(NumberedOracle[client.OneBitHadamard]):
 
     wire_name: ClassVar[str] = "one-bit-hadamard"
 
-    def _make(self) -> client.OneBitHadamard:
-        return client.OneBitHadamard(epsilon=self.epsilon, domain=self.domain)
+    def _make(self) -> client.OneBitHadamardRandomizer:
+        return client.OneBitHadamardRandomizer(epsilon=self.epsilon, domain=self.domain)
 
     @property
     def overlap(self) -> Fraction:
@@ -84,7 +84,7 @@ class OneBitHadamard(NumberedOracle[client.OneBitHadamard]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HadamardResponse(NumberedOracle[client.HadamardResponse]):
+class HadamardResponse(NumberedOracle[client.HadamardResponseRandomizer]):
     r"""Each report is a column of one of several Hadamard matrices, most likely the value's own.
 
     Parameters
@@ -120,8 +120,8 @@ class HadamardResponse(NumberedOracle[client.HadamardResponse]):
 
     wire_name: ClassVar[str] = "hadamard-response"
 
-    def _make(self) -> client.HadamardResponse:
-        return client.HadamardResponse(epsilon=self.epsilon, domain=self.domain)
+    def _make(self) -> client.HadamardResponseRandomizer:
+        return client.HadamardResponseRandomizer(epsilon=self.epsilon, domain=self.domain)
 
     @property
     def overlap(self) -> Fraction:

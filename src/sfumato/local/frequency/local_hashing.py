@@ -99,7 +99,7 @@ class HashingOracle(SupportOracle[Device]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OptimalLocalHashing(HashingOracle[client.OptimalLocalHashing]):
+class OptimalLocalHashing(HashingOracle[client.OptimalLocalHashingRandomizer]):
     r"""Local hashing to :math:`\mathrm{round}(e^\epsilon) + 1` buckets: short reports with the least error.
 
     Parameters
@@ -110,8 +110,8 @@ class OptimalLocalHashing(HashingOracle[client.OptimalLocalHashing]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
-    `sfumato.local.device.OptimalLocalHashing`. The variance for a rare value is about :math:`\frac{4
-    e^\epsilon}{n (e^\epsilon - 1)^2}`. The server hashes each category once for each report.
+    `sfumato.local.device.OptimalLocalHashingRandomizer`. The variance for a rare value is about
+    :math:`\frac{4 e^\epsilon}{n (e^\epsilon - 1)^2}`. The server hashes each category once for each report.
 
     References
     ----------
@@ -131,13 +131,13 @@ class OptimalLocalHashing(HashingOracle[client.OptimalLocalHashing]):
 
     wire_name: ClassVar[str] = "optimal-local-hashing"
 
-    def _make(self) -> client.OptimalLocalHashing:
-        return client.OptimalLocalHashing(epsilon=self.epsilon, domain=self.domain)
+    def _make(self) -> client.OptimalLocalHashingRandomizer:
+        return client.OptimalLocalHashingRandomizer(epsilon=self.epsilon, domain=self.domain)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BinaryLocalHashing(HashingOracle[client.BinaryLocalHashing]):
+class BinaryLocalHashing(HashingOracle[client.BinaryLocalHashingRandomizer]):
     r"""Local hashing to two buckets.
 
     Parameters
@@ -147,9 +147,9 @@ class BinaryLocalHashing(HashingOracle[client.BinaryLocalHashing]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.BinaryLocalHashing`.
-    The variance is :math:`\frac{(e^\epsilon + 1)^2}{n (e^\epsilon - 1)^2}`: close to that of
-    `OptimalLocalHashing` for a small epsilon only.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
+    `sfumato.local.device.BinaryLocalHashingRandomizer`. The variance is :math:`\frac{(e^\epsilon + 1)^2}{n
+    (e^\epsilon - 1)^2}`: close to that of `OptimalLocalHashing` for a small epsilon only.
 
     References
     ----------
@@ -164,5 +164,5 @@ class BinaryLocalHashing(HashingOracle[client.BinaryLocalHashing]):
 
     wire_name: ClassVar[str] = "binary-local-hashing"
 
-    def _make(self) -> client.BinaryLocalHashing:
-        return client.BinaryLocalHashing(epsilon=self.epsilon, domain=self.domain)
+    def _make(self) -> client.BinaryLocalHashingRandomizer:
+        return client.BinaryLocalHashingRandomizer(epsilon=self.epsilon, domain=self.domain)

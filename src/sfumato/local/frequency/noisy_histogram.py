@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.frequency.noisy_histogram import NoisyHistogram
+from sfumato.local.device.frequency.noisy_histogram import NoisyHistogramRandomizer
 from sfumato.local.frequency.oracle import Oracle, SupportOracle
 from sfumato.local.frequency.support import Support
 from sfumato.local.frequency.variance import Array, Spread
@@ -29,7 +29,7 @@ _BITS: Final = 160
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SummationHistogram(Oracle[NoisyHistogram]):
+class SummationHistogram(Oracle[NoisyHistogramRandomizer]):
     r"""Each report is a one among zeros with Laplace noise on each; reports are summed (SHE).
 
     Parameters
@@ -39,7 +39,8 @@ class SummationHistogram(Oracle[NoisyHistogram]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.NoisyHistogram`.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
+    `sfumato.local.device.NoisyHistogramRandomizer`.
 
     The variance of a share is :math:`8/(n\epsilon^2)`, whatever the share: never the least here, but the
     noise of different categories is independent and nearly Laplace. `ThresholdHistogram` reads the same
@@ -59,8 +60,8 @@ class SummationHistogram(Oracle[NoisyHistogram]):
 
     wire_name: ClassVar[str] = "summation-histogram"
 
-    def _make(self) -> NoisyHistogram:
-        return NoisyHistogram(epsilon=self.epsilon, domain=self.domain)
+    def _make(self) -> NoisyHistogramRandomizer:
+        return NoisyHistogramRandomizer(epsilon=self.epsilon, domain=self.domain)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -94,7 +95,7 @@ class SummationHistogram(Oracle[NoisyHistogram]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ThresholdHistogram(SupportOracle[NoisyHistogram]):
+class ThresholdHistogram(SupportOracle[NoisyHistogramRandomizer]):
     r"""Each report is a one among zeros with Laplace noise on each; reports count what is large (THE).
 
     Parameters
@@ -104,7 +105,8 @@ class ThresholdHistogram(SupportOracle[NoisyHistogram]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.NoisyHistogram`.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
+    `sfumato.local.device.NoisyHistogramRandomizer`.
 
     A number from the threshold on supports its category. The threshold is the step for which a rare
     category's estimate has the least variance; it is between a half and 1. Symmetric unary encoding has the
@@ -125,8 +127,8 @@ class ThresholdHistogram(SupportOracle[NoisyHistogram]):
 
     wire_name: ClassVar[str] = "threshold-histogram"
 
-    def _make(self) -> NoisyHistogram:
-        return NoisyHistogram(epsilon=self.epsilon, domain=self.domain)
+    def _make(self) -> NoisyHistogramRandomizer:
+        return NoisyHistogramRandomizer(epsilon=self.epsilon, domain=self.domain)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -151,7 +153,7 @@ class ThresholdHistogram(SupportOracle[NoisyHistogram]):
         return self.support.simulate(counts, generator)
 
 
-def histogram_loss(device: NoisyHistogram) -> PrivacyLoss:
+def histogram_loss(device: NoisyHistogramRandomizer) -> PrivacyLoss:
     r"""Return the loss of a report, whatever is read from it.
 
     Notes

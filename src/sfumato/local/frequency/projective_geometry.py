@@ -20,7 +20,7 @@ __all__ = ["LineSpread", "ProjectiveGeometryResponse"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectiveGeometryResponse(NumberedOracle[client.ProjectiveGeometryResponse]):
+class ProjectiveGeometryResponse(NumberedOracle[client.ProjectiveGeometryResponseRandomizer]):
     r"""Each report is a point of a projective space, most likely orthogonal to the truth; for large domains.
 
     Parameters
@@ -56,8 +56,8 @@ class ProjectiveGeometryResponse(NumberedOracle[client.ProjectiveGeometryRespons
 
     wire_name: ClassVar[str] = "projective-geometry-response"
 
-    def _make(self) -> client.ProjectiveGeometryResponse:
-        return client.ProjectiveGeometryResponse(epsilon=self.epsilon, domain=self.domain)
+    def _make(self) -> client.ProjectiveGeometryResponseRandomizer:
+        return client.ProjectiveGeometryResponseRandomizer(epsilon=self.epsilon, domain=self.domain)
 
     @property
     def overlap(self) -> Fraction:

@@ -21,7 +21,7 @@ __all__ = ["RandomizedResponse"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomizedResponse(SupportOracle[client.RandomizedResponse]):
+class RandomizedResponse(SupportOracle[client.RandomizedResponseRandomizer]):
     r"""Each report is the true category, or any other by chance; best for few categories.
 
     Parameters
@@ -31,9 +31,10 @@ class RandomizedResponse(SupportOracle[client.RandomizedResponse]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.RandomizedResponse`.
-    For k categories and a rare one the variance is about :math:`\frac{e^\epsilon + k - 2}{n (e^\epsilon -
-    1)^2}`: less than that of any protocol here while :math:`k < 3 e^\epsilon + 2`.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
+    `sfumato.local.device.RandomizedResponseRandomizer`. For k categories and a rare one the variance is about
+    :math:`\frac{e^\epsilon + k - 2}{n (e^\epsilon - 1)^2}`: less than that of any protocol here while
+    :math:`k < 3 e^\epsilon + 2`.
 
     References
     ----------
@@ -52,8 +53,8 @@ class RandomizedResponse(SupportOracle[client.RandomizedResponse]):
 
     wire_name: ClassVar[str] = "randomized-response"
 
-    def _make(self) -> client.RandomizedResponse:
-        return client.RandomizedResponse(epsilon=self.epsilon, domain=self.domain)
+    def _make(self) -> client.RandomizedResponseRandomizer:
+        return client.RandomizedResponseRandomizer(epsilon=self.epsilon, domain=self.domain)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

@@ -25,7 +25,7 @@ _CROWD: Final = 1 << 29
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubsetSelection(SupportOracle[client.SubsetSelection]):
+class SubsetSelection(SupportOracle[client.SubsetSelectionRandomizer]):
     r"""Each report is a set of categories, most likely with the truth in it; the least variance of all.
 
     Parameters
@@ -56,8 +56,8 @@ class SubsetSelection(SupportOracle[client.SubsetSelection]):
 
     wire_name: ClassVar[str] = "subset-selection"
 
-    def _make(self) -> client.SubsetSelection:
-        return client.SubsetSelection(epsilon=self.epsilon, domain=self.domain)
+    def _make(self) -> client.SubsetSelectionRandomizer:
+        return client.SubsetSelectionRandomizer(epsilon=self.epsilon, domain=self.domain)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

@@ -62,7 +62,7 @@ class UnaryOracle(SupportOracle[Device]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SymmetricUnaryEncoding(UnaryOracle[client.SymmetricUnaryEncoding]):
+class SymmetricUnaryEncoding(UnaryOracle[client.SymmetricUnaryEncodingRandomizer]):
     r"""Unary encoding that treats set and unset bits alike: the basic form of RAPPOR.
 
     Parameters
@@ -73,7 +73,7 @@ class SymmetricUnaryEncoding(UnaryOracle[client.SymmetricUnaryEncoding]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
-    `sfumato.local.device.SymmetricUnaryEncoding`. The variance is about
+    `sfumato.local.device.SymmetricUnaryEncodingRandomizer`. The variance is about
     :math:`\frac{e^{\epsilon/2}}{n (e^{\epsilon/2} - 1)^2}`, the same for rare and frequent values.
 
     References
@@ -90,13 +90,13 @@ class SymmetricUnaryEncoding(UnaryOracle[client.SymmetricUnaryEncoding]):
 
     wire_name: ClassVar[str] = "symmetric-unary-encoding"
 
-    def _make(self) -> client.SymmetricUnaryEncoding:
-        return client.SymmetricUnaryEncoding(epsilon=self.epsilon, domain=self.domain)
+    def _make(self) -> client.SymmetricUnaryEncodingRandomizer:
+        return client.SymmetricUnaryEncodingRandomizer(epsilon=self.epsilon, domain=self.domain)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OptimizedUnaryEncoding(UnaryOracle[client.OptimizedUnaryEncoding]):
+class OptimizedUnaryEncoding(UnaryOracle[client.OptimizedUnaryEncodingRandomizer]):
     r"""Unary encoding with the least error for rare values.
 
     Parameters
@@ -107,8 +107,9 @@ class OptimizedUnaryEncoding(UnaryOracle[client.OptimizedUnaryEncoding]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
-    `sfumato.local.device.OptimizedUnaryEncoding`. The variance for a rare value is about :math:`\frac{4
-    e^\epsilon}{n (e^\epsilon - 1)^2}`, which no protocol beats by more than a little for many categories.
+    `sfumato.local.device.OptimizedUnaryEncodingRandomizer`. The variance for a rare value is about
+    :math:`\frac{4 e^\epsilon}{n (e^\epsilon - 1)^2}`, which no protocol beats by more than a little for many
+    categories.
 
     References
     ----------
@@ -124,5 +125,5 @@ class OptimizedUnaryEncoding(UnaryOracle[client.OptimizedUnaryEncoding]):
 
     wire_name: ClassVar[str] = "optimized-unary-encoding"
 
-    def _make(self) -> client.OptimizedUnaryEncoding:
-        return client.OptimizedUnaryEncoding(epsilon=self.epsilon, domain=self.domain)
+    def _make(self) -> client.OptimizedUnaryEncodingRandomizer:
+        return client.OptimizedUnaryEncodingRandomizer(epsilon=self.epsilon, domain=self.domain)

@@ -19,7 +19,7 @@ from sfumato.privacy.loss import PrivacyLoss
 __all__ = ["LongitudinalRandomizedResponse", "response_odds"]
 
 
-def response_odds(device: client.LongitudinalRandomizedResponse, reports: int) -> Fraction:
+def response_odds(device: client.LongitudinalRandomizedResponseRandomizer, reports: int) -> Fraction:
     r"""Return the greatest ratio of the chances of some reports of one memo.
 
     Notes
@@ -40,7 +40,7 @@ def response_odds(device: client.LongitudinalRandomizedResponse, reports: int) -
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LongitudinalRandomizedResponse(TwoLayerOracle[client.LongitudinalRandomizedResponse]):
+class LongitudinalRandomizedResponse(TwoLayerOracle[client.LongitudinalRandomizedResponseRandomizer]):
     r"""Randomized response once for good, and again for each report: L-GRR, for few categories.
 
     Parameters
@@ -51,8 +51,8 @@ class LongitudinalRandomizedResponse(TwoLayerOracle[client.LongitudinalRandomize
     Notes
     -----
     Guarantee: of one report `privacy_loss`, of all reports of a device `longitudinal_loss`, under the
-    conditions of `LongitudinalProtocol`; see `sfumato.local.device.LongitudinalRandomizedResponse`. In one
-    round it errs as `sfumato.local.RandomizedResponse` with the same epsilon.
+    conditions of `LongitudinalProtocol`; see `sfumato.local.device.LongitudinalRandomizedResponseRandomizer`.
+    In one round it errs as `sfumato.local.RandomizedResponse` with the same epsilon.
 
     References
     ----------
@@ -69,8 +69,8 @@ class LongitudinalRandomizedResponse(TwoLayerOracle[client.LongitudinalRandomize
 
     wire_name: ClassVar[str] = "longitudinal-randomized-response"
 
-    def _make(self) -> client.LongitudinalRandomizedResponse:
-        return client.LongitudinalRandomizedResponse(
+    def _make(self) -> client.LongitudinalRandomizedResponseRandomizer:
+        return client.LongitudinalRandomizedResponseRandomizer(
             epsilon=self.epsilon,
             domain=self.domain,
             permanent_epsilon=self.permanent_epsilon,

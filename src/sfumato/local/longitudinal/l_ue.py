@@ -46,7 +46,7 @@ def bit_odds(memo: tuple[Fraction, Fraction], again: tuple[Fraction, Fraction], 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LongitudinalUnaryEncoding(TwoLayerOracle[client.LongitudinalUnaryEncoding]):
+class LongitudinalUnaryEncoding(TwoLayerOracle[client.LongitudinalUnaryEncodingRandomizer]):
     r"""A bit for each category, turned over by chance once for good, and again for each report.
 
     Parameters
@@ -55,14 +55,14 @@ class LongitudinalUnaryEncoding(TwoLayerOracle[client.LongitudinalUnaryEncoding]
         See `TwoLayerOracle`; a report has as many bits as there are categories.
     chain : str
         ``"OSUE"``, the best; ``"SUE"`` (basic RAPPOR), ``"OUE"`` or ``"SOUE"``: see
-        `sfumato.local.device.LongitudinalUnaryEncoding`.
+        `sfumato.local.device.LongitudinalUnaryEncodingRandomizer`.
 
     Notes
     -----
     Guarantee: of one report `privacy_loss`, of all reports of a device `longitudinal_loss`, under the
-    conditions of `LongitudinalProtocol`; see `sfumato.local.device.LongitudinalUnaryEncoding`. A report of a
-    device without earlier ones has the law of a unary encoding with the bits' chances P and Q, and so its
-    loss.
+    conditions of `LongitudinalProtocol`; see `sfumato.local.device.LongitudinalUnaryEncodingRandomizer`. A
+    report of a device without earlier ones has the law of a unary encoding with the bits' chances P and Q,
+    and so its loss.
 
     *The loss of t reports of one memo.* Bits are independent, and two values change the laws of two: see
     `sfumato.local.longitudinal.l_ue.bit_odds`.
@@ -85,8 +85,8 @@ class LongitudinalUnaryEncoding(TwoLayerOracle[client.LongitudinalUnaryEncoding]
 
     chain: str = "OSUE"
 
-    def _make(self) -> client.LongitudinalUnaryEncoding:
-        return client.LongitudinalUnaryEncoding(
+    def _make(self) -> client.LongitudinalUnaryEncodingRandomizer:
+        return client.LongitudinalUnaryEncodingRandomizer(
             epsilon=self.epsilon,
             domain=self.domain,
             permanent_epsilon=self.permanent_epsilon,

@@ -23,7 +23,7 @@ __all__ = ["LongitudinalLocalHashing"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LongitudinalLocalHashing(TwoLayerOracle[client.LongitudinalLocalHashing]):
+class LongitudinalLocalHashing(TwoLayerOracle[client.LongitudinalLocalHashingRandomizer]):
     r"""Local hashing with one hash function a device: LOLOHA, a few bytes and few memos for any domain.
 
     Parameters
@@ -38,8 +38,8 @@ class LongitudinalLocalHashing(TwoLayerOracle[client.LongitudinalLocalHashing]):
     -----
     Guarantee: of one report `privacy_loss`, of all reports of a device `longitudinal_loss`: at most g memos,
     as values of one bucket share theirs. Conditions are those of `LongitudinalProtocol`, with buckets in the
-    place of values; see `sfumato.local.device.LongitudinalLocalHashing`. Reports of a device are linked by
-    its seed.
+    place of values; see `sfumato.local.device.LongitudinalLocalHashingRandomizer`. Reports of a device are
+    linked by its seed.
 
     Estimates rest on the hash function as those of `sfumato.local.OptimalLocalHashing` do, and have its error
     in one round. Devices keep their hash functions: where a device changes its value the two rounds still
@@ -66,8 +66,8 @@ class LongitudinalLocalHashing(TwoLayerOracle[client.LongitudinalLocalHashing]):
         TwoLayerOracle.__post_init__(self)
         object.__setattr__(self, "buckets", self.device.buckets)
 
-    def _make(self) -> client.LongitudinalLocalHashing:
-        return client.LongitudinalLocalHashing(
+    def _make(self) -> client.LongitudinalLocalHashingRandomizer:
+        return client.LongitudinalLocalHashingRandomizer(
             epsilon=self.epsilon,
             domain=self.domain,
             permanent_epsilon=self.permanent_epsilon,

@@ -21,7 +21,7 @@ __all__ = ["MemoizedBitFlip"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlip]):
+class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlipRandomizer]):
     r"""For d categories, drawn once for a device, bits that are memoized: dBitFlipPM.
 
     Parameters
@@ -45,7 +45,7 @@ class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlip]):
     device `longitudinal_loss`: at most d + 1 memos. Conditions are those of `LongitudinalProtocol`, with
     *which drawn category is true, if any* in the place of values: with small d most changes are none. Where
     memos are reported as they are, the others may be seen for certain. See
-    `sfumato.local.device.MemoizedBitFlip`. Reports of a device are linked by its categories.
+    `sfumato.local.device.MemoizedBitFlipRandomizer`. Reports of a device are linked by its categories.
 
     References
     ----------
@@ -74,8 +74,8 @@ class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlip]):
             flips = BitFlip(epsilon=epsilon, domain=self.domain, asked=self.asked)
             object.__setattr__(self, name, flips)
 
-    def _make(self) -> client.MemoizedBitFlip:
-        return client.MemoizedBitFlip(
+    def _make(self) -> client.MemoizedBitFlipRandomizer:
+        return client.MemoizedBitFlipRandomizer(
             epsilon=self.epsilon,
             domain=self.domain,
             asked=self.asked,

@@ -28,7 +28,9 @@ __all__ = ["MemoizedOneBitMean"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoizedOneBitMean(NumericProtocol[client.MemoizedOneBitMean, MeanEstimate], LongitudinalProtocol):
+class MemoizedOneBitMean(
+    NumericProtocol[client.MemoizedOneBitMeanRandomizer, MeanEstimate], LongitudinalProtocol
+):
     r"""One bit a number, memoized for each place that numbers are rounded to (alpha-point rounding).
 
     Parameters
@@ -52,9 +54,9 @@ class MemoizedOneBitMean(NumericProtocol[client.MemoizedOneBitMean, MeanEstimate
     -----
     Guarantee: of one report `privacy_loss`, of all reports of one memo `permanent_loss`, of all reports of a
     device `longitudinal_loss`, by default at most two memos. Conditions are those of `LongitudinalProtocol`,
-    with *rounded places* in the place of values; see `sfumato.local.device.MemoizedOneBitMean`. In one round
-    it errs as `sfumato.local.OneBitMean`; the memos' part of the error is the same in every round for devices
-    whose place stays.
+    with *rounded places* in the place of values; see `sfumato.local.device.MemoizedOneBitMeanRandomizer`. In
+    one round it errs as `sfumato.local.OneBitMean`; the memos' part of the error is the same in every round
+    for devices whose place stays.
 
     References
     ----------
@@ -88,8 +90,8 @@ class MemoizedOneBitMean(NumericProtocol[client.MemoizedOneBitMean, MeanEstimate
         for name, epsilon in (("inner", self.epsilon), ("permanent", self.device.layers.epsilon)):
             object.__setattr__(self, name, OneBitMean(epsilon=epsilon, bounds=self.bounds))
 
-    def _make(self) -> client.MemoizedOneBitMean:
-        return client.MemoizedOneBitMean(
+    def _make(self) -> client.MemoizedOneBitMeanRandomizer:
+        return client.MemoizedOneBitMeanRandomizer(
             epsilon=self.epsilon,
             bounds=self.bounds,
             steps=self.steps,

@@ -25,17 +25,17 @@ __all__ = ["MemoizedRappor"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoizedRappor(LocalProtocol[client.MemoizedRappor, RapporEstimate], LongitudinalProtocol):
+class MemoizedRappor(LocalProtocol[client.MemoizedRapporRandomizer, RapporEstimate], LongitudinalProtocol):
     r"""RAPPOR whose devices draw their memos, keep them in a store, and have at most so many.
 
     Parameters
     ----------
     bits, hashes, cohorts, permanent, instantaneous, max_memos
-        See `sfumato.local.device.MemoizedRappor`.
+        See `sfumato.local.device.MemoizedRapporRandomizer`.
 
     Attributes
     ----------
-    device : sfumato.local.device.MemoizedRappor
+    device : sfumato.local.device.MemoizedRapporRandomizer
         The client half.
     inner : Rappor
         The law of one round, and what its reports tell.
@@ -68,7 +68,7 @@ class MemoizedRappor(LocalProtocol[client.MemoizedRappor, RapporEstimate], Longi
     permanent: float = 0.5
     instantaneous: tuple[float, float] | None = (0.5, 0.75)
     max_memos: int = 4
-    device: client.MemoizedRappor = field(init=False, repr=False, compare=False)
+    device: client.MemoizedRapporRandomizer = field(init=False, repr=False, compare=False)
     inner: Rappor = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -79,7 +79,7 @@ class MemoizedRappor(LocalProtocol[client.MemoizedRappor, RapporEstimate], Longi
             "permanent": self.permanent,
             "instantaneous": self.instantaneous,
         }
-        object.__setattr__(self, "device", client.MemoizedRappor(**shape, max_memos=self.max_memos))
+        object.__setattr__(self, "device", client.MemoizedRapporRandomizer(**shape, max_memos=self.max_memos))
         object.__setattr__(self, "inner", Rappor(**shape))
 
     @property

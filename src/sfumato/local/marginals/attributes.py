@@ -171,7 +171,7 @@ class AttributesProtocol(PartsCounted, LocalProtocol[Device, Shares], Generic[De
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SplitBudget(AttributesProtocol[client.SplitBudget]):
+class SplitBudget(AttributesProtocol[client.SplitBudgetRandomizer]):
     r"""All questions, each with an equal part of epsilon ("SPL"): mostly the worst choice.
 
     Parameters
@@ -182,7 +182,7 @@ class SplitBudget(AttributesProtocol[client.SplitBudget]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see
-    `sfumato.local.device.SplitBudget`. The accountant adds up what the parts cost.
+    `sfumato.local.device.SplitBudgetRandomizer`. The accountant adds up what the parts cost.
 
     Examples
     --------
@@ -194,8 +194,8 @@ class SplitBudget(AttributesProtocol[client.SplitBudget]):
     wire_name: ClassVar[str] = "split-budget"
 
     @staticmethod
-    def _kind() -> type[client.SplitBudget]:
-        return client.SplitBudget
+    def _kind() -> type[client.SplitBudgetRandomizer]:
+        return client.SplitBudgetRandomizer
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -221,7 +221,7 @@ class SplitBudget(AttributesProtocol[client.SplitBudget]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttribute]):
+class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttributeRandomizer]):
     r"""One question a person, drawn by chance, with all of epsilon ("SMP"): the least error of the three.
 
     Parameters
@@ -232,8 +232,8 @@ class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttribute]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see
-    `sfumato.local.device.SampledAttribute`. Variances and intervals are about the shares of all respondents,
-    and not only of those who were asked: see `sfumato.local.marginals.sampling_variance`.
+    `sfumato.local.device.SampledAttributeRandomizer`. Variances and intervals are about the shares of all
+    respondents, and not only of those who were asked: see `sfumato.local.marginals.sampling_variance`.
 
     Examples
     --------
@@ -249,8 +249,8 @@ class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttribute]):
     wire_name: ClassVar[str] = "sampled-attribute"
 
     @staticmethod
-    def _kind() -> type[client.SampledAttribute]:
-        return client.SampledAttribute
+    def _kind() -> type[client.SampledAttributeRandomizer]:
+        return client.SampledAttributeRandomizer
 
     @property
     def privacy_loss(self) -> PrivacyLoss:
@@ -290,7 +290,7 @@ class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttribute]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FakeData(AttributesProtocol[client.FakeData]):
+class FakeData(AttributesProtocol[client.FakeDataRandomizer]):
     r"""One question a person, drawn by chance and hidden among made-up answers to all others ("RS+FD").
 
     Parameters
@@ -300,8 +300,8 @@ class FakeData(AttributesProtocol[client.FakeData]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see `sfumato.local.device.FakeData`,
-    and there why the paper's gain by sampling is not claimed.
+    Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see
+    `sfumato.local.device.FakeDataRandomizer`, and there why the paper's gain by sampling is not claimed.
 
     *Estimate.* A report supports a value of a domain with d domains and k categories as it would if the true
     one were shown with probability 1/d, and else any one evenly: these are chances p' and q' of a `Support`.
@@ -310,8 +310,8 @@ class FakeData(AttributesProtocol[client.FakeData]):
     wire_name: ClassVar[str] = "fake-data"
 
     @staticmethod
-    def _kind() -> type[client.FakeData]:
-        return client.FakeData
+    def _kind() -> type[client.FakeDataRandomizer]:
+        return client.FakeDataRandomizer
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

@@ -32,7 +32,7 @@ _SIGNS: Final = 1 << 18
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FourierMarginals(MarginalsProtocol[client.FourierMarginals]):
+class FourierMarginals(MarginalsProtocol[client.FourierMarginalsRandomizer]):
     r"""One sign of each respondent's row: the least error for small epsilon and few categories.
 
     Parameters
@@ -43,12 +43,12 @@ class FourierMarginals(MarginalsProtocol[client.FourierMarginals]):
         Attributes of the widest marginals that are told; all marginals of so many or fewer are.
     weights : tuple of int, optional
         How likely a coefficient of 1, 2, ... attributes is to be drawn; see
-        `sfumato.local.device.FourierMarginals`.
+        `sfumato.local.device.FourierMarginalsRandomizer`.
 
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each respondent's report, replace-one; see
-    `sfumato.local.device.FourierMarginals`.
+    `sfumato.local.device.FourierMarginalsRandomizer`.
 
     *Estimates.* Let g = 2p - 1. The signs of :math:`n_a` reports about coefficient a have a mean of g times
     that of the respondents who were drawn: divided by g it is unbiased, with the variance :math:`(1/g^2 -
@@ -85,8 +85,8 @@ class FourierMarginals(MarginalsProtocol[client.FourierMarginals]):
     order: int = 2
     weights: tuple[int, ...] | None = None
 
-    def _make(self) -> client.FourierMarginals:
-        return client.FourierMarginals(
+    def _make(self) -> client.FourierMarginalsRandomizer:
+        return client.FourierMarginalsRandomizer(
             epsilon=self.epsilon, domains=tuple(self.domains), order=self.order, weights=self.weights
         )
 

@@ -34,7 +34,7 @@ __all__ = ["SampledMarginals", "TableEvidence"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginals]):
+class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRandomizer]):
     r"""One table for each respondent, drawn evenly, with all of epsilon: the least error for large epsilon.
 
     Parameters
@@ -57,7 +57,7 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginals]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each respondent's report, replace-one; see
-    `sfumato.local.device.SampledMarginals`.
+    `sfumato.local.device.SampledMarginalsRandomizer`.
 
     *Estimates.* Every table that has a coefficient gives an unbiased estimate of it, and theirs have
     errors that are nearly independent and, but for the true shares, alike in a table: see
@@ -98,11 +98,11 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginals]):
         views = tuple(combinations(range(len(given)), width))
         return cls(epsilon=epsilon, domains=given, views=views, oracle=oracle)
 
-    def _make(self) -> client.SampledMarginals:
+    def _make(self) -> client.SampledMarginalsRandomizer:
         domains = tuple(self.domains)
         views = client.checked_views(self.views, [len(domain) for domain in domains])
         kinds = self._kinds(views, [len(domain) for domain in domains])
-        return client.SampledMarginals(
+        return client.SampledMarginalsRandomizer(
             epsilon=self.epsilon,
             domains=domains,
             views=views,

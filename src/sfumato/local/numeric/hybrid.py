@@ -24,7 +24,7 @@ __all__ = ["HybridMean"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HybridMean(NumericProtocol[client.HybridMean, MeanEstimate]):
+class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
     r"""`PiecewiseMean` or `OneBitMean` by chance: the least error in the worst case for every epsilon.
 
     Parameters
@@ -36,10 +36,11 @@ class HybridMean(NumericProtocol[client.HybridMean, MeanEstimate]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.HybridMean`. The
-    estimate is the mean of the unbiased parts of all reports. Above an epsilon of 0.609 its variance is about
-    the same for all numbers. Both kinds of reports are of the same respondents, drawn by chance: so those of
-    windows also tell how far the numbers of the others differ.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
+    `sfumato.local.device.HybridMeanRandomizer`. The estimate is the mean of the unbiased parts of all
+    reports. Above an epsilon of 0.609 its variance is about the same for all numbers. Both kinds of reports
+    are of the same respondents, drawn by chance: so those of windows also tell how far the numbers of the
+    others differ.
 
     References
     ----------
@@ -61,8 +62,8 @@ class HybridMean(NumericProtocol[client.HybridMean, MeanEstimate]):
         NumericProtocol.__post_init__(self)
         object.__setattr__(self, "parts", (Moments.of(self.device.bit), Moments.of(self.device.pieces)))
 
-    def _make(self) -> client.HybridMean:
-        return client.HybridMean(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
+    def _make(self) -> client.HybridMeanRandomizer:
+        return client.HybridMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

@@ -22,7 +22,7 @@ __all__ = ["LaplaceMean"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaplaceMean(NumericProtocol[client.LaplaceMean, MeanEstimate]):
+class LaplaceMean(NumericProtocol[client.LaplaceMeanRandomizer, MeanEstimate]):
     r"""The number plus discrete Laplace noise; the variance is the same for all numbers.
 
     Parameters
@@ -34,9 +34,10 @@ class LaplaceMean(NumericProtocol[client.LaplaceMean, MeanEstimate]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.LaplaceMean`. The
-    variance is about :math:`2/\epsilon^2` times the squared distance of the bounds, over n. Reports stop 64
-    scales beyond the grid: that moves a mean by less than :math:`e^{-63}` scales.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
+    `sfumato.local.device.LaplaceMeanRandomizer`. The variance is about :math:`2/\epsilon^2` times the squared
+    distance of the bounds, over n. Reports stop 64 scales beyond the grid: that moves a mean by less than
+    :math:`e^{-63}` scales.
 
     References
     ----------
@@ -52,8 +53,8 @@ class LaplaceMean(NumericProtocol[client.LaplaceMean, MeanEstimate]):
 
     steps: int = 2048
 
-    def _make(self) -> client.LaplaceMean:
-        return client.LaplaceMean(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
+    def _make(self) -> client.LaplaceMeanRandomizer:
+        return client.LaplaceMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
 
     @property
     def privacy_loss(self) -> PrivacyLoss:

@@ -45,7 +45,7 @@ class DistributionEstimate:
 
     mean: MeanEstimate
     counts: NDArray[np.int64]
-    device: client.SquareWave
+    device: client.SquareWaveRandomizer
 
     @property
     def points(self) -> Array:
@@ -118,7 +118,7 @@ class DistributionEstimate:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SquareWave(WindowProtocol[client.SquareWave, DistributionEstimate]):
+class SquareWave(WindowProtocol[client.SquareWaveRandomizer, DistributionEstimate]):
     r"""A number near the truth, in a window that tells most about the whole distribution.
 
     Parameters
@@ -130,7 +130,8 @@ class SquareWave(WindowProtocol[client.SquareWave, DistributionEstimate]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.SquareWave`.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
+    `sfumato.local.device.SquareWaveRandomizer`.
 
     References
     ----------
@@ -152,8 +153,8 @@ class SquareWave(WindowProtocol[client.SquareWave, DistributionEstimate]):
 
     steps: int = 256
 
-    def _make(self) -> client.SquareWave:
-        return client.SquareWave(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
+    def _make(self) -> client.SquareWaveRandomizer:
+        return client.SquareWaveRandomizer(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
 
     @property
     def totals(self) -> int:

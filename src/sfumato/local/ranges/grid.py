@@ -29,13 +29,13 @@ __all__ = ["HaarGrid"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HaarGrid(LevelsProtocol[client.HaarGrid, GridEstimate]):
+class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
     r"""Each respondent reports the product of two signed Haar coefficients, of levels drawn by chance.
 
     Parameters
     ----------
     epsilon, weights
-        See `HaarHistogram`; the levels are pairs, as `sfumato.local.device.HaarGrid` orders them.
+        See `HaarHistogram`; the levels are pairs, as `sfumato.local.device.HaarGridRandomizer` orders them.
     domains : pair of Domain or Bins
         Both values in their order; a person tells a pair ``(first, second)``. At most 2^24 pairs.
     oracle : type of Oracle, optional
@@ -49,7 +49,7 @@ class HaarGrid(LevelsProtocol[client.HaarGrid, GridEstimate]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one: the levels do not depend on the values, and
-    the report about them has all of epsilon; see `sfumato.local.device.HaarGrid`.
+    the report about them has all of epsilon; see `sfumato.local.device.HaarGridRandomizer`.
 
     *Error.* A rectangle is a product of two ranges: for each pair of levels, at most four pairs of nodes
     count for it, with the products of what they weigh in the ranges. Estimates are unbiased, and nothing is
@@ -91,7 +91,9 @@ class HaarGrid(LevelsProtocol[client.HaarGrid, GridEstimate]):
         object.__setattr__(self, "domains", (grid.first, grid.second))
         object.__setattr__(self, "levels", levels)
         names = tuple(level.device.wire_name for level in levels)
-        self._adopt(client.HaarGrid(epsilon=epsilon, domain=grid, protocols=names, weights=self.weights))
+        self._adopt(
+            client.HaarGridRandomizer(epsilon=epsilon, domain=grid, protocols=names, weights=self.weights)
+        )
 
     @property
     def counted(self) -> tuple[Coefficients, ...]:

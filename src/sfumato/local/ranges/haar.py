@@ -18,7 +18,7 @@ from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.domains.tree import Shape
-from sfumato.local.device.frequency.signed_hadamard import SignedHadamard
+from sfumato.local.device.frequency.signed_hadamard import SignedHadamardRandomizer
 from sfumato.local.device.ranges import levels as client
 from sfumato.local.frequency.block_design import simulated_numbers
 from sfumato.local.frequency.local_hashing import OptimalLocalHashing
@@ -88,10 +88,10 @@ class SignedBits(Coefficients):
     __slots__ = ("_device",)
 
     def __init__(self, epsilon: float, nodes: int) -> None:
-        self._device = SignedHadamard(epsilon=epsilon, domain=Domain(range(2 * nodes)))
+        self._device = SignedHadamardRandomizer(epsilon=epsilon, domain=Domain(range(2 * nodes)))
 
     @property
-    def device(self) -> SignedHadamard:
+    def device(self) -> SignedHadamardRandomizer:
         """The client half."""
         return self._device
 
@@ -178,7 +178,7 @@ class OracleDifferences(Coefficients):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HaarHistogram(RangeProtocol[client.HaarHistogram]):
+class HaarHistogram(RangeProtocol[client.HaarHistogramRandomizer]):
     r"""Each respondent reports a signed Haar coefficient of their value, of one level drawn by chance.
 
     Parameters
@@ -198,7 +198,7 @@ class HaarHistogram(RangeProtocol[client.HaarHistogram]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one: the level does not depend on the value, and
-    the report about it has all of epsilon; see `sfumato.local.device.HaarHistogram`.
+    the report about it has all of epsilon; see `sfumato.local.device.HaarHistogramRandomizer`.
 
     *Error.* The coefficients make a distribution without any step of consistency. Only those of nodes that
     meet an end of a range count for it, at most two a level.
@@ -231,7 +231,9 @@ class HaarHistogram(RangeProtocol[client.HaarHistogram]):
         object.__setattr__(self, "levels", levels)
         names = tuple(level.device.wire_name for level in levels)
         self._adopt(
-            client.HaarHistogram(epsilon=epsilon, domain=self.domain, protocols=names, weights=self.weights)
+            client.HaarHistogramRandomizer(
+                epsilon=epsilon, domain=self.domain, protocols=names, weights=self.weights
+            )
         )
 
     @property

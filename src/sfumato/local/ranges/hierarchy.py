@@ -31,7 +31,7 @@ __all__ = ["HierarchicalHistogram", "oracle_of", "planned_branching"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HierarchicalHistogram(RangeProtocol[client.HierarchicalHistogram]):
+class HierarchicalHistogram(RangeProtocol[client.HierarchicalHistogramRandomizer]):
     r"""Each respondent reports the node of a tree that their value lies in, at one level drawn by chance.
 
     Parameters
@@ -55,7 +55,7 @@ class HierarchicalHistogram(RangeProtocol[client.HierarchicalHistogram]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one: the level does not depend on the value, and
-    the report about it has all of epsilon; see `sfumato.local.device.HierarchicalHistogram`.
+    the report about it has all of epsilon; see `sfumato.local.device.HierarchicalHistogramRandomizer`.
 
     *Error.* A range of any length is made of a few nodes of each level: its variance grows with the square of
     the logarithm of the domain, and that of a flat histogram with the length. Consistency is by weighted
@@ -94,7 +94,7 @@ class HierarchicalHistogram(RangeProtocol[client.HierarchicalHistogram]):
         object.__setattr__(self, "levels", levels)
         names = tuple(level.device.wire_name for level in levels)
         self._adopt(
-            client.HierarchicalHistogram(
+            client.HierarchicalHistogramRandomizer(
                 epsilon=epsilon,
                 domain=self.domain,
                 protocols=names,

@@ -35,11 +35,11 @@ class Collection:
     protocol : ReportProtocol
         An oracle, another protocol of `sfumato.local`, or one with several messages.
     batch_size, colluders, analyst, shuffler, name
-        See `sfumato.local.device.Collection`.
+        See `sfumato.local.device.PublicCollection`.
 
     Attributes
     ----------
-    device : sfumato.local.device.Collection
+    device : sfumato.local.device.PublicCollection
         What the devices and the shuffler know.
 
     Raises
@@ -57,8 +57,8 @@ class Collection:
     when it sends does not depend on its answer, so that of all batches only one changes with it. Nonces do
     not tell people apart: who sends ``batch_size - 1`` envelopes under nonces of its own is as many
     colluders. Let clients in by something that costs, before the shuffler. Losses of several collections add
-    up if each report was drawn anew, as `sfumato.local.device.Collection.envelope` draws it; of reports of
-    one memo they do not: those together keep their protocol's ``longitudinal_loss``, shuffled or not.
+    up if each report was drawn anew, as `sfumato.local.device.PublicCollection.envelope` draws it; of reports
+    of one memo they do not: those together keep their protocol's ``longitudinal_loss``, shuffled or not.
 
     Examples
     --------
@@ -76,11 +76,11 @@ class Collection:
     shuffler: PublicKey
     colluders: int = 0
     name: str = ""
-    device: device.Collection = field(init=False, repr=False, compare=False)
+    device: device.PublicCollection = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check.instance("protocol", self.protocol, ReportProtocol, "pass an oracle of sfumato.local")
-        told = device.Collection(
+        told = device.PublicCollection(
             randomizer=self.protocol.device,
             batch_size=self.batch_size,
             colluders=self.colluders,
@@ -129,7 +129,7 @@ class Collection:
             parts = specification if isinstance(given, Mapping) else {}
             protocol = protocol_from_specification(parts.get("protocol"))
         domain = getattr(protocol, "domain", None)
-        known = device.Collection.from_specification(
+        known = device.PublicCollection.from_specification(
             specification, **({} if domain is None else {"domain": domain})
         )
         made = Collection(

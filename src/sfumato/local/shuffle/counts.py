@@ -29,7 +29,7 @@ __all__ = ["NoiseSpread", "ShuffledCounts"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShuffledCounts(SplitProtocol[client.ShuffledCounts]):
+class ShuffledCounts(SplitProtocol[client.ShuffledCountsRandomizer]):
     r"""Each client sends, for each category, shares of a one or a nought and of a little noise.
 
     Parameters
@@ -60,7 +60,7 @@ class ShuffledCounts(SplitProtocol[client.ShuffledCounts]):
 
     domain: Domain
 
-    def _make(self) -> client.ShuffledCounts:
+    def _make(self) -> client.ShuffledCountsRandomizer:
         given: object = self.domain
         if not isinstance(given, Domain):
             _check.refuse("domain", "be a Domain", type(given).__name__, "pass Domain(values)")
@@ -68,7 +68,7 @@ class ShuffledCounts(SplitProtocol[client.ShuffledCounts]):
         checked_scale(scale)
         split = self._split(1, scale, self.epsilon / 2, self.delta / 2)
         bounded(len(self.domain) * split.shares)
-        return client.ShuffledCounts(epsilon=self.epsilon, domain=self.domain, split=split)
+        return client.ShuffledCountsRandomizer(epsilon=self.epsilon, domain=self.domain, split=split)
 
     @property
     def messages(self) -> int:

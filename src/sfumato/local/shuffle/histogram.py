@@ -30,7 +30,7 @@ __all__ = ["DecoySpread", "ShuffledHistogram"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogram]):
+class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogramRandomizer]):
     r"""Each client tells its category in one message, and sends decoys that name any category.
 
     Parameters
@@ -69,14 +69,14 @@ class ShuffledHistogram(ShuffleProtocol[client.ShuffledHistogram]):
 
     domain: Domain
 
-    def _make(self) -> client.ShuffledHistogram:
+    def _make(self) -> client.ShuffledHistogramRandomizer:
         given: object = self.domain
         if not isinstance(given, Domain):
             _check.refuse("domain", "be a Domain", type(given).__name__, "pass Domain(values)")
         draws = _draws(self.epsilon, self.delta, self.clients, len(self.domain))
         decoys = Decoys.at_least(draws, self.clients)
         bounded(1 + decoys.slots)
-        return client.ShuffledHistogram(epsilon=TOLD, domain=self.domain, decoys=decoys)
+        return client.ShuffledHistogramRandomizer(epsilon=TOLD, domain=self.domain, decoys=decoys)
 
     @property
     def messages(self) -> int:

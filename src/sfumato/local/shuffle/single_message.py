@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 from sfumato import _check
 from sfumato.local.base.protocol import LocalProtocol
-from sfumato.local.numeric.window import PlaceMean
+from sfumato.local.numeric.window import StochasticRoundingMean
 
 __all__ = ["loosest", "single_message_mean"]
 
@@ -102,7 +102,7 @@ def loosest(
 
 def single_message_mean(
     *, epsilon: float, delta: float, clients: int, bounds: tuple[float, float]
-) -> PlaceMean:
+) -> StochasticRoundingMean:
     r"""Return about the best protocol for a mean with one message each, seen shuffled.
 
     Parameters
@@ -114,7 +114,7 @@ def single_message_mean(
 
     Returns
     -------
-    PlaceMean
+    StochasticRoundingMean
         Its ``epsilon`` is what each report keeps by itself.
 
     Notes
@@ -135,9 +135,9 @@ def single_message_mean(
     (3, 3)
     """
 
-    def with_steps(steps: int, guess: float | None = None) -> PlaceMean:
-        def make(local: float) -> PlaceMean:
-            return PlaceMean(epsilon=local, bounds=bounds, steps=steps)
+    def with_steps(steps: int, guess: float | None = None) -> StochasticRoundingMean:
+        def make(local: float) -> StochasticRoundingMean:
+            return StochasticRoundingMean(epsilon=local, bounds=bounds, steps=steps)
 
         return loosest(make, epsilon=epsilon, delta=delta, clients=clients, guess=guess)
 

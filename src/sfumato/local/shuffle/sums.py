@@ -28,18 +28,20 @@ _ROUNDING: Final = 12.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Sum(SplitProtocol[client.ShuffledSum]):
+class _Sum(SplitProtocol[client.ShuffledSumRandomizer]):
     """A sum of numbers between two bounds, of which something is told."""
 
     bounds: tuple[float, float]
     steps: int | None = None
 
-    def _make(self) -> client.ShuffledSum:
+    def _make(self) -> client.ShuffledSumRandomizer:
         steps = self._finest() if self.steps is None else _check.integer("steps", self.steps, minimum=1)
         scale = steps / Fraction(self.epsilon)
         client.checked_scale(scale)
         split = self._split(steps, scale, self.epsilon, self.delta)
-        made = client.ShuffledSum(epsilon=self.epsilon, bounds=self.bounds, steps=steps, split=split)
+        made = client.ShuffledSumRandomizer(
+            epsilon=self.epsilon, bounds=self.bounds, steps=steps, split=split
+        )
         object.__setattr__(self, "bounds", made.bounds)
         object.__setattr__(self, "steps", steps)
         return made

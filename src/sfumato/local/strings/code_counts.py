@@ -167,7 +167,7 @@ class SketchedAnswers(OracleAnswers):
     def tally(self, records: Records) -> NDArray[np.int64]:
         """Add up the rows: counts of bits, or signs of transformed places."""
         size, device = self.oracle.size, self.oracle.device
-        if isinstance(device, sketches.HadamardCountMeanSketch):
+        if isinstance(device, sketches.HadamardCountMeanSketchRandomizer):
             functions, entries, negative = device.opened(records)
             cells = functions * size + entries
             found = np.bincount(cells, minlength=self.totals)
@@ -184,7 +184,10 @@ class SketchedAnswers(OracleAnswers):
     def supports(self, told: Told, reports: int, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many reports support each code: those that have its place's bit, or sign."""
         hashes, device = self.oracle.hashes, self.oracle.device
-        rows, signed = told.reshape(hashes, -1), isinstance(device, sketches.HadamardCountMeanSketch)
+        rows, signed = (
+            told.reshape(hashes, -1),
+            isinstance(device, sketches.HadamardCountMeanSketchRandomizer),
+        )
         if signed:
             rows = walsh(rows.copy())
         found = self._looked_up(rows, codes)
@@ -276,13 +279,13 @@ class SimulatedAnswers(Answers):
 
 def answers_of(device: CategoricalRandomizer) -> Answers:
     """Return the server half of a client half."""
-    if isinstance(device, local_hashing.OptimalLocalHashing):
+    if isinstance(device, local_hashing.OptimalLocalHashingRandomizer):
         return HashedAnswers(OptimalLocalHashing(epsilon=device.epsilon, domain=device.domain))
-    if isinstance(device, hadamard.OneBitHadamard):
+    if isinstance(device, hadamard.OneBitHadamardRandomizer):
         return NumberedAnswers(OneBitHadamard(epsilon=device.epsilon, domain=device.domain))
     if not isinstance(device, sketches.SketchRandomizer):
         _check.refuse("device", "be one that strings are reported by", type(device).__name__)
-    signed = isinstance(device, sketches.HadamardCountMeanSketch)
+    signed = isinstance(device, sketches.HadamardCountMeanSketchRandomizer)
     kind = HadamardCountMeanSketch if signed else CountMeanSketch
     shape = {"size": device.size, "hashes": device.hashes, "key": device.key}
     return SketchedAnswers(kind(epsilon=device.epsilon, domain=device.domain, **shape))

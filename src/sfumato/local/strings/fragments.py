@@ -42,7 +42,7 @@ class FragmentProtocol(CountedStrings[Device]):
     epsilon, strings, weight, key, false_positive_rate
         See `StringsProtocol`.
     fragment, buckets : int
-        See `sfumato.local.device.Bitstogram`.
+        See `sfumato.local.device.BitstogramRandomizer`.
 
     Notes
     -----
@@ -91,7 +91,7 @@ class FragmentProtocol(CountedStrings[Device]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bitstogram(FragmentProtocol[client.Bitstogram]):
+class Bitstogram(FragmentProtocol[client.BitstogramRandomizer]):
     r"""One string a bucket: at each place the fragment that most reports of the bucket name.
 
     Parameters
@@ -107,7 +107,7 @@ class Bitstogram(FragmentProtocol[client.Bitstogram]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see
-    `sfumato.local.device.Bitstogram`.
+    `sfumato.local.device.BitstogramRandomizer`.
 
     *Fragments in the place of bits.* The paper asks for one bit of a string, or of its error-correcting code.
     Here it is a fragment: the variance of a Hadamard response does not depend on how many codes there are, so
@@ -139,8 +139,8 @@ class Bitstogram(FragmentProtocol[client.Bitstogram]):
     hashes: int = 256
 
     @staticmethod
-    def _kind() -> type[client.Bitstogram]:
-        return client.Bitstogram
+    def _kind() -> type[client.BitstogramRandomizer]:
+        return client.BitstogramRandomizer
 
     def _put_together(self, tables: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], Symbols]:
         both = zip(tables, self._endings, strict=True)
@@ -164,7 +164,7 @@ class Bitstogram(FragmentProtocol[client.Bitstogram]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzle]):
+class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzleRandomizer]):
     r"""Apple's puzzle: frequent fragments with one hash of 8 bits are put together, in all ways that fit.
 
     Parameters
@@ -182,7 +182,7 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzle]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see
-    `sfumato.local.device.SequenceFragmentPuzzle`.
+    `sfumato.local.device.SequenceFragmentPuzzleRandomizer`.
 
     The pairs with the greatest estimates are kept. In a bucket at most 4,096 beginnings of strings go on from
     one place to the next, those with the greatest sums of scores.
@@ -218,8 +218,8 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzle]):
         object.__setattr__(self, "kept", kept)
 
     @staticmethod
-    def _kind() -> type[client.SequenceFragmentPuzzle]:
-        return client.SequenceFragmentPuzzle
+    def _kind() -> type[client.SequenceFragmentPuzzleRandomizer]:
+        return client.SequenceFragmentPuzzleRandomizer
 
     def _put_together(self, tables: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], Symbols]:
         kept = [np.argsort(-scores, axis=None, kind="stable")[: self.kept] for scores in tables]

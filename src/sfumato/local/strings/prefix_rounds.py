@@ -30,7 +30,7 @@ _PREFIXES: Final = 1 << 14
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrefixRound(LocalProtocol[client.PrefixRound, Estimate]):
+class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
     r"""One round: how many people's strings go on from given prefixes in which way; and then the next round.
 
     Parameters
@@ -40,7 +40,7 @@ class PrefixRound(LocalProtocol[client.PrefixRound, Estimate]):
     strings : Strings
         What may be reported.
     start, given
-        See `sfumato.local.device.PrefixRound`; by default those of the first round.
+        See `sfumato.local.device.PrefixRoundRandomizer`; by default those of the first round.
     stop : int, optional
         The length of the prefixes that are reported. None goes as far as ``most`` prefixes allow, by one
         character at least.
@@ -51,7 +51,8 @@ class PrefixRound(LocalProtocol[client.PrefixRound, Estimate]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see `sfumato.local.device.PrefixRound`.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
+    `sfumato.local.device.PrefixRoundRandomizer`.
 
     Where people can be asked one after the other, everybody answers in one round only, and each round may use
     the oracle with the least error for its prefixes, in constant memory. An estimate is over a domain of the
@@ -86,7 +87,7 @@ class PrefixRound(LocalProtocol[client.PrefixRound, Estimate]):
     stop: int | None = None
     oracle: type[Oracle[Any]] = ProjectiveGeometryResponse
     most: int = _PREFIXES
-    device: client.PrefixRound = field(init=False, repr=False, compare=False)
+    device: client.PrefixRoundRandomizer = field(init=False, repr=False, compare=False)
     inner: Oracle[Any] = field(init=False, repr=False, compare=False)
     domain: Domain = field(init=False, repr=False, compare=False)
 
@@ -99,7 +100,7 @@ class PrefixRound(LocalProtocol[client.PrefixRound, Estimate]):
         empty = b"" if isinstance(strings.alphabet, bytes) else ""
         given = (empty,) if self.given is None else self.given
         stop = self._farthest(len(given)) if self.stop is None else self.stop
-        device = client.PrefixRound(
+        device = client.PrefixRoundRandomizer(
             epsilon=self.epsilon,
             strings=strings,
             start=self.start,
@@ -191,8 +192,8 @@ class PrefixRound(LocalProtocol[client.PrefixRound, Estimate]):
         Notes
         -----
         The raw estimates are tested. By oracles whose reports support values
-        (`sfumato.local.frequency.support`) the chance of an estimate of a prefix that nobody has is exact. By others errors are taken as normal, with
-        the greater variance of shares of 0 and of the estimated ones.
+        (`sfumato.local.frequency.support`) the chance of an estimate of a prefix that nobody has is exact. By
+        others errors are taken as normal, with the greater variance of shares of 0 and of the estimated ones.
         """
         self._check(estimate)
         risk = _check.unit_interval("false_positive_rate", false_positive_rate) / len(self.domain)

@@ -38,7 +38,7 @@ class PrefixProtocol(StringsProtocol[Device]):
     epsilon, strings, weight, key, false_positive_rate
         See `StringsProtocol`.
     levels : tuple of int, optional
-        The lengths of the prefixes; see `sfumato.local.device.PrefixExtending`.
+        The lengths of the prefixes; see `sfumato.local.device.PrefixExtendingRandomizer`.
     kept : int
         How many prefixes go on from a level, or how many would by chance alone; for the server.
     """
@@ -97,7 +97,7 @@ class PrefixProtocol(StringsProtocol[Device]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrefixExtending(PrefixProtocol[client.PrefixExtending]):
+class PrefixExtending(PrefixProtocol[client.PrefixExtendingRandomizer]):
     r"""The prefix extending method ("PEM"): the best prefixes of each level go on; least error of the four.
 
     Parameters
@@ -108,7 +108,7 @@ class PrefixExtending(PrefixProtocol[client.PrefixExtending]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see
-    `sfumato.local.device.PrefixExtending`.
+    `sfumato.local.device.PrefixExtendingRandomizer`.
 
     Respondents are split over the levels and the whole string. Reports are by `OptimalLocalHashing` of
     fingerprints of 32 bits, so any extension can be asked about, and all reports are kept until the end: some
@@ -133,8 +133,8 @@ class PrefixExtending(PrefixProtocol[client.PrefixExtending]):
     wire_name: ClassVar[str] = "prefix-extending"
 
     @staticmethod
-    def _kind() -> type[client.PrefixExtending]:
-        return client.PrefixExtending
+    def _kind() -> type[client.PrefixExtendingRandomizer]:
+        return client.PrefixExtendingRandomizer
 
     def _going_on(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
         chosen = np.zeros(len(scores), np.bool_)
@@ -166,7 +166,7 @@ class PrefixExtending(PrefixProtocol[client.PrefixExtending]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TreeHist(CountedStrings[client.TreeHist], PrefixProtocol[client.TreeHist]):
+class TreeHist(CountedStrings[client.TreeHistRandomizer], PrefixProtocol[client.TreeHistRandomizer]):
     r"""A tree of prefixes, each level with a sketch: whatever stands out of the noise goes on.
 
     Parameters
@@ -180,7 +180,7 @@ class TreeHist(CountedStrings[client.TreeHist], PrefixProtocol[client.TreeHist])
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see
-    `sfumato.local.device.TreeHist`.
+    `sfumato.local.device.TreeHistRandomizer`.
 
     An aggregator keeps a sketch for each level and one of whole strings. An extension goes on if its estimate
     is above the normal quantile that lets through ``kept`` of those without respondents, on average; of those
@@ -209,8 +209,8 @@ class TreeHist(CountedStrings[client.TreeHist], PrefixProtocol[client.TreeHist])
     hashes: int = 256
 
     @staticmethod
-    def _kind() -> type[client.TreeHist]:
-        return client.TreeHist
+    def _kind() -> type[client.TreeHistRandomizer]:
+        return client.TreeHistRandomizer
 
     def _going_on(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
         least = -ndtri(min(1.0, self.kept / max(1, len(scores))))

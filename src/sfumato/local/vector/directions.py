@@ -205,7 +205,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrivUnit(DirectionProtocol[client.PrivUnit]):
+class PrivUnit(DirectionProtocol[client.PrivUnitRandomizer]):
     r"""A unit vector near the truth, of some that a seed makes: nearly the least error, in seven bytes.
 
     Parameters
@@ -218,7 +218,8 @@ class PrivUnit(DirectionProtocol[client.PrivUnit]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one, exactly; see `sfumato.local.device.PrivUnit`.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one, exactly; see
+    `sfumato.local.device.PrivUnitRandomizer`.
 
     References
     ----------
@@ -239,8 +240,8 @@ class PrivUnit(DirectionProtocol[client.PrivUnit]):
 
     candidates: int | None = None
 
-    def _make(self) -> client.PrivUnit:
-        return client.PrivUnit(
+    def _make(self) -> client.PrivUnitRandomizer:
+        return client.PrivUnitRandomizer(
             epsilon=self.epsilon, dimension=self.dimension, radius=self.radius, candidates=self.candidates
         )
 
@@ -254,7 +255,7 @@ class PrivUnit(DirectionProtocol[client.PrivUnit]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrivUnitG(DirectionProtocol[client.PrivUnitG]):
+class PrivUnitG(DirectionProtocol[client.PrivUnitGRandomizer]):
     r"""`PrivUnit` with normal vectors: the same error for many dimensions.
 
     Parameters
@@ -264,7 +265,8 @@ class PrivUnitG(DirectionProtocol[client.PrivUnitG]):
 
     Notes
     -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one, exactly; see `sfumato.local.device.PrivUnitG`.
+    Guarantee: :math:`\epsilon`-DP of each report, replace-one, exactly; see
+    `sfumato.local.device.PrivUnitGRandomizer`.
 
     References
     ----------
@@ -280,8 +282,8 @@ class PrivUnitG(DirectionProtocol[client.PrivUnitG]):
 
     candidates: int | None = None
 
-    def _make(self) -> client.PrivUnitG:
-        return client.PrivUnitG(
+    def _make(self) -> client.PrivUnitGRandomizer:
+        return client.PrivUnitGRandomizer(
             epsilon=self.epsilon, dimension=self.dimension, radius=self.radius, candidates=self.candidates
         )
 
@@ -298,7 +300,7 @@ class PrivUnitG(DirectionProtocol[client.PrivUnitG]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SphereSampling(DirectionProtocol[client.SphereSampling]):
+class SphereSampling(DirectionProtocol[client.SphereSamplingRandomizer]):
     r"""A random unit vector and a bit that tells whether it points along the truth: best for a small epsilon.
 
     Parameters
@@ -309,7 +311,7 @@ class SphereSampling(DirectionProtocol[client.SphereSampling]):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one, exactly; see
-    `sfumato.local.device.SphereSampling`.
+    `sfumato.local.device.SphereSamplingRandomizer`.
 
     References
     ----------
@@ -324,8 +326,10 @@ class SphereSampling(DirectionProtocol[client.SphereSampling]):
 
     wire_name: ClassVar[str] = "sphere-sampling"
 
-    def _make(self) -> client.SphereSampling:
-        return client.SphereSampling(epsilon=self.epsilon, dimension=self.dimension, radius=self.radius)
+    def _make(self) -> client.SphereSamplingRandomizer:
+        return client.SphereSamplingRandomizer(
+            epsilon=self.epsilon, dimension=self.dimension, radius=self.radius
+        )
 
     @staticmethod
     def _law() -> Told:

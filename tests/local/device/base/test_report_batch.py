@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sfumato.errors import ParameterError
-from sfumato.local.device import Domain, RandomizedResponse, ReportBatch
+from sfumato.local.device import Domain, RandomizedResponseRandomizer, ReportBatch
 from sfumato.local.device.base.record_layout import Layout
 
 
@@ -39,7 +39,9 @@ def test_payloads_come_back_and_tags_fill_the_rest(bits: int, digest: bytes, see
 
 
 def batch(n: int = 5, seed: int = 1) -> ReportBatch:
-    return RandomizedResponse(epsilon=1.0, domain=Domain(range(1000))).randomize_batch(np.arange(n), seed)
+    return RandomizedResponseRandomizer(epsilon=1.0, domain=Domain(range(1000))).randomize_batch(
+        np.arange(n), seed
+    )
 
 
 def test_a_batch_comes_back() -> None:
@@ -97,7 +99,7 @@ def test_batches_are_joined_and_shuffled() -> None:
     mixed = joined.shuffled(3)
     assert sorted(mixed) == sorted(joined)
     assert list(mixed) != list(joined)
-    stranger = RandomizedResponse(epsilon=1.5, domain=Domain(range(1000))).randomize_batch([1], 1)
+    stranger = RandomizedResponseRandomizer(epsilon=1.5, domain=Domain(range(1000))).randomize_batch([1], 1)
     for odd in ([], [one, stranger]):
         with pytest.raises(ParameterError, match="batches must be"):
             ReportBatch.concatenated(odd)
@@ -120,7 +122,7 @@ class Words:
 
 def test_every_order_is_as_likely() -> None:
     """All orders of the words, which are as likely as one another, give another order of the reports each."""
-    given = RandomizedResponse(epsilon=9.0, domain=Domain(range(100))).randomize_batch([1, 2, 3], 1)
+    given = RandomizedResponseRandomizer(epsilon=9.0, domain=Domain(range(100))).randomize_batch([1, 2, 3], 1)
     for words in ((0, 1, 2), (3, 2**63, 2**64 - 1)):
         orders = Counter(tuple(given.shuffled(Words(order))) for order in permutations(words))
         assert orders == Counter(permutations(given))

@@ -10,23 +10,28 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.local.device import (
     Domain,
-    HadamardResponse,
-    NoisyHistogram,
-    OneBitHadamard,
-    ProjectiveGeometryResponse,
-    SubsetSelection,
+    HadamardResponseRandomizer,
+    NoisyHistogramRandomizer,
+    OneBitHadamardRandomizer,
+    ProjectiveGeometryResponseRandomizer,
+    SubsetSelectionRandomizer,
 )
 from tests.cases import cases
 from tests.chance import accepts_only
 from tests.local.laws import below_exponential, of_more_epsilon, reports, worst_odds
 
-KINDS: list[Any] = [HadamardResponse, OneBitHadamard, ProjectiveGeometryResponse, SubsetSelection]
+KINDS: list[Any] = [
+    HadamardResponseRandomizer,
+    OneBitHadamardRandomizer,
+    ProjectiveGeometryResponseRandomizer,
+    SubsetSelectionRandomizer,
+]
 DIGESTS = {
-    "HadamardResponse": "698de13268e8db99",
-    "OneBitHadamard": "d1795956a2c54247",
-    "ProjectiveGeometryResponse": "a04e48466f5d2082",
-    "SubsetSelection": "c4701d5b2a9cde5c",
-    "NoisyHistogram": "2658e204778af9ee",
+    "HadamardResponseRandomizer": "698de13268e8db99",
+    "OneBitHadamardRandomizer": "d1795956a2c54247",
+    "ProjectiveGeometryResponseRandomizer": "a04e48466f5d2082",
+    "SubsetSelectionRandomizer": "c4701d5b2a9cde5c",
+    "NoisyHistogramRandomizer": "2658e204778af9ee",
 }
 
 
@@ -71,7 +76,7 @@ def test_sets_that_support_values_are_all_as_large(kind: Any, epsilon: float) ->
 
 
 def test_payloads_beyond_the_reports_are_not_well_formed() -> None:
-    for kind in (HadamardResponse, ProjectiveGeometryResponse):
+    for kind in (HadamardResponseRandomizer, ProjectiveGeometryResponseRandomizer):
         made = kind(epsilon=2.0, domain=Domain(range(50)))
         most = 1 << made.layout.bits
         assert made.number < most
@@ -80,7 +85,7 @@ def test_payloads_beyond_the_reports_are_not_well_formed() -> None:
 
 
 def test_sets_of_another_size_are_not_well_formed() -> None:
-    made = SubsetSelection(epsilon=0.3, domain=Domain(range(9)))
+    made = SubsetSelectionRandomizer(epsilon=0.3, domain=Domain(range(9)))
     assert not made.listed
     records = made.layout.pack(np.arange(1 << 9, dtype=np.uint64))
     sizes = np.array([number.bit_count() for number in range(1 << 9)])
@@ -88,7 +93,7 @@ def test_sets_of_another_size_are_not_well_formed() -> None:
 
 
 def test_lists_that_do_not_rise_or_go_beyond_are_not_well_formed() -> None:
-    made = SubsetSelection(epsilon=3.0, domain=Domain(range(40)))
+    made = SubsetSelectionRandomizer(epsilon=3.0, domain=Domain(range(40)))
     assert made.listed
     assert made.subset_size == 2
     first, second = np.divmod(np.arange(1 << 12, dtype=np.uint64), 64)
@@ -98,7 +103,7 @@ def test_lists_that_do_not_rise_or_go_beyond_are_not_well_formed() -> None:
 
 @pytest.mark.parametrize("epsilon", [1.0, 3.0])
 def test_an_encoding_tells_the_set_and_nothing_else(epsilon: float) -> None:
-    made = SubsetSelection(epsilon=epsilon, domain=Domain(range(40)))
+    made = SubsetSelectionRandomizer(epsilon=epsilon, domain=Domain(range(40)))
     records = made.randomize_batch(np.arange(4000) % 40, 1).records
     sets = made.members(records) if made.listed else np.nonzero(made.flags(records))[1].reshape(4000, -1)
     assert sets.shape == (4000, made.subset_size)
@@ -111,7 +116,7 @@ def test_an_encoding_tells_the_set_and_nothing_else(epsilon: float) -> None:
 def test_the_field_is_the_prime_with_the_least_variance() -> None:
     found = {}
     for epsilon in (0.1, 0.5, 1.0, 2.0, 4.0):
-        made = ProjectiveGeometryResponse(epsilon=epsilon, domain=Domain(range(65_536)))
+        made = ProjectiveGeometryResponseRandomizer(epsilon=epsilon, domain=Domain(range(65_536)))
         found[epsilon] = (made.order, made.dimension)
         assert made.width == 3
         assert made.order ** (made.dimension - 1) >= 65_536
@@ -121,7 +126,7 @@ def test_the_field_is_the_prime_with_the_least_variance() -> None:
 @cases("epsilon", [0.3, 1.0, 3.0, 6.0, 9.0, 20.0])
 @cases("count", [2, 100, 5000, 1_000_000])
 def test_scalar_products_are_those_of_digits(epsilon: float, count: int) -> None:
-    made = ProjectiveGeometryResponse(epsilon=epsilon, domain=Domain(range(count)))
+    made = ProjectiveGeometryResponseRandomizer(epsilon=epsilon, domain=Domain(range(count)))
     order, free = made.order, made.dimension - 1
     generator = np.random.default_rng(1)
     codes = generator.integers(0, count, 50)
@@ -137,8 +142,9 @@ def test_scalar_products_are_those_of_digits(epsilon: float, count: int) -> None
 
 @pytest.mark.parametrize(
     ("kind", "count"),
-    [(HadamardResponse, 1 << 27), (OneBitHadamard, 1 << 27), (ProjectiveGeometryResponse, 1 << 25),
-     (SubsetSelection, 1 << 21)],
+    [(HadamardResponseRandomizer, 1 << 27), (OneBitHadamardRandomizer, 1 << 27),
+    (ProjectiveGeometryResponseRandomizer, 1 << 25),
+     (SubsetSelectionRandomizer, 1 << 21)],
 )  # fmt: skip
 def test_large_domains_are_refused(kind: Any, count: int) -> None:
     with pytest.raises(ParameterError, match="domain must have at most"):
@@ -154,6 +160,6 @@ def test_an_epsilon_that_tells_nothing_is_refused(kind: Any) -> None:
 def test_digests_are_fixed_for_ever() -> None:
     digests = {
         kind.__name__: kind(epsilon=1.0, domain=Domain(range(1000))).digest.hex()[:16]
-        for kind in [*KINDS, NoisyHistogram]
+        for kind in [*KINDS, NoisyHistogramRandomizer]
     }
     assert digests == DIGESTS

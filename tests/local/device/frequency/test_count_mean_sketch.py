@@ -10,12 +10,15 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local.device import Domain, Randomizer
-from sfumato.local.device.frequency.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
+from sfumato.local.device.frequency.count_mean_sketch import (
+    CountMeanSketchRandomizer,
+    HadamardCountMeanSketchRandomizer,
+)
 from tests.cases import cases
 from tests.chance import accepts_only, rate
 from tests.local.laws import below_exponential, of_more_epsilon, reports, worst_odds
 
-KINDS: list[Any] = [CountMeanSketch, HadamardCountMeanSketch]
+KINDS: list[Any] = [CountMeanSketchRandomizer, HadamardCountMeanSketchRandomizer]
 PLACES = [95, 963, 269, 156]
 
 
@@ -41,16 +44,16 @@ def test_what_is_drawn_is_the_law(kind: Any) -> None:
 
 
 def test_hash_functions_are_the_same_everywhere() -> None:
-    made = CountMeanSketch(epsilon=4.0, domain=Domain(range(3000)))
+    made = CountMeanSketchRandomizer(epsilon=4.0, domain=Domain(range(3000)))
     functions, codes = np.array([0, 1, 2, 65_535]), np.array([0, 1, 2999, 77])
     assert made.places(functions, codes).tolist() == PLACES
-    other = CountMeanSketch(epsilon=4.0, domain=Domain(range(3000)), key=1)
+    other = CountMeanSketchRandomizer(epsilon=4.0, domain=Domain(range(3000)), key=1)
     assert other.places(functions, codes).tolist() != PLACES
     assert other.digest != made.digest
 
 
 def test_values_share_places_as_often_as_by_chance() -> None:
-    made = HadamardCountMeanSketch(epsilon=1.0, domain=Domain(range(300)), size=64)
+    made = HadamardCountMeanSketchRandomizer(epsilon=1.0, domain=Domain(range(300)), size=64)
     places = made.places(np.arange(65_536)[:, None], np.array([0, 1, 2, 64, 255, 256, 299])[None, :])
     for one in range(7):
         counts = np.bincount(places[:, one], minlength=64)
@@ -92,11 +95,11 @@ def test_odd_parameters_are_refused(parameters: dict[str, Any], message: str) ->
 def test_functions_beyond_the_last_are_not_well_formed(kind: Any) -> None:
     made = kind(epsilon=1.0, domain=Domain(range(4)), size=8, hashes=3)
     records = made.randomize_batch([0] * 50, 1).records.copy()
-    last = 8 if kind is CountMeanSketch else 4
+    last = 8 if kind is CountMeanSketchRandomizer else 4
     records[:, last // 8] |= np.uint8(3 << last % 8)  # function 3 of 3
     assert not made.well_formed(records).any()
 
 
 @cases("size", [8, 1 << 16])
 def test_the_least_and_the_greatest_size_are_taken(size: int) -> None:
-    assert HadamardCountMeanSketch(epsilon=1.0, domain=Domain(range(4)), size=size).size == size
+    assert HadamardCountMeanSketchRandomizer(epsilon=1.0, domain=Domain(range(4)), size=size).size == size

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.local.device import BinaryLocalHashing, Domain, OptimalLocalHashing
+from sfumato.local.device import BinaryLocalHashingRandomizer, Domain, OptimalLocalHashingRandomizer
 from sfumato.local.device.frequency.local_hashing import hashed, keys_of
 from sfumato.numerics import _kernels
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies, rate
 from tests.local.laws import below_exponential, worst_odds
 
-KINDS: list[Any] = [OptimalLocalHashing, BinaryLocalHashing]
+KINDS: list[Any] = [OptimalLocalHashingRandomizer, BinaryLocalHashingRandomizer]
 
 
 @cases("kind", KINDS)
@@ -31,9 +31,9 @@ def test_the_odds_of_all_reports_are_those_of_epsilon(kind: Any, epsilon: float)
 
 def test_buckets_are_those_of_the_paper() -> None:
     for epsilon, buckets in ((0.1, 2), (0.5, 3), (1.0, 4), (2.0, 8), (4.0, 56), (20.0, 1 << 16)):
-        made = OptimalLocalHashing(epsilon=epsilon, domain=Domain(range(9)))
+        made = OptimalLocalHashingRandomizer(epsilon=epsilon, domain=Domain(range(9)))
         assert made.buckets == buckets
-        assert BinaryLocalHashing(epsilon=epsilon, domain=Domain(range(9))).buckets == 2
+        assert BinaryLocalHashingRandomizer(epsilon=epsilon, domain=Domain(range(9))).buckets == 2
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -61,7 +61,7 @@ def test_what_is_drawn_is_the_law(kind: Any) -> None:
 
 
 def test_buckets_beyond_the_last_are_not_well_formed() -> None:
-    made = OptimalLocalHashing(epsilon=0.5, domain=Domain(range(9)))  # 3 buckets in 2 bits
+    made = OptimalLocalHashingRandomizer(epsilon=0.5, domain=Domain(range(9)))  # 3 buckets in 2 bits
     records = made.layout.pack(np.arange(4, dtype=np.uint64) << np.uint64(32))
     assert made.well_formed(records).tolist() == [True, True, True, False]
 
@@ -118,6 +118,6 @@ def test_triples_are_hashed_alike_as_often_as_by_chance(buckets: int) -> None:
 
 def test_odd_parameters_are_refused() -> None:
     with pytest.raises(ParameterError, match="domain must have at most"):
-        OptimalLocalHashing(epsilon=1.0, domain=Domain(range(1 << 33)))
+        OptimalLocalHashingRandomizer(epsilon=1.0, domain=Domain(range(1 << 33)))
     with pytest.raises(ParameterError, match="epsilon must be above"):
-        OptimalLocalHashing(epsilon=1e-30, domain=Domain(range(4)))
+        OptimalLocalHashingRandomizer(epsilon=1e-30, domain=Domain(range(4)))

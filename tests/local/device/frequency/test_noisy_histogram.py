@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.local.device import Domain, NoisyHistogram
+from sfumato.local.device import Domain, NoisyHistogramRandomizer
 from tests.chance import accepts_only, frequencies
 from tests.local.laws import within
 
 
-def law(made: NoisyHistogram, true: bool) -> dict[int, mpmath.mpf]:
+def law(made: NoisyHistogramRandomizer, true: bool) -> dict[int, mpmath.mpf]:
     """The law of one number, beyond the limit gathered there."""
     ratio = mpmath.exp(-mpmath.mpf(made.scale.denominator) / made.scale.numerator)
     shift = made.steps if true else 0
@@ -29,7 +29,7 @@ def law(made: NoisyHistogram, true: bool) -> dict[int, mpmath.mpf]:
 
 @pytest.mark.parametrize("epsilon", [1.0, 4.0, 40.0])
 def test_two_numbers_have_the_odds_of_epsilon(epsilon: float) -> None:
-    made = NoisyHistogram(epsilon=epsilon, domain=Domain(range(4)))
+    made = NoisyHistogramRandomizer(epsilon=epsilon, domain=Domain(range(4)))
     assert made.scale == Fraction(128) / Fraction(epsilon)
     with mpmath.workprec(300):
         one, none = law(made, True), law(made, False)
@@ -41,13 +41,13 @@ def test_two_numbers_have_the_odds_of_epsilon(epsilon: float) -> None:
 
 
 def test_what_is_drawn_is_the_law() -> None:
-    made, n = NoisyHistogram(epsilon=12.0, domain=Domain(range(3))), 60_000
+    made, n = NoisyHistogramRandomizer(epsilon=12.0, domain=Domain(range(3))), 60_000
     numbers = made.numbers(made.randomize_batch(np.full(n, 1), 5).records)
     for place in range(3):
         chances = {k: float(p) for k, p in law(made, place == 1).items()}
         seen = Counter(numbers[:, place].tolist())
         other = {k: float(p) for k, p in law(made, place != 1).items()}
-        more = NoisyHistogram(epsilon=9.0, domain=made.domain)
+        more = NoisyHistogramRandomizer(epsilon=9.0, domain=made.domain)
         wider = {k: float(p) for k, p in law(more, place == 1).items()}
         accepts_only(frequencies(seen), chances, of_another=other, of_epsilon_9=wider)
     for one, two in ((0, 1), (0, 2), (1, 2)):
@@ -57,7 +57,7 @@ def test_what_is_drawn_is_the_law() -> None:
 
 @pytest.mark.parametrize(("epsilon", "size"), [(1.0, 2), (0.01, 4)])
 def test_records_hold_numbers_of_a_size_that_fits(epsilon: float, size: int) -> None:
-    made = NoisyHistogram(epsilon=epsilon, domain=Domain(range(5)))
+    made = NoisyHistogramRandomizer(epsilon=epsilon, domain=Domain(range(5)))
     assert made.width == 5 * size + 1
     kind = f"<i{size}"
     numbers = np.zeros((4, 5), kind)
@@ -71,6 +71,6 @@ def test_records_hold_numbers_of_a_size_that_fits(epsilon: float, size: int) -> 
 
 def test_refuses_what_does_not_fit() -> None:
     with pytest.raises(ParameterError, match="epsilon must be greater"):
-        NoisyHistogram(epsilon=1e-7, domain=Domain(range(3)))
+        NoisyHistogramRandomizer(epsilon=1e-7, domain=Domain(range(3)))
     with pytest.raises(ParameterError, match="domain must have at most"):
-        NoisyHistogram(epsilon=1.0, domain=Domain(range(1 << 21)))
+        NoisyHistogramRandomizer(epsilon=1.0, domain=Domain(range(1 << 21)))

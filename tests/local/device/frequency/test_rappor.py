@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.local.device import Randomizer, Rappor
+from sfumato.local.device import Randomizer, RapporRandomizer
 from sfumato.local.device.frequency.bloom_filter import bloom_filters, bloom_places, encoded
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies, rate
@@ -28,7 +28,7 @@ SHAPES: list[dict[str, Any]] = [
 ]
 
 
-def far_apart(made: Rappor) -> list[str]:
+def far_apart(made: RapporRandomizer) -> list[str]:
     """Two strings that share no bit and have one for each hash function: the worst. And three others."""
     held = {name: frozenset(made.places([name], [0])[0].tolist()) for name in STRINGS}
     full = [name for name in STRINGS if len(held[name]) == made.hashes]
@@ -38,22 +38,22 @@ def far_apart(made: Rappor) -> list[str]:
 
 @cases("shape", SHAPES)
 def test_the_odds_of_one_report_are_those_of_epsilon(shape: dict[str, Any]) -> None:
-    made = Rappor(bits=8, cohorts=1, **shape)
+    made = RapporRandomizer(bits=8, cohorts=1, **shape)
     assert below_exponential(worst_odds(made.probabilities, far_apart(made)), made.epsilon)
 
 
 @pytest.mark.parametrize("permanent", [0.25, 0.5, 0.75])
 def test_the_odds_of_all_reports_together_are_those_of_the_memoized_bits(permanent: float) -> None:
     # What is memoized is what one-time RAPPOR sends.
-    told = Rappor(bits=8, cohorts=1, permanent=permanent, instantaneous=None)
-    made = Rappor(bits=8, cohorts=1, permanent=permanent)
+    told = RapporRandomizer(bits=8, cohorts=1, permanent=permanent, instantaneous=None)
+    made = RapporRandomizer(bits=8, cohorts=1, permanent=permanent)
     assert worst_odds(told.probabilities, far_apart(told)) == made.permanent_odds**made.hashes
     assert made.permanent_odds == ((2 - Fraction(permanent)) / Fraction(permanent)) ** 2
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_what_is_drawn_is_the_law(shape: dict[str, Any]) -> None:
-    made, n = Rappor(bits=8, cohorts=2, **shape), 100_000
+    made, n = RapporRandomizer(bits=8, cohorts=2, **shape), 100_000
     law = made.probabilities("a")
     seen = Counter(made.randomize_batch(["a"] * n, 9))
     assert set(seen) <= set(law)
@@ -68,7 +68,7 @@ def test_hash_functions_are_the_same_everywhere() -> None:
 
 
 def test_places_are_even_and_those_of_cohorts_independent() -> None:
-    made, n = Rappor(bits=16, cohorts=2), 20_000
+    made, n = RapporRandomizer(bits=16, cohorts=2), 20_000
     names = [str(i) for i in range(n)]
     one, other = made.places(names, [0] * n), made.places(names, [1] * n)
     for pair in ((one[:, 0], one[:, 1]), (one[:, 0], other[:, 0]), (one[:, 1], other[:, 0])):
@@ -80,7 +80,7 @@ def test_places_are_even_and_those_of_cohorts_independent() -> None:
 
 
 def test_a_device_remembers_by_its_key_alone() -> None:
-    made = Rappor(bits=64, cohorts=16, permanent=0.5)
+    made = RapporRandomizer(bits=64, cohorts=16, permanent=0.5)
     one, again, other = made.client(b"k" * 32), made.client(b"k" * 32), made.client(b"l" * 32)
     assert (one.memo("a") == again.memo("a")).all()
     assert one.cohort == again.cohort
@@ -104,7 +104,7 @@ def test_a_device_remembers_by_its_key_alone() -> None:
 
 
 def test_memoized_bits_over_devices_have_the_law_of_permanent_response() -> None:
-    made, n = Rappor(bits=8, cohorts=4, permanent=0.5), 4000
+    made, n = RapporRandomizer(bits=8, cohorts=4, permanent=0.5), 4000
     generator = np.random.default_rng(3)
     wrong, cohorts = np.zeros(8), np.zeros(4)
     for _ in range(n):
@@ -121,12 +121,12 @@ def test_memoized_bits_over_devices_have_the_law_of_permanent_response() -> None
 
 def test_specifications_come_back() -> None:
     for both in (None, (0.25, 0.5)):
-        made = Rappor(bits=32, cohorts=5, permanent=0.1, hashes=1, instantaneous=both)
+        made = RapporRandomizer(bits=32, cohorts=5, permanent=0.1, hashes=1, instantaneous=both)
         again = Randomizer.from_specification(json.loads(json.dumps(made.specification())))
         assert again == made
         assert again.digest == made.digest
         assert again.randomize("b", 4) == made.randomize("b", 4)
-    assert len({Rappor(**shape).digest for shape in SHAPES}) == len(SHAPES)
+    assert len({RapporRandomizer(**shape).digest for shape in SHAPES}) == len(SHAPES)
 
 
 @cases(
@@ -151,11 +151,11 @@ def test_specifications_come_back() -> None:
 )
 def test_odd_parameters_are_refused(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        Rappor(**{"permanent": 0.5, **parameters})
+        RapporRandomizer(**{"permanent": 0.5, **parameters})
 
 
 def test_other_values_and_keys_are_refused_without_being_shown() -> None:
-    made = Rappor()
+    made = RapporRandomizer()
     for values in ([12345], [None], ["fine", ("secret",)]):
         with pytest.raises(ParameterError, match="values must be strings or bytes") as told:
             made.randomize_batch(values)
@@ -170,7 +170,7 @@ def test_other_values_and_keys_are_refused_without_being_shown() -> None:
 
 
 def test_the_longest_filters_have_memos_of_all_their_bits() -> None:
-    device = Rappor(bits=4096, permanent=0.3)
+    device = RapporRandomizer(bits=4096, permanent=0.3)
     client = device.client(bytes(32))
     assert client.memo("red").shape == (1, 512)
     assert len(client.report("red", 1)) == device.width

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.local.device import Domain, OptimizedUnaryEncoding, SymmetricUnaryEncoding
+from sfumato.local.device import Domain, OptimizedUnaryEncodingRandomizer, SymmetricUnaryEncodingRandomizer
 from tests.cases import cases
 from tests.chance import accepts_only, rate
 from tests.local.laws import below_exponential, have_moments, named_alike, reports, within, worst_odds
 
-KINDS: list[Any] = [SymmetricUnaryEncoding, OptimizedUnaryEncoding]
+KINDS: list[Any] = [SymmetricUnaryEncodingRandomizer, OptimizedUnaryEncodingRandomizer]
 
 
 @cases("kind", KINDS)
@@ -32,7 +32,7 @@ def test_coins_are_short(kind: Any, epsilon: float) -> None:
     p, q = made.true.chance, made.other.chance
     assert below_exponential(p * (1 - q) / (q * (1 - p)), epsilon)
     assert made.other.bits <= 14 + epsilon * 1.5 + max(0, -np.log2(epsilon))
-    if kind is SymmetricUnaryEncoding:
+    if kind is SymmetricUnaryEncodingRandomizer:
         assert p + q == 1
     else:
         assert p == Fraction(1, 2)
@@ -87,15 +87,15 @@ def test_many_persons_are_drawn_in_blocks(kind: Any) -> None:
 
 def test_large_domains_are_refused_and_told_where_to_go() -> None:
     with pytest.raises(ParameterError, match="use a protocol with short reports"):
-        OptimizedUnaryEncoding(epsilon=1.0, domain=Domain(range(1 << 21)))
+        OptimizedUnaryEncodingRandomizer(epsilon=1.0, domain=Domain(range(1 << 21)))
     with pytest.raises(ParameterError, match="epsilon must be greater"):
-        OptimizedUnaryEncoding(epsilon=1e-19, domain=Domain(range(4)))
+        OptimizedUnaryEncodingRandomizer(epsilon=1e-19, domain=Domain(range(4)))
     with pytest.raises(ParameterError, match="have at most 16 categories"):
-        OptimizedUnaryEncoding(epsilon=1.0, domain=Domain(range(17))).probabilities(1)
+        OptimizedUnaryEncodingRandomizer(epsilon=1.0, domain=Domain(range(17))).probabilities(1)
 
 
 def test_an_epsilon_that_coins_cannot_hold_is_told_its_direction() -> None:
     with pytest.raises(ParameterError, match=r"epsilon must be smaller, got 39\.0"):
-        OptimizedUnaryEncoding(epsilon=39.0, domain=Domain(range(4)))
+        OptimizedUnaryEncodingRandomizer(epsilon=39.0, domain=Domain(range(4)))
     with pytest.raises(ParameterError, match="epsilon must be greater, got 1e-19"):
-        OptimizedUnaryEncoding(epsilon=1e-19, domain=Domain(range(4)))
+        OptimizedUnaryEncodingRandomizer(epsilon=1e-19, domain=Domain(range(4)))

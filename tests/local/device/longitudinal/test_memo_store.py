@@ -15,26 +15,26 @@ import pytest
 from sfumato.errors import ParameterError, SourceError
 from sfumato.local.device import (
     Domain,
-    LongitudinalLocalHashing,
-    LongitudinalRandomizedResponse,
-    LongitudinalUnaryEncoding,
-    MemoizedBitFlip,
-    MemoizedOneBitMean,
+    LongitudinalLocalHashingRandomizer,
+    LongitudinalRandomizedResponseRandomizer,
+    LongitudinalUnaryEncodingRandomizer,
+    MemoizedBitFlipRandomizer,
+    MemoizedOneBitMeanRandomizer,
     MemoStore,
-    RandomizedResponse,
+    RandomizedResponseRandomizer,
 )
 from sfumato.numerics.source import SimulatedSource
 from tests.chance import accepts_only, rate
 
 KEY = bytes(range(32))
 CITIES = Domain([f"city {place}" for place in range(20)])
-BITS = MemoizedBitFlip(epsilon=1.0, domain=CITIES, asked=20, max_memos=5)
+BITS = MemoizedBitFlipRandomizer(epsilon=1.0, domain=CITIES, asked=20, max_memos=5)
 QUESTIONS: list[Any] = [
     BITS,
-    LongitudinalRandomizedResponse(epsilon=1.0, domain=CITIES),
-    LongitudinalUnaryEncoding(epsilon=1.0, domain=CITIES),
-    LongitudinalLocalHashing(epsilon=1.0, domain=CITIES),
-    MemoizedOneBitMean(epsilon=1.0, bounds=(0.0, 20.0), steps=20),
+    LongitudinalRandomizedResponseRandomizer(epsilon=1.0, domain=CITIES),
+    LongitudinalUnaryEncodingRandomizer(epsilon=1.0, domain=CITIES),
+    LongitudinalLocalHashingRandomizer(epsilon=1.0, domain=CITIES),
+    MemoizedOneBitMeanRandomizer(epsilon=1.0, bounds=(0.0, 20.0), steps=20),
 ]
 
 
@@ -60,7 +60,7 @@ def test_memos_outlive_the_process_and_belong_to_their_value(place: Path) -> Non
 
 @pytest.mark.parametrize("protocol", QUESTIONS, ids=lambda protocol: str(type(protocol).__name__))
 def test_every_protocol_keeps_its_memory(place: Path, protocol: Any) -> None:
-    value: Any = 7.5 if isinstance(protocol, MemoizedOneBitMean) else "city 7"
+    value: Any = 7.5 if isinstance(protocol, MemoizedOneBitMeanRandomizer) else "city 7"
     with MemoStore.create(place, KEY) as store:
         first = store.client(protocol)
         assert len(first.report(value)) == protocol.width
@@ -201,8 +201,8 @@ def test_one_process_at_a_time(place: Path) -> None:
 
 CHILD = """
 import sys
-from sfumato.local.device import Domain, MemoizedBitFlip, MemoStore
-asked = MemoizedBitFlip(
+from sfumato.local.device import Domain, MemoizedBitFlipRandomizer, MemoStore
+asked = MemoizedBitFlipRandomizer(
     epsilon=1.0, domain=Domain([f"city {place}" for place in range(20)]), asked=20, max_memos=20
 )
 store = MemoStore.open(sys.argv[1], sys.argv[2])
@@ -231,7 +231,7 @@ def test_one_store_by_whatever_name(place: Path) -> None:
 def test_a_killed_device_remembers_all_that_it_sent(place: Path) -> None:
     key = place.with_name("key")
     MemoStore.create(place, key).close()
-    asked = MemoizedBitFlip(epsilon=1.0, domain=CITIES, asked=20, max_memos=20)
+    asked = MemoizedBitFlipRandomizer(epsilon=1.0, domain=CITIES, asked=20, max_memos=20)
     heard: dict[str, str] = {}
     for lines in (1, 5, 14):
         command = [sys.executable, "-c", CHILD, str(place), str(key)]
@@ -309,15 +309,21 @@ def test_seeds_are_for_simulated_stores(place: Path) -> None:
 def test_stores_take_what_memoizes_and_fits(place: Path) -> None:
     with MemoStore.create(place, KEY) as store:
         with pytest.raises(ParameterError, match="protocol must be one that memoizes"):
-            store.client(RandomizedResponse(epsilon=1.0, domain=CITIES))  # type: ignore[arg-type]
-        wide = LongitudinalUnaryEncoding(epsilon=1.0, domain=Domain(range(1 << 16)), max_memos=1 << 14)
+            store.client(RandomizedResponseRandomizer(epsilon=1.0, domain=CITIES))  # type: ignore[arg-type]
+        wide = LongitudinalUnaryEncodingRandomizer(
+            epsilon=1.0, domain=Domain(range(1 << 16)), max_memos=1 << 14
+        )
         with pytest.raises(ParameterError, match="allow fewer with max_memos"):
             store.client(wide)
-        half = LongitudinalUnaryEncoding(epsilon=1.0, domain=Domain(range(1 << 13)), max_memos=1 << 13)
+        half = LongitudinalUnaryEncodingRandomizer(
+            epsilon=1.0, domain=Domain(range(1 << 13)), max_memos=1 << 13
+        )
         store.client(half)
         with pytest.raises(ParameterError, match="as each report writes it anew"):
-            store.client(LongitudinalUnaryEncoding(epsilon=2.0, domain=half.domain, max_memos=1 << 13))
-        changed = MemoizedBitFlip(epsilon=2.0, domain=CITIES, asked=20)
+            store.client(
+                LongitudinalUnaryEncodingRandomizer(epsilon=2.0, domain=half.domain, max_memos=1 << 13)
+            )
+        changed = MemoizedBitFlipRandomizer(epsilon=2.0, domain=CITIES, asked=20)
         assert store.client(changed) is not store.client(BITS)
 
 
@@ -331,7 +337,9 @@ def test_a_client_reports_as_a_simulated_device_does(place: Path) -> None:
 
 
 def test_memos_of_many_devices_have_the_law_of_one_report(tmp_path: Path) -> None:
-    asked = LongitudinalRandomizedResponse(epsilon=1.0, permanent_epsilon=2.0, domain=Domain(range(2)))
+    asked = LongitudinalRandomizedResponseRandomizer(
+        epsilon=1.0, permanent_epsilon=2.0, domain=Domain(range(2))
+    )
     with MemoStore.create(tmp_path / "memos", KEY, simulated=True) as store:
         client = store.client(asked)
         reports = [client.report(1, np.random.default_rng(seed)) for seed in range(80)]

@@ -11,12 +11,18 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.local.device import Domain, FakeData, Randomizer, SampledAttribute, SplitBudget
+from sfumato.local.device import (
+    Domain,
+    FakeDataRandomizer,
+    Randomizer,
+    SampledAttributeRandomizer,
+    SplitBudgetRandomizer,
+)
 from tests.cases import cases
 from tests.chance import accepts_only
 from tests.local.laws import below_exponential, named_alike, reports, worst_odds
 
-KINDS: list[Any] = [SplitBudget, SampledAttribute, FakeData]
+KINDS: list[Any] = [SplitBudgetRandomizer, SampledAttributeRandomizer, FakeDataRandomizer]
 DOMAINS = (Domain(["a", "b"]), Domain(range(10, 13)))
 PEOPLE = list(product("ab", range(10, 13)))
 
@@ -29,7 +35,7 @@ def law_of(made: Any, person: Any) -> dict[bytes, Fraction]:
     """The law of whole reports, put together from those of the parts by what the protocols say."""
     one, two = (part.probabilities(value) for part, value in zip(made.parts, person, strict=True))
     law: dict[bytes, Fraction] = {}
-    if isinstance(made, SampledAttribute):
+    if isinstance(made, SampledAttributeRandomizer):
         for at, own in enumerate((one, two)):
             law |= {bytes([at, 0]) + report: mass / 2 for report, mass in own.items()}
     else:
@@ -41,7 +47,7 @@ def law_of(made: Any, person: Any) -> dict[bytes, Fraction]:
             )
         for (first, p), (second, q) in product(one.items(), two.items()):
             fake = (p * means[1][second] + q * means[0][first]) / 2
-            law[first + second] = fake if isinstance(made, FakeData) else p * q
+            law[first + second] = fake if isinstance(made, FakeDataRandomizer) else p * q
     rows = np.zeros((len(law), made.width), np.uint8)
     for row, report in zip(rows, law, strict=True):
         row[: len(report)] = list(report)
@@ -56,12 +62,12 @@ def test_the_odds_of_whole_persons_are_those_of_epsilon(kind: Any, protocol: str
     made = small(kind, epsilon, protocol)
     odds = worst_odds(lambda person: law_of(made, person), PEOPLE)
     # Unary reports that support no made-up answer but the true one are few: fake data mix them with others.
-    share = 0.5 if kind is FakeData and protocol != "randomized-response" else 0.999
+    share = 0.5 if kind is FakeDataRandomizer and protocol != "randomized-response" else 0.999
     assert below_exponential(odds, epsilon, share)
 
 
 def test_sampling_among_fake_data_amplifies_one_answer_and_no_person() -> None:
-    made = FakeData(epsilon=1.0, domains=DOMAINS[:1] * 2, protocol="randomized-response")
+    made = FakeDataRandomizer(epsilon=1.0, domains=DOMAINS[:1] * 2, protocol="randomized-response")
     laws = {person: law_of(made, person) for person in product("ab", "ab")}
     whole = worst_odds(laws.__getitem__, [("a", "a"), ("b", "b")])
     single = worst_odds(laws.__getitem__, [("a", "a"), ("b", "a")])
@@ -90,8 +96,8 @@ def test_the_parts_never_cost_more_than_all(kind: Any) -> None:
     for epsilon in (0.1, 0.7, 1.0, 3.3):
         made = kind(epsilon=epsilon, domains=[Domain(range(2))] * 7)
         parts = [Fraction(part.epsilon) for part in made.parts]
-        assert (sum(parts) if kind is SplitBudget else max(parts)) <= Fraction(epsilon)
-        assert parts[0] == pytest.approx(epsilon / 7 if kind is SplitBudget else epsilon)
+        assert (sum(parts) if kind is SplitBudgetRandomizer else max(parts)) <= Fraction(epsilon)
+        assert parts[0] == pytest.approx(epsilon / 7 if kind is SplitBudgetRandomizer else epsilon)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -151,14 +157,14 @@ def test_parameters_that_break_a_rule() -> None:
     wrong: list[Any] = [DOMAINS[:1], 3, [1, 2], "ab", DOMAINS[0]]
     for domains in wrong:
         with pytest.raises(ParameterError, match="domains must be"):
-            SampledAttribute(epsilon=1.0, domains=domains)
+            SampledAttributeRandomizer(epsilon=1.0, domains=domains)
     for protocol in ("split-budget", "one-bit-mean", "no such"):
         with pytest.raises(ParameterError, match="protocol must name"):
-            SplitBudget(epsilon=1.0, domains=DOMAINS, protocol=protocol)
+            SplitBudgetRandomizer(epsilon=1.0, domains=DOMAINS, protocol=protocol)
 
 
 def test_nothing_hides_after_a_short_part() -> None:
-    made = SampledAttribute(
+    made = SampledAttributeRandomizer(
         epsilon=1.0, domains=(Domain(range(2)), Domain(range(1000))), protocol="randomized-response"
     )
     records = made.randomize_batch([(0, 7)] * 200, 1).records.copy()

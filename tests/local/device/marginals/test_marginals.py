@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.local.device import Domain, FourierMarginals, Randomizer, SampledMarginals
+from sfumato.local.device import Domain, FourierMarginalsRandomizer, Randomizer, SampledMarginalsRandomizer
 from tests.cases import cases
 from tests.chance import accepts_only
 from tests.local.laws import below_exponential, named_alike, reports, worst_odds
@@ -21,12 +21,12 @@ VIEWS = ((0, 1), (1, 2), (0, 2))
 
 
 def small(kind: Any, epsilon: float, protocol: str = "randomized-response") -> Any:
-    if kind is FourierMarginals:
+    if kind is FourierMarginalsRandomizer:
         return kind(epsilon=epsilon, domains=DOMAINS, order=2, weights=(3, 2))
     return kind(epsilon=epsilon, domains=DOMAINS, views=VIEWS, protocols=(protocol,) * 3)
 
 
-KINDS: list[Any] = [FourierMarginals, SampledMarginals]
+KINDS: list[Any] = [FourierMarginalsRandomizer, SampledMarginalsRandomizer]
 
 
 @cases("kind", KINDS)
@@ -37,7 +37,7 @@ def test_the_odds_of_whole_rows_are_those_of_epsilon(kind: Any, epsilon: float) 
 
 
 def test_unary_tables_keep_epsilon_too() -> None:
-    made = small(SampledMarginals, 1.0, "optimized-unary-encoding")
+    made = small(SampledMarginalsRandomizer, 1.0, "optimized-unary-encoding")
     assert below_exponential(worst_odds(made.probabilities, PEOPLE[::3]), 1.0)
 
 
@@ -59,7 +59,7 @@ def test_what_is_drawn_is_the_law(kind: Any) -> None:
 
 
 def test_coefficients_are_products_of_characters() -> None:
-    made = small(FourierMarginals, 1.0)
+    made = small(FourierMarginalsRandomizer, 1.0)
     assert made.coefficients == (1 + 3 + 1) + (3 + 1 + 3)
     assert made.sets == ((0,), (1,), (2,), (0, 1), (0, 2), (1, 2))
     codes = np.array(list(product(range(2), range(3), range(2)))).T
@@ -127,10 +127,10 @@ def test_only_records_that_may_be_sent_are_well_formed(kind: Any) -> None:
 
 
 def test_default_weights_are_as_coefficients_are_used() -> None:
-    made = FourierMarginals(epsilon=1.0, domains=(Domain(range(2)),) * 16, order=3)
+    made = FourierMarginalsRandomizer(epsilon=1.0, domains=(Domain(range(2)),) * 16, order=3)
     tickets = dict(zip(map(len, made.sets), made.tickets.tolist(), strict=True))
     assert tickets == {1: 655, 2: 239, 3: 64}  # 64 times the roots of 105, 14 and 1, rounded down
-    mixed = FourierMarginals(epsilon=1.0, domains=DOMAINS, order=2)
+    mixed = FourierMarginalsRandomizer(epsilon=1.0, domains=DOMAINS, order=2)
     sizes = np.diff(mixed.starts).tolist()
     assert sum(chance * size for chance, size in zip(mixed.chances, sizes, strict=True)) == 1
     # Of (0,): tables of 2 by 3 and 2 by 2 cells, each with 1/2 of a coefficient's variance a cell.
@@ -153,21 +153,23 @@ def test_parameters_that_break_a_rule() -> None:
     ]
     for rule, change in wrong:
         with pytest.raises(ParameterError, match=rule):
-            FourierMarginals(**{"epsilon": 1.0, "domains": DOMAINS, **change})
+            FourierMarginalsRandomizer(**{"epsilon": 1.0, "domains": DOMAINS, **change})
     with pytest.raises(ParameterError, match="order must leave"):
-        FourierMarginals(epsilon=1.0, domains=(Domain(range(2)),) * 100, order=5)
+        FourierMarginalsRandomizer(epsilon=1.0, domains=(Domain(range(2)),) * 100, order=5)
     with pytest.raises(ParameterError, match="coefficients"):
-        FourierMarginals(epsilon=1.0, domains=(Domain(range(3000)),) * 3, order=2)
+        FourierMarginalsRandomizer(epsilon=1.0, domains=(Domain(range(3000)),) * 3, order=2)
     views: list[Any] = [3, [], [()], [(1, 0)], [(0, 0)], [(0, 5)], [(-1, 0)], [(0, 1), (0, 1)], [("a",)]]
     for view in views:
         with pytest.raises(ParameterError, match="views must"):
-            SampledMarginals(epsilon=1.0, domains=DOMAINS, views=view, protocols=("randomized-response",))
+            SampledMarginalsRandomizer(
+                epsilon=1.0, domains=DOMAINS, views=view, protocols=("randomized-response",)
+            )
     lists: list[Any] = [("no such",), ("split-budget",), (), None, ([],)]
     for names in lists:
         with pytest.raises(ParameterError, match="protocols must"):
-            SampledMarginals(epsilon=1.0, domains=DOMAINS, views=((0, 1),), protocols=names)
+            SampledMarginalsRandomizer(epsilon=1.0, domains=DOMAINS, views=((0, 1),), protocols=names)
     with pytest.raises(ParameterError, match="cells"):
-        SampledMarginals(
+        SampledMarginalsRandomizer(
             epsilon=1.0,
             domains=(Domain(range(2000)),) * 2,
             views=((0, 1),),
@@ -176,8 +178,11 @@ def test_parameters_that_break_a_rule() -> None:
 
 
 def test_protocols_of_several_messages_are_refused() -> None:
-    told = {**small(SampledMarginals, 1.0).specification(), "oracles": ["shuffled-histogram"] * 3}
-    for make in (lambda: small(SampledMarginals, 1.0, "shuffled-histogram"), lambda: made_again(told)):
+    told = {**small(SampledMarginalsRandomizer, 1.0).specification(), "oracles": ["shuffled-histogram"] * 3}
+    for make in (
+        lambda: small(SampledMarginalsRandomizer, 1.0, "shuffled-histogram"),
+        lambda: made_again(told),
+    ):
         with pytest.raises(ParameterError, match="protocols must name a client half"):
             make()
 
@@ -191,7 +196,7 @@ def test_many_rows_are_read_piece_by_piece(kind: Any, monkeypatch: pytest.Monkey
     rows = np.random.default_rng(1).integers(0, 2, (1000, 3))
     common: dict[str, Any] = {"epsilon": 12.0, "domains": (Domain(range(2)),) * 3}
     one_each: dict[str, Any] = {"views": ((0,), (1,), (2,)), "protocols": ("randomized-response",) * 3}
-    made = kind(**common, order=1) if kind is FourierMarginals else kind(**common, **one_each)
+    made = kind(**common, order=1) if kind is FourierMarginalsRandomizer else kind(**common, **one_each)
     monkeypatch.setattr("sfumato.local.device.base.rows._BLOCK", 99)
     records = made.randomize_batch(rows, 1).records
     assert made.well_formed(records).all()

@@ -12,24 +12,30 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local.device import (
-    HybridMean,
-    LaplaceMean,
-    OneBitMean,
-    PiecewiseMean,
-    PlaceMean,
+    HybridMeanRandomizer,
+    LaplaceMeanRandomizer,
+    OneBitMeanRandomizer,
+    PiecewiseMeanRandomizer,
     Randomizer,
-    SquareWave,
+    SquareWaveRandomizer,
+    StochasticRoundingMeanRandomizer,
 )
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies
 from tests.local.laws import SEVEN_SIGMA, below_exponential, reports, within, worst_odds
 
-FINITE: list[Any] = [OneBitMean, PiecewiseMean, PlaceMean, SquareWave, HybridMean]
-KINDS: list[Any] = [*FINITE, LaplaceMean]
+FINITE: list[Any] = [
+    OneBitMeanRandomizer,
+    PiecewiseMeanRandomizer,
+    StochasticRoundingMeanRandomizer,
+    SquareWaveRandomizer,
+    HybridMeanRandomizer,
+]
+KINDS: list[Any] = [*FINITE, LaplaceMeanRandomizer]
 
 
 def small(kind: Any, epsilon: float, steps: int = 9) -> Any:
-    more = {} if kind is OneBitMean else {"steps": steps}
+    more = {} if kind is OneBitMeanRandomizer else {"steps": steps}
     return kind(epsilon=epsilon, bounds=(-1.0, 2.0), **more)
 
 
@@ -44,7 +50,7 @@ def test_the_odds_of_all_reports_are_those_of_epsilon(kind: Any, epsilon: float,
 
 def test_noise_is_priced_as_it_is_drawn() -> None:
     for epsilon in (0.3, 1.0, 7.7):
-        made = LaplaceMean(epsilon=epsilon, bounds=(0, 1), steps=100)
+        made = LaplaceMeanRandomizer(epsilon=epsilon, bounds=(0, 1), steps=100)
         assert made.steps / made.scale == Fraction(epsilon)
         assert made.reach >= 64 * made.scale > made.reach - 1
 
@@ -67,7 +73,7 @@ def test_what_is_drawn_is_the_law(kind: Any, epsilon: float) -> None:
 
 
 def test_laplace_noise_is_drawn_by_its_law() -> None:
-    made, n = small(LaplaceMean, 2.0, 4), 200_000
+    made, n = small(LaplaceMeanRandomizer, 2.0, 4), 200_000
     noisy = made.opened(made.randomize_batch(np.full(n, 0.5), 3).records)
     ratio = float(np.exp(-1 / float(made.scale)))
 
@@ -80,11 +86,20 @@ def test_laplace_noise_is_drawn_by_its_law() -> None:
     )
 
 
-@cases("kind", [OneBitMean, PiecewiseMean, PlaceMean, SquareWave, LaplaceMean])
+@cases(
+    "kind",
+    [
+        OneBitMeanRandomizer,
+        PiecewiseMeanRandomizer,
+        StochasticRoundingMeanRandomizer,
+        SquareWaveRandomizer,
+        LaplaceMeanRandomizer,
+    ],
+)
 def test_numbers_between_places_go_to_both(kind: Any) -> None:
     made = small(kind, 30.0, 3)
     n, value = 100_000, 1.3
-    if kind is LaplaceMean:
+    if kind is LaplaceMeanRandomizer:
         places = made.opened(made.randomize_batch(np.full(n, value), 1).records)
     else:
         law = {place: made.probabilities(place) for place in range(made.steps + 1)}
@@ -162,12 +177,12 @@ def test_parameters_that_break_a_rule() -> None:
     wrong: list[Any] = [(1, 1), (2, 1), (0, float("inf")), (-1e308, 1e308), (0,), 3, (0, True)]
     for bounds in wrong:
         with pytest.raises(ParameterError, match="bounds must"):
-            OneBitMean(epsilon=1.0, bounds=bounds)
+            OneBitMeanRandomizer(epsilon=1.0, bounds=bounds)
     with pytest.raises(ParameterError, match="steps must be at most 16384"):
-        PiecewiseMean(epsilon=1.0, bounds=(0, 1), steps=1 << 15)
+        PiecewiseMeanRandomizer(epsilon=1.0, bounds=(0, 1), steps=1 << 15)
     with pytest.raises(ParameterError, match="steps must be at most 4096"):
-        SquareWave(epsilon=1.0, bounds=(0, 1), steps=4097)
+        SquareWaveRandomizer(epsilon=1.0, bounds=(0, 1), steps=4097)
     with pytest.raises(ParameterError, match="epsilon must be at least"):
-        LaplaceMean(epsilon=1e-4, bounds=(0, 1))
+        LaplaceMeanRandomizer(epsilon=1e-4, bounds=(0, 1))
     with pytest.raises(ParameterError, match="epsilon must be above about"):
-        OneBitMean(epsilon=1e-20, bounds=(0, 1))
+        OneBitMeanRandomizer(epsilon=1e-20, bounds=(0, 1))

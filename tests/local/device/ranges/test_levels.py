@@ -14,10 +14,10 @@ from sfumato.errors import ParameterError
 from sfumato.local.device import (
     Bins,
     Domain,
-    HaarHistogram,
-    HierarchicalHistogram,
+    HaarHistogramRandomizer,
+    HierarchicalHistogramRandomizer,
     Randomizer,
-    SignedHadamard,
+    SignedHadamardRandomizer,
 )
 from tests.cases import cases
 from tests.chance import accepts_only
@@ -28,16 +28,18 @@ CUTS = ((1, 0), (3, 2**64 // 7))
 """Chances of one and two sevenths in steps of 2^-64, and what came before."""
 
 
-def tree(epsilon: float, protocol: str = "randomized-response", **given: Any) -> HierarchicalHistogram:
+def tree(
+    epsilon: float, protocol: str = "randomized-response", **given: Any
+) -> HierarchicalHistogramRandomizer:
     domain = given.pop("domain", Domain(range(SIZE)))
-    return HierarchicalHistogram(
+    return HierarchicalHistogramRandomizer(
         epsilon=epsilon, domain=domain, branching=2, protocols=(protocol,) * 3, **given
     )
 
 
-def haar(epsilon: float, protocol: str = "signed-hadamard", **given: Any) -> HaarHistogram:
+def haar(epsilon: float, protocol: str = "signed-hadamard", **given: Any) -> HaarHistogramRandomizer:
     domain = given.pop("domain", Domain(range(SIZE)))
-    return HaarHistogram(epsilon=epsilon, domain=domain, protocols=(protocol,) * 3, **given)
+    return HaarHistogramRandomizer(epsilon=epsilon, domain=domain, protocols=(protocol,) * 3, **given)
 
 
 def law_of(made: Any, value: int) -> dict[bytes, Fraction]:
@@ -74,7 +76,7 @@ def test_the_odds_are_those_of_epsilon(make: Any, protocol: str, epsilon: float)
 @cases("epsilon", [0.5, 1.0, 4.0])
 @cases("size", [2, 3, 4, 6, 10])
 def test_signed_bits_keep_epsilon(epsilon: float, size: int) -> None:
-    made = SignedHadamard(epsilon=epsilon, domain=Domain(range(size)))
+    made = SignedHadamardRandomizer(epsilon=epsilon, domain=Domain(range(size)))
     assert below_exponential(worst_odds(made.probabilities, range(size)), epsilon)
 
 
@@ -183,7 +185,7 @@ def test_parameters_that_break_a_rule() -> None:
     with pytest.raises(ParameterError, match="domain must have at most"):
         tree(1.0, domain=Domain(range(1 << 25)))
     with pytest.raises(ParameterError, match="domain must have at most"):
-        SignedHadamard(epsilon=1.0, domain=Domain(range(1 << 27)))
+        SignedHadamardRandomizer(epsilon=1.0, domain=Domain(range(1 << 27)))
     with pytest.raises(ParameterError, match="values must be"):
         tree(1.0).randomize(6)
 
@@ -191,4 +193,6 @@ def test_parameters_that_break_a_rule() -> None:
 @cases("name", ["shuffled-histogram", "shuffled-counts", "rappor", "Domain", 7, None])
 def test_levels_are_told_by_client_halves_that_report_a_category(name: Any) -> None:
     with pytest.raises(ParameterError, match="protocols must name a client half"):
-        HierarchicalHistogram(epsilon=1.0, domain=Domain(range(9)), branching=3, protocols=(name, name))
+        HierarchicalHistogramRandomizer(
+            epsilon=1.0, domain=Domain(range(9)), branching=3, protocols=(name, name)
+        )

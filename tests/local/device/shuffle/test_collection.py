@@ -23,16 +23,16 @@ ANALYST, SHUFFLER = SecretKey.generate("analyst"), SecretKey.generate("shuffler"
 DOMAIN = device.Domain(range(50))
 DECOYS = Decoys(3, Coin(1 << 62))
 KINDS = [
-    device.RandomizedResponse(epsilon=2.0, domain=DOMAIN),
-    device.OptimizedUnaryEncoding(epsilon=2.0, domain=DOMAIN),
-    device.ShuffledHistogram(epsilon=16.0, domain=DOMAIN, decoys=DECOYS),
+    device.RandomizedResponseRandomizer(epsilon=2.0, domain=DOMAIN),
+    device.OptimizedUnaryEncodingRandomizer(epsilon=2.0, domain=DOMAIN),
+    device.ShuffledHistogramRandomizer(epsilon=16.0, domain=DOMAIN, decoys=DECOYS),
 ]
 
 
-def made(**changes: Any) -> device.Collection:
+def made(**changes: Any) -> device.PublicCollection:
     parts = {"randomizer": KINDS[0], "batch_size": 10, "colluders": 2, "name": "week 7"}
     keys = {"analyst": ANALYST.public, "shuffler": SHUFFLER.public}
-    return device.Collection(**{**parts, **keys, **changes})
+    return device.PublicCollection(**{**parts, **keys, **changes})
 
 
 @pytest.mark.parametrize("randomizer", KINDS, ids=lambda kind: type(kind).__name__)
@@ -77,7 +77,7 @@ def test_a_nonce_is_of_one_client_and_one_collection() -> None:
         {"name": "week 8"},
         {"batch_size": 11},
         {"colluders": 1},
-        {"randomizer": device.RandomizedResponse(epsilon=2.5, domain=DOMAIN)},
+        {"randomizer": device.RandomizedResponseRandomizer(epsilon=2.5, domain=DOMAIN)},
         {"analyst": SecretKey.generate("analyst").public},
         {"shuffler": SecretKey.generate("shuffler").public},
     ],
@@ -97,7 +97,7 @@ def test_an_envelope_opens_in_no_other_collection(changes: dict[str, Any]) -> No
 def test_it_goes_by_way_of_json() -> None:
     for randomizer in KINDS:
         own = made(randomizer=randomizer)
-        again = device.Collection.from_specification(json.loads(json.dumps(own.specification())))
+        again = device.PublicCollection.from_specification(json.loads(json.dumps(own.specification())))
         assert again == own
         assert again.id == own.id
     # pinned: an id that changes would refuse every envelope of a collection that runs
@@ -109,10 +109,10 @@ def test_it_goes_by_way_of_json() -> None:
 
 def test_what_json_has_not_is_given() -> None:
     domain = device.Domain([("a", 1), ("b", 2)])
-    own = made(randomizer=device.RandomizedResponse(epsilon=1.0, domain=domain))
+    own = made(randomizer=device.RandomizedResponseRandomizer(epsilon=1.0, domain=domain))
     with pytest.raises(ParameterError, match="domain"):
-        device.Collection.from_specification(own.specification())
-    assert device.Collection.from_specification(own.specification(), domain=domain).id == own.id
+        device.PublicCollection.from_specification(own.specification())
+    assert device.PublicCollection.from_specification(own.specification(), domain=domain).id == own.id
 
 
 @cases(
@@ -130,9 +130,9 @@ def test_what_json_has_not_is_given() -> None:
 )
 def test_a_bad_file_is_refused(changes: dict[str, Any], rule: str) -> None:
     with pytest.raises(ParameterError, match=rule):
-        device.Collection.from_specification({**made().specification(), **changes})
-    with pytest.raises(ParameterError, match="of the format sfumato.collection"):
-        device.Collection.from_specification([])  # type: ignore[arg-type]
+        device.PublicCollection.from_specification({**made().specification(), **changes})
+    with pytest.raises(ParameterError, match="of the format sfumato"):
+        device.PublicCollection.from_specification([])  # type: ignore[arg-type]
 
 
 def test_bad_parts_are_refused_and_never_shown() -> None:
@@ -184,7 +184,7 @@ def test_a_file_of_a_stranger_is_refused_in_words(randomizer: device.Randomizer)
             if path:
                 place[path[-1]] = junk
             try:
-                device.Collection.from_specification(changed if path else junk)
+                device.PublicCollection.from_specification(changed if path else junk)
             except ParameterError:
                 refused += 1
     assert refused > 80

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.local.device import PrefixRound, Randomizer, Strings
+from sfumato.local.device import PrefixRoundRandomizer, Randomizer, Strings
 from tests.cases import cases
 from tests.chance import accepts_only
 from tests.local.laws import below_exponential, named_alike, reports, worst_odds
@@ -24,9 +24,9 @@ PROTOCOLS = [
 VALUES = ["", "a", "b", "ab", "aba", "abb", "bab"]
 
 
-def made(epsilon: float, protocol: str = PROTOCOLS[0], **change: Any) -> PrefixRound:
+def made(epsilon: float, protocol: str = PROTOCOLS[0], **change: Any) -> PrefixRoundRandomizer:
     shape: dict[str, Any] = {"strings": TINY, "start": 1, "given": ("a",), "stop": 2, **change}
-    return PrefixRound(epsilon=epsilon, protocol=protocol, **shape)
+    return PrefixRoundRandomizer(epsilon=epsilon, protocol=protocol, **shape)
 
 
 @cases("protocol", PROTOCOLS)
@@ -104,4 +104,4 @@ def test_parameters_that_break_a_rule() -> None:
     for change, told in wrong:
         shape = {"epsilon": 1.0, "strings": TINY, "start": 1, "given": ("a",), "stop": 2, **change}
         with pytest.raises(ParameterError, match=told):
-            PrefixRound(**shape)
+            PrefixRoundRandomizer(**shape)

@@ -12,12 +12,12 @@ import pytest
 
 from sfumato.errors import ParameterError
 from sfumato.local.device import (
-    Bitstogram,
-    PrefixExtending,
+    BitstogramRandomizer,
+    PrefixExtendingRandomizer,
     Randomizer,
-    SequenceFragmentPuzzle,
+    SequenceFragmentPuzzleRandomizer,
     Strings,
-    TreeHist,
+    TreeHistRandomizer,
 )
 from sfumato.local.device.frequency.local_hashing import hashed, keys_of
 from sfumato.local.device.strings.randomizer import StringsRandomizer
@@ -27,13 +27,23 @@ from tests.local.laws import below_exponential, named_alike, reports, worst_odds
 
 TINY = Strings(length=2, alphabet="ab")
 VALUES = ["", "a", "b", "aa", "ab", "ba", "bb"]
-KINDS: list[Any] = [PrefixExtending, TreeHist, Bitstogram, SequenceFragmentPuzzle]
+KINDS: list[Any] = [
+    PrefixExtendingRandomizer,
+    TreeHistRandomizer,
+    BitstogramRandomizer,
+    SequenceFragmentPuzzleRandomizer,
+]
 SKETCH: dict[str, Any] = {"size": 8, "hashes": 2}
 SHAPES: dict[Any, dict[str, Any]] = {
-    PrefixExtending: {},
-    TreeHist: SKETCH,
-    Bitstogram: {**SKETCH, "fragment": 1, "buckets": 2, "tables": 2},
-    SequenceFragmentPuzzle: {**SKETCH, "fragment": 1, "buckets": 2, "sketch": "hadamard-count-mean-sketch"},
+    PrefixExtendingRandomizer: {},
+    TreeHistRandomizer: SKETCH,
+    BitstogramRandomizer: {**SKETCH, "fragment": 1, "buckets": 2, "tables": 2},
+    SequenceFragmentPuzzleRandomizer: {
+        **SKETCH,
+        "fragment": 1,
+        "buckets": 2,
+        "sketch": "hadamard-count-mean-sketch",
+    },
 }
 
 
@@ -43,7 +53,7 @@ def tiny(kind: Any, epsilon: float, weight: int) -> Any:
 
 def law_of(made: Any, value: str, seed: int = 5) -> dict[bytes, Fraction]:
     """The whole law; of local hashing that given one seed, which is drawn whatever is true."""
-    given = {"seed": seed} if isinstance(made, PrefixExtending) else {}
+    given = {"seed": seed} if isinstance(made, PrefixExtendingRandomizer) else {}
     law: dict[bytes, Fraction] = made.probabilities(value, **given)
     return law
 
@@ -60,7 +70,9 @@ def test_the_odds_of_whole_persons_are_those_of_epsilon(kind: Any, weight: int, 
 
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 def test_the_odds_of_bits_in_the_puzzle(epsilon: float) -> None:
-    made = SequenceFragmentPuzzle(epsilon=epsilon, strings=TINY, weight=1, fragment=2, buckets=2, **SKETCH)
+    made = SequenceFragmentPuzzleRandomizer(
+        epsilon=epsilon, strings=TINY, weight=1, fragment=2, buckets=2, **SKETCH
+    )
     # Bits have coins of few bits, which fall short of epsilon by a little.
     assert below_exponential(worst_odds(made.probabilities, ["", "ab", "b"]), epsilon, 0.98)
 
@@ -82,7 +94,7 @@ def test_what_is_drawn_is_the_law(kind: Any, weight: int) -> None:
 
 
 def test_hashed_prefixes_are_the_law_too() -> None:
-    made, n = tiny(PrefixExtending, 1.0, 2), 200_000
+    made, n = tiny(PrefixExtendingRandomizer, 1.0, 2), 200_000
     records = made.randomize_batch(["bb"] * n, 3).records
     asked = made.asked(records)
     accepts_only(rate(int((asked == 0).sum()), n), 1 / 3, without_weights=1 / 2, weights_swapped=2 / 3)
@@ -160,20 +172,20 @@ def pieces_of(made: Any, records: Any) -> list[tuple[Any, Any, int]]:
 def test_parameters_that_break_a_rule() -> None:
     long = Strings(length=8)
     wrong: list[tuple[Any, dict[str, Any], str]] = [
-        (TreeHist, {"strings": "ab"}, "strings must be Strings"),
-        (TreeHist, {"weight": -1}, "weight must"),
-        (TreeHist, {"weight": 51}, "weight must be at most"),
-        (TreeHist, {"key": 2**64}, "key must be below"),
-        (TreeHist, {"levels": ()}, "levels must be rising"),
-        (TreeHist, {"levels": (3, 2)}, "levels must be rising"),
-        (TreeHist, {"levels": (3, 8)}, "levels must be rising"),
-        (PrefixExtending, {"strings": Strings(length=1)}, "strings must have a length"),
-        (Bitstogram, {"fragment": 9}, "fragment must be at most 8"),
-        (Bitstogram, {"buckets": 24}, "buckets must be a power of two"),
-        (Bitstogram, {"fragment": 5}, "fragment must make at most"),
-        (Bitstogram, {"tables": 17}, "tables must be at most"),
-        (SequenceFragmentPuzzle, {"sketch": "one-bit-hadamard"}, "sketch must be one of"),
-        (SequenceFragmentPuzzle, {"epsilon": 41.0}, "epsilon must"),
+        (TreeHistRandomizer, {"strings": "ab"}, "strings must be Strings"),
+        (TreeHistRandomizer, {"weight": -1}, "weight must"),
+        (TreeHistRandomizer, {"weight": 51}, "weight must be at most"),
+        (TreeHistRandomizer, {"key": 2**64}, "key must be below"),
+        (TreeHistRandomizer, {"levels": ()}, "levels must be rising"),
+        (TreeHistRandomizer, {"levels": (3, 2)}, "levels must be rising"),
+        (TreeHistRandomizer, {"levels": (3, 8)}, "levels must be rising"),
+        (PrefixExtendingRandomizer, {"strings": Strings(length=1)}, "strings must have a length"),
+        (BitstogramRandomizer, {"fragment": 9}, "fragment must be at most 8"),
+        (BitstogramRandomizer, {"buckets": 24}, "buckets must be a power of two"),
+        (BitstogramRandomizer, {"fragment": 5}, "fragment must make at most"),
+        (BitstogramRandomizer, {"tables": 17}, "tables must be at most"),
+        (SequenceFragmentPuzzleRandomizer, {"sketch": "one-bit-hadamard"}, "sketch must be one of"),
+        (SequenceFragmentPuzzleRandomizer, {"epsilon": 41.0}, "epsilon must"),
     ]
     for kind, change, told in wrong:
         with pytest.raises(ParameterError, match=told):

@@ -11,20 +11,20 @@ import numpy as np
 import pytest
 
 from sfumato.errors import ParameterError
-from sfumato.local.device import PrivUnit, PrivUnitG, Randomizer, SphereSampling
+from sfumato.local.device import PrivUnitGRandomizer, PrivUnitRandomizer, Randomizer, SphereSamplingRandomizer
 from sfumato.local.device.vector.random_vectors import UNIT, gaussians, on_sphere
 from sfumato.numerics.source import SimulatedSource
 from tests.cases import cases
 from tests.chance import accepts_only, frequencies, rate
 from tests.local.laws import below_exponential, have_moments, within, worst_odds
 
-KINDS: list[Any] = [PrivUnit, PrivUnitG, SphereSampling]
+KINDS: list[Any] = [PrivUnitRandomizer, PrivUnitGRandomizer, SphereSamplingRandomizer]
 KNOWN = [[[-3151, -3017, -1010], [1896, -7356, -1160]]]
 TRUTHS = [(1.0, 0.0, 0.0), (-1.0, 0.0, 0.0), (0.6, 0.0, 0.8), (0.0, -1.0, 0.0)]
 
 
 def small(kind: Any, epsilon: float, candidates: int = 9, **more: Any) -> Any:
-    if kind is not SphereSampling:
+    if kind is not SphereSamplingRandomizer:
         more["candidates"] = candidates
     return kind(epsilon=epsilon, dimension=3, **more)
 
@@ -131,24 +131,24 @@ def test_a_specification_makes_the_same_randomizer(kind: Any, epsilon: float) ->
 
 
 def test_numbers_beyond_the_candidates_are_not_well_formed() -> None:
-    made = small(PrivUnit, 1.0, 5)
+    made = small(PrivUnitRandomizer, 1.0, 5)
     records = made.layout.pack(np.arange(8, dtype=np.uint64) << np.uint64(40) | np.uint64(9))
     assert made.well_formed(records).tolist() == [True] * 5 + [False] * 3
 
 
 def test_parameters_that_break_a_rule() -> None:
     with pytest.raises(ParameterError, match="dimension must be an integer of at least 2"):
-        PrivUnit(epsilon=1.0, dimension=1)
+        PrivUnitRandomizer(epsilon=1.0, dimension=1)
     with pytest.raises(ParameterError, match="dimension must be at most 65536"):
-        PrivUnit(epsilon=1.0, dimension=1 << 17)
+        PrivUnitRandomizer(epsilon=1.0, dimension=1 << 17)
     with pytest.raises(ParameterError, match="candidates must be at most 4096"):
-        PrivUnitG(epsilon=1.0, dimension=3, candidates=5000)
+        PrivUnitGRandomizer(epsilon=1.0, dimension=3, candidates=5000)
     with pytest.raises(ParameterError, match="candidates must be an integer"):
-        PrivUnitG(epsilon=1.0, dimension=3, candidates=1)
+        PrivUnitGRandomizer(epsilon=1.0, dimension=3, candidates=1)
     with pytest.raises(ParameterError, match="radius must"):
-        SphereSampling(epsilon=1.0, dimension=3, radius=0.0)
+        SphereSamplingRandomizer(epsilon=1.0, dimension=3, radius=0.0)
     with pytest.raises(ParameterError, match="epsilon must be above about"):
-        SphereSampling(epsilon=1e-20, dimension=3)
+        SphereSamplingRandomizer(epsilon=1e-20, dimension=3)
 
 
 @pytest.mark.parametrize("value", [[1e200, 0.0, 0.0], [1e308, 1e308, 1e308], [1e160, -1e160, 0.0]])
@@ -156,10 +156,10 @@ def test_huge_numbers_are_refused_as_any_others(value: list[float]) -> None:
     # No warning either, which would show that they are huge.
     for radius in (1.0, 1e-300):
         with pytest.raises(ParameterError, match="values must be vectors"):
-            PrivUnit(epsilon=1.0, dimension=3, radius=radius).randomize(value)
+            PrivUnitRandomizer(epsilon=1.0, dimension=3, radius=radius).randomize(value)
 
 
 def test_candidates_are_the_least_power_of_two_from_eight_times_the_odds() -> None:
     for epsilon in (0.5, 2.0, 2.2, 3.0, 4.0, 5.5, 6.0, 9.0):
-        chosen, wanted = PrivUnit(epsilon=epsilon, dimension=3).candidates, 8 * math.exp(epsilon)
+        chosen, wanted = PrivUnitRandomizer(epsilon=epsilon, dimension=3).candidates, 8 * math.exp(epsilon)
         assert chosen == min(max(64, next(1 << bits for bits in range(20) if 1 << bits >= wanted)), 4096)

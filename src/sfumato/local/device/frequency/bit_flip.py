@@ -20,7 +20,7 @@ from sfumato.local.device.domains.categories import Domain
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["BitFlip"]
+__all__ = ["BitFlipRandomizer"]
 
 _MOST: Final = 1 << 12
 _MOST_CATEGORIES: Final = 1 << 24
@@ -29,7 +29,7 @@ _BLOCK: Final = 1 << 13
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BitFlip(CategoricalRandomizer):
+class BitFlipRandomizer(CategoricalRandomizer):
     r"""Which d categories were drawn, evenly, and for each a bit that says whether it is true, or lies.
 
     Parameters
@@ -61,7 +61,7 @@ class BitFlip(CategoricalRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> BitFlip(epsilon=1.0, domain=Domain(range(1024)), asked=4).width
+    >>> BitFlipRandomizer(epsilon=1.0, domain=Domain(range(1024)), asked=4).width
     6
     """
 
@@ -72,7 +72,7 @@ class BitFlip(CategoricalRandomizer):
 
     def _choose(self) -> None:
         if len(self.domain) > _MOST_CATEGORIES:
-            remedy = "use a protocol with short reports, such as OptimalLocalHashing"
+            remedy = "use a protocol with short reports, such as OptimalLocalHashingRandomizer"
             _check.refuse("domain", "have at most 2**24 categories", f"{len(self.domain)}", remedy)
         asked = _check.integer("asked", self.asked, minimum=1)
         if asked > _MOST:

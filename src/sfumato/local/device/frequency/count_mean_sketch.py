@@ -26,11 +26,11 @@ from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.frequency.local_hashing import hashed, keys_of
-from sfumato.local.device.frequency.unary import SymmetricUnaryEncoding
+from sfumato.local.device.frequency.unary import SymmetricUnaryEncodingRandomizer
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["CountMeanSketch", "HadamardCountMeanSketch", "SketchRandomizer", "odd"]
+__all__ = ["CountMeanSketchRandomizer", "HadamardCountMeanSketchRandomizer", "SketchRandomizer", "odd"]
 
 _MOST_HASHES: Final = 1 << 20
 _MOST_SIZE: Final = 1 << 16
@@ -123,7 +123,7 @@ class SketchRandomizer(CategoricalRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CountMeanSketch(SketchRandomizer):
+class CountMeanSketchRandomizer(SketchRandomizer):
     r"""One bit for each of m places, set where the value is hashed to, and every one flipped by chance.
 
     Parameters
@@ -133,14 +133,14 @@ class CountMeanSketch(SketchRandomizer):
 
     Attributes
     ----------
-    bits : SymmetricUnaryEncoding
+    bits : SymmetricUnaryEncodingRandomizer
         What is done to the m bits: each is flipped with probability :math:`1/(1 + e^{\epsilon/2})`, rounded
         up to a short coin.
 
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each report, replace-one: the function is independent of the truth, and
-    given it the bits are those of `SymmetricUnaryEncoding` over m categories.
+    given it the bits are those of `SymmetricUnaryEncodingRandomizer` over m categories.
 
     References
     ----------
@@ -150,16 +150,16 @@ class CountMeanSketch(SketchRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> CountMeanSketch(epsilon=4.0, domain=Domain(range(2600))).width
+    >>> CountMeanSketchRandomizer(epsilon=4.0, domain=Domain(range(2600))).width
     131
     """
 
     wire_name: ClassVar[str] = "count-mean-sketch"
 
-    bits: SymmetricUnaryEncoding = field(init=False, repr=False, compare=False)
+    bits: SymmetricUnaryEncodingRandomizer = field(init=False, repr=False, compare=False)
 
     def _arrange(self) -> None:
-        bits = SymmetricUnaryEncoding(epsilon=self.epsilon, domain=Domain(range(self.size)))
+        bits = SymmetricUnaryEncodingRandomizer(epsilon=self.epsilon, domain=Domain(range(self.size)))
         object.__setattr__(self, "bits", bits)
 
     @property
@@ -199,7 +199,7 @@ class CountMeanSketch(SketchRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HadamardCountMeanSketch(SketchRandomizer):
+class HadamardCountMeanSketchRandomizer(SketchRandomizer):
     r"""One entry of the Hadamard transform of the m bits, drawn evenly, its sign flipped by chance.
 
     Parameters
@@ -225,7 +225,7 @@ class HadamardCountMeanSketch(SketchRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> HadamardCountMeanSketch(epsilon=4.0, domain=Domain(range(2600))).width
+    >>> HadamardCountMeanSketchRandomizer(epsilon=4.0, domain=Domain(range(2600))).width
     4
     """
 

@@ -15,14 +15,14 @@ from sfumato.local.device.frequency.block_design import NumberedRandomizer
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["HadamardResponse", "OneBitHadamard"]
+__all__ = ["HadamardResponseRandomizer", "OneBitHadamardRandomizer"]
 
 _LARGEST: Final = 1 << 26
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneBitHadamard(NumberedRandomizer):
+class OneBitHadamardRandomizer(NumberedRandomizer):
     r"""A column of a Hadamard matrix, drawn evenly, and the sign that the value's row has there, or not.
 
     Parameters
@@ -50,7 +50,7 @@ class OneBitHadamard(NumberedRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> OneBitHadamard(epsilon=1.0, domain=Domain(range(65_536))).width
+    >>> OneBitHadamardRandomizer(epsilon=1.0, domain=Domain(range(65_536))).width
     3
     """
 
@@ -87,7 +87,7 @@ class OneBitHadamard(NumberedRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HadamardResponse(NumberedRandomizer):
+class HadamardResponseRandomizer(NumberedRandomizer):
     r"""A column of one of several Hadamard matrices, most likely one where the value's row has a plus.
 
     Parameters
@@ -119,7 +119,7 @@ class HadamardResponse(NumberedRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> device = HadamardResponse(epsilon=3.0, domain=Domain(range(1000)))
+    >>> device = HadamardResponseRandomizer(epsilon=3.0, domain=Domain(range(1000)))
     >>> device.blocks, device.size, device.width
     (10, 128, 2)
     """

@@ -24,7 +24,14 @@ from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.frequency.randomized_response import exchanged
 from sfumato.numerics.source import RandomSource
 
-__all__ = ["BinaryLocalHashing", "HashingRandomizer", "OptimalLocalHashing", "bucket_of", "hashed", "keys_of"]
+__all__ = [
+    "BinaryLocalHashingRandomizer",
+    "HashingRandomizer",
+    "OptimalLocalHashingRandomizer",
+    "bucket_of",
+    "hashed",
+    "keys_of",
+]
 
 _SEED_BITS: Final = 32
 _MOST_BUCKETS: Final = 1 << 16
@@ -68,7 +75,7 @@ class HashingRandomizer(CategoricalRandomizer):
     buckets : int
         The g.
     truth : Coin
-        Falls on heads for the true bucket; chosen as in `RandomizedResponse`.
+        Falls on heads for the true bucket; chosen as in `RandomizedResponseRandomizer`.
 
     Notes
     -----
@@ -132,7 +139,7 @@ class HashingRandomizer(CategoricalRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OptimalLocalHashing(HashingRandomizer):
+class OptimalLocalHashingRandomizer(HashingRandomizer):
     r"""Local hashing to :math:`g = \mathrm{round}(e^\epsilon) + 1` buckets: least error, in some five bytes.
 
     Parameters
@@ -147,7 +154,7 @@ class OptimalLocalHashing(HashingRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> device = OptimalLocalHashing(epsilon=1.0, domain=Domain(range(65536)))
+    >>> device = OptimalLocalHashingRandomizer(epsilon=1.0, domain=Domain(range(65536)))
     >>> device.buckets, device.width
     (4, 5)
     """
@@ -161,7 +168,7 @@ class OptimalLocalHashing(HashingRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BinaryLocalHashing(HashingRandomizer):
+class BinaryLocalHashingRandomizer(HashingRandomizer):
     """Local hashing to two buckets: one bit of the truth, for any domain.
 
     Parameters
@@ -177,7 +184,7 @@ class BinaryLocalHashing(HashingRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> BinaryLocalHashing(epsilon=1.0, domain=Domain(range(65536))).width
+    >>> BinaryLocalHashingRandomizer(epsilon=1.0, domain=Domain(range(65536))).width
     5
     """
 

@@ -16,7 +16,7 @@ from sfumato.local.device.base.record_layout import Records
 from sfumato.numerics.samplers import discrete_laplace
 from sfumato.numerics.source import RandomSource
 
-__all__ = ["NoisyHistogram"]
+__all__ = ["NoisyHistogramRandomizer"]
 
 _STEPS: Final = 64
 _FAR: Final = 64
@@ -27,7 +27,7 @@ _CELLS: Final = 1 << 21
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoisyHistogram(CategoricalRandomizer):
+class NoisyHistogramRandomizer(CategoricalRandomizer):
     r"""A 1 for the true category and a 0 for each other one, each with discrete Laplace noise.
 
     Parameters
@@ -59,7 +59,7 @@ class NoisyHistogram(CategoricalRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> NoisyHistogram(epsilon=1.0, domain=Domain(range(100))).width
+    >>> NoisyHistogramRandomizer(epsilon=1.0, domain=Domain(range(100))).width
     201
     """
 

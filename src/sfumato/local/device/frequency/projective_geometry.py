@@ -16,7 +16,7 @@ from sfumato.local.device.frequency.block_design import NumberedRandomizer, mean
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["ProjectiveGeometryResponse"]
+__all__ = ["ProjectiveGeometryResponseRandomizer"]
 
 _LARGEST: Final = 1 << 24
 _WORK: Final = 1 << 30
@@ -29,7 +29,7 @@ _WASTE: Final = Fraction(101, 100)
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectiveGeometryResponse(NumberedRandomizer):
+class ProjectiveGeometryResponseRandomizer(NumberedRandomizer):
     r"""A point of a projective space over a finite field, most likely one orthogonal to the value's own.
 
     Parameters
@@ -70,7 +70,7 @@ class ProjectiveGeometryResponse(NumberedRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> device = ProjectiveGeometryResponse(epsilon=1.0, domain=Domain(range(65_536)))
+    >>> device = ProjectiveGeometryResponseRandomizer(epsilon=1.0, domain=Domain(range(65_536)))
     >>> device.order, device.dimension, device.width
     (3, 12, 3)
     """

@@ -16,7 +16,7 @@ from sfumato.local.device.base.record_layout import Records
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["RandomizedResponse", "exchanged"]
+__all__ = ["RandomizedResponseRandomizer", "exchanged"]
 
 _LARGEST: Final = 1 << 56
 
@@ -30,7 +30,7 @@ def exchanged(codes: NDArray[np.int64], count: int, truth: Coin, source: RandomS
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RandomizedResponse(CategoricalRandomizer):
+class RandomizedResponseRandomizer(CategoricalRandomizer):
     r"""The true category with some probability p, else one of the other k - 1, drawn evenly.
 
     Parameters
@@ -56,7 +56,7 @@ class RandomizedResponse(CategoricalRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> device = RandomizedResponse(epsilon=1.0, domain=Domain(["no", "maybe", "yes"]))
+    >>> device = RandomizedResponseRandomizer(epsilon=1.0, domain=Domain(["no", "maybe", "yes"]))
     >>> len(device.randomize("yes")), device.width
     (1, 1)
     """

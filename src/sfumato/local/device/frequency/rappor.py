@@ -25,7 +25,7 @@ from sfumato.numerics.rounding import fraction_up, log_up, mul_up
 from sfumato.numerics.source import RandomSource, Rng, random_source
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["Rappor", "RapporClient", "listed"]
+__all__ = ["RapporClient", "RapporRandomizer", "listed"]
 
 _COIN_BITS: Final = 16
 _MOST_BITS: Final = 4096
@@ -38,7 +38,7 @@ _SMALL: Final = 8
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rappor(Randomizer):
+class RapporRandomizer(Randomizer):
     r"""A string's Bloom filter, randomized permanently and then for each report.
 
     Parameters
@@ -82,7 +82,7 @@ class Rappor(Randomizer):
 
     Examples
     --------
-    >>> device = Rappor(bits=128, hashes=2, cohorts=64)
+    >>> device = RapporRandomizer(bits=128, hashes=2, cohorts=64)
     >>> device.width, round(device.epsilon, 4), len(device.randomize("https://example.org"))
     (18, 1.0743, 18)
     """
@@ -213,10 +213,11 @@ class RapporClient:
 
     Parameters
     ----------
-    device : Rappor
+    device : RapporRandomizer
         The protocol.
     key : bytes
-        32 secret bytes, drawn once (`Rappor.client`) and kept on the device: all that it has to remember.
+        32 secret bytes, drawn once (`RapporRandomizer.client`) and kept on the device: all that it has to
+        remember.
 
     Notes
     -----
@@ -227,18 +228,18 @@ class RapporClient:
 
     Examples
     --------
-    >>> client = Rappor().client(bytes(32))
+    >>> client = RapporRandomizer().client(bytes(32))
     >>> client.report("a") == client.report("a"), bool((client.memo("a") == client.memo("a")).all())
     (False, True)
     """
 
-    device: Rappor
+    device: RapporRandomizer
     key: bytes = field(repr=False)
 
     def __post_init__(self) -> None:
         given: object = self.key
         if not isinstance(given, bytes) or len(given) != _KEY_BYTES:
-            raise ParameterError("key must be 32 secret bytes, got others; use Rappor.client()")
+            raise ParameterError("key must be 32 secret bytes, got others; use RapporRandomizer.client()")
 
     @property
     def cohort(self) -> int:
@@ -279,7 +280,7 @@ def listed(values: Any) -> list[Any]:
     return values.tolist() if isinstance(values, np.ndarray) else list(values)
 
 
-def _check_shape(device: Rappor) -> None:
+def _check_shape(device: RapporRandomizer) -> None:
     hashes = _check.integer("hashes", device.hashes, minimum=1)
     if hashes > MOST_HASHES:
         _check.refuse("hashes", f"be at most {MOST_HASHES}", hashes)

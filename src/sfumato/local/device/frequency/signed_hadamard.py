@@ -16,14 +16,14 @@ from sfumato.local.device.frequency.hadamard import parity
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["SignedHadamard"]
+__all__ = ["SignedHadamardRandomizer"]
 
 _LARGEST: Final = 1 << 26
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SignedHadamard(NumberedRandomizer):
+class SignedHadamardRandomizer(NumberedRandomizer):
     r"""A column of a Hadamard matrix, drawn evenly, and the place's entry there times the sign, or not.
 
     Parameters

@@ -16,7 +16,7 @@ from sfumato.local.device.frequency.block_design import DesignRandomizer, mean_v
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["SubsetSelection"]
+__all__ = ["SubsetSelectionRandomizer"]
 
 _LARGEST: Final = 1 << 20
 _CELLS: Final = 1 << 23
@@ -24,7 +24,7 @@ _CELLS: Final = 1 << 23
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubsetSelection(DesignRandomizer):
+class SubsetSelectionRandomizer(DesignRandomizer):
     r"""A set of k categories, most likely one with the truth in it.
 
     Parameters
@@ -56,7 +56,7 @@ class SubsetSelection(DesignRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> device = SubsetSelection(epsilon=1.0, domain=Domain(range(1024)))
+    >>> device = SubsetSelectionRandomizer(epsilon=1.0, domain=Domain(range(1024)))
     >>> device.subset_size, device.width
     (275, 129)
     """

@@ -19,7 +19,7 @@ from sfumato.local.device.base.record_layout import Records
 from sfumato.numerics import _kernels
 from sfumato.numerics.source import RandomSource
 
-__all__ = ["OptimizedUnaryEncoding", "SymmetricUnaryEncoding", "UnaryRandomizer"]
+__all__ = ["OptimizedUnaryEncodingRandomizer", "SymmetricUnaryEncodingRandomizer", "UnaryRandomizer"]
 
 _CLOSE: Final = 1 - Fraction(1, 1 << 11)
 """Share of the odds that short coins must reach: fewer random bits for a thousandth of epsilon at most."""
@@ -60,7 +60,7 @@ class UnaryRandomizer(CategoricalRandomizer):
 
     def _choose(self) -> None:
         if len(self.domain) > _MOST:
-            remedy = "use a protocol with short reports, such as OptimalLocalHashing"
+            remedy = "use a protocol with short reports, such as OptimalLocalHashingRandomizer"
             _check.refuse("domain", "have at most 2**20 categories", f"{len(self.domain)}", remedy)
         true, other = _shortest(self._coins, self.epsilon)
         object.__setattr__(self, "true", true)
@@ -119,7 +119,7 @@ class UnaryRandomizer(CategoricalRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SymmetricUnaryEncoding(UnaryRandomizer):
+class SymmetricUnaryEncodingRandomizer(UnaryRandomizer):
     r"""RAPPOR's basic form: :math:`p = 1 - q = \frac{e^{\epsilon/2}}{1 + e^{\epsilon/2}}`.
 
     Parameters
@@ -134,7 +134,7 @@ class SymmetricUnaryEncoding(UnaryRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> SymmetricUnaryEncoding(epsilon=1.0, domain=Domain(range(100))).width
+    >>> SymmetricUnaryEncodingRandomizer(epsilon=1.0, domain=Domain(range(100))).width
     13
     """
 
@@ -148,7 +148,7 @@ class SymmetricUnaryEncoding(UnaryRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OptimizedUnaryEncoding(UnaryRandomizer):
+class OptimizedUnaryEncodingRandomizer(UnaryRandomizer):
     r"""Least error for rare values: :math:`p = 1/2` and :math:`q = \frac{1}{1 + e^\epsilon}`.
 
     Parameters
@@ -163,7 +163,7 @@ class OptimizedUnaryEncoding(UnaryRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> OptimizedUnaryEncoding(epsilon=1.0, domain=Domain(range(1024))).width
+    >>> OptimizedUnaryEncodingRandomizer(epsilon=1.0, domain=Domain(range(1024))).width
     129
     """
 

@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from sfumato import _check
 from sfumato.local.device.base.bernoulli import Coin, least_odds
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.frequency.randomized_response import RandomizedResponse, exchanged
+from sfumato.local.device.frequency.randomized_response import RandomizedResponseRandomizer, exchanged
 from sfumato.local.device.longitudinal.layers import TwoLayerRandomizer, refuse_layers
 from sfumato.numerics.source import RandomSource
 
-__all__ = ["LongitudinalRandomizedResponse"]
+__all__ = ["LongitudinalRandomizedResponseRandomizer"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LongitudinalRandomizedResponse(TwoLayerRandomizer):
+class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
     r"""Randomized response of randomized response: L-GRR.
 
     Parameters
@@ -32,12 +32,12 @@ class LongitudinalRandomizedResponse(TwoLayerRandomizer):
 
     Attributes
     ----------
-    permanent : RandomizedResponse
+    permanent : RandomizedResponseRandomizer
         The permanent layer: a memo is a report of it.
     again : Coin
         Falls on heads for a true report of the memo. With it a report is true with the greatest probability P
         for which :math:`P (k-1)/(1-P) \le e^\epsilon`, up to :math:`2^{-64}`: one report has the law of
-        `RandomizedResponse` with epsilon, and memoizing costs it no error.
+        `RandomizedResponseRandomizer` with epsilon, and memoizing costs it no error.
 
     Notes
     -----
@@ -52,19 +52,19 @@ class LongitudinalRandomizedResponse(TwoLayerRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> device = LongitudinalRandomizedResponse(epsilon=1.0, domain=Domain(["no", "maybe", "yes"]))
+    >>> device = LongitudinalRandomizedResponseRandomizer(epsilon=1.0, domain=Domain(["no", "maybe", "yes"]))
     >>> device.permanent_epsilon, len(device.randomize("yes"))
     (2.0, 1)
     """
 
     wire_name: ClassVar[str] = "longitudinal-randomized-response"
 
-    permanent: RandomizedResponse = field(init=False, repr=False, compare=False)
+    permanent: RandomizedResponseRandomizer = field(init=False, repr=False, compare=False)
     again: Coin = field(init=False, repr=False, compare=False)
 
     def _layers(self, permanent_epsilon: float) -> None:
         count, odds = len(self.domain), least_odds(self.epsilon)
-        permanent = RandomizedResponse(epsilon=permanent_epsilon, domain=self.domain)
+        permanent = RandomizedResponseRandomizer(epsilon=permanent_epsilon, domain=self.domain)
         first = permanent.truth.chance
         lie = (1 - first) / (count - 1)
         wanted = (odds / (odds + count - 1) - lie) / (first - lie)

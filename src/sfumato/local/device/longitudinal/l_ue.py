@@ -17,21 +17,21 @@ from sfumato.local.device.base.bernoulli import Coin, least_odds
 from sfumato.local.device.base.bernoulli_bits import told_again
 from sfumato.local.device.base.record_layout import Layout, Records
 from sfumato.local.device.frequency.unary import (
-    OptimizedUnaryEncoding,
-    SymmetricUnaryEncoding,
+    OptimizedUnaryEncodingRandomizer,
+    SymmetricUnaryEncodingRandomizer,
     UnaryRandomizer,
 )
 from sfumato.local.device.longitudinal.layers import TwoLayerRandomizer, refuse_layers
 from sfumato.numerics.rounding import fraction_up, log_up
 from sfumato.numerics.source import RandomSource
 
-__all__ = ["CHAINS", "LongitudinalUnaryEncoding"]
+__all__ = ["CHAINS", "LongitudinalUnaryEncodingRandomizer"]
 
 CHAINS: Final[Mapping[str, tuple[type[UnaryRandomizer], bool]]] = {
-    "SUE": (SymmetricUnaryEncoding, True),
-    "OUE": (OptimizedUnaryEncoding, False),
-    "OSUE": (OptimizedUnaryEncoding, True),
-    "SOUE": (SymmetricUnaryEncoding, False),
+    "SUE": (SymmetricUnaryEncodingRandomizer, True),
+    "OUE": (OptimizedUnaryEncodingRandomizer, False),
+    "OSUE": (OptimizedUnaryEncodingRandomizer, True),
+    "SOUE": (SymmetricUnaryEncodingRandomizer, False),
 }
 """From the name of a chain to its permanent layer, and whether the fresh one treats both bits alike."""
 _CLOSE: Final = 1 - Fraction(1, 1 << 11)
@@ -41,7 +41,7 @@ _BLOCK: Final = 1 << 20
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LongitudinalUnaryEncoding(TwoLayerRandomizer):
+class LongitudinalUnaryEncodingRandomizer(TwoLayerRandomizer):
     r"""Two unary encodings, one after the other: L-SUE, L-OUE, L-OSUE or L-SOUE.
 
     Parameters
@@ -77,7 +77,8 @@ class LongitudinalUnaryEncoding(TwoLayerRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> device = LongitudinalUnaryEncoding(epsilon=1.0, permanent_epsilon=3.0, domain=Domain(range(100)))
+    >>> given = {"epsilon": 1.0, "permanent_epsilon": 3.0, "domain": Domain(range(100))}
+    >>> device = LongitudinalUnaryEncodingRandomizer(**given)
     >>> device.width, [round(float(chance), 3) for chance in device.chances]
     (13, [0.5, 0.269])
     """

@@ -15,11 +15,11 @@ from sfumato.local.device.base.bernoulli import least_odds
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.frequency.local_hashing import bucket_of
-from sfumato.local.device.longitudinal.l_grr import LongitudinalRandomizedResponse
+from sfumato.local.device.longitudinal.l_grr import LongitudinalRandomizedResponseRandomizer
 from sfumato.local.device.longitudinal.layers import TwoLayerRandomizer
 from sfumato.numerics.source import RandomSource
 
-__all__ = ["LongitudinalLocalHashing"]
+__all__ = ["LongitudinalLocalHashingRandomizer"]
 
 _SEED_BITS: Final = 32
 _MOST_BUCKETS: Final = 1 << 16
@@ -27,7 +27,7 @@ _MOST_BUCKETS: Final = 1 << 16
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LongitudinalLocalHashing(TwoLayerRandomizer):
+class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
     r"""Local hashing with one hash function a device, and two layers of randomized response: LOLOHA.
 
     Parameters
@@ -40,7 +40,7 @@ class LongitudinalLocalHashing(TwoLayerRandomizer):
 
     Attributes
     ----------
-    inner : LongitudinalRandomizedResponse
+    inner : LongitudinalRandomizedResponseRandomizer
         Both layers, over the buckets.
 
     Notes
@@ -54,7 +54,7 @@ class LongitudinalLocalHashing(TwoLayerRandomizer):
     The paper's second layer has the odds :math:`\frac{e^{\epsilon_\infty + \epsilon} -
     1}{e^{\epsilon_\infty} - e^\epsilon}` for every g, which is exact for two buckets and leaves part of
     epsilon unused for more. Here it is solved exactly for each g: one report has the law of
-    `OptimalLocalHashing`, and the best g is the one of that.
+    `OptimalLocalHashingRandomizer`, and the best g is the one of that.
 
     References
     ----------
@@ -64,7 +64,7 @@ class LongitudinalLocalHashing(TwoLayerRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> device = LongitudinalLocalHashing(epsilon=1.0, domain=Domain(range(65536)))
+    >>> device = LongitudinalLocalHashingRandomizer(epsilon=1.0, domain=Domain(range(65536)))
     >>> device.buckets, device.width, device.most_memos
     (4, 5, 4)
     """
@@ -72,7 +72,7 @@ class LongitudinalLocalHashing(TwoLayerRandomizer):
     wire_name: ClassVar[str] = "longitudinal-local-hashing"
 
     buckets: int | None = None
-    inner: LongitudinalRandomizedResponse = field(init=False, repr=False, compare=False)
+    inner: LongitudinalRandomizedResponseRandomizer = field(init=False, repr=False, compare=False)
 
     def _layers(self, permanent_epsilon: float) -> None:
         if len(self.domain) > 1 << _SEED_BITS:
@@ -81,7 +81,7 @@ class LongitudinalLocalHashing(TwoLayerRandomizer):
         buckets = best if self.buckets is None else _check.integer("buckets", self.buckets, minimum=2)
         if buckets > _MOST_BUCKETS:
             _check.refuse("buckets", f"be at most {_MOST_BUCKETS}", buckets, "more have no less error")
-        inner = LongitudinalRandomizedResponse(
+        inner = LongitudinalRandomizedResponseRandomizer(
             epsilon=self.epsilon, permanent_epsilon=permanent_epsilon, domain=Domain(range(buckets))
         )
         object.__setattr__(self, "buckets", buckets)

@@ -65,8 +65,8 @@ class MemoStore:
     Examples
     --------
     >>> import os, tempfile
-    >>> from sfumato.local.device import Domain, LongitudinalUnaryEncoding
-    >>> asked = LongitudinalUnaryEncoding(epsilon=1.0, domain=Domain(["bus", "car", "train"]))
+    >>> from sfumato.local.device import Domain, LongitudinalUnaryEncodingRandomizer
+    >>> asked = LongitudinalUnaryEncodingRandomizer(epsilon=1.0, domain=Domain(["bus", "car", "train"]))
     >>> key, place = os.urandom(32), os.path.join(tempfile.mkdtemp(), "memos")
     >>> with MemoStore.create(place, key) as store:
     ...     monday = store.client(asked).report("bus")
@@ -173,8 +173,9 @@ class MemoStore:
         Parameters
         ----------
         protocol : Memoizing
-            A client half with memos, such as ``device.LongitudinalUnaryEncoding``. A changed specification,
-            be it by epsilon or by the domain, is another question with memos of its own, and losses add up.
+            A client half with memos, such as ``device.LongitudinalUnaryEncodingRandomizer``. A changed
+            specification, be it by epsilon or by the domain, is another question with memos of its own, and
+            losses add up.
         """
         given: object = protocol
         if not isinstance(given, Memoizing):

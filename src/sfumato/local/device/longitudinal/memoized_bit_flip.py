@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 
 from sfumato.local.device.base.bernoulli import Coin
 from sfumato.local.device.base.record_layout import Records
-from sfumato.local.device.frequency.bit_flip import BitFlip
+from sfumato.local.device.frequency.bit_flip import BitFlipRandomizer
 from sfumato.local.device.longitudinal.layers import MemoizedCategories
 from sfumato.local.device.longitudinal.memoized_bits import MemoizedBits
 from sfumato.numerics.source import RandomSource
 
-__all__ = ["MemoizedBitFlip"]
+__all__ = ["MemoizedBitFlipRandomizer"]
 
 _PLACE: Final = np.dtype("<u4")
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoizedBitFlip(MemoizedCategories):
-    r"""`BitFlip` with one draw of categories a device, and one draw of bits for each of them: dBitFlipPM.
+class MemoizedBitFlipRandomizer(MemoizedCategories):
+    r"""`BitFlipRandomizer` with categories and their bits drawn once for each device: dBitFlipPM.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class MemoizedBitFlip(MemoizedCategories):
 
     Attributes
     ----------
-    inner : BitFlip
+    inner : BitFlipRandomizer
         The law of one report, and its record.
     layers : MemoizedBits
         How bits are memoized and told.
@@ -48,13 +48,13 @@ class MemoizedBitFlip(MemoizedCategories):
     A device draws d categories once, and memoizes bits for each of these, and bits for all categories that
     it did not draw: at most d + 1 memos. A report is the memo itself, or, with a ``permanent_epsilon``, its
     bits by randomized response (the paper's output perturbation): one report of a device has the law of
-    `BitFlip` with epsilon, up to a few times 2^-64 on the private side.
+    `BitFlipRandomizer` with epsilon, up to a few times 2^-64 on the private side.
 
-    Guarantee: one report of a device is :math:`\epsilon`-DP, replace-one, as of `BitFlip`. All reports of one
-    memo together lose at most ``permanent_epsilon``; each further memo costs that again, up to ``most_memos``
-    times, between histories alike in the changes of *which drawn category, if any, is true*. Theorem and
-    proof are in `sfumato.local.device.longitudinal.memory`. Where memos are reported, a change between two
-    that differ is seen for certain.
+    Guarantee: one report of a device is :math:`\epsilon`-DP, replace-one, as of `BitFlipRandomizer`. All
+    reports of one memo together lose at most ``permanent_epsilon``; each further memo costs that again, up to
+    ``most_memos`` times, between histories alike in the changes of *which drawn category, if any, is true*.
+    Theorem and proof are in `sfumato.local.device.longitudinal.memory`. Where memos are reported, a change
+    between two that differ is seen for certain.
 
     References
     ----------
@@ -63,7 +63,7 @@ class MemoizedBitFlip(MemoizedCategories):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> device = MemoizedBitFlip(epsilon=1.0, domain=Domain(range(1024)), asked=4, max_memos=100)
+    >>> device = MemoizedBitFlipRandomizer(epsilon=1.0, domain=Domain(range(1024)), asked=4, max_memos=100)
     >>> device.width, device.most_memos
     (6, 5)
     """
@@ -72,11 +72,11 @@ class MemoizedBitFlip(MemoizedCategories):
 
     asked: int = 16
     permanent_epsilon: float | None = None
-    inner: BitFlip = field(init=False, repr=False, compare=False)
+    inner: BitFlipRandomizer = field(init=False, repr=False, compare=False)
     layers: MemoizedBits = field(init=False, repr=False, compare=False)
 
     def _arrange(self) -> None:
-        inner = BitFlip(epsilon=self.epsilon, domain=self.domain, asked=self.asked)
+        inner = BitFlipRandomizer(epsilon=self.epsilon, domain=self.domain, asked=self.asked)
         layers = MemoizedBits.of(self.epsilon, inner.truth, self.permanent_epsilon, self._coin)
         object.__setattr__(self, "inner", inner)
         object.__setattr__(self, "asked", inner.asked)
@@ -84,7 +84,7 @@ class MemoizedBitFlip(MemoizedCategories):
         object.__setattr__(self, "permanent_epsilon", layers.epsilon)
 
     def _coin(self, epsilon: float) -> Coin:
-        return BitFlip(epsilon=epsilon, domain=self.domain, asked=self.asked).truth
+        return BitFlipRandomizer(epsilon=epsilon, domain=self.domain, asked=self.asked).truth
 
     @property
     def most_keys(self) -> int:

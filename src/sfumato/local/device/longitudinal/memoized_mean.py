@@ -14,18 +14,18 @@ from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.longitudinal.memoized_bits import MemoizedBits
 from sfumato.local.device.longitudinal.memory import Memoizing, checked_memos
 from sfumato.local.device.numeric.randomizer import NumericRandomizer
-from sfumato.local.device.numeric.window import OneBitMean
+from sfumato.local.device.numeric.window import OneBitMeanRandomizer
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["MemoizedOneBitMean"]
+__all__ = ["MemoizedOneBitMeanRandomizer"]
 
 _UNIFORM_BITS: Final = 53
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoizedOneBitMean(NumericRandomizer, Memoizing):
+class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
     r"""1BitMean of a rounded number, memoized, with alpha-point rounding.
 
     Parameters
@@ -43,7 +43,7 @@ class MemoizedOneBitMean(NumericRandomizer, Memoizing):
 
     Attributes
     ----------
-    inner : OneBitMean
+    inner : OneBitMeanRandomizer
         The law of one report, and its record.
     layers : MemoizedBits
         How bits are memoized and told.
@@ -53,9 +53,9 @@ class MemoizedOneBitMean(NumericRandomizer, Memoizing):
     A device draws a point :math:`\alpha` from [0, 1) once. A number that is the share r of the way from one
     place of the grid to the next goes to the upper one if :math:`\alpha < r`: on average over devices it
     stays, and small changes of a number mostly change nothing. For each place a bit is drawn once by
-    `OneBitMean`. A report is that bit, or, with a ``permanent_epsilon``, that bit by randomized response (the
-    paper's output perturbation): one report of a device has the law of `OneBitMean` with epsilon, up to a few
-    times 2^-64 on the private side.
+    `OneBitMeanRandomizer`. A report is that bit, or, with a ``permanent_epsilon``, that bit by randomized
+    response (the paper's output perturbation): one report of a device has the law of `OneBitMeanRandomizer`
+    with epsilon, up to a few times 2^-64 on the private side.
 
     Guarantee: one report of a device is :math:`\epsilon`-DP, replace-one. All reports of one memo together
     lose at most ``permanent_epsilon``; each further memo costs that again, up to ``most_memos`` times,
@@ -69,7 +69,7 @@ class MemoizedOneBitMean(NumericRandomizer, Memoizing):
 
     Examples
     --------
-    >>> device = MemoizedOneBitMean(epsilon=1.0, bounds=(0.0, 24.0))
+    >>> device = MemoizedOneBitMeanRandomizer(epsilon=1.0, bounds=(0.0, 24.0))
     >>> device.width, device.most_memos
     (1, 2)
     """
@@ -81,19 +81,19 @@ class MemoizedOneBitMean(NumericRandomizer, Memoizing):
     steps: int = 1
     max_memos: int = 4
     permanent_epsilon: float | None = None
-    inner: OneBitMean = field(init=False, repr=False, compare=False)
+    inner: OneBitMeanRandomizer = field(init=False, repr=False, compare=False)
     layers: MemoizedBits = field(init=False, repr=False, compare=False)
 
     def _choose(self) -> None:
         object.__setattr__(self, "max_memos", checked_memos(self.max_memos))
-        inner = OneBitMean(epsilon=self.epsilon, bounds=self.bounds)
+        inner = OneBitMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds)
         layers = MemoizedBits.of(self.epsilon, inner.inside, self.permanent_epsilon, self._coin)
         object.__setattr__(self, "inner", inner)
         object.__setattr__(self, "layers", layers)
         object.__setattr__(self, "permanent_epsilon", layers.epsilon)
 
     def _coin(self, epsilon: float) -> Coin:
-        return OneBitMean(epsilon=epsilon, bounds=self.bounds).inside
+        return OneBitMeanRandomizer(epsilon=epsilon, bounds=self.bounds).inside
 
     @property
     def most_keys(self) -> int:

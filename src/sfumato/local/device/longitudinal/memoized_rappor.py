@@ -16,13 +16,13 @@ from sfumato.local.device.base.numbered_bits import joined
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.frequency.bloom_filter import bloom_filters
-from sfumato.local.device.frequency.rappor import Rappor, listed
+from sfumato.local.device.frequency.rappor import RapporRandomizer, listed
 from sfumato.local.device.longitudinal.memory import Memoizing, checked_memos
 from sfumato.numerics.rounding import fraction_up, log_up, mul_up
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["MemoizedRappor"]
+__all__ = ["MemoizedRapporRandomizer"]
 
 _COHORT: Final = np.dtype("<u4")
 _KEYS: Final = 1 << 62
@@ -30,13 +30,13 @@ _KEYS: Final = 1 << 62
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoizedRappor(Randomizer, Memoizing):
-    r"""`Rappor` whose memoized bits are drawn and kept, in a `MemoStore`, with a cap on their number.
+class MemoizedRapporRandomizer(Randomizer, Memoizing):
+    r"""`RapporRandomizer` whose memoized bits are drawn and stored in a `MemoStore`, up to a number.
 
     Parameters
     ----------
     bits, hashes, cohorts, permanent, instantaneous
-        See `Rappor`; ``bits ** hashes`` must be below 2^62.
+        See `RapporRandomizer`; ``bits ** hashes`` must be below 2^62.
     max_memos : int
         Most memos that a device draws, from 1 to 65,536.
 
@@ -44,7 +44,7 @@ class MemoizedRappor(Randomizer, Memoizing):
     ----------
     epsilon : float
         Bound on the loss of one report, rounded up.
-    inner : Rappor
+    inner : RapporRandomizer
         The law of one report, and its record.
 
     Notes
@@ -53,10 +53,10 @@ class MemoizedRappor(Randomizer, Memoizing):
     further string costs `permanent_epsilon` again. This one draws them, in one cohort for good, one for each
     different Bloom filter: strings that have the same bits in its cohort share a memo.
 
-    Guarantee: one report of a device is :math:`\epsilon`-DP, replace-one, as of `Rappor`; all reports of one
-    memo together are ``permanent_epsilon``-DP, and each further memo costs that again, up to ``max_memos``
-    times, between histories alike in the changes of their *filters*, given the cohort. Theorem and proof are
-    in `sfumato.local.device.longitudinal.memory`.
+    Guarantee: one report of a device is :math:`\epsilon`-DP, replace-one, as of `RapporRandomizer`; all
+    reports of one memo together are ``permanent_epsilon``-DP, and each further memo costs that again, up to
+    ``max_memos`` times, between histories alike in the changes of their *filters*, given the cohort. Theorem
+    and proof are in `sfumato.local.device.longitudinal.memory`.
 
     References
     ----------
@@ -64,7 +64,7 @@ class MemoizedRappor(Randomizer, Memoizing):
 
     Examples
     --------
-    >>> device = MemoizedRappor()
+    >>> device = MemoizedRapporRandomizer()
     >>> device.width, round(device.epsilon, 4), round(device.permanent_epsilon, 4)
     (18, 1.0743, 4.3944)
     """
@@ -78,10 +78,10 @@ class MemoizedRappor(Randomizer, Memoizing):
     permanent: float = 0.5
     instantaneous: tuple[float, float] | None = (0.5, 0.75)
     max_memos: int = 4
-    inner: Rappor = field(init=False, repr=False, compare=False)
+    inner: RapporRandomizer = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        inner = Rappor(
+        inner = RapporRandomizer(
             bits=self.bits,
             hashes=self.hashes,
             cohorts=self.cohorts,
@@ -120,7 +120,7 @@ class MemoizedRappor(Randomizer, Memoizing):
     @classmethod
     def from_parts(cls, told: Mapping[str, Any], given: Mapping[str, Any]) -> Self:
         """Return the randomizer of its own parameters; see `Randomizer.from_parts`."""
-        inner = Rappor.from_parts(told, given)
+        inner = RapporRandomizer.from_parts(told, given)
         return cls(
             bits=inner.bits,
             hashes=inner.hashes,

@@ -18,7 +18,12 @@ from sfumato.local.device.base.sampled_part import OnePart
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["AttributesRandomizer", "FakeData", "SampledAttribute", "SplitBudget"]
+__all__ = [
+    "AttributesRandomizer",
+    "FakeDataRandomizer",
+    "SampledAttributeRandomizer",
+    "SplitBudgetRandomizer",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +108,7 @@ class AttributesRandomizer(RowsRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SplitBudget(AttributesRandomizer):
+class SplitBudgetRandomizer(AttributesRandomizer):
     r"""Every category by itself, each with an equal part of epsilon ("SPL").
 
     Parameters
@@ -131,7 +136,7 @@ class SplitBudget(AttributesRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SampledAttribute(OnePart, AttributesRandomizer):
+class SampledAttributeRandomizer(OnePart, AttributesRandomizer):
     r"""One category, of a domain drawn by chance, with all of epsilon; the report tells which domain ("SMP").
 
     Parameters
@@ -153,7 +158,7 @@ class SampledAttribute(OnePart, AttributesRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FakeData(AttributesRandomizer):
+class FakeDataRandomizer(AttributesRandomizer):
     r"""One category, of a domain drawn by chance, among made-up ones of all other domains ("RS+FD").
 
     Parameters

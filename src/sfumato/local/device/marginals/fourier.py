@@ -23,7 +23,7 @@ from sfumato.local.device.frequency.hadamard import parity
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["FourierMarginals", "filled_up"]
+__all__ = ["FourierMarginalsRandomizer", "filled_up"]
 
 _MOST_COEFFICIENTS: Final = 1 << 22
 _MOST_SETS: Final = 1 << 16
@@ -34,7 +34,7 @@ _BLOCK: Final = 1 << 18
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FourierMarginals(RowsRandomizer):
+class FourierMarginalsRandomizer(RowsRandomizer):
     r"""A coefficient of few attributes, drawn by chance, and its sign for the person's row, or the other one.
 
     Parameters
@@ -86,7 +86,7 @@ class FourierMarginals(RowsRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> device = FourierMarginals(epsilon=1.0, domains=[Domain(["no", "yes"])] * 16, order=2)
+    >>> device = FourierMarginalsRandomizer(epsilon=1.0, domains=[Domain(["no", "yes"])] * 16, order=2)
     >>> device.coefficients, sorted(set(device.tickets.tolist())), device.width
     (136, [64, 247], 2)
     """
@@ -266,7 +266,7 @@ def _checked_weights(given: object, order: int) -> tuple[int, ...] | None:
 
 
 def _use(kind: tuple[int, ...], sizes: list[int], order: int) -> Fraction:
-    """Return how much a coefficient of attributes with so many categories counts; see `FourierMarginals`."""
+    """Return how much a coefficient of attributes with so many categories counts."""
     own = Fraction(1)
     for size in kind:
         characters = 1 << (size - 1).bit_length()

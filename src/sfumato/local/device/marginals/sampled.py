@@ -20,7 +20,7 @@ from sfumato.local.device.domains.categories import Domain
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["SampledMarginals", "checked_views"]
+__all__ = ["SampledMarginalsRandomizer", "checked_views"]
 
 _MOST_VIEWS: Final = 1 << 16
 _MOST_CELLS: Final = 1 << 20
@@ -28,7 +28,7 @@ _MOST_CELLS: Final = 1 << 20
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SampledMarginals(OnePart, RowsRandomizer):
+class SampledMarginalsRandomizer(OnePart, RowsRandomizer):
     r"""The cell of a person's row in one table of some attributes, drawn evenly, with all of epsilon.
 
     Parameters
@@ -55,7 +55,7 @@ class SampledMarginals(OnePart, RowsRandomizer):
     >>> views = ((0, 1), (0, 2), (1, 2))
     >>> domains = [Domain(["no", "yes"]), Domain(range(5)), Domain(["a", "b", "c"])]
     >>> names = ("randomized-response",) * 3
-    >>> device = SampledMarginals(epsilon=1.0, domains=domains, views=views, protocols=names)
+    >>> device = SampledMarginalsRandomizer(epsilon=1.0, domains=domains, views=views, protocols=names)
     >>> [len(part.domain) for part in device.parts], device.width
     ([10, 6, 15], 4)
     """

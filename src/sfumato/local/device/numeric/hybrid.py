@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from sfumato.local.device.base.bernoulli import Coin
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.numeric.randomizer import NumericRandomizer
-from sfumato.local.device.numeric.window import OneBitMean, PiecewiseMean
+from sfumato.local.device.numeric.window import OneBitMeanRandomizer, PiecewiseMeanRandomizer
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["HybridMean"]
+__all__ = ["HybridMeanRandomizer"]
 
 _MIXED_FROM: Final = 0.609
 """Up to about this epsilon the single bit alone has the least error in the worst case."""
@@ -25,17 +25,17 @@ _MIXED_FROM: Final = 0.609
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HybridMean(NumericRandomizer):
-    r"""A report of `PiecewiseMean` with probability :math:`1 - e^{-\epsilon/2}`, else one of `OneBitMean`.
+class HybridMeanRandomizer(NumericRandomizer):
+    r"""`PiecewiseMeanRandomizer` with probability :math:`1 - e^{-\epsilon/2}`, else `OneBitMeanRandomizer`.
 
     Parameters
     ----------
     epsilon, bounds, steps
-        See `NumericRandomizer`. Up to an epsilon of 0.609 it is `OneBitMean` alone.
+        See `NumericRandomizer`. Up to an epsilon of 0.609 it is `OneBitMeanRandomizer` alone.
 
     Attributes
     ----------
-    bit, pieces : OneBitMean, PiecewiseMean
+    bit, pieces : OneBitMeanRandomizer, PiecewiseMeanRandomizer
         The two.
     choice : Coin or None
         Falls on heads for the second; None for an epsilon up to 0.609.
@@ -52,21 +52,21 @@ class HybridMean(NumericRandomizer):
 
     Examples
     --------
-    >>> HybridMean(epsilon=1.0, bounds=(-1.0, 1.0)).width
+    >>> HybridMeanRandomizer(epsilon=1.0, bounds=(-1.0, 1.0)).width
     3
     """
 
     wire_name: ClassVar[str] = "hybrid-mean"
 
-    bit: OneBitMean = field(init=False, repr=False, compare=False)
-    pieces: PiecewiseMean = field(init=False, repr=False, compare=False)
+    bit: OneBitMeanRandomizer = field(init=False, repr=False, compare=False)
+    pieces: PiecewiseMeanRandomizer = field(init=False, repr=False, compare=False)
     choice: Coin | None = field(init=False, repr=False, compare=False)
 
     def _choose(self) -> None:
         chance = Fraction(-math.expm1(-self.epsilon / 2))
         object.__setattr__(self, "choice", Coin.below(chance) if self.epsilon > _MIXED_FROM else None)
-        object.__setattr__(self, "bit", OneBitMean(epsilon=self.epsilon, bounds=self.bounds))
-        pieces = PiecewiseMean(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
+        object.__setattr__(self, "bit", OneBitMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds))
+        pieces = PiecewiseMeanRandomizer(epsilon=self.epsilon, bounds=self.bounds, steps=self.steps)
         object.__setattr__(self, "pieces", pieces)
 
     def _chances(self) -> dict[str, Any]:

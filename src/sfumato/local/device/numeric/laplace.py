@@ -15,7 +15,7 @@ from sfumato.local.device.numeric.randomizer import NumericRandomizer
 from sfumato.numerics.samplers import discrete_laplace
 from sfumato.numerics.source import RandomSource
 
-__all__ = ["LaplaceMean"]
+__all__ = ["LaplaceMeanRandomizer"]
 
 _REACH: Final = 64
 """Scales that reports go beyond the grid: noise does so with probability below e^-64."""
@@ -24,7 +24,7 @@ _LEAST_EPSILON: Final = 2.0**-10
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LaplaceMean(NumericRandomizer):
+class LaplaceMeanRandomizer(NumericRandomizer):
     r"""The place on the grid plus discrete Laplace noise of scale :math:`m/\epsilon`.
 
     Parameters
@@ -48,7 +48,7 @@ class LaplaceMean(NumericRandomizer):
 
     Examples
     --------
-    >>> LaplaceMean(epsilon=1.0, bounds=(-1.0, 1.0)).width
+    >>> LaplaceMeanRandomizer(epsilon=1.0, bounds=(-1.0, 1.0)).width
     3
     """
 

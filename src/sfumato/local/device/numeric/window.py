@@ -25,7 +25,13 @@ from sfumato.local.device.numeric.randomizer import NumericRandomizer
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["OneBitMean", "PiecewiseMean", "PlaceMean", "SquareWave", "WindowRandomizer"]
+__all__ = [
+    "OneBitMeanRandomizer",
+    "PiecewiseMeanRandomizer",
+    "SquareWaveRandomizer",
+    "StochasticRoundingMeanRandomizer",
+    "WindowRandomizer",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +115,7 @@ class WindowRandomizer(NumericRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneBitMean(WindowRandomizer):
+class OneBitMeanRandomizer(WindowRandomizer):
     r"""A number rounded to one of its bounds by chance, and then told by randomized response: one bit.
 
     Parameters
@@ -130,7 +136,7 @@ class OneBitMean(WindowRandomizer):
 
     Examples
     --------
-    >>> len(OneBitMean(epsilon=1.0, bounds=(0.0, 24.0)).randomize(7.5))
+    >>> len(OneBitMeanRandomizer(epsilon=1.0, bounds=(0.0, 24.0)).randomize(7.5))
     1
     """
 
@@ -146,7 +152,7 @@ class OneBitMean(WindowRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PiecewiseMean(WindowRandomizer):
+class PiecewiseMeanRandomizer(WindowRandomizer):
     r"""The window that is best for a mean, :math:`w = e^{-\epsilon/2} m`.
 
     Parameters
@@ -161,7 +167,7 @@ class PiecewiseMean(WindowRandomizer):
 
     Examples
     --------
-    >>> PiecewiseMean(epsilon=1.0, bounds=(-1.0, 1.0)).width
+    >>> PiecewiseMeanRandomizer(epsilon=1.0, bounds=(-1.0, 1.0)).width
     2
     """
 
@@ -173,7 +179,7 @@ class PiecewiseMean(WindowRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlaceMean(WindowRandomizer):
+class StochasticRoundingMeanRandomizer(WindowRandomizer):
     r"""A number rounded to one of few places by chance, and then told by randomized response: w = 1.
 
     Parameters
@@ -187,7 +193,7 @@ class PlaceMean(WindowRandomizer):
 
     Examples
     --------
-    >>> PlaceMean(epsilon=8.0, bounds=(0.0, 24.0), steps=12).window
+    >>> StochasticRoundingMeanRandomizer(epsilon=8.0, bounds=(0.0, 24.0), steps=12).window
     1
     """
 
@@ -201,7 +207,7 @@ class PlaceMean(WindowRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SquareWave(WindowRandomizer):
+class SquareWaveRandomizer(WindowRandomizer):
     r"""The window that tells most about a whole distribution.
 
     Parameters
@@ -221,7 +227,7 @@ class SquareWave(WindowRandomizer):
 
     Examples
     --------
-    >>> SquareWave(epsilon=1.0, bounds=(0.0, 100.0)).width
+    >>> SquareWaveRandomizer(epsilon=1.0, bounds=(0.0, 100.0)).width
     2
     """
 

@@ -23,7 +23,12 @@ from sfumato.local.device.domains.grid import Grid
 from sfumato.local.device.domains.tree import Shape
 from sfumato.numerics.source import RandomSource
 
-__all__ = ["HaarGrid", "HaarHistogram", "HierarchicalHistogram", "LevelsRandomizer"]
+__all__ = [
+    "HaarGridRandomizer",
+    "HaarHistogramRandomizer",
+    "HierarchicalHistogramRandomizer",
+    "LevelsRandomizer",
+]
 
 _WORD: Final = 1 << 64
 _LEAST: Final = Fraction(1, 1 << 20)
@@ -142,7 +147,7 @@ class LevelsRandomizer(OnePart):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HierarchicalHistogram(LevelsRandomizer):
+class HierarchicalHistogramRandomizer(LevelsRandomizer):
     r"""The node of a tree, at a level drawn by chance, that the true value lies in.
 
     Parameters
@@ -184,7 +189,7 @@ class HierarchicalHistogram(LevelsRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HaarHistogram(LevelsRandomizer):
+class HaarHistogramRandomizer(LevelsRandomizer):
     r"""The node of a binary tree, at a level drawn by chance, and the half of it that the true value is in.
 
     Parameters
@@ -217,7 +222,7 @@ class HaarHistogram(LevelsRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HaarGrid(LevelsRandomizer):
+class HaarGridRandomizer(LevelsRandomizer):
     r"""Nodes of two binary trees, at levels drawn by chance, and whether both true halves are alike.
 
     Parameters

@@ -14,7 +14,7 @@ from sfumato.crypto.hpke import SEAL, PublicKey
 from sfumato.local.device.base.randomizer import Randomizer
 from sfumato.numerics.source import Rng, random_source
 
-__all__ = ["NONCE", "Collection"]
+__all__ = ["NONCE", "PublicCollection"]
 
 NONCE: Final = 16
 """Bytes by which a client's envelopes to one collection are told from those of others."""
@@ -30,7 +30,7 @@ _KNOWN: Final = frozenset((*_PARTS, "protocol"))  # which is the analyst's, and 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Collection:
+class PublicCollection:
     r"""A question that is asked once of each client, by way of a shuffler; all of it is public.
 
     Parameters
@@ -200,7 +200,7 @@ class Collection:
         return self._with(self.randomizer.specification())
 
     @staticmethod
-    def from_specification(specification: Mapping[str, Any], **given: Any) -> Collection:
+    def from_specification(specification: Mapping[str, Any], **given: Any) -> PublicCollection:
         """Return the collection that `specification` described.
 
         Parameters
@@ -221,7 +221,7 @@ class Collection:
             _check.refuse("collection", rule, sorted(unknown), "install a newer sfumato")
         randomizer = parts.get("randomizer")
         _check.instance("randomizer", randomizer, dict, "use the whole file")
-        return Collection(
+        return PublicCollection(
             randomizer=Randomizer.from_specification(randomizer or {}, **given),
             batch_size=parts.get("batch_size", 0),
             colluders=parts.get("colluders", 0),

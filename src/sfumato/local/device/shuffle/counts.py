@@ -19,14 +19,14 @@ from sfumato.local.device.shuffle.split_and_mix import Split
 from sfumato.local.device.shuffle.sums import checked_scale
 from sfumato.numerics.source import RandomSource
 
-__all__ = ["ShuffledCounts"]
+__all__ = ["ShuffledCountsRandomizer"]
 
 _LONGEST = 56
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShuffledCounts(CategoricalRandomizer):
+class ShuffledCountsRandomizer(CategoricalRandomizer):
     r"""For each category a one or a nought and a part of the noise, split into shares.
 
     Parameters
@@ -42,12 +42,12 @@ class ShuffledCounts(CategoricalRandomizer):
     ``randomize`` returns all `messages` of a client, one record after the other, sorted: as many for each
     category. A shuffler takes the records of all clients apart and mixes them.
 
-    Guarantee: as of `sfumato.local.device.ShuffledSum`, for each category.
+    Guarantee: as of `sfumato.local.device.ShuffledSumRandomizer`, for each category.
 
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> device = ShuffledCounts(epsilon=1.0, domain=Domain(["yes", "no"]), split=Split(1000, 7, 12))
+    >>> device = ShuffledCountsRandomizer(epsilon=1.0, domain=Domain(["yes", "no"]), split=Split(1000, 7, 12))
     >>> device.messages, device.width, len(device.randomize("yes"))
     (14, 3, 42)
     """

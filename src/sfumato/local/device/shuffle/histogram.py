@@ -19,12 +19,12 @@ from sfumato.local.device.shuffle.decoys import Decoys, mixed, whole_law
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["ShuffledHistogram"]
+__all__ = ["ShuffledHistogramRandomizer"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShuffledHistogram(CategoricalRandomizer):
+class ShuffledHistogramRandomizer(CategoricalRandomizer):
     r"""One message with the category, by randomized response, and decoys that name any category or none.
 
     Parameters
@@ -38,7 +38,7 @@ class ShuffledHistogram(CategoricalRandomizer):
     Attributes
     ----------
     truth : Coin
-        As in `RandomizedResponse`.
+        As in `RandomizedResponseRandomizer`.
 
     Notes
     -----
@@ -51,7 +51,7 @@ class ShuffledHistogram(CategoricalRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Domain
-    >>> device = ShuffledHistogram(
+    >>> device = ShuffledHistogramRandomizer(
     ...     epsilon=16.0, domain=Domain(range(1000)), decoys=Decoys(2, Coin(1 << 62))
     ... )
     >>> device.messages, device.width, len(device.randomize(7))

@@ -17,12 +17,12 @@ from sfumato.local.device.shuffle.split_and_mix import Split
 from sfumato.numerics.samplers import LARGEST_POLYA
 from sfumato.numerics.source import RandomSource
 
-__all__ = ["ShuffledSum", "checked_scale"]
+__all__ = ["ShuffledSumRandomizer", "checked_scale"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ShuffledSum(NumericRandomizer):
+class ShuffledSumRandomizer(NumericRandomizer):
     r"""The place on the grid and a part of the noise, split into shares that are sent one a message.
 
     Parameters
@@ -44,7 +44,7 @@ class ShuffledSum(NumericRandomizer):
 
     Examples
     --------
-    >>> device = ShuffledSum(epsilon=1.0, bounds=(0.0, 1.0), steps=100, split=Split(1000, 6, 24))
+    >>> device = ShuffledSumRandomizer(epsilon=1.0, bounds=(0.0, 1.0), steps=100, split=Split(1000, 6, 24))
     >>> device.messages, device.width, len(device.randomize(0.5))
     (6, 4, 24)
     """

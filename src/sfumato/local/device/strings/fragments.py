@@ -13,17 +13,20 @@ from sfumato import _check
 from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.domains.strings import Symbols, hashed_rows
-from sfumato.local.device.frequency.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
-from sfumato.local.device.frequency.hadamard import OneBitHadamard
+from sfumato.local.device.frequency.count_mean_sketch import (
+    CountMeanSketchRandomizer,
+    HadamardCountMeanSketchRandomizer,
+)
+from sfumato.local.device.frequency.hadamard import OneBitHadamardRandomizer
 from sfumato.local.device.strings.randomizer import FINGERPRINTS, StringsRandomizer
 
-__all__ = ["Bitstogram", "FragmentRandomizer", "SequenceFragmentPuzzle"]
+__all__ = ["BitstogramRandomizer", "FragmentRandomizer", "SequenceFragmentPuzzleRandomizer"]
 
 _MOST_CODES: Final = 1 << 22
 _MOST_TABLES: Final = 16
 _SKETCHES: Final[dict[str, Any]] = {
-    "count-mean-sketch": CountMeanSketch,
-    "hadamard-count-mean-sketch": HadamardCountMeanSketch,
+    "count-mean-sketch": CountMeanSketchRandomizer,
+    "hadamard-count-mean-sketch": HadamardCountMeanSketchRandomizer,
 }
 
 
@@ -102,7 +105,7 @@ class FragmentRandomizer(StringsRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bitstogram(FragmentRandomizer):
+class BitstogramRandomizer(FragmentRandomizer):
     r"""A fragment and the string's bucket by one sign of a Hadamard matrix; the whole by one of a sketch.
 
     Parameters
@@ -113,12 +116,12 @@ class Bitstogram(FragmentRandomizer):
     tables : int
         How many hash functions there are to put strings into buckets, up to 16.
     size, hashes : int
-        Of the sketch of whole strings; see `HadamardCountMeanSketch`.
+        Of the sketch of whole strings; see `HadamardCountMeanSketchRandomizer`.
 
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see `StringsRandomizer`,
-    `OneBitHadamard` and `HadamardCountMeanSketch`.
+    `OneBitHadamardRandomizer` and `HadamardCountMeanSketchRandomizer`.
 
     References
     ----------
@@ -127,7 +130,7 @@ class Bitstogram(FragmentRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Strings
-    >>> device = Bitstogram(epsilon=1.0, strings=Strings(length=8))
+    >>> device = BitstogramRandomizer(epsilon=1.0, strings=Strings(length=8))
     >>> device.questions, device.width
     (4, 6)
     """
@@ -149,18 +152,18 @@ class Bitstogram(FragmentRandomizer):
             _check.refuse("tables", f"be at most {_MOST_TABLES}", tables)
         return tables
 
-    def _part(self, epsilon: float) -> OneBitHadamard:
-        return OneBitHadamard(epsilon=epsilon, domain=self.codes)
+    def _part(self, epsilon: float) -> OneBitHadamardRandomizer:
+        return OneBitHadamardRandomizer(epsilon=epsilon, domain=self.codes)
 
-    def _whole(self, epsilon: float) -> HadamardCountMeanSketch:
-        return HadamardCountMeanSketch(
+    def _whole(self, epsilon: float) -> HadamardCountMeanSketchRandomizer:
+        return HadamardCountMeanSketchRandomizer(
             epsilon=epsilon, domain=FINGERPRINTS, size=self.size, hashes=self.hashes, key=self.key
         )
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SequenceFragmentPuzzle(FragmentRandomizer):
+class SequenceFragmentPuzzleRandomizer(FragmentRandomizer):
     r"""A fragment with a piece of the puzzle, the string's hash of 8 bits, and the whole, each by a sketch.
 
     Parameters
@@ -176,7 +179,7 @@ class SequenceFragmentPuzzle(FragmentRandomizer):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see `StringsRandomizer` and
-    `sfumato.local.device.CountMeanSketch`.
+    `sfumato.local.device.CountMeanSketchRandomizer`.
 
     References
     ----------
@@ -185,7 +188,7 @@ class SequenceFragmentPuzzle(FragmentRandomizer):
     Examples
     --------
     >>> from sfumato.local.device import Strings
-    >>> SequenceFragmentPuzzle(epsilon=4.0, strings=Strings(length=8)).width
+    >>> SequenceFragmentPuzzleRandomizer(epsilon=4.0, strings=Strings(length=8)).width
     262
     """
 

@@ -18,14 +18,14 @@ from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.domains.strings import Strings, Symbols
 from sfumato.numerics.source import RandomSource
 
-__all__ = ["PrefixRound"]
+__all__ = ["PrefixRoundRandomizer"]
 
 _MOST: Final = 1 << 20
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrefixRound(Randomizer):
+class PrefixRoundRandomizer(Randomizer):
     r"""The prefix of a string, if it goes on from a given one, or else that it does not.
 
     Parameters
@@ -57,7 +57,7 @@ class PrefixRound(Randomizer):
     Examples
     --------
     >>> strings = Strings(length=4, alphabet="ab")
-    >>> device = PrefixRound(epsilon=1.0, strings=strings, start=1, given=("b",), stop=2)
+    >>> device = PrefixRoundRandomizer(epsilon=1.0, strings=strings, start=1, given=("b",), stop=2)
     >>> strings.values(device.prefixes), device.width
     (['b', 'ba', 'bb'], 1)
     """

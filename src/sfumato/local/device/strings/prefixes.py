@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from sfumato import _check
 from sfumato.local.device.domains.strings import Strings, Symbols, hashed_rows
-from sfumato.local.device.frequency.count_mean_sketch import HadamardCountMeanSketch
-from sfumato.local.device.frequency.local_hashing import OptimalLocalHashing
+from sfumato.local.device.frequency.count_mean_sketch import HadamardCountMeanSketchRandomizer
+from sfumato.local.device.frequency.local_hashing import OptimalLocalHashingRandomizer
 from sfumato.local.device.strings.randomizer import FINGERPRINTS, StringsRandomizer, cut_points
 
-__all__ = ["PrefixExtending", "PrefixRandomizer", "TreeHist"]
+__all__ = ["PrefixExtendingRandomizer", "PrefixRandomizer", "TreeHistRandomizer"]
 
 _SHORTEST: Final = 2
 _FIRST: Final = 1 << 14
@@ -64,7 +64,7 @@ class PrefixRandomizer(StringsRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrefixExtending(PrefixRandomizer):
+class PrefixExtendingRandomizer(PrefixRandomizer):
     r"""A prefix by local hashing, for the prefix extending method ("PEM").
 
     Parameters
@@ -75,7 +75,7 @@ class PrefixExtending(PrefixRandomizer):
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see `StringsRandomizer` and
-    `OptimalLocalHashing`.
+    `OptimalLocalHashingRandomizer`.
 
     References
     ----------
@@ -83,23 +83,23 @@ class PrefixExtending(PrefixRandomizer):
 
     Examples
     --------
-    >>> device = PrefixExtending(epsilon=1.0, strings=Strings(length=8))
+    >>> device = PrefixExtendingRandomizer(epsilon=1.0, strings=Strings(length=8))
     >>> device.levels, device.width
     ((2, 3, 4, 5, 6, 7), 7)
     """
 
     wire_name: ClassVar[str] = "prefix-extending"
 
-    def _part(self, epsilon: float) -> OptimalLocalHashing:
-        return OptimalLocalHashing(epsilon=epsilon, domain=FINGERPRINTS)
+    def _part(self, epsilon: float) -> OptimalLocalHashingRandomizer:
+        return OptimalLocalHashingRandomizer(epsilon=epsilon, domain=FINGERPRINTS)
 
-    def _whole(self, epsilon: float) -> OptimalLocalHashing:
+    def _whole(self, epsilon: float) -> OptimalLocalHashingRandomizer:
         return self._part(epsilon)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TreeHist(PrefixRandomizer):
+class TreeHistRandomizer(PrefixRandomizer):
     r"""A prefix by one sign of a Hadamard sketch.
 
     Parameters
@@ -107,12 +107,12 @@ class TreeHist(PrefixRandomizer):
     epsilon, strings, weight, key, levels
         See `PrefixRandomizer`.
     size, hashes : int
-        Of the sketches; see `HadamardCountMeanSketch`.
+        Of the sketches; see `HadamardCountMeanSketchRandomizer`.
 
     Notes
     -----
     Guarantee: :math:`\epsilon`-DP of each person's report, replace-one; see `StringsRandomizer` and
-    `HadamardCountMeanSketch`.
+    `HadamardCountMeanSketchRandomizer`.
 
     References
     ----------
@@ -120,7 +120,7 @@ class TreeHist(PrefixRandomizer):
 
     Examples
     --------
-    >>> TreeHist(epsilon=1.0, strings=Strings(length=8)).width
+    >>> TreeHistRandomizer(epsilon=1.0, strings=Strings(length=8)).width
     5
     """
 
@@ -131,12 +131,12 @@ class TreeHist(PrefixRandomizer):
     size: int = 1024
     hashes: int = 256
 
-    def _part(self, epsilon: float) -> HadamardCountMeanSketch:
-        return HadamardCountMeanSketch(
+    def _part(self, epsilon: float) -> HadamardCountMeanSketchRandomizer:
+        return HadamardCountMeanSketchRandomizer(
             epsilon=epsilon, domain=FINGERPRINTS, size=self.size, hashes=self.hashes, key=self.key
         )
 
-    def _whole(self, epsilon: float) -> HadamardCountMeanSketch:
+    def _whole(self, epsilon: float) -> HadamardCountMeanSketchRandomizer:
         return self._part(epsilon)
 
 

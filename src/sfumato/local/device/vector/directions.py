@@ -28,7 +28,7 @@ from sfumato.local.device.vector.random_vectors import PIECE, gaussians, on_sphe
 from sfumato.numerics.source import RandomSource
 from sfumato.numerics.uniform import uniform_integers
 
-__all__ = ["DirectionRandomizer", "PrivUnit", "PrivUnitG", "SphereSampling"]
+__all__ = ["DirectionRandomizer", "PrivUnitGRandomizer", "PrivUnitRandomizer", "SphereSamplingRandomizer"]
 
 _SEED_BITS: Final = 40
 _MOST: Final = 1 << 12
@@ -77,7 +77,9 @@ class DirectionRandomizer(Randomizer):
     inside: Coin = field(init=False, repr=False, compare=False)
 
     def _prepare(self) -> None:
-        size = _check.integer("dimension", self.dimension, minimum=2, remedy="use OneBitMean for one number")
+        size = _check.integer(
+            "dimension", self.dimension, minimum=2, remedy="use OneBitMeanRandomizer for one number"
+        )
         if size > _LARGEST:
             _check.refuse("dimension", f"be at most {_LARGEST}", size, "report parts of the vector")
         object.__setattr__(self, "dimension", size)
@@ -262,7 +264,7 @@ class CapRandomizer(DirectionRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrivUnit(CapRandomizer):
+class PrivUnitRandomizer(CapRandomizer):
     r"""A random unit vector that mostly lies in a cap around the truth, the cap being the nearest of some.
 
     Parameters
@@ -278,7 +280,7 @@ class PrivUnit(CapRandomizer):
 
     Examples
     --------
-    >>> device = PrivUnit(epsilon=4.0, dimension=100)
+    >>> device = PrivUnitRandomizer(epsilon=4.0, dimension=100)
     >>> device.count, device.width
     (512, 7)
     """
@@ -292,8 +294,8 @@ class PrivUnit(CapRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PrivUnitG(CapRandomizer):
-    r"""`PrivUnit` with normal vectors, which are as good for many dimensions and easier to reckon with.
+class PrivUnitGRandomizer(CapRandomizer):
+    r"""`PrivUnitRandomizer` with normal vectors, which are as good for many dimensions and simpler.
 
     Parameters
     ----------
@@ -306,7 +308,7 @@ class PrivUnitG(CapRandomizer):
 
     Examples
     --------
-    >>> len(PrivUnitG(epsilon=1.0, dimension=3).randomize([0.0, 0.6, 0.8]))
+    >>> len(PrivUnitGRandomizer(epsilon=1.0, dimension=3).randomize([0.0, 0.6, 0.8]))
     7
     """
 
@@ -319,7 +321,7 @@ class PrivUnitG(CapRandomizer):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SphereSampling(DirectionRandomizer):
+class SphereSamplingRandomizer(DirectionRandomizer):
     r"""A random unit vector, and one bit: whether it points along the truth, by randomized response.
 
     Parameters
@@ -334,7 +336,7 @@ class SphereSampling(DirectionRandomizer):
 
     Examples
     --------
-    >>> len(SphereSampling(epsilon=1.0, dimension=3).randomize([0.0, 0.6, 0.8]))
+    >>> len(SphereSamplingRandomizer(epsilon=1.0, dimension=3).randomize([0.0, 0.6, 0.8]))
     6
     """
 

@@ -25,24 +25,24 @@ __all__ = ["Rappor"]
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rappor(LocalProtocol[client.Rappor, RapporEstimate]):
+class Rappor(LocalProtocol[client.RapporRandomizer, RapporEstimate]):
     r"""Strings that nobody listed beforehand, through Bloom filters with two layers of randomized response.
 
     Parameters
     ----------
     bits, hashes, cohorts, permanent, instantaneous
-        See `sfumato.local.device.Rappor`; the defaults have 128 bits, 2 hash functions, 64 cohorts, f = 0.5,
-        p = 0.5 and q = 0.75.
+        See `sfumato.local.device.RapporRandomizer`; the defaults have 128 bits, 2 hash functions, 64 cohorts,
+        f = 0.5, p = 0.5 and q = 0.75.
 
     Attributes
     ----------
-    device : sfumato.local.device.Rappor
+    device : sfumato.local.device.RapporRandomizer
         The client half.
 
     Notes
     -----
     Guarantee: of each report `one_report_loss`, of all reports of a device about one string together
-    `longitudinal_loss`, both under replace-one; see `sfumato.local.device.Rappor` for conditions.
+    `longitudinal_loss`, both under replace-one; see `sfumato.local.device.RapporRandomizer` for conditions.
 
     *The losses.* Let two strings have disjoint bits, which is the worst. A bit that the first has and a bit
     that the second has are two independent bits whose chances :math:`q^*, p^*` change places: the pair of
@@ -76,10 +76,10 @@ class Rappor(LocalProtocol[client.Rappor, RapporEstimate]):
     cohorts: int = 64
     permanent: float = 0.5
     instantaneous: tuple[float, float] | None = (0.5, 0.75)
-    device: client.Rappor = field(init=False, repr=False, compare=False)
+    device: client.RapporRandomizer = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        device = client.Rappor(
+        device = client.RapporRandomizer(
             bits=self.bits,
             hashes=self.hashes,
             cohorts=self.cohorts,
