@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -30,14 +31,14 @@ FREQUENCY = (
     "RandomizedResponse",
     "SymmetricUnaryEncoding",
     "OptimizedUnaryEncoding",
-    "BinaryLocalHashing",
+    "baselines.BinaryLocalHashing",
     "OptimalLocalHashing",
     "SubsetSelection",
     "HadamardResponse",
     "OneBitHadamard",
     "ProjectiveGeometryResponse",
-    "SummationHistogram",
-    "ThresholdHistogram",
+    "baselines.SummationHistogram",
+    "baselines.ThresholdHistogram",
     "CountMeanSketch",
     "HadamardCountMeanSketch",
     "BitFlip",
@@ -59,7 +60,7 @@ MEANS = (
     "MemoizedOneBitMean",
 )
 VECTORS = ("SphereSampling", "PrivUnit", "PrivUnitG")
-QUESTIONS = ("SplitBudget", "SampledAttribute", "FakeData")
+QUESTIONS = ("SplitBudget", "SampledAttribute", "baselines.FakeData")
 SHARES = np.arange(1.0, 65) ** -1.1
 SHARES /= SHARES.sum()
 
@@ -110,7 +111,7 @@ def _shares(found: Sequence[Any], truth: Array, theory: Array) -> tuple[Array, A
 
 def frequency(name: str, epsilon: float, repeats: int) -> Row:
     """A frequency oracle over 64 categories, a million people, shares as 1 / rank^1.1."""
-    oracle = getattr(local, name)(epsilon=epsilon, domain=local.Domain(range(64)))
+    oracle = attrgetter(name)(local)(epsilon=epsilon, domain=local.Domain(range(64)))
     counts = np.rint(SHARES * 1_000_000).astype(np.int64)
     truth, generator = counts / counts.sum(), np.random.default_rng(1)
     found = [oracle.simulate(counts, generator) for _ in range(repeats)]
@@ -173,7 +174,7 @@ def vector_by_law(name: str, epsilon: float, repeats: int) -> Row:
 def questions(name: str, epsilon: float, repeats: int) -> Row:
     """Three questions to a million people, with optimal local hashing."""
     domains = [local.Domain(range(size)) for size in (3, 5, 2)]
-    protocol = getattr(local, name)(epsilon=epsilon, domains=domains, oracle=local.OptimalLocalHashing)
+    protocol = attrgetter(name)(local)(epsilon=epsilon, domains=domains, oracle=local.OptimalLocalHashing)
     rows, people = [(0, 4, 1), (1, 4, 0), (2, 0, 0)], np.array([500_000, 300_000, 200_000])
     truths = [np.array([0.5, 0.3, 0.2]), np.array([0.2, 0, 0, 0, 0.8]), np.array([0.5, 0.5])]
     generator = np.random.default_rng(4)
@@ -188,7 +189,7 @@ def questions(name: str, epsilon: float, repeats: int) -> Row:
 
 def ranges(name: str, epsilon: float, repeats: int) -> Row:
     """A hundred ranges over 64 places, of a million people."""
-    protocol = getattr(local, name)(epsilon=epsilon, domain=local.Domain(range(64)))
+    protocol = attrgetter(name)(local)(epsilon=epsilon, domain=local.Domain(range(64)))
     counts, generator = np.rint(SHARES * 1_000_000).astype(np.int64), np.random.default_rng(7)
     ends = np.sort(generator.integers(0, 64, (2, 100)), axis=0)
     reach = np.concatenate([[0.0], np.cumsum(counts / counts.sum())])
@@ -206,7 +207,7 @@ def marginals(name: str, epsilon: float, repeats: int) -> Row:
     """The three tables of two of three attributes with 3, 4 and 2 categories, of a million people."""
     domains, pairs = [local.Domain(range(size)) for size in (3, 4, 2)], [(0, 1), (0, 2), (1, 2)]
     more: dict[str, Any] = {"views": pairs} if name == "SampledMarginals" else {}
-    protocol = getattr(local, name)(epsilon=epsilon, domains=domains, **more)
+    protocol = attrgetter(name)(local)(epsilon=epsilon, domains=domains, **more)
     rows, generator = np.array(list(np.ndindex(3, 4, 2))), np.random.default_rng(8)
     people = np.rint(generator.dirichlet(np.ones(len(rows))) * 1_000_000).astype(np.int64)
     table = (people / people.sum()).reshape(3, 4, 2)

@@ -10,7 +10,6 @@ import pytest
 
 from sfumato.audit import audit
 from sfumato.local import (
-    BinaryLocalHashing,
     Domain,
     HadamardResponse,
     OneBitHadamard,
@@ -19,10 +18,9 @@ from sfumato.local import (
     ProjectiveGeometryResponse,
     RandomizedResponse,
     SubsetSelection,
-    SummationHistogram,
     SymmetricUnaryEncoding,
-    ThresholdHistogram,
 )
+from sfumato.local.baselines import BinaryLocalHashing, SummationHistogram, ThresholdHistogram
 from sfumato.local.device import NoisyHistogramRandomizer
 from sfumato.local.device.frequency.local_hashing import HashingRandomizer, hashed, keys_of
 from tests.chance import accepts_only

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sfumato._lazy import attach
 
 if TYPE_CHECKING:
-    from sfumato.local import device, shuffle, surveys
+    from sfumato.local import baselines, device, shuffle, surveys
     from sfumato.local.aggregation.arrow import aggregate_arrow, aggregate_parquet
     from sfumato.local.aggregation.spark import aggregate_spark
     from sfumato.local.base.aggregator import Aggregator
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
     from sfumato.local.frequency.count_mean_sketch import CountMeanSketch, HadamardCountMeanSketch
     from sfumato.local.frequency.estimate import Estimate
     from sfumato.local.frequency.hadamard import HadamardResponse, OneBitHadamard
-    from sfumato.local.frequency.local_hashing import BinaryLocalHashing, OptimalLocalHashing
-    from sfumato.local.frequency.noisy_histogram import SummationHistogram, ThresholdHistogram
+    from sfumato.local.frequency.local_hashing import OptimalLocalHashing
     from sfumato.local.frequency.oracle import Oracle
     from sfumato.local.frequency.planning import OracleChoice, OraclePlan, choose
     from sfumato.local.frequency.projective_geometry import ProjectiveGeometryResponse
@@ -44,7 +43,7 @@ if TYPE_CHECKING:
     from sfumato.local.longitudinal.memoized_rappor import MemoizedRappor
     from sfumato.local.longitudinal.rounds import Rounds, RoundsEstimate
     from sfumato.local.marginals.association import Correlation
-    from sfumato.local.marginals.attributes import FakeData, SampledAttribute, SplitBudget
+    from sfumato.local.marginals.attributes import SampledAttribute, SplitBudget
     from sfumato.local.marginals.consistency import ConsistentMarginals
     from sfumato.local.marginals.estimate import MarginalsEstimate
     from sfumato.local.marginals.fourier import FourierMarginals
@@ -73,7 +72,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Aggregator",
     "Association",
-    "BinaryLocalHashing",
     "Bins",
     "BitFlip",
     "Bitstogram",
@@ -85,7 +83,6 @@ __all__ = [
     "Domain",
     "Duchi",
     "Estimate",
-    "FakeData",
     "FourierMarginals",
     "GridEstimate",
     "HaarGrid",
@@ -140,9 +137,7 @@ __all__ = [
     "StringsChoice",
     "StringsPlan",
     "SubsetSelection",
-    "SummationHistogram",
     "SymmetricUnaryEncoding",
-    "ThresholdHistogram",
     "TreeHist",
     "VectorEstimate",
     "aggregate_arrow",
@@ -153,6 +148,7 @@ __all__ = [
     "choose_marginals",
     "choose_ranges",
     "choose_strings",
+    "baselines",
     "device",
     "shuffle",
     "surveys",
@@ -191,7 +187,6 @@ __getattr__, __dir__ = attach(
         "Decoded": "sfumato.local.frequency.rappor.decoding",
         "SplitBudget": "sfumato.local.marginals.attributes",
         "SampledAttribute": "sfumato.local.marginals.attributes",
-        "FakeData": "sfumato.local.marginals.attributes",
         "Rappor": "sfumato.local.frequency.rappor.oracle",
         "associate": "sfumato.local.frequency.rappor.association",
         "Association": "sfumato.local.frequency.rappor.association",
@@ -213,11 +208,8 @@ __getattr__, __dir__ = attach(
         "HybridMean": "sfumato.local.numeric.hybrid",
         "SubsetSelection": "sfumato.local.frequency.subset_selection",
         "ProjectiveGeometryResponse": "sfumato.local.frequency.projective_geometry",
-        "ThresholdHistogram": "sfumato.local.frequency.noisy_histogram",
-        "SummationHistogram": "sfumato.local.frequency.noisy_histogram",
         "OneBitHadamard": "sfumato.local.frequency.hadamard",
         "HadamardResponse": "sfumato.local.frequency.hadamard",
-        "BinaryLocalHashing": "sfumato.local.frequency.local_hashing",
         "OptimalLocalHashing": "sfumato.local.frequency.local_hashing",
         "SymmetricUnaryEncoding": "sfumato.local.frequency.unary",
         "OptimizedUnaryEncoding": "sfumato.local.frequency.unary",
@@ -243,6 +235,7 @@ __getattr__, __dir__ = attach(
         "choose_ranges": "sfumato.local.ranges.planning",
         "RandomizedResponse": "sfumato.local.frequency.randomized_response",
         "ReportBatch": "sfumato.local.device.base.report_batch",
+        "baselines": "",
         "device": "",
         "shuffle": "",
         "surveys": "",

@@ -38,11 +38,11 @@ DOMAINS = {
 }
 
 CATEGORICAL = (
-    local.BinaryLocalHashing, local.BitFlip, local.HadamardResponse, local.LongitudinalLocalHashing,
+    local.baselines.BinaryLocalHashing, local.BitFlip, local.HadamardResponse, local.LongitudinalLocalHashing,
     local.LongitudinalRandomizedResponse, local.LongitudinalUnaryEncoding, local.MemoizedBitFlip,
     local.OneBitHadamard, local.OptimalLocalHashing, local.OptimizedUnaryEncoding,
     local.ProjectiveGeometryResponse, local.RandomizedResponse, local.SubsetSelection,
-    local.SummationHistogram, local.SymmetricUnaryEncoding, local.ThresholdHistogram,
+    local.baselines.SummationHistogram, local.SymmetricUnaryEncoding, local.baselines.ThresholdHistogram,
 )  # fmt: skip
 GRIDS = (
     local.HybridMean,
@@ -71,7 +71,7 @@ def protocols() -> Iterator[tuple[Any, list[Any]]]:
         yield kind(**numbers), NUMBERS
     for kind in (local.PrivUnit, local.PrivUnitG, local.SphereSampling):
         yield kind(**one, dimension=3), VECTORS
-    for kind in (local.FakeData, local.SampledAttribute, local.SplitBudget):
+    for kind in (local.baselines.FakeData, local.SampledAttribute, local.SplitBudget):
         yield kind(**one, domains=ATTRIBUTES), ROWS
     yield local.SampledMarginals(**one, domains=ATTRIBUTES, views=((0, 1), (1, 2))), ROWS
     yield local.FourierMarginals(**one, domains=ATTRIBUTES, order=2), ROWS * 20

@@ -19,9 +19,9 @@ from sfumato.local import (
     ProjectiveGeometryResponse,
     RandomizedResponse,
     ReportBatch,
-    SummationHistogram,
 )
 from sfumato.local.base.aggregator import REASONS
+from sfumato.local.baselines import SummationHistogram
 from tests.cases import cases
 
 ORACLE = RandomizedResponse(epsilon=1.0, domain=Domain(range(1000)))

@@ -19,7 +19,7 @@ from tests.local.laws import SEVEN_SIGMA, covers, have_moments, within
 
 ORACLES: list[Any] = [
     value
-    for value in (getattr(local, name) for name in local.__all__)
+    for value in (getattr(face, name) for face in (local, local.baselines) for name in face.__all__)
     if isinstance(value, type) and issubclass(value, Oracle) and value is not Oracle
 ]
 COUNTS = np.array([700, 200, 0, 60, 0, 40, 0])

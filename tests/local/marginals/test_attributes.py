@@ -11,13 +11,13 @@ from sfumato.audit import audit
 from sfumato.errors import ParameterError
 from sfumato.local import (
     Domain,
-    FakeData,
     OptimalLocalHashing,
     OptimizedUnaryEncoding,
     RandomizedResponse,
     SampledAttribute,
     SplitBudget,
 )
+from sfumato.local.baselines import FakeData
 from sfumato.privacy import Neighboring
 from tests.cases import cases
 from tests.chance import accepts_only

@@ -10,13 +10,8 @@ import pytest
 
 from sfumato.audit import audit
 from sfumato.errors import ParameterError
-from sfumato.local import (
-    BinaryLocalHashing,
-    Domain,
-    HadamardResponse,
-    OneBitHadamard,
-    OptimizedUnaryEncoding,
-)
+from sfumato.local import Domain, HadamardResponse, OneBitHadamard, OptimizedUnaryEncoding
+from sfumato.local.baselines import BinaryLocalHashing
 from sfumato.local.marginals.fourier import FourierMarginals
 from sfumato.local.marginals.sampled import SampledMarginals
 from sfumato.privacy import Mixture, Neighboring, Shuffled, SupportResponse

@@ -22,8 +22,8 @@ from sfumato.local import (
     ProjectiveGeometryResponse,
     RandomizedResponse,
     SubsetSelection,
-    SummationHistogram,
 )
+from sfumato.local.baselines import SummationHistogram
 from sfumato.local.device.domains.tree import Shape
 from sfumato.local.ranges.consistency import from_coefficients, from_nodes, isotonic
 from tests.cases import cases

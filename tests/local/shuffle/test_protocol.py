@@ -24,7 +24,7 @@ KINDS: list[Any] = [
     local.OneBitHadamard,
     local.HadamardResponse,
     local.ProjectiveGeometryResponse,
-    local.BinaryLocalHashing,
+    local.baselines.BinaryLocalHashing,
     local.OptimalLocalHashing,
 ]
 SEEDS = (3, 8)

@@ -10,7 +10,6 @@ import pytest
 from sfumato.errors import ParameterError
 from sfumato.local import (
     Domain,
-    FakeData,
     OptimalLocalHashing,
     PrivUnit,
     PrivUnitG,
@@ -19,6 +18,7 @@ from sfumato.local import (
     SphereSampling,
     SplitBudget,
 )
+from sfumato.local.baselines import FakeData
 from tests.chance import accepts_only
 from tests.local.laws import alike, covers, have_moments, within
 

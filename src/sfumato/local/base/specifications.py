@@ -113,11 +113,9 @@ _MOST: Final[Fields] = {"max_clients": Field("most_clients", optional(INTEGER))}
 _SPLIT: Final[Fields] = _SHUFFLED | _MOST | {"bounds": _NUMBERS, "steps": optional(INTEGER)}
 
 _LOCAL: Final[dict[str, tuple[str, Fields]]] = {
-    "binary-local-hashing": ("BinaryLocalHashing", _CATEGORICAL),
     "bit-flip": ("BitFlip", _CATEGORICAL | {"asked": INTEGER}),
     "bitstogram": ("Bitstogram", _FRAGMENTS | {"tables": INTEGER}),
     "count-mean-sketch": ("CountMeanSketch", _SKETCH),
-    "fake-data": ("FakeData", _ATTRIBUTES),
     "fourier-marginals": (
         "FourierMarginals",
         {
@@ -167,9 +165,7 @@ _LOCAL: Final[dict[str, tuple[str, Fields]]] = {
     "square-wave": ("SquareWave", _NUMERIC),
     "stochastic-rounding-mean": ("StochasticRoundingMean", _NUMERIC),
     "subset-selection": ("SubsetSelection", _CATEGORICAL),
-    "summation-histogram": ("SummationHistogram", _CATEGORICAL),
     "symmetric-unary-encoding": ("SymmetricUnaryEncoding", _CATEGORICAL),
-    "threshold-histogram": ("ThresholdHistogram", _CATEGORICAL),
     "treehist": ("TreeHist", _PREFIXES | {"size": INTEGER, "hashes": INTEGER}),
 }
 _SHUFFLE: Final[dict[str, tuple[str, Fields]]] = {
@@ -178,7 +174,17 @@ _SHUFFLE: Final[dict[str, tuple[str, Fields]]] = {
     "shuffled-mean": ("ShuffledMean", _SPLIT),
     "shuffled-sum": ("ShuffledSum", _SPLIT),
 }
-_FACES: Final = {"sfumato.local": _LOCAL, "sfumato.local.shuffle": _SHUFFLE}
+_BASELINES: Final[dict[str, tuple[str, Fields]]] = {
+    "binary-local-hashing": ("BinaryLocalHashing", _CATEGORICAL),
+    "fake-data": ("FakeData", _ATTRIBUTES),
+    "summation-histogram": ("SummationHistogram", _CATEGORICAL),
+    "threshold-histogram": ("ThresholdHistogram", _CATEGORICAL),
+}
+_FACES: Final = {
+    "sfumato.local": _LOCAL,
+    "sfumato.local.baselines": _BASELINES,
+    "sfumato.local.shuffle": _SHUFFLE,
+}
 
 
 def protocol_specification(protocol: ReportProtocol[Any, Any]) -> dict[str, Any] | None:
@@ -210,7 +216,7 @@ def protocol_from_specification(specification: object) -> ReportProtocol[Any, An
 
 
 def protocol_kind(name: object) -> type[ReportProtocol[Any, Any]] | None:
-    """Return the protocol of a wire name in `sfumato.local` or `sfumato.local.shuffle`, or None."""
+    """Return the protocol of a wire name in `sfumato.local`, its baselines or its shuffle model, or None."""
     for face, table in _FACES.items():
         if isinstance(name, str) and name in table:
             found: type[ReportProtocol[Any, Any]] = getattr(importlib.import_module(face), table[name][0])
@@ -219,5 +225,5 @@ def protocol_kind(name: object) -> type[ReportProtocol[Any, Any]] | None:
 
 
 def _record(name: str) -> Record[ReportProtocol[Any, Any]]:
-    kind, fields = protocol_kind(name), (_LOCAL | _SHUFFLE)[name][1]
+    kind, fields = protocol_kind(name), (_LOCAL | _BASELINES | _SHUFFLE)[name][1]
     return Record(f"the parameters of {name}", kind, fields)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from sfumato.numerics import _kernels
 from sfumato.privacy.leaves.randomized_response import RandomizedResponse
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["BinaryLocalHashing", "HashingOracle", "OptimalLocalHashing", "supports_of"]
+__all__ = ["HashingOracle", "OptimalLocalHashing", "supports_of"]
 
 Device = TypeVar("Device", bound=client.HashingRandomizer)
 
@@ -133,36 +133,3 @@ class OptimalLocalHashing(HashingOracle[client.OptimalLocalHashingRandomizer]):
 
     def _make(self) -> client.OptimalLocalHashingRandomizer:
         return client.OptimalLocalHashingRandomizer(epsilon=self.epsilon, domain=self.domain)
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BinaryLocalHashing(HashingOracle[client.BinaryLocalHashingRandomizer]):
-    r"""Local hashing to two buckets.
-
-    Parameters
-    ----------
-    epsilon, domain
-        See `Oracle`.
-
-    Notes
-    -----
-    Guarantee: :math:`\epsilon`-DP of each report, replace-one; see
-    `sfumato.local.device.BinaryLocalHashingRandomizer`. The variance is :math:`\frac{(e^\epsilon + 1)^2}{n
-    (e^\epsilon - 1)^2}`: close to that of `OptimalLocalHashing` for a small epsilon only.
-
-    References
-    ----------
-    Bassily, Smith (2015), "Local, private, efficient protocols for succinct histograms".
-
-    Examples
-    --------
-    >>> from sfumato.local import Domain
-    >>> round(BinaryLocalHashing(epsilon=1.0, domain=Domain(range(1024))).variance(1), 2)
-    4.68
-    """
-
-    wire_name: ClassVar[str] = "binary-local-hashing"
-
-    def _make(self) -> client.BinaryLocalHashingRandomizer:
-        return client.BinaryLocalHashingRandomizer(epsilon=self.epsilon, domain=self.domain)

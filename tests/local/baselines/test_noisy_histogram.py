@@ -7,7 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from sfumato.local import Domain, SummationHistogram, ThresholdHistogram
+from sfumato.local import Domain
+from sfumato.local.baselines import SummationHistogram, ThresholdHistogram
 from sfumato.numerics.laws import DiscreteLaplaceLaw
 from sfumato.privacy import Neighboring, PureDP
 from tests.chance import accepts_only, rate
