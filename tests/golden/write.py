@@ -1,9 +1,8 @@
 """Writes the golden files: every kind of value that sfumato stores or sends, in the bytes of its frozen format.
 
-Run ``python -m tests.golden.write`` at the project's root after a kind was added. A file that is there
-already is not written again: its bytes are what users have, and the tests of each room read them back. Each
-room has a module ``making.py`` in its folder here, with a function ``files()`` that returns the bytes of each
-file by name.
+Run ``python -m tests.golden.write`` at the project's root after a kind was added. A file that is there already is
+not written again: its bytes are what users have, and the tests of each room read them back. Each room has a
+module ``making.py`` in its folder here, with a function ``files()`` that returns the bytes of each file by name.
 """
 
 from __future__ import annotations
