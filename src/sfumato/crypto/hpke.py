@@ -84,15 +84,15 @@ class PublicKey:
     @staticmethod
     def from_text(text: str, role: str) -> PublicKey:
         """Return the key that `to_text` told, which must be of a role."""
-        content = told_bytes(text, _PUBLIC.format(role=role))
+        content = decoded_line(text, _PUBLIC.format(role=role))
         if content is None or len(content) != 64:
             remedy = f"pass the line that `sfumato shuffle keygen {role}` printed"
             _check.refuse(role, f"be the public key of one {role}", "another text", remedy)
         return PublicKey(role, content[:32], content[32:])
 
 
-def told_bytes(text: object, prefix: str) -> bytes | None:
-    """Return the bytes that a line tells after its prefix, or None."""
+def decoded_line(text: object, prefix: str) -> bytes | None:
+    """Return the bytes that follow the prefix of a line, or None."""
     if not isinstance(text, str) or not text.startswith(prefix):
         return None
     try:

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDFExpand
 
 from sfumato import _check
 from sfumato._durable import new_file
-from sfumato.crypto.hpke import ROLES, PublicKey, told_bytes, unsealed
+from sfumato.crypto.hpke import ROLES, PublicKey, decoded_line, unsealed
 from sfumato.errors import ParameterError, SourceError
 
 __all__ = ["SecretKey"]
@@ -117,7 +117,7 @@ class SecretKey:
             raise SourceError(f"the key's file must be readable, got {str(path)!r}; check it") from error
         if mode & (stat.S_IRWXG | stat.S_IRWXO):
             _check.refuse("the key's file", "be one that its owner alone can read", str(path), "chmod 600 it")
-        seed = told_bytes(content.decode("ascii", "replace"), _LINE.format(role=role))
+        seed = decoded_line(content.decode("ascii", "replace"), _LINE.format(role=role))
         if seed is None or len(seed) != 32:
             raise ParameterError(
                 f"{str(path)!r} must hold the secret key of one {role}, got something else; "

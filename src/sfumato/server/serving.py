@@ -17,9 +17,9 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from sfumato import _check
 from sfumato.crypto.secret_key import SecretKey
 from sfumato.local.device.shuffle.collection import PublicCollection
+from sfumato.server.group_commit import GroupCommit
 from sfumato.server.limits import Limits
 from sfumato.server.shuffler import Shuffler
-from sfumato.server.taking import Taker
 from sfumato.server.web import Front
 
 __all__ = ["serve"]
@@ -106,7 +106,7 @@ def serve(
     if certificate is not None:
         _check_certificate(*certificate)
     with Shuffler(collection, key, folder) as shuffler, _listening(host, port) as listening:
-        taker = Taker(shuffler, limits, say)
+        taker = GroupCommit(shuffler, limits, say)
         app = Front(shuffler, taker, limits, dict(collection.specification() if told is None else told), say)
         config = uvicorn.Config(
             app,

@@ -69,9 +69,9 @@ def test_several_messages_need_the_clients_that_they_were_planned_for() -> None:
 
 def test_sums_have_room_for_a_batch() -> None:
     total = ShuffledSum(epsilon=2.0, delta=1e-3, clients=10, bounds=(0.0, 1.0))
-    assert total.most_clients == 20
+    assert total.max_clients == 20
     made(total, batch_size=20, colluders=10)
-    with pytest.raises(ParameterError, match="batch_size must be at most 20, got 21; pass most_clients="):
+    with pytest.raises(ParameterError, match="batch_size must be at most 20, got 21; pass max_clients="):
         made(total, batch_size=21, colluders=11)
 
 

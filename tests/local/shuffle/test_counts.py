@@ -139,7 +139,7 @@ def test_what_cannot_be_is_refused() -> None:
         {"delta": 0.0},
         {"clients": 0},
         {"domain": range(4)},
-        {"most_clients": 3},
+        {"max_clients": 3},
     ]
     for wrong in wrongs:
         with pytest.raises(ParameterError, match=next(iter(wrong))):

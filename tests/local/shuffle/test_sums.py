@@ -177,7 +177,7 @@ def test_without_all_messages_nothing_is_told() -> None:
     assert SUM.aggregator().estimate().interval()[:2] == (-math.inf, math.inf)
     assert (
         ShuffledMean(
-            epsilon=1.0, delta=1e-6, clients=300, bounds=(-1.0, 3.0), most_clients=5000
+            epsilon=1.0, delta=1e-6, clients=300, bounds=(-1.0, 3.0), max_clients=5000
         ).device.split.bits
         > MEAN.device.split.bits
     )
@@ -233,13 +233,13 @@ def test_a_device_is_made_again_from_its_specification() -> None:
         ({"delta": 1.0}, "delta"),
         ({"clients": 0}, "clients"),
         ({"clients": 2.5}, "clients"),
-        ({"most_clients": 99}, "most_clients"),
+        ({"max_clients": 99}, "max_clients"),
         ({"bounds": (1.0, 1.0)}, "bounds"),
         ({"bounds": 3.0}, "bounds"),
         ({"steps": 0}, "steps"),
         ({"steps": 2**14 + 1}, "steps"),
         ({"steps": 2**14, "epsilon": 0.25}, "epsilon must be at least"),
-        ({"most_clients": 2**51}, "bits must be from 1 to 52"),
+        ({"max_clients": 2**51}, "bits must be from 1 to 52"),
     ],
 )
 def test_what_cannot_be_is_refused(wrong: dict[str, Any], message: str) -> None:
@@ -311,7 +311,7 @@ def test_an_audit_sees_too_few_honest_clients() -> None:
 def test_sums_beyond_64_bits_merge_and_come_back() -> None:
     """Long shares wrap around at 2^64 among many messages: a state with any total is an honest one."""
     protocol = ShuffledSum(
-        epsilon=1.0, delta=1e-6, clients=1000, most_clients=2**37, bounds=(0.0, 1.0), steps=2**13
+        epsilon=1.0, delta=1e-6, clients=1000, max_clients=2**37, bounds=(0.0, 1.0), steps=2**13
     )
     bits, made = protocol.device.split.bits, protocol.aggregator()
     assert bits >= 51
@@ -324,7 +324,7 @@ def test_sums_beyond_64_bits_merge_and_come_back() -> None:
 
 def test_clients_with_the_same_number_are_drawn_together() -> None:
     made = ShuffledMean(
-        epsilon=1.0, delta=1e-6, clients=900_000_000, most_clients=10**9, bounds=(0.0, 1.0), steps=10
+        epsilon=1.0, delta=1e-6, clients=900_000_000, max_clients=10**9, bounds=(0.0, 1.0), steps=10
     )
     values, counts = [0.0, 0.25, 1.0], [500_000_000, 300_000_000, 200_000_000]
     found = made.simulate(values, 1, counts=counts)

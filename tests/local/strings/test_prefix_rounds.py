@@ -33,13 +33,13 @@ def counted(asked: PrefixRound, people: list[str], seed: int) -> Any:
 
 @pytest.mark.parametrize("oracle", ORACLES)
 def test_rounds_find_frequent_strings(oracle: Any) -> None:
-    asked, stops = PrefixRound(epsilon=4.0, strings=WORDS, oracle=oracle, most=2000), []
+    asked, stops = PrefixRound(epsilon=4.0, strings=WORDS, oracle=oracle, max_prefixes=2000), []
     for seed in range(10):
         estimate = counted(asked, PEOPLE * 80, seed)
         stops.append(asked.stop)
         if asked.last:
             break
-        asked = asked.next(estimate, kept=8)
+        asked = asked.next(estimate, max_candidates=8)
     assert stops == [2, 3, 4, 5, 6]
     assert asked.found(estimate, 1e-6) == ["sfumat", "oil", "", "zebra"]
     assert asked.given is not None
@@ -55,7 +55,7 @@ def test_whatever_is_no_extension_is_the_last_category() -> None:
     shares = within([estimate.of(None), estimate.of("oil")], estimate.stddev.max())
     accepts_only(shares, [0.2, 0.3], swapped=[0.3, 0.2], without_the_others=[0.0, 0.375])
     assert asked.found(estimate) == ["sfu", "oil"]
-    assert None not in asked.next(estimate, kept=500).given  # type: ignore[operator]
+    assert None not in asked.next(estimate, max_candidates=500).given  # type: ignore[operator]
 
 
 def test_the_loss_and_the_spread_are_the_oracles() -> None:
@@ -89,10 +89,10 @@ def test_strings_that_nobody_has_are_seldom_found() -> None:
 
 
 def test_estimates_of_other_rounds_are_refused() -> None:
-    first = PrefixRound(epsilon=6.0, strings=Strings(length=2, alphabet="ab"), most=1)
+    first = PrefixRound(epsilon=6.0, strings=Strings(length=2, alphabet="ab"), max_prefixes=1)
     assert (first.stop, first.last) == (1, False)
     estimate = counted(first, ["ab"] * 100, 1)
-    last = first.next(estimate, kept=2)
+    last = first.next(estimate, max_candidates=2)
     assert last.last
     for call in (lambda: last.next(estimate), lambda: last.found(estimate)):
         with pytest.raises(ParameterError, match="estimate must be of this round"):

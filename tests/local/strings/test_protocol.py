@@ -241,7 +241,7 @@ def test_choosing_compares_all_four() -> None:
         assert plan.share == plan.protocol.smallest_share(100_000)
         assert 0 < plan.threshold == plan.protocol.threshold(plan.share, 100_000) < 1.2 * plan.share
         assert type(plan.protocol).__name__ in str(choice)
-    kept = {type(plan.protocol): plan.kept_bytes for plan in choice.plans}
+    kept = {type(plan.protocol): plan.stored_bytes for plan in choice.plans}
     assert kept[PrefixExtending] == 100_000 * 7
     alone = choose_strings(2.0, Strings(length=1, alphabet="01"), 100_000)
     assert set(alone.ruled_out) == {"PrefixExtending", "TreeHist"}
@@ -254,15 +254,15 @@ def test_choosing_compares_all_four() -> None:
 
 def test_parameters_that_break_a_rule() -> None:
     for change, told in (
-        ({"kept": 0}, "kept must"),
-        ({"kept": 5000}, "kept must be at most"),
+        ({"max_candidates": 0}, "max_candidates must"),
+        ({"max_candidates": 5000}, "max_candidates must be at most"),
         ({"false_positive_rate": 0.0}, "false_positive_rate must"),
         ({"levels": (6,)}, "levels must have at most"),
     ):
         with pytest.raises(ParameterError, match=told):
             PrefixExtending(**{"epsilon": 1.0, "strings": Strings(length=8), **change})  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="kept must be at most"):
-        SequenceFragmentPuzzle(epsilon=1.0, strings=Strings(length=8), kept=10**6)
+    with pytest.raises(ParameterError, match="max_candidates must be at most"):
+        SequenceFragmentPuzzle(epsilon=1.0, strings=Strings(length=8), max_candidates=10**6)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -270,7 +270,7 @@ def test_parameters_that_break_a_rule() -> None:
 def test_planned_shares_are_found_as_often_as_planned(kind: Any, weight: int) -> None:
     shape: dict[str, Any] = {"fragment": 1} if kind in KINDS[2:] else {}
     if kind is SequenceFragmentPuzzle:
-        shape["kept"] = 64
+        shape["max_candidates"] = 64
     strings, n, runs = Strings(length=4, alphabet="abcdefgh"), 10**6, 40
     protocol = kind(epsilon=2.0, strings=strings, weight=weight, **{**SMALL[kind], **shape})
     for power in (0.5, 0.9):

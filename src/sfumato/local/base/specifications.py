@@ -106,10 +106,10 @@ _FRAGMENTS: Final[Fields] = _TEXTS | {
     "size": INTEGER,
     "hashes": INTEGER,
 }
-_CANDIDATES: Final[Fields] = {"max_candidates": Field("kept", INTEGER)}
+_CANDIDATES: Final[Fields] = {"max_candidates": INTEGER}
 _PREFIXES: Final[Fields] = _TEXTS | {"levels": optional(sequence(INTEGER))} | _CANDIDATES
 _SHUFFLED: Final[Fields] = {"epsilon": NUMBER, "delta": NUMBER, "clients": INTEGER}
-_MOST: Final[Fields] = {"max_clients": Field("most_clients", optional(INTEGER))}
+_MOST: Final[Fields] = {"max_clients": optional(INTEGER)}
 _SPLIT: Final[Fields] = _SHUFFLED | _MOST | {"bounds": _NUMBERS, "steps": optional(INTEGER)}
 
 _LOCAL: Final[dict[str, tuple[str, Fields]]] = {

@@ -34,7 +34,7 @@ class ShuffledCounts(SplitProtocol[client.ShuffledCountsRandomizer]):
 
     Parameters
     ----------
-    epsilon, delta, clients, most_clients
+    epsilon, delta, clients, max_clients
         See `SplitProtocol`.
     domain : Domain
         The categories: few, as each has messages of its own. For many there is `ShuffledHistogram`.

@@ -36,7 +36,7 @@ class SplitProtocol(ShuffleProtocol[Device], Generic[Device]):
     ----------
     epsilon, delta, clients
         See `ShuffleProtocol`.
-    most_clients : int, optional
+    max_clients : int, optional
         The most clients, honest or not, whose messages are ever added up: their sum must not wrap around.
         Twice ``clients`` if left out.
 
@@ -52,32 +52,32 @@ class SplitProtocol(ShuffleProtocol[Device], Generic[Device]):
     once: also for those that the noise, and rounding at random, make. More honest clients only add noise.
 
     *All or nothing.* If one message is lost, or sent by somebody who means harm, the sum is any number. If
-    messages are missing, or those of more than `most_clients` were added up, there is no estimate (NaN).
+    messages are missing, or those of more than `max_clients` were added up, there is no estimate (NaN).
     """
 
     added: ClassVar[None] = None
     """Shares are added up modulo a power of two."""
 
-    most_clients: int | None = None
+    max_clients: int | None = None
 
     def __post_init__(self) -> None:
         clients = _check.integer("clients", self.clients, minimum=1)
-        most = 2 * clients if self.most_clients is None else self.most_clients
+        most = 2 * clients if self.max_clients is None else self.max_clients
         remedy = "it counts the honest clients too"
         object.__setattr__(
-            self, "most_clients", _check.integer("most_clients", most, minimum=clients, remedy=remedy)
+            self, "max_clients", _check.integer("max_clients", most, minimum=clients, remedy=remedy)
         )
         ShuffleProtocol.__post_init__(self)
 
     @property
     def batch(self) -> int:
         """The most clients whose messages are added up."""
-        return self.clients if self.most_clients is None else self.most_clients
+        return self.clients if self.max_clients is None else self.max_clients
 
     def check_batch(self, size: int) -> None:
         """Refuse batches whose sums might wrap around."""
         if size > self.batch:
-            _check.refuse("batch_size", f"be at most {self.batch}", size, "pass most_clients= of as many")
+            _check.refuse("batch_size", f"be at most {self.batch}", size, "pass max_clients= of as many")
 
     def _split(self, range_: int, scale: Fraction, epsilon: float, delta: float) -> Split:
         r"""Return how numbers from 0 to ``range_`` are split, with noise of a scale and its pure epsilon.

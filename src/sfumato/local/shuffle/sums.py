@@ -100,7 +100,7 @@ class _Sum(SplitProtocol[client.ShuffledSumRandomizer]):
         rng : int or numpy Generator
             A seed: this simulates, for planning.
         counts : array of int, optional
-            How many clients have each number, at most ``most_clients`` in all; one if left out.
+            How many clients have each number, at most ``max_clients`` in all; one if left out.
         """
         device, generator = self.device, seeded(rng)
         position = device._positions(np.asarray(values))  # noqa: SLF001 - the other half of one protocol
@@ -126,7 +126,7 @@ class ShuffledSum(_Sum):
 
     Parameters
     ----------
-    epsilon, delta, clients, most_clients
+    epsilon, delta, clients, max_clients
         See `SplitProtocol`; epsilon at least 2^-14.
     bounds : tuple of float
         The least and the greatest number that can be true; public, and never taken from the data.
@@ -178,7 +178,7 @@ class ShuffledMean(_Sum):
 
     Parameters
     ----------
-    epsilon, delta, clients, most_clients, bounds, steps
+    epsilon, delta, clients, max_clients, bounds, steps
         See `ShuffledSum`.
 
     Notes

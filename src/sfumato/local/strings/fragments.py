@@ -23,7 +23,7 @@ __all__ = ["Bitstogram", "FragmentProtocol", "SequenceFragmentPuzzle"]
 
 Device = TypeVar("Device", bound=client.FragmentRandomizer)
 
-_MOST_KEPT: Final = 1 << 16
+_MAX_CANDIDATES: Final = 1 << 16
 _MOST_JOINED: Final = 1 << 12
 """Beginnings of strings that go on in one bucket."""
 _MOST_PAIRS: Final = 1 << 20
@@ -176,7 +176,7 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzleRando
         ``"count-mean-sketch"`` or ``"hadamard-count-mean-sketch"``, with shorter records.
     size, hashes : int
         Of both sketches.
-    kept : int
+    max_candidates : int
         How many pairs of a hash and a fragment are kept at each place; for the server.
 
     Notes
@@ -208,21 +208,21 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzleRando
     sketch: str = "count-mean-sketch"
     size: int = 1024
     hashes: int = 128
-    kept: int = 512
+    max_candidates: int = 512
 
     def __post_init__(self) -> None:
         FragmentProtocol.__post_init__(self)
-        kept = _check.integer("kept", self.kept, minimum=1)
-        if kept > _MOST_KEPT:
-            _check.refuse("kept", "be at most 65536", kept)
-        object.__setattr__(self, "kept", kept)
+        count = _check.integer("max_candidates", self.max_candidates, minimum=1)
+        if count > _MAX_CANDIDATES:
+            _check.refuse("max_candidates", "be at most 65536", count)
+        object.__setattr__(self, "max_candidates", count)
 
     @staticmethod
     def _kind() -> type[client.SequenceFragmentPuzzleRandomizer]:
         return client.SequenceFragmentPuzzleRandomizer
 
     def _put_together(self, tables: list[NDArray[np.float64]]) -> tuple[NDArray[np.int64], Symbols]:
-        kept = [np.argsort(-scores, axis=None, kind="stable")[: self.kept] for scores in tables]
+        kept = [np.argsort(-scores, axis=None, kind="stable")[: self.max_candidates] for scores in tables]
         pairs = [np.unravel_index(places, scores.shape) for places, scores in zip(kept, tables, strict=True)]
         buckets, strings = [np.zeros(0, np.int64)], [np.zeros((0, self.strings.length), np.uint16)]
         whole = reduce(np.intersect1d, [named for named, _ in pairs])
@@ -236,7 +236,7 @@ class SequenceFragmentPuzzle(FragmentProtocol[client.SequenceFragmentPuzzleRando
         return np.concatenate(buckets), np.concatenate(strings)
 
     def _let_through(self, choices: int) -> float:
-        return min(1.0, self.kept / (self.buckets * choices))
+        return min(1.0, self.max_candidates / (self.buckets * choices))
 
     def chance(self, share: float, respondents: float) -> float:
         """Return about how likely a string becomes a candidate; see `StringsProtocol`."""

@@ -40,7 +40,7 @@ class StringsPlan:
         About the estimate of a share above which a candidate is found.
     bytes : int
         Of a report.
-    kept_bytes : int
+    stored_bytes : int
         What an aggregator keeps, for all reports.
     """
 
@@ -48,7 +48,7 @@ class StringsPlan:
     share: float
     threshold: float
     bytes: int
-    kept_bytes: int
+    stored_bytes: int
 
 
 @final
@@ -65,13 +65,13 @@ class StringsChoice(Choice[StringsPlan]):
 
     def __str__(self) -> str:
         lines = [
-            f"{'protocol':<26}{'share':>10}{'threshold':>11}{'weight':>8}{'questions':>11}{'bytes':>7}{'kept':>13}"
+            f"{'protocol':<26}{'share':>10}{'threshold':>11}{'weight':>8}{'questions':>11}{'bytes':>7}{'stored':>13}"
         ]
         for plan in self.plans:
             device = plan.protocol.device
             lines.append(
                 f"{type(plan.protocol).__name__:<26}{plan.share:>10.4f}{plan.threshold:>11.4f}{device.weight:>8}"
-                f"{device.questions:>11}{plan.bytes:>7}{plan.kept_bytes:>13,}"
+                f"{device.questions:>11}{plan.bytes:>7}{plan.stored_bytes:>13,}"
             )
         return self._table(*lines)
 
@@ -137,13 +137,13 @@ def choose_strings(
                 continue
             share = protocol.smallest_share(count, power)
             if best is None or share < best.share:
-                kept = protocol.kept_bytes(count)
+                stored = protocol.stored_bytes(count)
                 best = StringsPlan(
                     protocol=protocol,
                     share=share,
                     threshold=protocol.threshold(share, count),
                     bytes=protocol.device.width,
-                    kept_bytes=kept,
+                    stored_bytes=stored,
                 )
         if best is not None and best.share < 1:
             plans.append(best)
@@ -161,7 +161,7 @@ def _tried(kind: type[Any], strings: Strings, respondents: int) -> Iterator[dict
         # By hashing, each extension is asked of each report; by a sketch, of each function.
         most = _WORK // respondents if kind is PrefixExtending else _LOOKED_UP
         for levels in _levels(strings, most, 64):
-            yield from ({"weight": weight, "levels": levels, "kept": 64} for weight in _WEIGHTS)
+            yield from ({"weight": weight, "levels": levels, "max_candidates": 64} for weight in _WEIGHTS)
         return
     fragments = range(1, strings.length + 1)
     for fragment in (one for one in fragments if strings.base**one <= _LOOKED_UP // _PIECES):
@@ -171,14 +171,14 @@ def _tried(kind: type[Any], strings: Strings, respondents: int) -> Iterator[dict
         yield from ({"weight": weight, "fragment": fragment, "buckets": buckets} for weight in _WEIGHTS)
 
 
-def _levels(strings: Strings, most: int, kept: int) -> Iterator[tuple[int, ...]]:
+def _levels(strings: Strings, most: int, max_candidates: int) -> Iterator[tuple[int, ...]]:
     """Yield lengths of prefixes with at most so many extensions from one to the next, in even steps."""
     length, seen = strings.length, set()
     firsts = [at for at in range(1, length) if strings.number_of_endings(at) <= max(most, strings.base)]
     steps = [
         at
         for at in range(1, length)
-        if kept * strings.number_of_endings(at) <= max(most, kept * strings.base)
+        if max_candidates * strings.number_of_endings(at) <= max(most, max_candidates * strings.base)
     ]
     for first in firsts[-3:]:
         for step in steps:

@@ -42,11 +42,11 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
     start, given
         See `sfumato.local.device.PrefixRoundRandomizer`; by default those of the first round.
     stop : int, optional
-        The length of the prefixes that are reported. None goes as far as ``most`` prefixes allow, by one
-        character at least.
+        The length of the prefixes that are reported. None goes as far as ``max_prefixes`` prefixes allow, by
+        one character at least.
     oracle : type of Oracle
         The frequency oracle of a round.
-    most : int
+    max_prefixes : int
         See ``stop``.
 
     Notes
@@ -86,7 +86,7 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
     given: tuple[Any, ...] | None = None
     stop: int | None = None
     oracle: type[Oracle[Any]] = ProjectiveGeometryResponse
-    most: int = _PREFIXES
+    max_prefixes: int = _PREFIXES
     device: client.PrefixRoundRandomizer = field(init=False, repr=False, compare=False)
     inner: Oracle[Any] = field(init=False, repr=False, compare=False)
     domain: Domain = field(init=False, repr=False, compare=False)
@@ -121,7 +121,7 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
 
     def _farthest(self, given: int) -> int:
         """Return how far prefixes go on, so that there are at most so many."""
-        most, stop = _check.integer("most", self.most, minimum=1), self.start + 1
+        most, stop = _check.integer("max_prefixes", self.max_prefixes, minimum=1), self.start + 1
         while (
             stop < self.strings.length
             and given * self.strings.number_of_endings(stop + 1 - self.start) <= most
@@ -153,14 +153,14 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
         told = self.inner.estimate(totals, reports, simulated=simulated)
         return replace(told, domain=self.domain)
 
-    def next(self, estimate: Estimate, kept: int = 64, stop: int | None = None) -> PrefixRound:
+    def next(self, estimate: Estimate, max_candidates: int = 64, stop: int | None = None) -> PrefixRound:
         """Return the next round, about the prefixes with the greatest estimates.
 
         Parameters
         ----------
         estimate : Estimate
             Of this round.
-        kept : int
+        max_candidates : int
             How many prefixes go on.
         stop : int, optional
             How far they go on.
@@ -175,7 +175,7 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
             _check.refuse("estimate", "be of a round before the last", "one of the last", "see found()")
         if not estimate.reports:
             _check.refuse("estimate", "be of at least 1 report", 0, "collect some: they choose the prefixes")
-        count = _check.integer("kept", kept, minimum=1)
+        count = _check.integer("max_candidates", max_candidates, minimum=1)
         texts = [text for text, _ in estimate.top(count + 1) if text is not None][:count]
         return replace(self, start=self.device.stop, given=tuple(texts), stop=stop)
 

@@ -25,7 +25,7 @@ __all__ = ["PrefixExtending", "PrefixProtocol", "TreeHist"]
 
 Device = TypeVar("Device", bound=client.PrefixRandomizer)
 
-_MOST_KEPT: Final = 1 << 12
+_MAX_CANDIDATES: Final = 1 << 12
 _MOST_EXTENDED: Final = 1 << 22
 
 
@@ -39,19 +39,19 @@ class PrefixProtocol(StringsProtocol[Device]):
         See `StringsProtocol`.
     levels : tuple of int, optional
         The lengths of the prefixes; see `sfumato.local.device.PrefixExtendingRandomizer`.
-    kept : int
+    max_candidates : int
         How many prefixes go on from a level, or how many would by chance alone; for the server.
     """
 
     levels: tuple[int, ...] | None = None
-    kept: int = 64
+    max_candidates: int = 64
 
     def __post_init__(self) -> None:
         StringsProtocol.__post_init__(self)
-        kept = _check.integer("kept", self.kept, minimum=1)
-        if kept > _MOST_KEPT:
-            _check.refuse("kept", f"be at most {_MOST_KEPT}", kept)
-        object.__setattr__(self, "kept", kept)
+        count = _check.integer("max_candidates", self.max_candidates, minimum=1)
+        if count > _MAX_CANDIDATES:
+            _check.refuse("max_candidates", f"be at most {_MAX_CANDIDATES}", count)
+        object.__setattr__(self, "max_candidates", count)
         if max(self._extended()) > _MOST_EXTENDED:
             _check.refuse(
                 "levels",
@@ -64,7 +64,7 @@ class PrefixProtocol(StringsProtocol[Device]):
         """Return how many extensions are looked at, level by level, the whole strings last."""
         ends = [*self.device.lengths, self.strings.length]
         steps = [self.strings.number_of_endings(stop - start) for start, stop in pairwise(ends)]
-        return [self.strings.number_of_endings(ends[0]), *(self.kept * step for step in steps)]
+        return [self.strings.number_of_endings(ends[0]), *(self.max_candidates * step for step in steps)]
 
     @abstractmethod
     def _going_on(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -80,14 +80,14 @@ class PrefixProtocol(StringsProtocol[Device]):
             scores = told.scores(hashed_rows(rows, self.device.key, "whole"))
             going = np.flatnonzero(self._going_on(scores))
             following = [*self.device.lengths, self.strings.length][question + 1]
-            most = min(_MOST_KEPT, _MOST_EXTENDED // self.strings.number_of_endings(following - stop))
+            most = min(_MAX_CANDIDATES, _MOST_EXTENDED // self.strings.number_of_endings(following - stop))
             rows = rows[going[np.argsort(-scores[going], kind="stable")[:most]]]
         return self.strings.extended(rows, self.strings.length)
 
     def chance(self, share: float, respondents: float) -> float:
         """Return about how likely a string becomes a candidate; see `StringsProtocol`."""
         none, some = self.deviations(share, respondents)
-        noise = [-ndtri(min(1.0, self.kept / extensions)) for extensions in self._extended()[:-1]]
+        noise = [-ndtri(min(1.0, self.max_candidates / extensions)) for extensions in self._extended()[:-1]]
         return prod(float(ndtr((share - z * none) / some)) for z in noise)
 
     def tested(self, share: float) -> float:
@@ -102,7 +102,7 @@ class PrefixExtending(PrefixProtocol[client.PrefixExtendingRandomizer]):
 
     Parameters
     ----------
-    epsilon, strings, weight, key, false_positive_rate, levels, kept
+    epsilon, strings, weight, key, false_positive_rate, levels, max_candidates
         See `PrefixProtocol`.
 
     Notes
@@ -112,7 +112,7 @@ class PrefixExtending(PrefixProtocol[client.PrefixExtendingRandomizer]):
 
     Respondents are split over the levels and the whole string. Reports are by `OptimalLocalHashing` of
     fingerprints of 32 bits, so any extension can be asked about, and all reports are kept until the end: some
-    seven bytes each. The ``kept`` extensions with the greatest estimates go on.
+    seven bytes each. The ``max_candidates`` extensions with the greatest estimates go on.
 
     References
     ----------
@@ -138,10 +138,10 @@ class PrefixExtending(PrefixProtocol[client.PrefixExtendingRandomizer]):
 
     def _going_on(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
         chosen = np.zeros(len(scores), np.bool_)
-        chosen[np.argsort(-scores, kind="stable")[: self.kept]] = True
+        chosen[np.argsort(-scores, kind="stable")[: self.max_candidates]] = True
         return chosen
 
-    def kept_bytes(self, respondents: int) -> int:
+    def stored_bytes(self, respondents: int) -> int:
         """Return how much a keeper keeps: all records."""
         return respondents * self.device.width
 
@@ -171,7 +171,7 @@ class TreeHist(CountedStrings[client.TreeHistRandomizer], PrefixProtocol[client.
 
     Parameters
     ----------
-    epsilon, strings, weight, key, false_positive_rate, levels, kept
+    epsilon, strings, weight, key, false_positive_rate, levels, max_candidates
         See `PrefixProtocol`. A weight of 0 splits epsilon as the paper does; splitting the respondents finds
         smaller shares for an epsilon up to about 4.
     size, hashes : int
@@ -183,10 +183,10 @@ class TreeHist(CountedStrings[client.TreeHistRandomizer], PrefixProtocol[client.
     `sfumato.local.device.TreeHistRandomizer`.
 
     An aggregator keeps a sketch for each level and one of whole strings. An extension goes on if its estimate
-    is above the normal quantile that lets through ``kept`` of those without respondents, on average; of those
-    at most the 4,096 best, and fewer where they would have more than 2^22 extensions, since a few forged
-    reports may raise all estimates at once. The paper's sketch has random signs, where this one takes off the
-    mean of what collisions add: that leaves no bias either, and the same variance.
+    is above the normal quantile that lets through ``max_candidates`` of those without respondents, on
+    average; of those at most the 4,096 best, and fewer where they would have more than 2^22 extensions, since
+    a few forged reports may raise all estimates at once. The paper's sketch has random signs, where this one
+    takes off the mean of what collisions add: that leaves no bias either, and the same variance.
 
     References
     ----------
@@ -213,5 +213,5 @@ class TreeHist(CountedStrings[client.TreeHistRandomizer], PrefixProtocol[client.
         return client.TreeHistRandomizer
 
     def _going_on(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        least = -ndtri(min(1.0, self.kept / max(1, len(scores))))
+        least = -ndtri(min(1.0, self.max_candidates / max(1, len(scores))))
         return np.asarray(scores >= least)

@@ -116,7 +116,7 @@ class StringsProtocol(ReportProtocol[Device, HeavyHitters], Generic[Device]):
         """Return about how many candidates there are, if that many strings have at least a share."""
 
     @abstractmethod
-    def kept_bytes(self, respondents: int) -> int:
+    def stored_bytes(self, respondents: int) -> int:
         """Return how much an aggregator keeps, for so many respondents."""
 
     @property
@@ -277,7 +277,7 @@ class CountedStrings(StringsProtocol[Device], LocalProtocol[Device, HeavyHitters
         """What one report adds to a total at least and at most."""
         return -1, 1
 
-    def kept_bytes(self, respondents: int) -> int:
+    def stored_bytes(self, respondents: int) -> int:
         """Return how much an aggregator keeps: the same for any number of respondents."""
         return 8 * self.totals
 

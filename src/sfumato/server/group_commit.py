@@ -14,7 +14,7 @@ from typing import Final, final
 from sfumato.server.limits import Limits
 from sfumato.server.shuffler import Shuffler
 
-__all__ = ["Busy", "NotStored", "Taker"]
+__all__ = ["Busy", "NotStored", "GroupCommit"]
 
 _GROUP: Final = 2048
 _MOST_BYTES: Final = 1 << 28
@@ -46,7 +46,7 @@ class _Waiting:
 
 
 @final
-class Taker:
+class GroupCommit:
     """Hands envelopes to a shuffler in a thread of its own, in groups: one transaction for all that wait.
 
     Parameters
