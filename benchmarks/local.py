@@ -101,7 +101,7 @@ def measure(job: Job, people: int, epsilon: float, runs: int) -> None:
         aggregator = oracle.aggregator()
         servers.append(timed(partial(counted, aggregator, clients[-1][2])))
     estimate = servers[-1][2]
-    error = float(np.sum((estimate.raw - truth) ** 2) / np.sum(oracle.spread.variance(truth) / people))
+    error = float(np.sum((estimate.raw - truth) ** 2) / np.sum(oracle.error_model.variance(truth) / people))
     lower, upper, _ = estimate.interval(0.95)
     held = float(np.mean((lower <= truth) & (truth <= upper)))
     (client, client_cpu), (server, server_cpu) = (min(row[:2] for row in rows) for rows in (clients, servers))

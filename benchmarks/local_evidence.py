@@ -115,7 +115,7 @@ def frequency(name: str, epsilon: float, repeats: int) -> Row:
     counts = np.rint(SHARES * 1_000_000).astype(np.int64)
     truth, generator = counts / counts.sum(), np.random.default_rng(1)
     found = [oracle.simulate(counts, generator) for _ in range(repeats)]
-    squares, held = _shares(found, truth, oracle.spread.variance(truth) / counts.sum())
+    squares, held = _shares(found, truth, oracle.error_model.variance(truth) / counts.sum())
     return _row(name, epsilon, f"{repeats:,} by counts, 64 shares", squares, held)
 
 
@@ -182,7 +182,9 @@ def questions(name: str, epsilon: float, repeats: int) -> Row:
     parts = []
     for at, truth in enumerate(truths):
         own = many[0][at]
-        parts.append(_shares([each[at] for each in many], truth, own.spread.variance(truth) / own.reports))
+        parts.append(
+            _shares([each[at] for each in many], truth, own.error_model.variance(truth) / own.reports)
+        )
     squares, held = (np.concatenate([part[side] for part in parts], axis=1) for side in (0, 1))
     return _row(name, epsilon, f"{repeats:,} by counts, 10 shares", squares, held)
 
@@ -216,7 +218,7 @@ def marginals(name: str, epsilon: float, repeats: int) -> Row:
     for pair, other in zip(pairs, (2, 1, 0), strict=True):
         truth = table.sum(axis=other).ravel()
         found = [estimate.marginal(*pair) for estimate in many]
-        theory = found[0].spread.variance(truth) / found[0].reports
+        theory = found[0].error_model.variance(truth) / found[0].reports
         parts.append(_shares(found, truth, theory))
     squares, held = (np.concatenate([part[side] for part in parts], axis=1) for side in (0, 1))
     return _row(name, epsilon, f"{repeats:,} by counts, 26 cells", squares, held)

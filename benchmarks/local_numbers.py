@@ -55,7 +55,7 @@ def _questions(kind: str, people: int, epsilon: float) -> Made:
         for at, estimate in enumerate(found):
             truth = np.bincount(rows[:, at], minlength=len(domains[at])) / people
             square += float(((estimate.raw - truth) ** 2).sum())
-            theory += float(estimate.spread.variance(truth).sum()) / estimate.reports
+            theory += float(estimate.error_model.variance(truth).sum()) / estimate.reports
         return square, theory
 
     return protocol, rows, error

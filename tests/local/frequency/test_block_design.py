@@ -39,9 +39,9 @@ def test_no_bias_and_the_stated_covariance_over_all_reports(kind: Any, epsilon: 
         share * ((parts * law[:, None]).T @ parts - np.outer(mean, mean))
         for share, law, mean in zip(shares, laws, means, strict=True)
     )
-    stated = oracle.spread.covariance(shares, np.arange(count))
+    stated = oracle.error_model.covariance(shares, np.arange(count))
     assert np.allclose(stated, exact, atol=1e-9 * abs(exact).max())
-    assert np.allclose(oracle.spread.variance(shares), np.diag(exact))
+    assert np.allclose(oracle.error_model.variance(shares), np.diag(exact))
     # The loss supposes the least overlap of two supports.
     supports = np.array([device.supporting(code) for code in range(count)])
     both = min(int((one & other).sum()) for at, one in enumerate(supports) for other in supports[:at])
@@ -72,7 +72,7 @@ def test_large_domains_are_counted_as_they_are_reported(kind: Any, epsilon: floa
     assert oracle.simulate_counts(counts, 2).sum() == aggregator.totals.sum() == members * n
     for estimate in (aggregator.estimate(), oracle.simulate(counts, 2)):
         away = estimate.frequencies - counts / n
-        stated = oracle.spread.variance(counts / n) / n
+        stated = oracle.error_model.variance(counts / n) / n
 
         def check(variances: Any, away: Any = away) -> None:
             # 700 estimates: false alarms below 1e-9 all together.
@@ -105,14 +105,14 @@ def test_intervals_of_a_crowded_block_are_wider() -> None:
     covers(int(np.sum(held)), np.size(held), claimed=0.97, most=0.96, under=0.93)
     assert found[0].variances[0] > 2 * found[0].variances[-1]
     square = np.mean([(e.frequencies - truth) ** 2 for e in found], axis=0)
-    assert abs((square / (oracle.spread.variance(truth) / counts.sum())).mean() - 1) < 0.05
+    assert abs((square / (oracle.error_model.variance(truth) / counts.sum())).mean() - 1) < 0.05
     assert np.isnan(oracle.aggregator().estimate().frequencies).all()
 
 
 def test_variances_of_large_blocks_are_told_by_the_reports() -> None:
     oracle = HadamardResponse(epsilon=3.0, domain=Domain(range(2000)))
     counts = np.where(np.arange(2000) < oracle.device.size - 1, 400, 50)
-    stated = oracle.spread.variance(counts / counts.sum()) / counts.sum()
+    stated = oracle.error_model.variance(counts / counts.sum()) / counts.sum()
     # From estimates, with those below 0 cut off, the shares of blocks would come out several times too large.
     assert np.allclose(oracle.simulate(counts, 1).variances, stated, rtol=0.05)
 

@@ -42,7 +42,7 @@ def test_whole_reports_over_many_families_have_the_stated_moments(kind: Any) -> 
     n = len(values)
     # A family's own part, which the notes of `SketchOracle` have beside the stated one.
     family = (np.sum(shares**2) - shares**2) * n / 4096 / 7
-    stated = (oracle.spread.variance(shares) + family) / n
+    stated = (oracle.error_model.variance(shares) + family) / n
     square = float((error**2).mean(axis=0).sum())
 
     def check(variances: Any) -> None:
@@ -72,7 +72,7 @@ def test_bit_flips_have_the_stated_moments(asked: int) -> None:
     device = oracle.device
     records = oracle.randomize_batch(np.tile(values, repeats), 1).records.reshape(repeats, n, device.width)
     error = np.array([oracle.shares(oracle.tally(part), n) for part in records]) - shares
-    stated = oracle.spread.variance(shares) / n
+    stated = oracle.error_model.variance(shares) / n
     have_moments(error, stated, tells=0.25, kurtosis=3.4)
     matrix = error.T @ error / repeats
     off = matrix[~np.eye(7, dtype=bool)]

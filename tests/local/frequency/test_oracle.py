@@ -35,7 +35,7 @@ def test_the_simulator_has_the_moments_that_are_stated(kind: Any) -> None:
     repeats, n, shares = 12_000, int(COUNTS.sum()), COUNTS / COUNTS.sum()
     generator = np.random.default_rng(1)
     drawn = np.array([oracle.shares(oracle.simulate_counts(COUNTS, generator), n) for _ in range(repeats)])
-    stated = oracle.spread.variance(shares) / n
+    stated = oracle.error_model.variance(shares) / n
     have_moments(drawn - shares, stated, tells=0.15)
     assert oracle.variance(n, 0.7) == pytest.approx(stated[0])
     # The mean of seven variances is known to 0.5 %: 6.2 times that is 3 %.
@@ -43,7 +43,7 @@ def test_the_simulator_has_the_moments_that_are_stated(kind: Any) -> None:
     whole = within(square, 0.03 / SEVEN_SIGMA * square)
     accepts_only(whole, stated.sum(), a_twentieth_less=0.95 * stated.sum(), more=1.05 * stated.sum())
     matrix = (drawn - shares).T @ (drawn - shares) / repeats
-    expected = oracle.spread.covariance(shares, np.arange(7)) / n
+    expected = oracle.error_model.covariance(shares, np.arange(7)) / n
     scale = np.sqrt(np.outer(stated, stated) * 2 / repeats)
     accepts_only(
         within(matrix, scale), expected, a_sixth_more=7 / 6 * expected, a_sixth_less=5 / 6 * expected
@@ -61,7 +61,7 @@ def test_reports_one_by_one_have_the_law_of_the_simulator(kind: Any, epsilon: fl
     estimate = aggregator.estimate()
     assert aggregator.accepted == len(values)
     shares = COUNTS / COUNTS.sum()
-    stated = np.sqrt(oracle.spread.variance(shares) / len(values))
+    stated = np.sqrt(oracle.error_model.variance(shares) / len(values))
     accepts_only(within(estimate.frequencies, stated), shares, reversed=shares[::-1], even=np.full(7, 1 / 7))
 
 

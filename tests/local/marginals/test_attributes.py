@@ -56,14 +56,14 @@ def test_spreads_and_intervals(kind: Any, oracle: Any) -> None:
         low, high, _ = estimate.interval(0.95)
         hits += (low <= SHARES[1]) & (SHARES[1] <= high)
     errors = np.array(found) - SHARES[1]
-    stated = (estimate.spread.variance(SHARES[1]) / np.mean(asked)).astype(float)
+    stated = (estimate.error_model.variance(SHARES[1]) / np.mean(asked)).astype(float)
     have_moments(errors, stated, tells=0.55, kurtosis=3.5)
     planned = np.array([protocol.variance(n, float(share))[1] for share in SHARES[1]])
     assert planned == pytest.approx(
         stated, rel=0.1
     )  # how many are asked, and left out, is drawn in each part
     matrix = errors.T @ errors / repeats
-    expected = estimate.spread.covariance(SHARES[1], np.arange(5)) / np.mean(asked)
+    expected = estimate.error_model.covariance(SHARES[1], np.arange(5)) / np.mean(asked)
     found_matrix = within(matrix, 1.3 * np.sqrt(np.outer(stated, stated) * 2 / repeats))
     accepts_only(found_matrix, expected, twice=2 * expected)
     covers(hits, repeats, claimed=0.9995)

@@ -50,7 +50,7 @@ def errors_of(protocol: Any, repeats: int, n: int, covered: list[Any] | None = N
     first = protocol.simulate(KINDS, people, generator)
     free = {
         attributes: np.linalg.pinv(
-            first.marginal(*attributes).spread.covariance(shares, np.arange(len(shares))) / n,
+            first.marginal(*attributes).error_model.covariance(shares, np.arange(len(shares))) / n,
             rcond=1e-9,
             hermitian=True,
         )

@@ -131,14 +131,14 @@ def test_variances_are_those_of_the_weights(oracle: Any, size: int, branching: i
     )
     shape, truth = protocol.device.shape, np.random.default_rng(1).dirichlet(np.full(size, 0.7))
     asked = [400 + 100 * level for level in range(shape.levels)]
-    spread = protocol.spread(asked)
+    spread = protocol.error_model(asked)
     weights, _ = linear(
         lambda given: from_nodes(shape, given, spread.alphas), [len(x) for x in nodes_of(shape)], size
     )
     parts = []
     for level, matrix in zip(protocol.levels, nodes_of(shape), strict=True):
         shares = matrix @ truth
-        fixed = level.spread.covariance(shares, np.arange(len(shares)))
+        fixed = level.error_model.covariance(shares, np.arange(len(shares)))
         parts.append(fixed + np.diag(shares) - np.outer(shares, shares))
     check_all_ranges(spread, weights, parts, asked, truth)
 
@@ -174,7 +174,7 @@ def test_variances_of_coefficients(oracle: Any, size: int, epsilon: float) -> No
         mean = total @ told
         parts.append(told.T @ (total[:, None] * told) - np.outer(mean, mean))
         np.testing.assert_allclose(mean, shares[0::2] - shares[1::2], atol=1e-9)
-    check_all_ranges(protocol.spread(asked), weights, parts, asked, truth)
+    check_all_ranges(protocol.error_model(asked), weights, parts, asked, truth)
 
 
 def check_all_ranges(
@@ -200,13 +200,13 @@ def test_a_level_that_nobody_was_asked_of() -> None:
     even = np.arange(9) / 8
     whole, half = (np.array([0]), np.array([7])), (np.array([0]), np.array([3]))
     leaf = np.array([1]), np.array([1])
-    without_leaves = protocol.spread([10, 10, 0])
+    without_leaves = protocol.error_model([10, 10, 0])
     assert without_leaves.variance(*whole, even)[0] == 0
     assert np.isfinite(without_leaves.variance(*half, even)[0])
     assert np.isinf(without_leaves.variance(*leaf, even)[0])
-    assert np.isfinite(protocol.spread([10, 0, 10]).variance(*leaf, even)[0])
-    assert np.isinf(protocol.spread([0, 0, 0]).variance(*half, even)[0])
-    assert np.isfinite(protocol.spread([10, 0, 0]).variance(*half, even)[0])
+    assert np.isfinite(protocol.error_model([10, 0, 10]).variance(*leaf, even)[0])
+    assert np.isinf(protocol.error_model([0, 0, 0]).variance(*half, even)[0])
+    assert np.isfinite(protocol.error_model([10, 0, 0]).variance(*half, even)[0])
     totals = protocol.aggregator().totals
     totals[-3:] = [1, 0, 0]
     totals[:2] = [1, 0]

@@ -114,7 +114,7 @@ def test_variances_are_those_of_all_reports(sizes: tuple[int, int], oracle: Any,
     pairs = list(product(zip(*rows_of, strict=True), zip(*columns_of, strict=True)))
     first = np.array([[one[0], other[0]] for one, other in pairs])
     last = np.array([[one[1], other[1]] for one, other in pairs])
-    found = protocol.spread(asked).variance(first.T, last.T, reach)
+    found = protocol.error_model(asked).variance(first.T, last.T, reach)
     for at, (low, high) in enumerate(zip(first, last, strict=True)):
         inside = np.zeros(sizes)
         inside[low[0] : high[0] + 1, low[1] : high[1] + 1] = 1

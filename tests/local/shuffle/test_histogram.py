@@ -116,10 +116,10 @@ def test_estimates_have_the_moments_that_are_stated() -> None:
     generator = np.random.default_rng(1)
     estimates = [protocol().simulate(COUNTS, generator) for _ in range(repeats)]
     drawn = np.array([estimate.frequencies for estimate in estimates])
-    stated = protocol().spread().variance(shares) / n
+    stated = protocol().error_model().variance(shares) / n
     have_moments(drawn - shares, stated, tells=0.2)
     matrix = (drawn - shares).T @ (drawn - shares) / repeats
-    expected = protocol().spread().covariance(shares, np.arange(7)) / n
+    expected = protocol().error_model().covariance(shares, np.arange(7)) / n
     found = within(matrix, np.sqrt(np.outer(stated, stated) * 2 / repeats))
     accepts_only(found, expected, a_fifth_less=0.8 * expected, a_quarter_more=1.25 * expected)
     held = [(e.interval(0.95).lower <= shares) & (shares <= e.interval(0.95).upper) for e in estimates]
@@ -139,7 +139,7 @@ def test_messages_one_by_one_have_the_law_of_the_simulator() -> None:
     estimate, shares = whole.estimate(), COUNTS / COUNTS.sum()
     assert estimate.reports == len(values)
     assert estimate.simulated
-    stated = np.sqrt(protocol().spread().variance(shares) / len(values))
+    stated = np.sqrt(protocol().error_model().variance(shares) / len(values))
     accepts_only(within(estimate.frequencies, stated), shares, in_another_order=np.roll(shares, 1))
     assert np.isnan(protocol().aggregator().estimate().frequencies).all()
 

@@ -200,12 +200,12 @@ def test_a_spread_is_an_inner_one_and_more() -> None:
     aggregator = protocol.aggregator()
     aggregator.add_batch(protocol.randomize_batch(VALUES, 1))
     estimate = aggregator.estimate()
-    inner = estimate.spread.inner
+    inner = estimate.error_model.inner
     shares = np.clip(estimate.frequencies, 0, 1)
-    more = estimate.spread.variance(shares) - inner.variance(shares)
+    more = estimate.error_model.variance(shares) - inner.variance(shares)
     assert (more > 0).all()
     rows = np.array([0, 2])
-    difference = estimate.spread.covariance(shares, rows) - inner.covariance(shares, rows)
+    difference = estimate.error_model.covariance(shares, rows) - inner.covariance(shares, rows)
     assert difference[[0, 1], rows] == pytest.approx(more[rows])
     assert np.count_nonzero(difference) == 2
 

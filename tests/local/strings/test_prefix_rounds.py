@@ -62,7 +62,7 @@ def test_the_loss_and_the_spread_are_the_oracles() -> None:
     asked = PrefixRound(epsilon=1.0, strings=WORDS)
     estimate = counted(asked, PEOPLE, 1)
     assert asked.privacy_loss == asked.inner.privacy_loss == estimate.loss
-    assert estimate.spread == asked.inner.spread
+    assert estimate.error_model == asked.inner.error_model
     assert asked.privacy_loss.epsilon(0.0) <= 1.0
     whole, left, right = (asked.aggregator() for _ in range(3))
     batches = [asked.randomize_batch(PEOPLE, seed) for seed in (1, 2)]

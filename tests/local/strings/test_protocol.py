@@ -159,7 +159,7 @@ def repeated(kind: Any, weight: int, repeats: int, n: int) -> tuple[Any, Any, in
         # That of a share of 0 cannot begin above it, and is missed half as often.
         held.append(((lower <= truth) & (truth <= upper))[truth > 0])
         errors.append((told.frequencies - truth)[order])
-        stated.append((told.spread.variance(truth) / told.reports)[order])
+        stated.append((told.error_model.variance(truth) / told.reports)[order])
         wrong += any(SHARES[text] == 0 for text in told.found)
     return np.array(errors), np.array(stated), int(np.sum(held)), wrong
 
@@ -302,7 +302,7 @@ def test_simulated_counts_have_the_law_of_reports(kind: Any, weight: int) -> Non
         assert told.simulated
         assert told.respondents == n
         errors.append((told.frequencies - truth)[order])
-        stated.append((told.spread.variance(truth) / told.reports)[order])
+        stated.append((told.error_model.variance(truth) / told.reports)[order])
     told_variances = np.array(stated)
     check = stray(errors, SEVEN_SIGMA * np.sqrt(2 / (runs * len(SHARES))))
     accepts_only(check, told_variances, a_third_less=told_variances / 1.5, half_more=1.5 * told_variances)

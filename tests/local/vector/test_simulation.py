@@ -56,7 +56,7 @@ def test_errors_are_those_that_are_stated_and_intervals_cover(kind: Any, oracle:
     for at, truth in enumerate(SHARES):
         raw = np.array([estimates[at].raw for estimates in many])
         own = many[0][at]
-        stated = own.spread.variance(truth) / own.reports
+        stated = own.error_model.variance(truth) / own.reports
         have_moments(raw - truth, stated, tells=0.45)
         ends = [estimates[at].interval(0.95) for estimates in many]
         held.append(np.sum([(end.lower <= truth) & (truth <= end.upper) for end in ends], axis=0))

@@ -13,7 +13,7 @@ from sfumato.local.device.marginals.attributes import FakeDataRandomizer
 from sfumato.local.frequency.estimate import Estimate
 from sfumato.local.frequency.oracle import SupportOracle
 from sfumato.local.frequency.support import Support
-from sfumato.local.frequency.variance import Spread
+from sfumato.local.frequency.variance import ErrorModel
 from sfumato.local.marginals.attributes import AttributesProtocol
 from sfumato.privacy.leaves.declared import PureDP
 from sfumato.privacy.loss import PrivacyLoss
@@ -53,7 +53,7 @@ class FakeData(AttributesProtocol[FakeDataRandomizer]):
         worst = max(oracle.privacy_loss.epsilon(0.0) for oracle in self.oracles)
         return PureDP(worst, neighboring=Neighboring.REPLACE_ONE)
 
-    def _spreads(self) -> tuple[tuple[Spread, int], ...]:
+    def _error_models(self) -> tuple[tuple[ErrorModel, int], ...]:
         return tuple((self._support(oracle), 1) for oracle in self.oracles)
 
     def _simulate(
@@ -89,7 +89,7 @@ class FakeData(AttributesProtocol[FakeDataRandomizer]):
                 domain=oracle.domain,
                 reports=reports,
                 raw=support.shares(own, reports),
-                spread=support,
+                error_model=support,
                 loss=self.privacy_loss,
                 simulated=simulated,
             )

@@ -15,14 +15,14 @@ from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.frequency.noisy_histogram import NoisyHistogramRandomizer
 from sfumato.local.frequency.oracle import Oracle, SupportOracle
 from sfumato.local.frequency.support import Support
-from sfumato.local.frequency.variance import Array, Spread
+from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.numerics.exact import exp_bounds
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.leaves.discrete_laplace import DiscreteLaplace
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.neighboring import Neighboring
 
-__all__ = ["NoiseSpread", "SummationHistogram", "ThresholdHistogram"]
+__all__ = ["NoiseErrorModel", "SummationHistogram", "ThresholdHistogram"]
 
 _BITS: Final = 160
 
@@ -69,10 +69,10 @@ class SummationHistogram(Oracle[NoisyHistogramRandomizer]):
         return histogram_loss(self.device)
 
     @property
-    def spread(self) -> Spread:
+    def error_model(self) -> ErrorModel:
         """How far estimates stray: by the noise alone."""
         half = float(1 / (2 * self.device.scale))
-        return NoiseSpread(1 / (2 * math.sinh(half) ** 2) / self.device.steps**2)
+        return NoiseErrorModel(1 / (2 * math.sinh(half) ** 2) / self.device.steps**2)
 
     def tally(self, records: Records) -> NDArray[np.int64]:
         """Add up the numbers of steps."""
@@ -169,8 +169,8 @@ def histogram_loss(device: NoisyHistogramRandomizer) -> PrivacyLoss:
 
 @final
 @dataclass(frozen=True, slots=True)
-class NoiseSpread(Spread):
-    """The spread of estimates whose noise is the same whatever is true, and independent.
+class NoiseErrorModel(ErrorModel):
+    """The error model of estimates whose noise is the same whatever is true, and independent.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.frequency import bit_flip as client
 from sfumato.local.frequency.oracle import Oracle
-from sfumato.local.frequency.variance import Array, Spread, quadratic_ends
+from sfumato.local.frequency.variance import Array, ErrorModel, quadratic_ends
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
@@ -24,8 +24,8 @@ _BLOCK: Final = 1 << 14
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Flips(Spread):
-    """The spread of means of centred bits: linear in the share, and none of it shared by two categories.
+class _Flips(ErrorModel):
+    """The error model of means of centred bits: linear in the share, and none of it shared by two categories.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class BitFlip(Oracle[client.BitFlipRandomizer]):
         return SupportResponse(self._bound(odds**2), 1 - p, (1 - p) ** 2)
 
     @property
-    def spread(self) -> _Flips:
+    def error_model(self) -> _Flips:
         """How far estimates stray; see the notes."""
         p = self.device.truth.chance
         gap, times = 2 * p - 1, Fraction(len(self.domain), self.asked)

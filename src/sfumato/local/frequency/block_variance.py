@@ -8,16 +8,16 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.frequency.variance import Array, Spread, quadratic_ends
+from sfumato.local.frequency.variance import Array, ErrorModel, quadratic_ends
 from sfumato.numerics.interval import Interval
 
-__all__ = ["BlockSpread"]
+__all__ = ["BlockErrorModel"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class BlockSpread(Spread):
-    r"""The spread of estimates :math:`T/(gn)`: T adds up a 1, a -1 or a 0 for each report.
+class BlockErrorModel(ErrorModel):
+    r"""The error model of estimates :math:`T/(gn)`: T adds up a 1, a -1 or a 0 for each report.
 
     Parameters
     ----------
@@ -47,8 +47,8 @@ class BlockSpread(Spread):
     blocks: int
     seen_shares: Array | None = None
 
-    def seen(self, shares: Array) -> BlockSpread:
-        """Return the spread for blocks whose shares were told."""
+    def seen(self, shares: Array) -> BlockErrorModel:
+        """Return the error model for blocks whose shares were told."""
         return replace(self, seen_shares=np.clip(shares, 0.0, 1.0))
 
     def _block_shares(self, shares: Array) -> Array:

@@ -12,7 +12,7 @@ from sfumato import _check
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.frequency.consistency import made_consistent
 from sfumato.local.frequency.shares import Shares
-from sfumato.local.frequency.variance import Array, Spread
+from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -34,7 +34,7 @@ class Estimate(Shares):
         How many were accepted.
     raw : array
         Unbiased estimates of the shares; some may be below 0 or above 1, and all are NaN without reports.
-    spread : Spread
+    error_model : ErrorModel
         How far they stray.
     loss : PrivacyLoss
         Of each respondent's own report.
@@ -54,7 +54,7 @@ class Estimate(Shares):
     domain: Domain
     reports: int
     raw: Array
-    spread: Spread
+    error_model: ErrorModel
     loss: PrivacyLoss
     simulated: bool = False
     steps: tuple[str, ...] = ()
@@ -65,7 +65,7 @@ class Estimate(Shares):
         """Estimated variances of the raw frequencies; infinite without reports."""
         if not self.reports:
             return np.full(len(self.raw), np.inf)
-        return self.spread.variance(np.clip(self.raw, 0.0, 1.0)) / self.reports
+        return self.error_model.variance(np.clip(self.raw, 0.0, 1.0)) / self.reports
 
     def covariance(self, rows: Any = None) -> Array:
         """Return the estimated covariance matrix of the raw frequencies, or some of its rows.
@@ -85,7 +85,7 @@ class Estimate(Shares):
         places = np.arange(len(self.domain)) if rows is None else np.asarray(rows, np.int64)
         if not self.reports:
             return np.full((len(places), len(self.domain)), np.nan)
-        return self.spread.covariance(np.clip(self.raw, 0.0, 1.0), places) / self.reports
+        return self.error_model.covariance(np.clip(self.raw, 0.0, 1.0), places) / self.reports
 
     def interval(self, level: float = 0.95, *, method: str = "score") -> Interval[Array]:
         """Return an interval for each share, which holds it with about the stated probability.
@@ -104,12 +104,12 @@ class Estimate(Shares):
             Arrays over the categories, within [0, 1].
         """
         risk = 1 - _check.unit_interval("level", level)
-        return self.spread.interval(self.raw, self.reports, risk, method)
+        return self.error_model.interval(self.raw, self.reports, risk, method)
 
     def bands(self, level: float = 0.95, *, method: str = "score") -> Interval[Array]:
         """Return intervals that hold all shares at once with about the stated probability (Bonferroni)."""
         risk = (1 - _check.unit_interval("level", level)) / len(self.domain)
-        return self.spread.interval(self.raw, self.reports, risk, method)
+        return self.error_model.interval(self.raw, self.reports, risk, method)
 
     def consistent(self, step: str) -> Estimate:
         """Return the estimate after a named step of `sfumato.local.frequency.consistency`.
@@ -128,7 +128,7 @@ class Estimate(Shares):
         if not np.isfinite(self.raw).all():
             rule = "be so many that each share is told of, for a consistency step"
             _check.refuse("reports", rule, self.reports, "collect more")
-        nothing = self.spread.variance(np.zeros(len(self.raw))) / self.reports
+        nothing = self.error_model.variance(np.zeros(len(self.raw))) / self.reports
         found = made_consistent(self.frequencies, nothing, step)
         return replace(self, processed=found, steps=(*self.steps, step))
 

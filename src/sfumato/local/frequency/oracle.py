@@ -17,7 +17,7 @@ from sfumato.local.device.base.randomizer import CategoricalRandomizer
 from sfumato.local.device.domains.categories import Domain
 from sfumato.local.frequency.estimate import Estimate
 from sfumato.local.frequency.support import Support
-from sfumato.local.frequency.variance import Spread
+from sfumato.local.frequency.variance import ErrorModel
 
 __all__ = ["Oracle", "SupportOracle"]
 
@@ -62,7 +62,7 @@ class Oracle(SimulatedCounts[Estimate], LocalProtocol[Device, Estimate], Generic
 
     @property
     @abstractmethod
-    def spread(self) -> Spread:
+    def error_model(self) -> ErrorModel:
         """How far estimates stray."""
 
     @property
@@ -88,7 +88,7 @@ class Oracle(SimulatedCounts[Estimate], LocalProtocol[Device, Estimate], Generic
             domain=self.domain,
             reports=reports,
             raw=self.shares(totals, reports),
-            spread=self.spread,
+            error_model=self.error_model,
             loss=self.privacy_loss,
             simulated=simulated,
         )
@@ -97,7 +97,7 @@ class Oracle(SimulatedCounts[Estimate], LocalProtocol[Device, Estimate], Generic
         """Return the variance of a share's estimate from ``n`` reports, if the share is ``frequency``."""
         count = _check.integer("n", n, minimum=1)
         share = np.array([_check.share("frequency", frequency)])
-        return float(self.spread.variance(share)[0]) / count
+        return float(self.error_model.variance(share)[0]) / count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ class SupportOracle(Oracle[Device]):
         """How likely reports support values, exactly."""
 
     @property
-    def spread(self) -> Spread:
+    def error_model(self) -> ErrorModel:
         """How far estimates stray: as the support says."""
         return self.support
 

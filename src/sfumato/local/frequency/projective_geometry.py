@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from sfumato.local.device.frequency import projective_geometry as client
 from sfumato.local.frequency.block_design import NumberedOracle, balanced
 from sfumato.local.frequency.support import Support
-from sfumato.local.frequency.variance import Array, Spread
+from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.numerics.interval import Interval
 
-__all__ = ["LineSpread", "ProjectiveGeometryResponse"]
+__all__ = ["LineErrorModel", "ProjectiveGeometryResponse"]
 
 
 @final
@@ -75,9 +75,9 @@ class ProjectiveGeometryResponse(NumberedOracle[client.ProjectiveGeometryRespons
         return balanced(self.device, self.overlap, self._orthogonal(3))
 
     @property
-    def spread(self) -> Spread:
+    def error_model(self) -> ErrorModel:
         """How far estimates stray."""
-        return LineSpread(self.support, self.device.order, self.device.dimension - 1)
+        return LineErrorModel(self.support, self.device.order, self.device.dimension - 1)
 
     def supports(self, totals: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many reports support each value."""
@@ -110,8 +110,8 @@ def _summed(points: NDArray[np.int64], order: int, length: int) -> NDArray[np.in
 
 @final
 @dataclass(frozen=True, slots=True)
-class LineSpread(Spread):
-    """The spread of supports of points, of which those on one line with a third overlap more.
+class LineErrorModel(ErrorModel):
+    """The error model of supports of points, of which those on one line with a third overlap more.
 
     Parameters
     ----------

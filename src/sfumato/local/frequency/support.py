@@ -16,7 +16,7 @@ from typing import ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.frequency.variance import Array, Spread, quadratic_ends
+from sfumato.local.frequency.variance import Array, ErrorModel, quadratic_ends
 from sfumato.numerics.binomial import least_probability, most_probability
 from sfumato.numerics.interval import Interval
 
@@ -27,7 +27,7 @@ _ROUNDING = 1e-12
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Support(Spread):
+class Support(ErrorModel):
     r"""How likely reports support values.
 
     Parameters
@@ -112,7 +112,7 @@ class Support(Spread):
         for such c only.
         """
         if method != "exact" or not reports:
-            return Spread.interval(self, frequencies, reports, risk, method)
+            return ErrorModel.interval(self, frequencies, reports, risk, method)
         gap, other = float(self.gap), float(self.other)
         counts = np.rint((frequencies * gap + other) * reports)
         lower = np.minimum(least_probability(counts, reports, risk / 2), (counts - 1) / reports)

@@ -12,14 +12,14 @@ from scipy.special import ndtri
 from sfumato import _check
 from sfumato.numerics.interval import Interval
 
-__all__ = ["Array", "Spread", "quadratic_ends"]
+__all__ = ["Array", "ErrorModel", "quadratic_ends"]
 
 _ROUNDS: Final = 30
 
 Array = NDArray[np.float64]
 
 
-class Spread(ABC):
+class ErrorModel(ABC):
     r"""The law of an unbiased estimate around the respondents' own shares.
 
     Notes
@@ -72,7 +72,7 @@ class Spread(ABC):
         risk : float
             Strictly between 0 and 1.
         method : str
-            One that this spread knows.
+            One that this model knows.
 
         Returns
         -------

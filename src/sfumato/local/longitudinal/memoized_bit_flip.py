@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.longitudinal import memoized_bit_flip as client
 from sfumato.local.frequency.bit_flip import BitFlip
-from sfumato.local.frequency.variance import Spread
+from sfumato.local.frequency.variance import ErrorModel
 from sfumato.local.longitudinal.oracle import MemoizedOracle
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -98,14 +98,14 @@ class MemoizedBitFlip(MemoizedOracle[client.MemoizedBitFlipRandomizer]):
         return odds if self.asked == 1 else odds**2
 
     @property
-    def spread(self) -> Spread:
+    def error_model(self) -> ErrorModel:
         """How far estimates stray; see `BitFlip`."""
-        return self.inner.spread
+        return self.inner.error_model
 
     @property
-    def permanent_spread(self) -> Spread:
+    def permanent_spread(self) -> ErrorModel:
         """How far estimates from memos would stray."""
-        return self.permanent.spread
+        return self.permanent.error_model
 
     @property
     def _changed(self) -> tuple[Fraction, Fraction]:

@@ -22,7 +22,7 @@ from sfumato.local.device.marginals import attributes as client
 from sfumato.local.frequency.estimate import Estimate
 from sfumato.local.frequency.oracle import SupportOracle
 from sfumato.local.frequency.unary import OptimizedUnaryEncoding
-from sfumato.local.frequency.variance import Spread
+from sfumato.local.frequency.variance import ErrorModel
 from sfumato.local.marginals.sampling_variance import Sampled
 from sfumato.privacy.loss import PrivacyLoss
 from sfumato.privacy.nodes.mixture import Mixture
@@ -96,7 +96,7 @@ class AttributesProtocol(PartsCounted, LocalProtocol[Device, Shares], Generic[De
         return np.concatenate([oracle.tally(self.device.cut(records, at)) for at, oracle in parts])
 
     @abstractmethod
-    def _spreads(self) -> tuple[tuple[Spread, int], ...]:
+    def _error_models(self) -> tuple[tuple[ErrorModel, int], ...]:
         """Return how far each estimate strays, and how many respondents there are to a report about it."""
 
     def variance(self, n: int, frequency: float = 0.0) -> tuple[float, ...]:
@@ -111,7 +111,9 @@ class AttributesProtocol(PartsCounted, LocalProtocol[Device, Shares], Generic[De
         """
         count = _check.integer("n", n, minimum=1)
         share = np.array([_check.share("frequency", frequency)])
-        return tuple(float(spread.variance(share)[0]) * of / count for spread, of in self._spreads())
+        return tuple(
+            float(error_model.variance(share)[0]) * of / count for error_model, of in self._error_models()
+        )
 
     @abstractmethod
     def _simulate(
@@ -198,8 +200,8 @@ class SplitBudget(AttributesProtocol[client.SplitBudgetRandomizer]):
         """The losses of all oracles, composed."""
         return reduce(add, [oracle.privacy_loss for oracle in self.oracles])
 
-    def _spreads(self) -> tuple[tuple[Spread, int], ...]:
-        return tuple((oracle.spread, 1) for oracle in self.oracles)
+    def _error_models(self) -> tuple[tuple[ErrorModel, int], ...]:
+        return tuple((oracle.error_model, 1) for oracle in self.oracles)
 
     def _simulate(
         self, codes: NDArray[np.int64], people: NDArray[np.int64], generator: np.random.Generator
@@ -254,9 +256,9 @@ class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttributeRan
         losses = tuple(oracle.privacy_loss for oracle in self.oracles)
         return Mixture(losses, (1 / len(losses),) * len(losses), index_public=True)
 
-    def _spreads(self) -> tuple[tuple[Spread, int], ...]:
+    def _error_models(self) -> tuple[tuple[ErrorModel, int], ...]:
         count = len(self.oracles)
-        return tuple((Sampled(oracle.spread, 1 - 1 / count), count) for oracle in self.oracles)
+        return tuple((Sampled(oracle.error_model, 1 - 1 / count), count) for oracle in self.oracles)
 
     def _simulate(
         self, codes: NDArray[np.int64], people: NDArray[np.int64], generator: np.random.Generator
@@ -276,7 +278,7 @@ class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttributeRan
                 domain=oracle.domain,
                 reports=count,
                 raw=oracle.shares(own, count),
-                spread=Sampled(oracle.spread, 1 - count / reports if reports else 1.0),
+                error_model=Sampled(oracle.error_model, 1 - count / reports if reports else 1.0),
                 loss=self.privacy_loss,
                 simulated=simulated,
             )

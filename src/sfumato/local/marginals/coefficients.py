@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.local.frequency.consistency import norm_sub
-from sfumato.local.frequency.variance import Array, Spread
+from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.local.marginals.lattice import Attributes, Lattice, synthesised
 from sfumato.numerics.interval import Interval
 
-__all__ = ["Evidence", "TableSpread"]
+__all__ = ["Evidence", "TableErrorModel"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -56,7 +56,7 @@ class Evidence(ABC):
 
 
 @final
-class TableSpread(Spread):
+class TableErrorModel(ErrorModel):
     r"""How far a table's estimate strays.
 
     Parameters

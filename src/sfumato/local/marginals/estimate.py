@@ -18,7 +18,7 @@ from sfumato.local.marginals.association import (
     independent,
     scores_of,
 )
-from sfumato.local.marginals.coefficients import Evidence, TableSpread
+from sfumato.local.marginals.coefficients import Evidence, TableErrorModel
 from sfumato.local.marginals.consistency import ConsistentMarginals, agreeing
 from sfumato.local.marginals.lattice import Attributes
 from sfumato.local.surveys.inference.hypothesis_tests import Finding
@@ -101,7 +101,7 @@ class MarginalsEstimate:
             domain=cells,
             reports=self.reports,
             raw=self.table(*named).ravel(),
-            spread=TableSpread(self.evidence, named),
+            error_model=TableErrorModel(self.evidence, named),
             loss=self.loss,
             simulated=self.simulated,
         )

@@ -7,19 +7,19 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.local.frequency.variance import Array, Spread
+from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.numerics.interval import Interval
 
 __all__ = ["Sampled"]
 
 
 @final
-class Sampled(Spread):
-    """A spread around the shares of all respondents, where the reports are of evenly drawn ones.
+class Sampled(ErrorModel):
+    """An error model around the shares of all respondents, where the reports are of evenly drawn ones.
 
     Parameters
     ----------
-    reported : Spread
+    reported : ErrorModel
         Around the shares of those who were drawn.
     left_out : float
         Share of the respondents who were not.
@@ -32,7 +32,7 @@ class Sampled(Spread):
 
     __slots__ = ("left_out", "reported")
 
-    def __init__(self, reported: Spread, left_out: float) -> None:
+    def __init__(self, reported: ErrorModel, left_out: float) -> None:
         self.reported, self.left_out = reported, left_out
 
     def variance(self, share: Array) -> Array:

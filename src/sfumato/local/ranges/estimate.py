@@ -17,7 +17,7 @@ from sfumato.local.frequency.shares import Shares
 from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.consistency import isotonic
 from sfumato.local.ranges.range_share import RangeShare, around, places_of
-from sfumato.local.ranges.variance import Places, RangeSpread
+from sfumato.local.ranges.variance import Places, RangeErrorModel
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -39,7 +39,7 @@ class RangeEstimate(Shares):
         How many were accepted.
     raw : array
         Unbiased estimates of each value's share, with sum 1; NaN without reports.
-    spread : RangeSpread
+    error_model : RangeErrorModel
         How far ranges' estimates stray.
     loss : PrivacyLoss
         Of each respondent's own report.
@@ -59,7 +59,7 @@ class RangeEstimate(Shares):
     domain: Domain | Bins
     reports: int
     raw: Array
-    spread: RangeSpread
+    error_model: RangeErrorModel
     loss: PrivacyLoss
     simulated: bool = False
     steps: tuple[str, ...] = ()
@@ -239,10 +239,10 @@ class RangeEstimate(Shares):
         """Return variances of values that nobody has, others being alike frequent or one having all."""
         size = len(self.raw)
         places, even = np.arange(size), np.arange(size + 1) / size
-        found = self.spread.variance(places, places, even)
+        found = self.error_model.variance(places, places, even)
         for part, at in ((places[1:], 0), (places[:1], size - 1)):
             one = (np.arange(size + 1) > at).astype(float)
-            found[part] = np.maximum(found[part], self.spread.variance(part, part, one))
+            found[part] = np.maximum(found[part], self.error_model.variance(part, part, one))
         return found
 
     def of(self, value: Hashable) -> float:
@@ -271,7 +271,7 @@ class RangeEstimate(Shares):
         rising[-1] = 1.0
         starts = range(0, len(first), _BLOCK)
         blocks = [slice(start, start + _BLOCK) for start in starts]
-        parts = [self.spread.variance(first[block], last[block], rising) for block in blocks]
+        parts = [self.error_model.variance(first[block], last[block], rising) for block in blocks]
         return np.concatenate([*parts, np.zeros(0)])
 
 

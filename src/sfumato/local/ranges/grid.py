@@ -19,7 +19,7 @@ from sfumato.local.device.ranges import levels as client
 from sfumato.local.frequency.oracle import Oracle
 from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.consistency import from_coefficients
-from sfumato.local.ranges.grid_estimate import GridEstimate, GridSpread
+from sfumato.local.ranges.grid_estimate import GridErrorModel, GridEstimate
 from sfumato.local.ranges.haar import Coefficients, coefficients_of
 from sfumato.local.ranges.levels import LevelsProtocol
 from sfumato.local.ranges.protocol import checked_oracle, whole_places
@@ -100,10 +100,10 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
         """The coefficients of the pairs of levels."""
         return self.levels
 
-    def spread(self, reports: Sequence[float]) -> GridSpread:
+    def error_model(self, reports: Sequence[float]) -> GridErrorModel:
         """Return how far estimates stray with so many reports of each pair of levels."""
         moments = tuple(level.moments for level in self.levels)
-        return GridSpread(
+        return GridErrorModel(
             shapes=self.device.shapes, pairs=self.device.pairs, moments=moments, reports=tuple(reports)
         )
 
@@ -115,7 +115,7 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
             domain=Grid(*self.domains),
             reports=reports,
             raw=self._shares(self.pieces(totals), asked) if reports else np.full(sides, np.nan),
-            spread=self.spread(asked),
+            error_model=self.error_model(asked),
             loss=self.privacy_loss,
             simulated=simulated,
         )
@@ -163,8 +163,8 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
                 "shares", f"be {sides.tolist()} shares with sum 1", f"an array of shape {told.shape}"
             )
         reach = np.pad(told.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
-        spread = self.spread([count * float(chance) for chance in self.device.chances])
-        return spread.variance(begin.T, end.T, np.minimum(reach, 1.0))
+        error_model = self.error_model([count * float(chance) for chance in self.device.chances])
+        return error_model.variance(begin.T, end.T, np.minimum(reach, 1.0))
 
 
 def _sizes(grid: Grid) -> list[int]:

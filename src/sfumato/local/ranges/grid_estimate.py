@@ -22,7 +22,7 @@ from sfumato.local.ranges.variance import Places, of_levels
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["GridEstimate", "GridSpread"]
+__all__ = ["GridEstimate", "GridErrorModel"]
 
 _BLOCK: Final = 1 << 12
 _SIGNS: Final = (-1.0, 2.0, -1.0)
@@ -31,7 +31,7 @@ _MASS: Final = (-1.0, 0.0, 1.0)
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GridSpread:
+class GridErrorModel:
     r"""How far estimates of rectangles stray, exactly.
 
     Parameters
@@ -48,7 +48,7 @@ class GridSpread:
     Notes
     -----
     A rectangle is the product of two ranges, and the weight of a pair of coefficients is the product of their
-    weights (`HaarSpread`). The variance is made up as that of a range is.
+    weights (`HaarErrorModel`). The variance is made up as that of a range is.
     """
 
     shapes: tuple[Shape, Shape]
@@ -93,7 +93,7 @@ class GridEstimate(Shares):
         How many were accepted.
     raw : array, shape (first values, second values)
         Unbiased estimates of each pair's share, with sum 1; NaN without reports.
-    spread : GridSpread
+    error_model : GridErrorModel
         How far rectangles' estimates stray.
     loss : PrivacyLoss
         Of each respondent's own report.
@@ -112,7 +112,7 @@ class GridEstimate(Shares):
     domain: Grid
     reports: int
     raw: Array
-    spread: GridSpread
+    error_model: GridErrorModel
     loss: PrivacyLoss
     simulated: bool = False
     steps: tuple[str, ...] = ()
@@ -190,7 +190,7 @@ class GridEstimate(Shares):
         starts = range(0, first.shape[1], _BLOCK)
         blocks = [slice(start, start + _BLOCK) for start in starts]
         return np.concatenate(
-            [self.spread.variance(first[:, block], last[:, block], reach) for block in blocks]
+            [self.error_model.variance(first[:, block], last[:, block], reach) for block in blocks]
         )
 
 

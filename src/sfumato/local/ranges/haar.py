@@ -27,7 +27,7 @@ from sfumato.local.frequency.randomized_response import RandomizedResponse
 from sfumato.local.frequency.variance import Array
 from sfumato.local.frequency.walsh_hadamard import walsh
 from sfumato.local.ranges.consistency import from_coefficients
-from sfumato.local.ranges.haar_variance import HaarSpread
+from sfumato.local.ranges.haar_variance import HaarErrorModel
 from sfumato.local.ranges.level_moments import Moments
 from sfumato.local.ranges.protocol import RangeProtocol, checked_oracle, checked_size
 from sfumato.privacy.leaves.support_response import SupportResponse
@@ -241,10 +241,10 @@ class HaarHistogram(RangeProtocol[client.HaarHistogramRandomizer]):
         """The coefficients of the levels."""
         return self.levels
 
-    def spread(self, reports: Sequence[float]) -> HaarSpread:
+    def error_model(self, reports: Sequence[float]) -> HaarErrorModel:
         """Return how far estimates stray with so many reports of each level."""
         moments = tuple(level.moments for level in self.levels)
-        return HaarSpread(shape=self.device.shape, moments=moments, reports=tuple(reports))
+        return HaarErrorModel(shape=self.device.shape, moments=moments, reports=tuple(reports))
 
     def _leaves(self, totals: list[NDArray[np.int64]], asked: list[int]) -> Array:
         parts = zip(self.levels, totals, asked, strict=True)

@@ -9,20 +9,20 @@ import numpy as np
 
 from sfumato.local.device.domains.tree import Shape
 from sfumato.local.frequency.variance import Array
-from sfumato.local.ranges.variance import Held, Places, SummedSpread, held_parts, nodes_met
+from sfumato.local.ranges.variance import Held, Places, SummedErrorModel, held_parts, nodes_met
 
-__all__ = ["HaarSpread", "haar_weights"]
+__all__ = ["HaarErrorModel", "haar_weights"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HaarSpread(SummedSpread):
+class HaarErrorModel(SummedErrorModel):
     r"""Of a binary tree of which every level's signed coefficients were asked.
 
     Notes
     -----
     Let :math:`d_v` be the share in the first half of a node less that in the second. A half's share is that
-    of the node, plus or minus :math:`d_v`, over two. With :math:`H_v` as in `TreeSpread` the weight of
+    of the node, plus or minus :math:`d_v`, over two. With :math:`H_v` as in `TreeErrorModel` the weight of
     :math:`d_v` is half the difference of the halves' :math:`H`: it is 0 for all nodes that do not meet an end
     of the range, and for those whose second half is empty, as all their share is in the first.
     """
@@ -38,7 +38,7 @@ class HaarSpread(SummedSpread):
 
 
 def haar_weights(shape: Shape, first: Places, last: Places) -> list[list[tuple[Array, Places]]]:
-    """Return what Haar coefficients weigh in ranges: see `HaarSpread`.
+    """Return what Haar coefficients weigh in ranges: see `HaarErrorModel`.
 
     Returns
     -------
@@ -64,7 +64,7 @@ def haar_weights(shape: Shape, first: Places, last: Places) -> list[list[tuple[A
 
 
 def _part_held(nodes: Places, met: tuple[Places, Places], held: Held) -> Array:
-    """Return what part of nodes counts as in ranges: see `TreeSpread`."""
+    """Return what part of nodes counts as in ranges: see `TreeErrorModel`."""
     (one, other), (low, high) = met, held
     inside = ((one < nodes) & (nodes < other)).astype(float)
     return np.where(nodes == one, low, np.where(nodes == other, high, inside))

@@ -22,9 +22,9 @@ from sfumato.local.frequency.randomized_response import RandomizedResponse
 from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.consistency import from_nodes
 from sfumato.local.ranges.level_moments import Moments
-from sfumato.local.ranges.paired_variance import LARGEST_PAIRED, PairedSpread
+from sfumato.local.ranges.paired_variance import LARGEST_PAIRED, PairedErrorModel
 from sfumato.local.ranges.protocol import RangeProtocol, checked_oracle, checked_size, length_places
-from sfumato.local.ranges.tree_variance import TreeSpread
+from sfumato.local.ranges.tree_variance import TreeErrorModel
 
 __all__ = ["HierarchicalHistogram", "oracle_of", "planned_branching"]
 
@@ -59,7 +59,7 @@ class HierarchicalHistogram(RangeProtocol[client.HierarchicalHistogramRandomizer
 
     *Error.* A range of any length is made of a few nodes of each level: its variance grows with the square of
     the logarithm of the domain, and that of a flat histogram with the length. Consistency is by weighted
-    least squares; see `sfumato.local.ranges.consistency`. Variances are exact (`spread`).
+    least squares; see `sfumato.local.ranges.consistency`. Variances are exact (`error_model`).
 
     References
     ----------
@@ -108,16 +108,16 @@ class HierarchicalHistogram(RangeProtocol[client.HierarchicalHistogramRandomizer
         """The oracles of the levels."""
         return self.levels
 
-    def spread(self, reports: Sequence[float]) -> TreeSpread | PairedSpread:
+    def error_model(self, reports: Sequence[float]) -> TreeErrorModel | PairedErrorModel:
         """Return how far estimates stray with so many reports of each level."""
-        return _spread(self.device.shape, self.levels, reports)
+        return _error_model(self.device.shape, self.levels, reports)
 
     def _leaves(self, totals: list[NDArray[np.int64]], asked: list[int]) -> Array:
         parts = zip(self.levels, totals, asked, strict=True)
         shares = [
             level.shares(own, count) if count else np.zeros(len(level.domain)) for level, own, count in parts
         ]
-        return from_nodes(self.device.shape, shares, self.spread(asked).alphas)
+        return from_nodes(self.device.shape, shares, self.error_model(asked).alphas)
 
 
 def oracle_of(epsilon: float, nodes: int, kind: type[Oracle[Any]] | None) -> Oracle[Any]:
@@ -131,7 +131,7 @@ def oracle_of(epsilon: float, nodes: int, kind: type[Oracle[Any]] | None) -> Ora
 @lru_cache(maxsize=256)
 def _made(epsilon: float, nodes: int, kind: type[Oracle[Any]]) -> Oracle[Any]:
     oracle = kind(epsilon=epsilon, domain=Domain(range(nodes)))
-    if nodes > LARGEST_PAIRED and not oracle.spread.alike:
+    if nodes > LARGEST_PAIRED and not oracle.error_model.alike:
         rule = f"have estimates of which any two go together alike, for more than {LARGEST_PAIRED} nodes"
         _check.refuse("oracle", rule, kind.__name__, "use OptimalLocalHashing or OneBitHadamard")
     return oracle
@@ -154,7 +154,7 @@ def planned_branching(epsilon: float, size: int, kind: type[Oracle[Any]] | None 
     all values are taken as alike frequent. The number of reports does not matter. A kind whose estimates do
     not go together alike is planned for as if left out.
     """
-    if kind is not None and not _made(epsilon, 2, kind).spread.alike:
+    if kind is not None and not _made(epsilon, 2, kind).error_model.alike:
         kind = None
     ranges = length_places(size, None)
     reach = np.arange(size + 1) / size
@@ -162,8 +162,8 @@ def planned_branching(epsilon: float, size: int, kind: type[Oracle[Any]] | None 
     def error(branching: int) -> float:
         shape = Shape(size, branching)
         levels = [oracle_of(epsilon, nodes, kind) for nodes in _nodes(shape)]
-        spread = _spread(shape, levels, [1e6 / shape.levels] * shape.levels)
-        return float(spread.variance(*ranges, reach).mean())
+        error_model = _error_model(shape, levels, [1e6 / shape.levels] * shape.levels)
+        return float(error_model.variance(*ranges, reach).mean())
 
     return min(_branchings(size), key=error)
 
@@ -189,11 +189,11 @@ def _moments(oracle: Oracle[Any]) -> Moments:
     return Moments.of(oracle)
 
 
-def _spread(
+def _error_model(
     shape: Shape, levels: Sequence[Oracle[Any]], reports: Sequence[float]
-) -> TreeSpread | PairedSpread:
-    if not all(level.spread.alike for level in levels):
-        spreads = tuple(level.spread for level in levels)
-        return PairedSpread(shape=shape, spreads=spreads, reports=tuple(reports))
+) -> TreeErrorModel | PairedErrorModel:
+    if not all(level.error_model.alike for level in levels):
+        error_models = tuple(level.error_model for level in levels)
+        return PairedErrorModel(shape=shape, error_models=error_models, reports=tuple(reports))
     moments = tuple(_moments(level) for level in levels)
-    return TreeSpread(shape=shape, moments=moments, reports=tuple(reports))
+    return TreeErrorModel(shape=shape, moments=moments, reports=tuple(reports))

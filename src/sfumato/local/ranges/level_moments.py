@@ -48,16 +48,16 @@ class Moments:
 
         Notes
         -----
-        The spread is about fixed respondents: a respondent drawn at random adds the covariance of the
+        The error model is about fixed respondents: a respondent drawn at random adds the covariance of the
         category's indicators, which is f on the diagonal, less all products.
         """
-        spread = oracle.spread
-        if not spread.alike:
+        error_model = oracle.error_model
+        if not error_model.alike:
             remedy = "use OptimalLocalHashing, OneBitHadamard or a unary encoding"
             rule = "have estimates of which any two categories go together alike"
             _check.refuse("oracle", rule, type(oracle).__name__, remedy)
-        other, true = spread.variance(np.array([0.0, 1.0])).tolist()
-        rows = spread.covariance(np.array([1.0, 0.0, 0.0]), np.array([0, 1]))
+        other, true = error_model.variance(np.array([0.0, 1.0])).tolist()
+        rows = error_model.covariance(np.array([1.0, 0.0, 0.0]), np.array([0, 1]))
         with_true, both = float(rows[0, 1]), float(rows[1, 2])
         tilt = with_true - both
         return cls(own=other - both, share=true - other + 1 - 2 * tilt, both=both, tilt=tilt)

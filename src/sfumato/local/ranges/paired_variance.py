@@ -7,11 +7,11 @@ from typing import Final, final
 
 import numpy as np
 
-from sfumato.local.frequency.variance import Array, Spread
+from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.local.ranges.tree_variance import alphas_of
-from sfumato.local.ranges.variance import Places, RangeSpread
+from sfumato.local.ranges.variance import Places, RangeErrorModel
 
-__all__ = ["LARGEST_PAIRED", "PairedSpread"]
+__all__ = ["LARGEST_PAIRED", "PairedErrorModel"]
 
 LARGEST_PAIRED: Final = 4096
 """Nodes of a level of which all pairs are looked at."""
@@ -21,14 +21,14 @@ _WEIGHTS: Final = 1 << 21
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairedSpread(RangeSpread):
-    r"""Of a tree as in `TreeSpread`, with the whole covariance matrices of its levels.
+class PairedErrorModel(RangeErrorModel):
+    r"""Of a tree as in `TreeErrorModel`, with the whole covariance matrices of its levels.
 
     Parameters
     ----------
     shape, reports
-        See `RangeSpread`.
-    spreads : tuple of Spread
+        See `RangeErrorModel`.
+    error_models : tuple of ErrorModel
         Of each level's oracle.
 
     Attributes
@@ -37,18 +37,18 @@ class PairedSpread(RangeSpread):
         How much a node's own estimate counts against what its children say, for each level.
     """
 
-    spreads: tuple[Spread, ...]
+    error_models: tuple[ErrorModel, ...]
     alphas: tuple[float, ...] = field(init=False)
 
     def __post_init__(self) -> None:
         alone = []
-        for level, spread in enumerate(self.spreads, 1):
+        for level, error_model in enumerate(self.error_models, 1):
             even = np.full(self.shape.nodes(level), 1 / self.shape.nodes(level))
-            alone.append(float(np.mean(spread.variance(even) + even * (1 - even))))
+            alone.append(float(np.mean(error_model.variance(even) + even * (1 - even))))
         object.__setattr__(self, "alphas", alphas_of(self.shape, alone, self.reports))
 
     def weights(self, first: Places, last: Places) -> list[Array]:
-        """Return what the estimates of each level's nodes weigh in ranges, as rows: see `TreeSpread`."""
+        """Return what the estimates of each level's nodes weigh in ranges, as rows: see `TreeErrorModel`."""
         shape, places = self.shape, np.arange(self.shape.size)
         held = [((first[:, None] <= places) & (places <= last[:, None])).astype(float)]
         for level in range(shape.levels, 0, -1):
@@ -65,7 +65,7 @@ class PairedSpread(RangeSpread):
         return found
 
     def variance(self, first: Places, last: Places, cumulative: Array) -> Array:
-        """Return the variances of the estimates of ranges; see `RangeSpread.variance`."""
+        """Return the variances of the estimates of ranges; see `RangeErrorModel.variance`."""
         inside = cumulative[last + 1] - cumulative[first]
         found = -inside * (1 - inside) / max(sum(self.reports), 1)
         matrices = [self._matrix(level, cumulative) for level in range(1, self.shape.levels + 1)]
@@ -84,5 +84,5 @@ class PairedSpread(RangeSpread):
         """Return the covariance matrix of the report of a respondent drawn from all."""
         ends = np.minimum(np.arange(self.shape.nodes(level) + 1) * self.shape.span(level), self.shape.size)
         shares = np.diff(cumulative[ends])
-        fixed = self.spreads[level - 1].covariance(shares, np.arange(len(shares)))
+        fixed = self.error_models[level - 1].covariance(shares, np.arange(len(shares)))
         return np.asarray(fixed + np.diag(shares) - np.outer(shares, shares))

@@ -18,7 +18,7 @@ from sfumato.local.frequency.oracle import Oracle
 from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.estimate import RangeEstimate
 from sfumato.local.ranges.levels import LevelsProtocol
-from sfumato.local.ranges.variance import RangeSpread
+from sfumato.local.ranges.variance import RangeErrorModel
 
 __all__ = ["RangeProtocol", "checked_oracle", "checked_size", "length_places"]
 
@@ -49,7 +49,7 @@ class RangeProtocol(LevelsProtocol[Device, RangeEstimate], Generic[Device]):
     domain: Domain | Bins
 
     @abstractmethod
-    def spread(self, reports: Sequence[float]) -> RangeSpread:
+    def error_model(self, reports: Sequence[float]) -> RangeErrorModel:
         """Return how far estimates stray with so many reports of each level."""
 
     @abstractmethod
@@ -63,7 +63,7 @@ class RangeProtocol(LevelsProtocol[Device, RangeEstimate], Generic[Device]):
             domain=self.domain,
             reports=reports,
             raw=self._leaves(self.pieces(totals), asked) if reports else np.full(size, np.nan),
-            spread=self.spread(asked),
+            error_model=self.error_model(asked),
             loss=self.privacy_loss,
             simulated=simulated,
         )
@@ -95,8 +95,8 @@ class RangeProtocol(LevelsProtocol[Device, RangeEstimate], Generic[Device]):
             _check.refuse("shares", f"be {size} shares with sum 1", f"an array of shape {told.shape}")
         reach = np.minimum(np.concatenate([[0.0], np.cumsum(told)]), 1.0)
         reach[-1] = 1.0
-        spread = self.spread([count * float(chance) for chance in self.device.chances])
-        return spread.variance(begin, end, reach)
+        error_model = self.error_model([count * float(chance) for chance in self.device.chances])
+        return error_model.variance(begin, end, reach)
 
     def expected_error(self, n: int, length: int | None = None) -> float:
         """Return the root mean squared error of ranges' shares, where all values are alike frequent.

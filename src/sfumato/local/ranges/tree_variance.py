@@ -10,14 +10,14 @@ import numpy as np
 
 from sfumato.local.device.domains.tree import Shape
 from sfumato.local.frequency.variance import Array
-from sfumato.local.ranges.variance import Places, SummedSpread, held_parts, nodes_met
+from sfumato.local.ranges.variance import Places, SummedErrorModel, held_parts, nodes_met
 
-__all__ = ["TreeSpread", "alphas_of"]
+__all__ = ["TreeErrorModel", "alphas_of"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TreeSpread(SummedSpread):
+class TreeErrorModel(SummedErrorModel):
     r"""Of a tree of which every level was asked, made consistent by weighted least squares.
 
     Attributes

@@ -28,7 +28,7 @@ from sfumato.local.device.domains.tree import Shape
 from sfumato.local.frequency.variance import Array
 from sfumato.local.ranges.level_moments import Moments
 
-__all__ = ["Held", "Places", "RangeSpread", "SummedSpread", "held_parts", "nodes_met", "of_levels"]
+__all__ = ["Held", "Places", "RangeErrorModel", "SummedErrorModel", "held_parts", "nodes_met", "of_levels"]
 
 _NOTHING: Final = 1e-24
 """Sums of squared weights up to this are those of levels that are not needed."""
@@ -39,8 +39,8 @@ Held = tuple[Array, Array]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RangeSpread(ABC):
-    """The spread of all ranges' estimates.
+class RangeErrorModel(ABC):
+    """The error model of all ranges' estimates.
 
     Parameters
     ----------
@@ -72,13 +72,13 @@ class RangeSpread(ABC):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SummedSpread(RangeSpread):
-    """The spread of estimates from levels whose nodes go together alike: sums of weights are enough.
+class SummedErrorModel(RangeErrorModel):
+    """The error model of estimates from levels whose nodes go together alike: sums of weights are enough.
 
     Parameters
     ----------
     shape, reports
-        See `RangeSpread`.
+        See `RangeErrorModel`.
     moments : tuple of Moments
         Of each level that is reported.
     """
@@ -90,7 +90,7 @@ class SummedSpread(RangeSpread):
         """Return for each level four sums of its weights, as `Moments.combined` takes them."""
 
     def variance(self, first: Places, last: Places, cumulative: Array) -> Array:
-        """Return the variances of the estimates of ranges; see `RangeSpread.variance`."""
+        """Return the variances of the estimates of ranges; see `RangeErrorModel.variance`."""
         inside = cumulative[last + 1] - cumulative[first]
         sums = self._sums(first, last, cumulative)
         return of_levels(self.moments, self.reports, sums, inside)

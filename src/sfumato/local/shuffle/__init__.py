@@ -17,9 +17,9 @@ from sfumato._lazy import attach
 if TYPE_CHECKING:
     from sfumato.crypto.secret_key import SecretKey
     from sfumato.local.shuffle.collection import Collection, Opening
-    from sfumato.local.shuffle.counts import NoiseSpread, ShuffledCounts
+    from sfumato.local.shuffle.counts import NoiseErrorModel, ShuffledCounts
     from sfumato.local.shuffle.estimate import NoisyNumber, ShuffledMeanEstimate, ShuffledSumEstimate
-    from sfumato.local.shuffle.histogram import DecoySpread, ShuffledHistogram
+    from sfumato.local.shuffle.histogram import DecoyErrorModel, ShuffledHistogram
     from sfumato.local.shuffle.mixed_batch import MixedBatch
     from sfumato.local.shuffle.noise import SharedNoise
     from sfumato.local.shuffle.protocol import ShuffleProtocol
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Collection",
-    "DecoySpread",
+    "DecoyErrorModel",
     "MixedBatch",
-    "NoiseSpread",
+    "NoiseErrorModel",
     "NoisyNumber",
     "Opening",
     "SecretKey",
@@ -55,10 +55,10 @@ __getattr__, __dir__ = attach(
         "MixedBatch": "sfumato.local.shuffle.mixed_batch",
         "Opening": "sfumato.local.shuffle.collection",
         "SecretKey": "sfumato.crypto.secret_key",
-        "DecoySpread": "sfumato.local.shuffle.histogram",
+        "DecoyErrorModel": "sfumato.local.shuffle.histogram",
         "ShuffleProtocol": "sfumato.local.shuffle.protocol",
         "ShuffledHistogram": "sfumato.local.shuffle.histogram",
-        "NoiseSpread": "sfumato.local.shuffle.counts",
+        "NoiseErrorModel": "sfumato.local.shuffle.counts",
         "ShuffledCounts": "sfumato.local.shuffle.counts",
         "NoisyNumber": "sfumato.local.shuffle.estimate",
         "SharedNoise": "sfumato.local.shuffle.noise",

@@ -17,14 +17,14 @@ from sfumato.local.device.domains.categories import Domain
 from sfumato.local.device.shuffle import counts as client
 from sfumato.local.device.shuffle.sums import checked_scale
 from sfumato.local.frequency.estimate import Estimate
-from sfumato.local.frequency.variance import Array, Spread
+from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.local.shuffle.noise import SharedNoise
 from sfumato.local.shuffle.protocol import bounded
 from sfumato.local.shuffle.split_and_mix import SplitProtocol, lifted, mixed_loss
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["NoiseSpread", "ShuffledCounts"]
+__all__ = ["NoiseErrorModel", "ShuffledCounts"]
 
 
 @final
@@ -100,19 +100,19 @@ class ShuffledCounts(SplitProtocol[client.ShuffledCountsRandomizer]):
             domain=self.domain,
             reports=clients,
             raw=counts / clients if clients else np.full(len(counts), np.nan),
-            spread=self.spread(max(clients, 1)),
+            error_model=self.error_model(max(clients, 1)),
             loss=self.privacy_loss,
             simulated=simulated,
         )
 
-    def spread(self, clients: int) -> NoiseSpread:
+    def error_model(self, clients: int) -> NoiseErrorModel:
         """Return how far the shares of so many clients stray, all of them honest."""
-        return NoiseSpread(noise=self._noise(self.device.scale, clients, rounded=False), clients=clients)
+        return NoiseErrorModel(noise=self._noise(self.device.scale, clients, rounded=False), clients=clients)
 
     def variance(self, n: int) -> float:
         """Return the variance of a share's estimate from ``n`` clients, whatever the share is."""
         clients = _check.integer("n", n, minimum=1)
-        return self.spread(clients).noise.variance / clients**2
+        return self.error_model(clients).noise.variance / clients**2
 
     def simulate(self, true_counts: ArrayLike, rng: int | np.random.Generator = 0) -> Estimate:
         """Return an estimate as it might come of so many clients in each category: the same law, at once."""
@@ -124,7 +124,7 @@ class ShuffledCounts(SplitProtocol[client.ShuffledCountsRandomizer]):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoiseSpread(Spread):
+class NoiseErrorModel(ErrorModel):
     """How far shares stray that have noise of one law, independent of each other and of the shares.
 
     Parameters

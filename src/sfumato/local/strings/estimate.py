@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato import _check
-from sfumato.local.frequency.variance import Array, Spread
+from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
 
@@ -33,7 +33,7 @@ class HeavyHitters:
         Which are found.
     reports, respondents : int
         How many reports are of whole strings, and of all there are.
-    spread : Spread
+    error_model : ErrorModel
         How far estimates stray around the shares of all respondents.
     false_positive_rate : float
         Bound on the probability that any string that nobody has is among `found`.
@@ -63,7 +63,7 @@ class HeavyHitters:
     significant: NDArray[np.bool_]
     reports: int
     respondents: int
-    spread: Spread = field(repr=False)
+    error_model: ErrorModel = field(repr=False)
     false_positive_rate: float
     loss: PrivacyLoss = field(repr=False)
     simulated: bool = False
@@ -78,7 +78,7 @@ class HeavyHitters:
         """Estimated variances of the frequencies."""
         if not self.reports:
             return np.full(len(self.candidates), np.inf)
-        return self.spread.variance(np.clip(self.frequencies, 0.0, 1.0)) / self.reports
+        return self.error_model.variance(np.clip(self.frequencies, 0.0, 1.0)) / self.reports
 
     @property
     def stddev(self) -> Array:
@@ -100,7 +100,7 @@ class HeavyHitters:
         return self._within(risk, method)
 
     def _within(self, risk: float, method: str) -> Interval[Array]:
-        return self.spread.interval(self.frequencies, self.reports, risk, method)
+        return self.error_model.interval(self.frequencies, self.reports, risk, method)
 
     def top(self, k: int) -> list[tuple[str | bytes, float]]:
         """Return the ``k`` found strings with the greatest estimates (or all there are), and these."""

@@ -210,7 +210,7 @@ class PrefixRound(LocalProtocol[client.PrefixRoundRandomizer, Estimate]):
         if isinstance(support, Support):
             hits = np.rint((raw * float(support.gap) + float(support.other)) * reports)
             return binomial_tail(hits, reports, float(support.other))
-        none = estimate.spread.variance(np.zeros(len(estimate.raw))) / reports
+        none = estimate.error_model.variance(np.zeros(len(estimate.raw))) / reports
         return np.asarray(ndtr(-raw / np.sqrt(np.maximum(none, estimate.variances)[:-1])))
 
     def _check(self, estimate: Estimate) -> None:

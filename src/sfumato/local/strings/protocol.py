@@ -18,7 +18,7 @@ from sfumato.local.base.respondents import named_respondents, seeded
 from sfumato.local.device.base.record_layout import Records
 from sfumato.local.device.domains.strings import Strings, Symbols
 from sfumato.local.device.strings.randomizer import StringsRandomizer
-from sfumato.local.frequency.variance import Array, Spread
+from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.local.marginals.sampling_variance import Sampled
 from sfumato.local.strings.code_counts import Answers, SimulatedAnswers, Told, answers_of
 from sfumato.local.strings.estimate import HeavyHitters
@@ -241,9 +241,9 @@ class StringsProtocol(ReportProtocol[Device, HeavyHitters], Generic[Device]):
         supports = whole.supports(codes) if len(rows) else np.zeros(0, np.int64)
         made = judged(whole.answers, supports, whole.reports, codes, self.false_positive_rate)
         order = np.argsort(-made.shares, kind="stable")
-        spread: Spread = self.whole.support
+        error_model: ErrorModel = self.whole.support
         if device.weight:
-            spread = Sampled(spread, 1 - whole.reports / respondents if respondents else 1.0)
+            error_model = Sampled(error_model, 1 - whole.reports / respondents if respondents else 1.0)
         return HeavyHitters(
             candidates=tuple(self.strings.values(rows[order])),  # type: ignore[arg-type]
             frequencies=made.shares[order],
@@ -251,7 +251,7 @@ class StringsProtocol(ReportProtocol[Device, HeavyHitters], Generic[Device]):
             significant=made.found[order],
             reports=whole.reports,
             respondents=respondents,
-            spread=Widened(spread, made.extra * whole.reports) if made.extra else spread,
+            error_model=Widened(error_model, made.extra * whole.reports) if made.extra else error_model,
             false_positive_rate=self.false_positive_rate,
             loss=self.privacy_loss,
             simulated=simulated,

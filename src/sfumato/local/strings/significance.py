@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, ndtr, ndtri
 
-from sfumato.local.frequency.variance import Array, Spread
+from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.local.strings.code_counts import Answers
 from sfumato.numerics.interval import Interval
 
@@ -112,19 +112,19 @@ def binomial_tail(hits: Array, trials: int, chance: float) -> Array:
 
 
 @final
-class Widened(Spread):
-    """A spread beside an error of estimates that more reports do not lessen.
+class Widened(ErrorModel):
+    """An error model beside an error of estimates that more reports do not lessen.
 
     Parameters
     ----------
-    inner : Spread
+    inner : ErrorModel
     more : float
         The variance of that error, times the number of reports.
     """
 
     __slots__ = ("inner", "more")
 
-    def __init__(self, inner: Spread, more: float) -> None:
+    def __init__(self, inner: ErrorModel, more: float) -> None:
         self.inner, self.more = inner, more
 
     def variance(self, share: Array) -> Array:
