@@ -14,7 +14,7 @@ from typing import Final, final
 from sfumato.server.limits import Limits
 from sfumato.server.shuffler import Shuffler
 
-__all__ = ["Busy", "NotStored", "GroupCommit"]
+__all__ = ["Busy", "GroupCommit", "NotStored"]
 
 _GROUP: Final = 2048
 _MOST_BYTES: Final = 1 << 28

@@ -120,11 +120,12 @@ def test_tables_count_by_how_much_they_know() -> None:
     alone = [
         oracle.shares(own, count).reshape(2, -1).sum(axis=1) @ [1, -1]
         for oracle, own, count in zip(
-            protocol.oracles, protocol.pieces(totals), protocol.told(totals), strict=True
+            protocol.oracles, protocol.pieces(totals), protocol.reports_of_parts(totals), strict=True
         )
     ]
     variances = [
-        noise.even / count for noise, count in zip(protocol.noises, protocol.told(totals), strict=True)
+        noise.even / count
+        for noise, count in zip(protocol.noises, protocol.reports_of_parts(totals), strict=True)
     ]
     assert evidence.coefficients[1] == pytest.approx(np.average(alone, weights=1 / np.array(variances)))
 

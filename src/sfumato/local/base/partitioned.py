@@ -72,7 +72,7 @@ class OneCounted(PartsCounted):
         totals[cuts[-1] :] = np.bincount(which, minlength=len(self.counted))
         return totals
 
-    def told(self, totals: NDArray[np.int64]) -> list[int]:
+    def reports_of_parts(self, totals: NDArray[np.int64]) -> list[int]:
         """Return how many reports there are of each part."""
         asked: list[int] = totals[self._cuts[-1] :].tolist()
         return asked

@@ -23,10 +23,10 @@ from sfumato.privacy.nodes.shuffled import Shuffled
 __all__ = ["LocalProtocol", "ReportProtocol", "log_odds"]
 
 Device = TypeVar("Device", bound=Randomizer)
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 
 
-class ReportProtocol(ABC, Generic[Device, Told]):
+class ReportProtocol(ABC, Generic[Device, Result]):
     """A protocol as its server knows it.
 
     Attributes
@@ -77,7 +77,7 @@ class ReportProtocol(ABC, Generic[Device, Told]):
         """Return what takes in reports: empty, or with the state whose bytes are given."""
 
 
-class LocalProtocol(ReportProtocol[Device, Told], Generic[Device, Told]):
+class LocalProtocol(ReportProtocol[Device, Result], Generic[Device, Result]):
     """A protocol whose reports add up to whole numbers.
 
     Attributes
@@ -98,12 +98,12 @@ class LocalProtocol(ReportProtocol[Device, Told], Generic[Device, Told]):
         """Return what some records add to an aggregator's `totals` numbers."""
 
     @abstractmethod
-    def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Told:
+    def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Result:
         """Return what totals tell; mostly called by an aggregator."""
 
-    def aggregator(self, state: bytes | None = None) -> Aggregator[Told]:
+    def aggregator(self, state: bytes | None = None) -> Aggregator[Result]:
         """Return an empty aggregator, or the one whose ``to_bytes()`` is given."""
-        made: Aggregator[Told] = Aggregator(self)
+        made: Aggregator[Result] = Aggregator(self)
         return made if state is None else made.restored(state)
 
 

@@ -87,7 +87,7 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
         estimates : sequence of Estimate
             One for each round, of this oracle.
         """
-        held = checked_rounds(estimates, Estimate, self._told, "oracle")
+        held = checked_rounds(estimates, Estimate, self._of_this, "oracle")
         shares = np.array([np.clip(one.raw, 0.0, 1.0) for one in held])
         reports = np.array([one.reports for one in held], np.float64)[:, None]
         with np.errstate(divide="ignore"):
@@ -104,7 +104,7 @@ class MemoizedOracle(Oracle[Device], LongitudinalProtocol):
             simulated=any(one.simulated for one in held),
         )
 
-    def _told(self, estimate: Estimate) -> bool:
+    def _of_this(self, estimate: Estimate) -> bool:
         return estimate.domain == self.domain and estimate.loss == self.privacy_loss
 
     def round_covariance(self, joint: ArrayLike, n: int) -> Array:

@@ -272,7 +272,7 @@ class SampledAttribute(OneCounted, AttributesProtocol[client.SampledAttributeRan
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> Shares:
         """Return what each oracle's totals tell of all respondents; mostly called by an aggregator."""
-        parts = zip(self.oracles, self.pieces(totals), self.told(totals), strict=True)
+        parts = zip(self.oracles, self.pieces(totals), self.reports_of_parts(totals), strict=True)
         return tuple(
             Estimate(
                 domain=oracle.domain,

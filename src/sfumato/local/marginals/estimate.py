@@ -59,7 +59,7 @@ class MarginalsEstimate:
         """How many were accepted."""
         return self.evidence.reports
 
-    def _told(self, attributes: tuple[int, ...]) -> Attributes:
+    def _checked(self, attributes: tuple[int, ...]) -> Attributes:
         lattice = self.evidence.lattice
         named = lattice.checked(attributes)
         if named not in lattice.starts:
@@ -75,7 +75,7 @@ class MarginalsEstimate:
         *attributes : int
             Rising places of attributes that are together in one of the protocol's tables.
         """
-        named = self._told(attributes)
+        named = self._checked(attributes)
         if not self.reports:
             return np.full(self.evidence.lattice.shape(named), np.nan)
         return self.evidence.table(named).reshape(self.evidence.lattice.shape(named))
@@ -94,7 +94,7 @@ class MarginalsEstimate:
             Over tuples of categories; of a single attribute, over its own domain. Variances are exact in the
             shares, for which the estimated ones are taken; intervals are normal ones, for many reports.
         """
-        named = self._told(attributes)
+        named = self._checked(attributes)
         own = [self.domains[at] for at in named]
         cells = own[0] if len(own) == 1 else Domain(list(product(*(domain.values for domain in own))))
         return Estimate(

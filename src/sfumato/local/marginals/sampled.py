@@ -159,7 +159,7 @@ class SampledMarginals(OneCounted, MarginalsProtocol[client.SampledMarginalsRand
         return Mixture(tuple(losses), weights, index_public=True)
 
     def _evidence(self, totals: NDArray[np.int64], reports: int) -> TableEvidence:
-        counts = np.array(self.told(totals), np.float64)
+        counts = np.array(self.reports_of_parts(totals), np.float64)
         weights = counts / np.array([noise.even for noise in self.noises])
         sums, mass = np.zeros(self.lattice.total), np.zeros(self.lattice.total)
         for at, own in enumerate(self.pieces(totals)):

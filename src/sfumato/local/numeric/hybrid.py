@@ -109,7 +109,7 @@ class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
             for part, own in ((self.device.bit, bit), (self.device.pieces, pieces))
         )
         if not reports:
-            return self._told(math.nan, math.inf, reach, 0, simulated)
+            return self._estimated(math.nan, math.inf, reach, 0, simulated)
         share = bits * bit.share(set_bits / bits) if bits else 0.0
         scatter, spread = 0.0, 0.0
         if count:
@@ -121,4 +121,4 @@ class HybridMean(NumericProtocol[client.HybridMeanRandomizer, MeanEstimate]):
             spread = count * max(own, pieces.least(share))
         # What a bit adds follows from the mean alone, as if all numbers were alike, less how they differ.
         spread += bits * max(bit.least(share) - scatter, bit.least(0.0))
-        return self._told(share, spread / reports**2, reach, reports, simulated)
+        return self._estimated(share, spread / reports**2, reach, reports, simulated)

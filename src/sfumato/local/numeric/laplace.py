@@ -87,7 +87,7 @@ class LaplaceMean(NumericProtocol[client.LaplaceMeanRandomizer, MeanEstimate]):
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> MeanEstimate:
         """Return what totals tell; the variance is that of the noise and the most that rounding adds."""
         if not reports:
-            return self._told(math.nan, math.inf, math.inf, 0, simulated)
+            return self._estimated(math.nan, math.inf, math.inf, 0, simulated)
         variance = self._noise() + 0.25 / self.device.steps**2
         share = int(totals[0]) / reports / self.device.steps
-        return self._told(share, variance / reports, math.inf, reports, simulated)
+        return self._estimated(share, variance / reports, math.inf, reports, simulated)

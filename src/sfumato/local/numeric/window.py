@@ -23,7 +23,7 @@ from sfumato.privacy.loss import PrivacyLoss
 __all__ = ["Duchi", "OneBitMean", "PiecewiseMean", "StochasticRoundingMean", "WindowProtocol", "window_loss"]
 
 Device = TypeVar("Device", bound=client.WindowRandomizer)
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 
 
 def window_loss(device: client.WindowRandomizer) -> PrivacyLoss:
@@ -41,7 +41,7 @@ def window_loss(device: client.WindowRandomizer) -> PrivacyLoss:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WindowProtocol(NumericProtocol[Device, Told]):
+class WindowProtocol(NumericProtocol[Device, Result]):
     """A report is likelier in the window of the truth; see `sfumato.local.device`."""
 
     moments: Moments = field(init=False, repr=False, compare=False)
@@ -63,12 +63,12 @@ class WindowProtocol(NumericProtocol[Device, Told]):
         moments = self.moments
         reach = (self.device.outputs - 1) / float(moments.gain * moments.steps)
         if not reports:
-            return self._told(math.nan, math.inf, reach, 0, simulated)
+            return self._estimated(math.nan, math.inf, reach, 0, simulated)
         mean, square = total / reports, squares / reports
         share = moments.share(mean)
         # Rare reports far away make most of the error where epsilon is large; there may be none among few.
         spread = moments.sampled(reports, total, squares) - moments.scatter(mean, square)
-        return self._told(share, max(spread, moments.least(share)) / reports, reach, reports, simulated)
+        return self._estimated(share, max(spread, moments.least(share)) / reports, reach, reports, simulated)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

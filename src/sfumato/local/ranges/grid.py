@@ -109,7 +109,7 @@ class HaarGrid(LevelsProtocol[client.HaarGridRandomizer, GridEstimate]):
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> GridEstimate:
         """Return what totals tell; mostly called by an aggregator."""
-        asked = self.told(totals)
+        asked = self.reports_of_parts(totals)
         sides = len(self.domains[0]), len(self.domains[1])
         return GridEstimate(
             domain=Grid(*self.domains),

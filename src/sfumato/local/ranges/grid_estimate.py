@@ -22,7 +22,7 @@ from sfumato.local.ranges.variance import Places, of_levels
 from sfumato.numerics.interval import Interval
 from sfumato.privacy.loss import PrivacyLoss
 
-__all__ = ["GridEstimate", "GridErrorModel"]
+__all__ = ["GridErrorModel", "GridEstimate"]
 
 _BLOCK: Final = 1 << 12
 _SIGNS: Final = (-1.0, 2.0, -1.0)

@@ -21,7 +21,7 @@ from sfumato.privacy.nodes.mixture import Mixture
 __all__ = ["Level", "LevelsProtocol"]
 
 Device = TypeVar("Device", bound=LevelsRandomizer)
-Told = TypeVar("Told")
+Result = TypeVar("Result")
 
 
 class Level(Protocol):
@@ -43,7 +43,9 @@ class Level(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LevelsProtocol(OneCounted, SimulatedCounts[Told], LocalProtocol[Device, Told], Generic[Device, Told]):
+class LevelsProtocol(
+    OneCounted, SimulatedCounts[Result], LocalProtocol[Device, Result], Generic[Device, Result]
+):
     """A protocol whose reports are about one level each.
 
     Parameters

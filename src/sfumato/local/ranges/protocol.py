@@ -58,7 +58,7 @@ class RangeProtocol(LevelsProtocol[Device, RangeEstimate], Generic[Device]):
 
     def estimate(self, totals: NDArray[np.int64], reports: int, *, simulated: bool = False) -> RangeEstimate:
         """Return what totals tell; mostly called by an aggregator."""
-        asked, size = self.told(totals), len(self.domain)
+        asked, size = self.reports_of_parts(totals), len(self.domain)
         return RangeEstimate(
             domain=self.domain,
             reports=reports,

@@ -72,7 +72,7 @@ class _Sum(SplitProtocol[client.ShuffledSumRandomizer]):
         return np.array([total], np.uint64).view(np.int64)
 
     @abstractmethod
-    def _told(self, total: float, clients: int, **more: Any) -> Any:
+    def _estimated(self, total: float, clients: int, **more: Any) -> Any:
         """Return an estimate from a sum of places."""
 
     @property
@@ -86,7 +86,7 @@ class _Sum(SplitProtocol[client.ShuffledSumRandomizer]):
         noise = self._noise(device.scale, clients, rounded=True)
         more = {"noise": noise, "loss": self.privacy_loss, "simulated": simulated}
         (total,) = lifted(totals, device.split.bits, clients * device.steps / 2)
-        return self._told(float(total), clients, **more)
+        return self._estimated(float(total), clients, **more)
 
     def simulate(
         self, values: ArrayLike, rng: int | np.random.Generator = 0, *, counts: ArrayLike | None = None
@@ -164,7 +164,7 @@ class ShuffledSum(_Sum):
         """Return the variance of the sum of ``n`` clients, with rounding at its most."""
         return self._squares(n)
 
-    def _told(self, total: float, clients: int, **more: Any) -> NoisyNumber:
+    def _estimated(self, total: float, clients: int, **more: Any) -> NoisyNumber:
         lower, upper = self.bounds
         limits = (clients * lower, clients * upper) if clients else (-math.inf, math.inf)
         value = clients * lower + total * self._step if clients else math.nan
@@ -203,7 +203,7 @@ class ShuffledMean(_Sum):
         """Return the variance of the mean of ``n`` clients, with rounding at its most."""
         return self._squares(n) / n**2
 
-    def _told(self, total: float, clients: int, **more: Any) -> NoisyNumber:
+    def _estimated(self, total: float, clients: int, **more: Any) -> NoisyNumber:
         unit = self._step / max(clients, 1)
         value = self.bounds[0] + total * unit if clients else math.nan
         return ShuffledMeanEstimate(reports=clients, value=value, unit=unit, limits=self.bounds, **more)

@@ -28,11 +28,11 @@ __all__ = [
     "NumberedAnswers",
     "SimulatedAnswers",
     "SketchedAnswers",
-    "Told",
+    "Stored",
     "answers_of",
 ]
 
-Told = NDArray[Any]
+Stored = NDArray[Any]
 """What is kept of the reports to a question: whole numbers that add up, or the records themselves."""
 
 _CELLS: Final = 1 << 22
@@ -63,7 +63,7 @@ class Answers(ABC):
         """Return what some records add to them."""
 
     @abstractmethod
-    def supports(self, told: Told, reports: int, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def supports(self, stored: Stored, reports: int, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many of the reports support each code."""
 
     @property
@@ -126,9 +126,9 @@ class HashedAnswers(OracleAnswers):
         """Return nothing."""
         return np.zeros(0, np.int64)
 
-    def supports(self, told: Told, reports: int, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def supports(self, stored: Stored, reports: int, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many records support each code."""
-        return self.oracle.supports(told, codes)
+        return self.oracle.supports(stored, codes)
 
 
 @final
@@ -147,9 +147,9 @@ class NumberedAnswers(OracleAnswers):
         """Count the reports."""
         return self.oracle.tally(records)
 
-    def supports(self, told: Told, reports: int, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def supports(self, stored: Stored, reports: int, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many reports support each code."""
-        return np.asarray(self.oracle.supports(told)[codes])
+        return np.asarray(self.oracle.supports(stored)[codes])
 
 
 @final
@@ -181,11 +181,11 @@ class SketchedAnswers(OracleAnswers):
             _kernels.count_bits(part, part.shape[1], counts[function])
         return counts.ravel()
 
-    def supports(self, told: Told, reports: int, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def supports(self, stored: Stored, reports: int, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many reports support each code: those that have its place's bit, or sign."""
         hashes, device = self.oracle.hashes, self.oracle.device
         rows, signed = (
-            told.reshape(hashes, -1),
+            stored.reshape(hashes, -1),
             isinstance(device, sketches.HadamardCountMeanSketchRandomizer),
         )
         if signed:
@@ -267,7 +267,7 @@ class SimulatedAnswers(Answers):
         """Return nothing."""
         return np.zeros(0, np.int64)
 
-    def supports(self, told: Told, reports: int, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    def supports(self, stored: Stored, reports: int, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Draw how many reports support each code."""
         found = np.zeros(len(codes), np.int64)
         if len(self.codes):

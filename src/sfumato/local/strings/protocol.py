@@ -20,7 +20,7 @@ from sfumato.local.device.domains.strings import Strings, Symbols
 from sfumato.local.device.strings.randomizer import StringsRandomizer
 from sfumato.local.frequency.variance import Array, ErrorModel
 from sfumato.local.marginals.sampling_variance import Sampled
-from sfumato.local.strings.code_counts import Answers, SimulatedAnswers, Told, answers_of
+from sfumato.local.strings.code_counts import Answers, SimulatedAnswers, Stored, answers_of
 from sfumato.local.strings.estimate import HeavyHitters
 from sfumato.local.strings.significance import Widened, judged
 from sfumato.privacy.loss import PrivacyLoss
@@ -37,12 +37,12 @@ class Answered(NamedTuple):
     """What the reports to one question say."""
 
     answers: Answers
-    told: Told
+    stored: Stored
     reports: int
 
     def supports(self, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return how many reports support each code."""
-        return self.answers.supports(self.told, self.reports, codes)
+        return self.answers.supports(self.stored, self.reports, codes)
 
     def scores(self, codes: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return estimates of codes' shares, in standard deviations of that of a share of 0."""
@@ -88,9 +88,9 @@ class StringsProtocol(ReportProtocol[Device, HeavyHitters], Generic[Device]):
     def __post_init__(self) -> None:
         _check.unit_interval("false_positive_rate", self.false_positive_rate)
         kind = self._kind()
-        told = {part.name: getattr(self, part.name) for part in fields(kind) if part.init}
-        device = kind(**told)
-        for name in told:
+        chosen = {part.name: getattr(self, part.name) for part in fields(kind) if part.init}
+        device = kind(**chosen)
+        for name in chosen:
             object.__setattr__(self, name, getattr(device, name))
         object.__setattr__(self, "device", device)
         object.__setattr__(self, "part", answers_of(device.part))

@@ -18,7 +18,13 @@ from sfumato.local.device.vector import directions as client
 from sfumato.local.device.vector.random_vectors import UNIT
 from sfumato.local.vector.estimate import VectorEstimate
 from sfumato.local.vector.projection_mean import halves, normal_heights, sphere_heights
-from sfumato.local.vector.simulation import Told, normal_told, opposite_told, sphere_told, told_sums
+from sfumato.local.vector.simulation import (
+    Reported,
+    normal_reports,
+    opposite_reports,
+    reported_sums,
+    sphere_reports,
+)
 from sfumato.local.vector.sums import Moments
 from sfumato.privacy.leaves.support_response import SupportResponse
 from sfumato.privacy.loss import PrivacyLoss
@@ -147,7 +153,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
 
     @staticmethod
     @abstractmethod
-    def _law() -> Told:
+    def _law() -> Reported:
         """Return what draws the vectors that are told, without candidates."""
 
     def simulate_counts(
@@ -177,7 +183,7 @@ class DirectionProtocol(LocalProtocol[Device, VectorEstimate], Generic[Device]):
         """
         rows = self.device._checked(vectors)  # noqa: SLF001 - the other half of one protocol
         people = respondents(counts, len(rows))
-        return told_sums(self.device, self.moments, rows, people, told=self._law(), generator=seeded(rng))
+        return reported_sums(self.device, self.moments, rows, people, told=self._law(), generator=seeded(rng))
 
     def simulate(
         self, vectors: Any, counts: ArrayLike | None = None, rng: int | np.random.Generator = 0
@@ -246,8 +252,8 @@ class PrivUnit(DirectionProtocol[client.PrivUnitRandomizer]):
         )
 
     @staticmethod
-    def _law() -> Told:
-        return sphere_told
+    def _law() -> Reported:
+        return sphere_reports
 
     def _heights(self) -> tuple[float, float]:
         return sphere_heights(self.device.count, self.device.near, self.dimension)
@@ -288,8 +294,8 @@ class PrivUnitG(DirectionProtocol[client.PrivUnitGRandomizer]):
         )
 
     @staticmethod
-    def _law() -> Told:
-        return normal_told
+    def _law() -> Reported:
+        return normal_reports
 
     def _heights(self) -> tuple[float, float]:
         return normal_heights(self.device.count, self.device.near)
@@ -332,8 +338,8 @@ class SphereSampling(DirectionProtocol[client.SphereSamplingRandomizer]):
         )
 
     @staticmethod
-    def _law() -> Told:
-        return opposite_told
+    def _law() -> Reported:
+        return opposite_reports
 
     def _heights(self) -> tuple[float, float]:
         return halves(self.dimension)

@@ -107,14 +107,14 @@ class LongitudinalRandomizedResponseRandomizer(TwoLayerRandomizer):
         reported = exchanged(keys, len(self.domain), self.permanent.truth, source)
         return self.permanent.layout.pack(reported.astype(np.uint64))
 
-    def told(self, memos: Records, source: RandomSource) -> NDArray[np.int64]:
+    def reported(self, memos: Records, source: RandomSource) -> NDArray[np.int64]:
         """Draw what is reported of memos, as places in the domain."""
         memoized = self.permanent.layout.unpack(memos).astype(np.int64)
         return exchanged(memoized, len(self.domain), self.again, source)
 
     def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
         """Draw one report of each memo."""
-        return self.layout.pack(self.told(memos, source).astype(np.uint64))
+        return self.layout.pack(self.reported(memos, source).astype(np.uint64))
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:
         """Tell which records name a category."""

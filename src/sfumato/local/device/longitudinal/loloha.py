@@ -138,7 +138,7 @@ class LongitudinalLocalHashingRandomizer(TwoLayerRandomizer):
 
     def fresh(self, memos: Records, fixed: Records, source: RandomSource) -> Records:
         """Draw one report of each memo."""
-        named = self.inner.told(memos, source).astype(np.uint64)
+        named = self.inner.reported(memos, source).astype(np.uint64)
         return self.layout.pack(named << np.uint64(_SEED_BITS) | _seeds(fixed))
 
     def well_formed(self, records: Records) -> NDArray[np.bool_]:

@@ -96,7 +96,7 @@ class MemoizedBitFlipRandomizer(MemoizedCategories):
         return self.inner.layout.bits
 
     def _chances(self) -> dict[str, Any]:
-        return {"asked": self.asked, "max_memos": self.max_memos, **self.layers.told()}
+        return {"asked": self.asked, "max_memos": self.max_memos, **self.layers.specification()}
 
     @classmethod
     def _chosen(cls) -> tuple[str, ...]:

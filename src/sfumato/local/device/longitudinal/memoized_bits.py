@@ -106,7 +106,7 @@ class MemoizedBits:
         most = (self.again.chance / (1 - self.again.chance)) ** reports
         return (memo * most + 1 - memo) / ((1 - memo) * most + memo)
 
-    def told(self) -> dict[str, object]:
+    def specification(self) -> dict[str, object]:
         """Return the chances as JSON."""
         return {
             "permanent_epsilon": self.epsilon,

@@ -105,7 +105,7 @@ class MemoizedOneBitMeanRandomizer(NumericRandomizer, Memoizing):
         return 1
 
     def _chances(self) -> dict[str, Any]:
-        return {"max_memos": self.max_memos, **self.layers.told()}
+        return {"max_memos": self.max_memos, **self.layers.specification()}
 
     @property
     def fixed_width(self) -> int:

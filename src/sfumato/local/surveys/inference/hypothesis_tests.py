@@ -81,7 +81,7 @@ def goodness_of_fit(
     law. The exact test doubles the smaller binomial tail. A simulated p-value :math:`(1 + \#)/(1 + N)` is at
     most any level with that chance exactly (Barnard 1963).
     """
-    _told(estimate=estimate)
+    _check_estimates(estimate=estimate)
     design, counts = estimate.design, _counts(estimate)
     rates = _null(design, shares)
     total = int(counts.sum())
@@ -130,7 +130,7 @@ def two_sample(first: Estimated, second: Estimated) -> Finding:
     another spinner in each group, Wald's: the difference of the unbiased estimates against the sum of their
     covariances at the nearest possible shares, a chi-square in the limit.
     """
-    _told(first=first, second=second)
+    _check_estimates(first=first, second=second)
     tables = np.array([_counts(first), _counts(second)]) if _alike(first, second) else None
     if tables is None:
         _check.refuse("second", "have the categories of first", "others", "compare the same question")
@@ -248,7 +248,7 @@ def chi_square_power(
     return float(1 - chndtr(chdtri(degrees, risk), degrees, far))
 
 
-def _told(**estimates: object) -> None:
+def _check_estimates(**estimates: object) -> None:
     for name, given in estimates.items():
         if not isinstance(given, Prevalence | Shares):
             rule, remedy = "be an estimate of one sample", "pass what design.estimate(answers) returns"
