@@ -95,6 +95,7 @@ def test_from_keys_to_an_estimate(folder: Path) -> None:
         shown = answered(*read, "--url", url)
         assert "1 batches, 30 records; refused: 0 by seal" in shown
         found = json.loads(answered(*read, "--url", url, "--json"))
+        assert (found["format"], found["version"]) == ("sfumato.shuffled-estimate", 1)
         assert found["batches"] == 1
         assert found["records"] == 30
         assert found["exposed"] == []

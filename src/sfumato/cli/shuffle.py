@@ -14,6 +14,7 @@ import typer
 
 from sfumato import _check, local, server
 from sfumato._durable import new_file
+from sfumato._wire import Format
 from sfumato.cli.guarding import resolved
 from sfumato.cli.opened import print_estimate
 from sfumato.crypto.hpke import ROLES
@@ -29,6 +30,7 @@ __all__ = ["app"]
 app = typer.Typer(help="Mix the reports of many people before anybody sees them.", no_args_is_help=True)
 
 _LINES: Final = 256
+_FORMAT: Final = Format("sfumato.shuffled-estimate")
 File: TypeAlias = Annotated[Path, typer.Argument(metavar="COLLECTION", help="The collection's JSON file.")]
 KeyFile: TypeAlias = Annotated[Path, typer.Option("--key", help="The file of the secret key.")]
 Delta: TypeAlias = Annotated[float, typer.Option("--delta", help="At which the shuffled epsilon is told.")]
@@ -178,15 +180,17 @@ def open_batches(
     if not opening.batches:
         raise ParameterError("there must be a released batch, got none yet; wait for more clients")
     epsilon = made.privacy_loss.epsilon(delta)
-    facts = {
-        "batches": opening.batches,
-        "records": opening.aggregator.accepted,
-        "refused": dict(opening.refused),
-        "clients": made.clients,
-        "epsilon": epsilon,
-        "delta": delta,
-        "exposed": list(opening.exposed),
-    }
+    facts = _FORMAT.wrap(
+        {
+            "batches": opening.batches,
+            "records": opening.aggregator.accepted,
+            "refused": dict(opening.refused),
+            "clients": made.clients,
+            "epsilon": epsilon,
+            "delta": delta,
+            "exposed": list(opening.exposed),
+        }
+    )
     print_estimate(opening.estimate(), facts if as_json else None, level=level, top=top)
     if not as_json:
         typer.echo(
